@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_BAD_CONFIGS_H
 #define PB_BAD_CONFIGS_H
-/* Configurations with a mistake: the text, where the first mistake stands, how many there are in
- * all, and what is said about the first one (part of it). One table, so longer than other files. */
+/* Configurations with a mistake: the text, the place of the first mistake, the number of mistakes,
+ * and part of the message of the first one. One table, therefore longer than other files. */
 #include <stddef.h>
 
 struct bad_config {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CHAIN_FIXTURE_H
 #define PB_CHAIN_FIXTURE_H
-/* What the tests of chains share: steps from short descriptions, and runs over small float32 scenes
- * with guard bytes around everything. Failures are Check assertions. */
+/* Shared parts of the tests of chains: steps from short descriptions, and runs over small float32
+ * scenes with guard bytes around everything. Failures are Check assertions. */
 #include "kernels/chain/chain.h"
 #include "tests/op_params.h"
 
@@ -89,7 +89,7 @@ static inline int fx_expression(const char *letters, const char *text, struct pb
     return fx_create(letters, &step, 1, &output, 1, diag, &at, out_chain);
 }
 
-/* Runs a tile with the scratch that the chain asks for; checks that nothing was written behind. */
+/* Runs a tile with the scratch that the chain needs; checks that nothing was written past it. */
 static inline int fx_run(const struct pb_chain *chain, const struct pb_tile_in *in,
                          const struct pb_tile_out *out)
 {

@@ -59,7 +59,7 @@ static inline struct pb_config *parse(const char *text)
     return config;
 }
 
-/* That of a file of the source tree. */
+/* Loads a configuration of the source tree. */
 static inline struct pb_config *load(const char *name)
 {
     char path[4096];

@@ -3,8 +3,8 @@
 #ifndef TEST_FAKE_LINK_H
 #define TEST_FAKE_LINK_H
 /* wic/device/link.h answered by a thread in the place of a GPU's kernel, for the test of the device
- * proxy. It does tiles out of order and misbehaves as its script says. What the device proxy does
- * against the contract of link.h is counted in fake.wrong. The linker takes these functions before
+ * proxy. It does tiles out of order and misbehaves as its script requires. Breaches of the contract
+ * of link.h by the device proxy are counted in fake.wrong. The linker takes these functions before
  * those of libwic. Result of a tile: each byte of its input plus the ninth of its user bytes. */
 #include "wic/device/link.h"
 
@@ -26,15 +26,15 @@ struct fake_script {
     uint64_t die_at;     /* tiles done, in all launches, after which the kernel fails; 0: never */
     uint64_t silent_at;  /* tiles after which each launch ends without a heartbeat; 0: none */
     bool silent_at_once; /* no launch does anything */
-    unsigned returning;  /* so many looks after a tile is done its input is back, and lost */
+    unsigned returning;  /* the input of a done tile is back, and lost, after this many looks */
     bool stalls;         /* sleeps and yields at random, on both sides */
     atomic_bool stuck;   /* does nothing, but leaves on abort */
-    bool deaf;           /* and does not even do that; join is told so at once */
+    bool deaf;           /* and does not even do that; join reports it at once */
 };
 
 struct fake_entry {
     _Atomic uint64_t posted, done; /* tile + 1 */
-    unsigned looks;                /* of the device proxy, since it is done */
+    unsigned looks;                /* looks of the device proxy since it is done */
     struct wic_link_tile tile;
     unsigned char user[FAKE_USER];
 };
@@ -43,7 +43,7 @@ struct wic_link {
     struct wic_link_options options;
     struct fake_entry ring[FAKE_RING];
     uint64_t in_first, out_first;
-    uint64_t next_post, next_done; /* of the device proxy, in this launch */
+    uint64_t next_post, next_done; /* tickets of the device proxy in this launch */
     _Atomic uint64_t end;
     atomic_int running; /* 1, 0, -EIO */
     bool joinable;
@@ -54,7 +54,7 @@ static struct {
     struct fake_script script;
     struct wic_link link;
     atomic_uint wrong, starts, beats, links, redone;
-    atomic_uint share, halves; /* said for the next start; starts with half */
+    atomic_uint share, halves; /* set for the next start; starts with half */
     _Atomic uint64_t worked;   /* tiles, in all launches */
 } fake;
 
@@ -156,7 +156,7 @@ static inline void *fake_kernel(void *argument)
             break;
         }
         fake_work(link, entry);
-        /* After each tile: what is done is handed over at once, and its entry filled anew. */
+        /* After each tile: a done one is handed over at once, and its entry is filled again. */
         while (atomic_load(&fake_entry_of(link, finished)->done) == finished + 1) {
             finished++;
         }
@@ -180,7 +180,7 @@ int wic_link_create(const struct wic_link_options *options, struct wic_link **ou
     return 0;
 }
 
-/* A deaf kernel is let go here, after the answer that it was still there. */
+/* A deaf kernel is released here, after the answer that it was still running. */
 int wic_link_destroy(struct wic_link *link)
 {
     fake.links--;

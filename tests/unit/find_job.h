@@ -4,7 +4,7 @@
 #define FIND_JOB_H
 #include "pipeline/publish/manifest.h"
 
-/* pb_manifest_find where products lie in <scene>/<pipeline>. */
+/* Calls pb_manifest_find for products in <scene>/<pipeline>. */
 static inline int find_job(const char *products, const char *scene, const char *pipeline,
                            const char *id, char *out_directory, struct pb_manifest *out)
 {

@@ -90,7 +90,7 @@ static float *any_image(int32_t w, int32_t h, int invalid_percent)
     float *px = malloc((size_t)w * (size_t)h * sizeof *px);
     for (int64_t i = 0; i < (int64_t)w * h; i++) {
         px[i] = between(0, 99) < invalid_percent ? NAN : any_float();
-        if (between(0, 9) == 0) { /* of equal values, a bit tells which one was taken */
+        if (between(0, 9) == 0) { /* one bit tells equal values apart */
             px[i] = copysignf(0.0f, px[i]);
         }
     }
@@ -99,7 +99,7 @@ static float *any_image(int32_t w, int32_t h, int invalid_percent)
 
 /* -- the reference ----------------------------------------------------------------------------- */
 
-/* By walking, one step at a time, turning round at the ends: not how the code does it. */
+/* Walks one step at a time and turns round at the ends: another way than that of the code. */
 static int32_t walk(int32_t i, int32_t n, enum pb_edge edge)
 {
     int32_t at = i < 0 ? 0 : n - 1;
@@ -186,7 +186,7 @@ static bool window_at(const struct picture *p, const struct pb_focal *s, int32_t
     return valid;
 }
 
-/* By sorting. */
+/* Sorts the values. */
 static float extreme(const struct pb_focal *s, float *value, int n)
 {
     qsort(value, (size_t)n, sizeof *value, by_value);
@@ -213,7 +213,7 @@ static bool is_window_kind(enum pb_focal_kind kind)
     }
 }
 
-/* Whether invalid neighbours are taken for the pixel in the middle. */
+/* Returns true if invalid neighbours are replaced by the pixel in the middle. */
 static bool is_filled(const struct pb_focal *s)
 {
     return s->edge == PB_EDGE_EXTRAPOLATE &&
@@ -243,7 +243,7 @@ static float moment(const struct pb_focal *s, const float *value, int n)
                                                       : sqrtl(variance) / mean);
 }
 
-/* By the weights of the literature, of the 3 x 3 pixels in the middle. */
+/* Uses the weights of the literature for the 3 x 3 pixels in the middle. */
 static float gradient(const struct pb_focal *s, const float *window)
 {
     static const int weights[7][9] = {
@@ -309,7 +309,7 @@ static double area(const struct pb_focal *s, const float *value, int x, int y, i
     return sum;
 }
 
-/* By the angle of the half: 0 to 7 eighths of a turn. */
+/* Uses the angle of the half: 0 to 7 eighths of a turn. */
 static float directional(const struct pb_focal *s, const float *value, int n)
 {
     static const int towards[8][2] = {{-1, 0}, {1, -1}, {0, -1}, {-1, -1},
@@ -332,7 +332,7 @@ static float directional(const struct pb_focal *s, const float *value, int n)
     return moment(s, half, held);
 }
 
-/* Of pixel by pixel of the window, whether the footprint has it or not; NAN of none. */
+/* Returns the extreme of the pixels in the footprint, found pixel by pixel; NAN if it is empty. */
 static float flat(const struct pb_focal *s, const float *window, int n)
 {
     int side = 2 * s->radius + 1;
@@ -368,7 +368,7 @@ static float of_window(const struct pb_focal *s, float *window, int n)
     }
 }
 
-/* Of kinds whose reference is told in other words: so much of a value may differ. */
+/* Part of a value by which it may differ, for kinds whose reference uses another formula. */
 static float tolerance(enum pb_focal_kind kind)
 {
     switch (kind) {
@@ -384,7 +384,7 @@ static float tolerance(enum pb_focal_kind kind)
     }
 }
 
-/* What a GPU makes of the window. */
+/* Returns the result of a GPU for the window. */
 static float of_pixel_function(const struct pb_focal *s, const float *window)
 {
     int32_t r = s->radius;

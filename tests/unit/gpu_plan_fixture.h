@@ -26,20 +26,20 @@ struct question {
     enum pb_type type;
 };
 
-/* What keeps a kernel from staying, of the next question. */
+/* Conditions of the next question that prevent a resident kernel. */
 static struct {
     bool time_limited, mps;
     int32_t jobs_beside;
     const char *stream_why;
     bool remote;
-    struct pb_raster *raster; /* of the scene, which has its size and place; NULL: there is none */
+    struct pb_raster *raster; /* scene with the size and place; NULL if absent */
 } around;
 
 static struct pb_config *config;
 static struct pb_plan *plan;
 static const char *buffers_why;
 
-/* What pb_plan_create says. */
+/* Returns the result of pb_plan_create. */
 static int try_plan(const struct question *q, struct pb_err *err)
 {
     char text[1000];

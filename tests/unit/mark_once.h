@@ -10,7 +10,7 @@
 
 static inline void mark_once(const char *file, int line)
 {
-    static unsigned char marked[8192]; /* by line; a header's line may hide one of the test's */
+    static unsigned char marked[8192]; /* index: line; a header's line may hide the test's */
     unsigned char *mark = &marked[(unsigned)line % sizeof marked];
     if (__atomic_load_n(mark, __ATOMIC_RELAXED))
         return;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TEST_METADATA_FIXTURE_H
 #define PB_TEST_METADATA_FIXTURE_H
-/* Files of tests/data/metadata, as they are or with one text changed for another. */
+/* Files of tests/data/metadata, unchanged or with one text replaced by another. */
 #include "pipeline/metadata/metadata.h"
 #include "tests/unit/run_suite.h"
 

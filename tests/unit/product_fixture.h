@@ -60,7 +60,7 @@ struct feed {
 struct outcome {
     struct pb_product_result result; /* pointers in it are gone with the product: see statistics */
     char path[400];
-    char *bytes; /* of the file */
+    char *bytes; /* content of the file */
     size_t n;
     struct pb_band_statistics statistics[8];
     uint64_t planned;

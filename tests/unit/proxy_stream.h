@@ -3,9 +3,9 @@
 #ifndef TEST_PROXY_STREAM_H
 #define TEST_PROXY_STREAM_H
 /* For the test of the device proxy: producers, the device proxy on a thread of its own, consumers
- * that check every tile. Threads count what is wrong, for Check takes assertions from the main
- * thread only. The channels are compiled in once more, so that they stall, too, when the script
- * says so. */
+ * that check every tile. Threads count errors, because Check accepts assertions from the main
+ * thread only. The channels are compiled here a second time, so that they stall, too, when the
+ * script requests it. */
 #include "fake_link.h"
 #define WIC_STALL() fake_stall()
 #include "wic/take.c"
@@ -28,9 +28,9 @@ struct stream {
     struct wic_channel *in, *out;
     int rc, close_rc;
     atomic_ullong to_start;
-    atomic_uchar *seen; /* by tile: how often it was handed over */
+    atomic_uchar *seen; /* indexed by tile: number of times that it was handed over */
     atomic_uint wrong;
-    atomic_int out_rc; /* what a consumer ended with */
+    atomic_int out_rc; /* last return code of the consumers */
     atomic_bool hold;  /* consumers wait */
     bool proxy_joined;
     pthread_t threads[2 * CREW_MAX], proxy;
@@ -127,7 +127,8 @@ static inline void *proxy_main(void *argument)
     return NULL;
 }
 
-/* Channels and device proxy; nobody moves yet. Sizes that are not given get the usual values. */
+/* Opens the channels and the device proxy; no thread moves yet. Sizes that are not given get the
+ * usual values. */
 static inline void stream_open(struct stream *s)
 {
     s->in_slots = s->in_slots ? s->in_slots : 8;
@@ -193,7 +194,7 @@ static inline void stream_close(struct stream *s)
     ck_assert_uint_eq(fake.links, 0);
     ck_assert_uint_eq(fake.wrong, 0);
     ck_assert_uint_eq(s->stats.blocks, 3);
-    /* After an abort some were not fetched, and one may have come out and not be counted. */
+    /* After an abort some tiles are not fetched, and one may have left and not be counted. */
     for (uint64_t tile = 0; tile < s->tiles; tile++) {
         uint64_t done = s->stats.tiles;
         s->wrong += s->rc == 0 ? s->seen[tile] != (tile < done) : s->seen[tile] > (tile <= done);

@@ -48,7 +48,7 @@ static inline void put(const char *path, const char *text)
     fclose(f);
 }
 
-/* What the file below root holds, "" = nothing. */
+/* Returns the content of the file below root, "" if it is absent. */
 static inline const char *get(const char *name)
 {
     static char text[64];

@@ -5,8 +5,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* Runs the suite (each test in a process of its own unless CK_FORK=no) and frees it. What main
- * returns. */
+/* Runs the suite (each test in a process of its own unless CK_FORK=no) and frees it. Returns the
+ * exit status of main. */
 static inline int run_suite(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

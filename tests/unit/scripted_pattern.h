@@ -12,7 +12,7 @@
 struct script {
     const struct wic_step *steps;
     size_t count, at;
-    int last; /* what next returns after the steps */
+    int last; /* value that next returns after the steps */
 };
 
 static struct script script;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SERVED_SESSION_H
 #define PB_SERVED_SESSION_H
-/* The process that owns a device, in the test's own: what a struct pb_remote of a test calls. */
+/* The process that owns a device, inside the test's process: the calls of a struct pb_remote. */
 #include "pipeline/run/served/served.h"
 #include "pipeline/run/served/tile_pool.h"
 
@@ -13,7 +13,7 @@
 
 struct served_session {
     struct pb_served *served;
-    struct pb_tile_room room; /* as it is mapped by the job */
+    struct pb_tile_room room; /* mapping of the job */
     struct pb_tile_pool pool;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the sweep of work/ leaves where it is while jobs run. */
+ * Files that the sweep of work/ leaves in place while jobs run. */
 #include "service/inbox/intake.h"
 
 #include "config/config.h"
@@ -56,7 +56,7 @@ static bool there(const char *name)
     return pb_files_join(path, root, name) == 0 && access(path, F_OK) == 0;
 }
 
-/* A job of the set FIRST whose file lies in work/. */
+/* Inserts a job of the set FIRST whose file is in work/. */
 static void insert(const char *id, enum pb_job_status status)
 {
     char claim[PB_FILES_PATH_BYTES], folder[PB_FILES_PATH_BYTES], file[PB_FILES_PATH_BYTES];
@@ -103,7 +103,7 @@ START_TEST(part_read_by_a_running_job_is_kept_until_it_ends)
     ck_assert_int_eq(adopted.left, 0);
     ck_assert(there("work/" FIRST "/T1/a.tif") && there("work/" SECOND "/T1/a.tif"));
     ck_assert(pb_intake_has_left(&intake, &troubles));
-    set_status(SECOND, PB_JOB_ACCEPTED); /* it is told where the files are when it starts */
+    set_status(SECOND, PB_JOB_ACCEPTED); /* it receives the places of the files at its start */
     pb_intake_adopt(&intake, false, &adopted);
     ck_assert(!there("work/" FIRST) && there("work/done/T1/a.tif"));
     ck_assert(there("work/" SECOND "/T1/a.tif"));

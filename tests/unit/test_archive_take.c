@@ -46,7 +46,7 @@ static int make_zip(void)
     return fd;
 }
 
-/* Takes the packed one twice, and the stored one, where so many bytes may be used. */
+/* Takes the packed one twice, and the stored one; this many bytes may be used. */
 static int take(int zip, uint64_t may_use, struct pb_err *err, struct pb_archive_wish wish[3])
 {
     const struct pb_limits limits = {.archive_members = 10,

@@ -195,7 +195,7 @@ START_TEST(cells_that_are_not_added_are_invalid)
 }
 END_TEST
 
-static int left; /* calls until it says stop */
+static int left; /* number of calls before it requests a stop */
 
 static bool stop_after(const void *asked)
 {

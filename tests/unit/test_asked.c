@@ -34,7 +34,7 @@ static const struct pb_described *scan(unsigned long config, const char *name, u
     return answer;
 }
 
-/* The ticket of the one question; 0 = there is none. */
+/* Returns the ticket of the one question; 0 = no question. */
 static uint64_t question(const char *name)
 {
     struct pb_asked_question next;
@@ -66,7 +66,7 @@ START_TEST(what_changed_or_is_configured_anew_is_asked_again)
     ck_assert_ptr_null(scan(1, "a.tif", 7));
     uint64_t first = question("a.tif");
     ck_assert_ptr_null(scan(1, "a.tif", 8));
-    ck_assert(!pb_asked_answer(asked, first, &june)); /* of the file before */
+    ck_assert(!pb_asked_answer(asked, first, &june)); /* ticket of the file before */
     uint64_t second = question("a.tif");
     ck_assert(pb_asked_answer(asked, second, &june));
     ck_assert_ptr_nonnull(scan(1, "a.tif", 8));

@@ -13,7 +13,7 @@
 enum { N = 1000 };
 
 static int taken[N], n_taken;
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* of each part, while it is worked on */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* locked by each part during its work */
 
 static int note(void *user, const struct pb_background_part *part)
 {

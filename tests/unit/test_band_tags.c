@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the numbers of bands mean after steps: scale, offset and unit of the files, colour tables,
- * and classes, of which no mean is made unless the step asks for it. */
+ * Meaning of the numbers of bands after steps: scale, offset and unit of the files, colour tables,
+ * and classes, of which no mean is made unless the step requests it. */
 #include "kernels/chain/chain.h"
 #include "kernels/expr/mask_presets.h"
 #include "tests/op_cases.h"
@@ -34,7 +34,7 @@ static void begin(struct pair *p, const char *op, const struct pb_band_tags *one
     fx_op(&p->step, op);
 }
 
-/* What pb_chain_create says. */
+/* Returns the result of pb_chain_create. */
 static int make(struct pair *p, const char *output)
 {
     const struct pb_chain_source source = {
@@ -86,7 +86,7 @@ static void check_kelvin(const struct pb_chain *chain)
 
 static size_t n_checked; /* cases that have a valid pixel */
 
-/* A weighted mean of equal numbers is that number: what a step does that keeps tags. */
+/* A weighted mean of equal numbers is that number: a property of every step that keeps tags. */
 static bool keeps_a_constant(const struct pb_op *op, const struct pb_op_case *c)
 {
     struct op_params params;
@@ -94,13 +94,13 @@ static bool keeps_a_constant(const struct pb_op *op, const struct pb_op_case *c)
     struct pb_chain *chain = NULL;
 
     ck_assert(op_case_params(c, op, &params));
-    const char *const more = pb_op_one_more(op, &params); /* a band beside, such as a mask */
+    const char *const more = pb_op_one_more(op, &params); /* one more band, such as a mask */
     if (!op->keeps_tags || !op->keeps_tags(&params) || (more && strcmp(more, c->output) == 0))
         return true;
     ck_assert_int_eq(op_case_chain(op, c, PB_F32, false, 0, 1, 0, SIDE, &diag, &chain), 0);
     if (!pb_chain_keeps_grid(chain) || pb_chain_earlier_count(chain) > 0) {
         pb_chain_destroy(chain);
-        return true; /* of another grid, or of the whole image */
+        return true; /* a step of another grid, or of the whole image */
     }
     const size_t n = pb_chain_planes_of(chain, 0);
     float *const in_px = malloc(n * SIDE * SIDE * sizeof *in_px), out_px[SIDE * SIDE];
@@ -262,7 +262,7 @@ END_TEST
 /* --- classes -----------------------------------------------------------------------------------
  */
 
-/* Whether resample without a method selects, and the notes that it leaves. */
+/* Returns true if resample without a method selects; checks the notes that it leaves. */
 static bool selects(struct pair *p, const char *factor, const char *method)
 {
     give(p, "factor", factor);
@@ -309,7 +309,7 @@ START_TEST(a_method_that_mixes_classes_is_noted)
 }
 END_TEST
 
-/* A mask step behind the resampling takes the band's values for classes. */
+/* A mask step after the resampling uses the band's values as classes. */
 START_TEST(a_quality_band_of_a_later_mask_is_a_class)
 {
     const struct pb_item half = {.text = "0.5", .num = 0.5}, band = {.text = "Q"},

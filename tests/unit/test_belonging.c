@@ -59,7 +59,7 @@ static size_t add(const char *name)
     return n++;
 }
 
-/* What is known of every file that is asked for; NULL = nothing. */
+/* Answer for every file of a query; NULL = unknown. */
 static const struct pb_described *answer;
 
 static const struct pb_described *find_answer(void *user, const char *name, uint64_t digest)
@@ -200,14 +200,14 @@ START_TEST(what_metadata_say_makes_the_set)
     ck_assert_str_eq(file[image].scene, "T33XWJ");
     answer = &failed;
     sort();
-    is(image, PB_BELONGS_MAIN); /* which takes its metadata along */
+    is(image, PB_BELONGS_MAIN); /* it has its metadata with it */
     is_beside(item, image);
     ck_assert_ptr_eq(file[image].answer, &failed);
     answer = NULL;
 }
 END_TEST
 
-/* Whatever is known of others: their own file may come any time. */
+/* Independent of the facts about others: their own file may arrive any time. */
 START_TEST(metadata_without_their_file_are_of_no_set)
 {
     static const struct pb_described told = {.facts = {.tile = "T33XWJ"}};
@@ -260,8 +260,8 @@ START_TEST(a_star_stands_for_the_begin_of_the_files_own_name)
 }
 END_TEST
 
-/* A pattern that fits every name so far as it is known: each file is a candidate of each. Comparing
- * all of them took minutes, and libcheck gives four seconds. */
+/* A metadata pattern without the name of a scene: each file is a candidate of each. Comparing all
+ * of them took minutes, and libcheck allows four seconds. */
 START_TEST(many_files_are_sorted_at_once)
 {
     enum { N = 4000 };

@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(a_cell_that_is_there_is_not_decoded_again)
 {
-    struct pb_block_cache *cache = make(64, 64, 0, 5 * 4, false); /* as many as the image has */
+    struct pb_block_cache *cache = make(64, 64, 0, 5 * 4, false); /* all blocks of the image */
     run_group(cache, false, 300);
     ck_assert_int_eq(atomic_load(&decodes), 20);
     ck_assert_uint_eq(pb_block_cache_decoded_px(cache), (uint64_t)W * H);
@@ -280,7 +280,7 @@ START_TEST(readers_of_one_cell_wait_for_its_decoder)
         parked += group[i].parked_ns > 1000000;
     }
     ck_assert_int_eq(atomic_load(&decodes), 1);
-    ck_assert_int_ge(parked, 1); /* whoever came before the end says how long it waited */
+    ck_assert_int_ge(parked, 1); /* a caller that arrived before the end reports its waiting time */
     pb_block_cache_destroy(cache);
 }
 END_TEST

@@ -37,7 +37,7 @@ static struct pb_block_pixels whole(const float *const *planes, int32_t w, int32
     return (struct pb_block_pixels){planes, NULL, SIDE, SIDE, w, h};
 }
 
-/* What an encoder that has done nothing before makes of NaN. */
+/* Encodes NaN by a fresh encoder. */
 static void *fresh(const struct pb_block_format *format, int32_t w, int32_t h, size_t *out_bytes)
 {
     struct pb_block_encoder *encoder = NULL;
@@ -82,7 +82,7 @@ START_TEST(no_planes_are_planes_without_a_valid_pixel)
 }
 END_TEST
 
-/* Cut anywhere, with its lower rows elsewhere; also where all of them lie in the upper part. */
+/* Cut anywhere, with its lower rows elsewhere; also with all of them in the upper part. */
 START_TEST(block_in_two_parts_has_the_bytes_of_one_part)
 {
     struct pb_block_format format = format_of(NULL);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * Chains: what is dropped, shared and folded; how steps see each other's bands; focal operations
- * and halos (a scene in tiles must give what it gives in one piece); errors; memory that runs out.
+ * Chains: dropped, shared and folded values; bands of other steps; focal operations and halos (a
+ * scene in tiles must have the bits of one piece); errors; memory that runs out.
  */
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain_stage.h"
@@ -453,7 +453,7 @@ START_TEST(every_failing_allocation_is_reported_without_leaks)
 }
 END_TEST
 
-/* Of bands a and b: X by the expression, and a band unchanged; the caller's. */
+/* Makes a chain of the bands a and b: X by the expression, and one unchanged band; the caller's. */
 static struct pb_chain *chain_of(const char *expression, const char *unchanged)
 {
     const char *const outputs[] = {"X", unchanged};
@@ -499,7 +499,7 @@ START_TEST(outputs_copied_from_an_input_are_recognized)
 {
     static const struct {
         const char *expression;
-        int32_t place; /* of the output */
+        int32_t place; /* place of the output */
         bool computed; /* input a */
         bool untouched;
     } cases[] = {

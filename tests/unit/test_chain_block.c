@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What running a chain part by part relies on (kernels/chain/chain_block.cuh): a part is a core of
+ * Conditions for running a chain part by part (kernels/chain/chain_block.cuh): a part is a core of
  * its own that reads the tile's planes and stores into the tile's outputs; rows of samples, of the
- * mask and of an output are as far apart as is said; and the arithmetic of what a block needs. The
+ * mask and of an output are as far apart as given; and the arithmetic of what a block needs. The
  * loop here is that of the device, on the CPU. */
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_stage.h"
@@ -113,7 +113,7 @@ START_TEST(parts_of_a_tile_have_the_bits_of_the_whole)
 }
 END_TEST
 
-/* One scratch for all parts, laid out for the largest: what a block on a GPU has. */
+/* One scratch for all parts, laid out for the largest, as a block on a GPU has. */
 START_TEST(parts_of_several_grids_have_the_bits_of_the_whole)
 {
     static const uint32_t source_of[] = {0, 0, 1, 1};

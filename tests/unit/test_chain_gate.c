@@ -74,7 +74,7 @@ static float *run_over_ones(const struct pb_chain *chain, size_t *out_px)
                                       .row_bytes = SIDE * sizeof *data,
                                       .plane_bytes = px * sizeof *data,
                                       .rect = {0, 0, SIDE, SIDE}};
-    for (size_t i = 0; i < px; i++) /* of which earlier passes make nothing */
+    for (size_t i = 0; i < px; i++) /* pixels that earlier passes leave empty */
         nothing[i] = NAN;
     for (size_t i = 0; i < n_images; i++) {
         in.window[images[i].source] = in.window[0];
@@ -143,7 +143,7 @@ START_TEST(the_gate_looks_as_far_as_the_tile_reaches)
     ck_assert_int_eq(touched.x, 16);
     ck_assert_int_eq(touched.w, 16);
     ck_assert_uint_eq(pb_chain_used(chain, &used), 2);
-    ck_assert_uint_eq(used[1], OP_CASE_BANDS - 1); /* that of the gate last */
+    ck_assert_uint_eq(used[1], OP_CASE_BANDS - 1); /* the band of the gate is last */
     ck_assert_uint_eq(pb_chain_planes_of(pb_chain_gate(chain), 0), 1);
     pb_chain_destroy(chain);
 }

@@ -35,7 +35,8 @@ static void *new_state(const struct pb_reduce *reduce, const struct pb_samples *
     return state;
 }
 
-/* One round over planes of n pixels, by chance cut and given to states; what pb_reduce_end says. */
+/* One round over planes of n pixels that are cut at random and given to states; returns the value
+ * of pb_reduce_end. */
 static uint32_t run_round(const struct pb_reduce *reduce, void **state, const float *const *planes,
                           size_t n, double *out)
 {

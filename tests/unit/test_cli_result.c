@@ -10,7 +10,7 @@
 
 static struct pb_job job;
 
-/* What people see of the result. The caller frees it. */
+/* Returns the printed result. The caller frees it. */
 static char *printed(void)
 {
     FILE *saved = stdout;

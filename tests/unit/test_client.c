@@ -22,7 +22,7 @@
 static char path[108];
 static int server = -1;
 static pthread_t thread;
-static const char *answer; /* sent after each line that comes; NULL = silence */
+static const char *answer; /* sent after each line that arrives; NULL = silence */
 
 static void *serve(void *user)
 {
@@ -31,7 +31,7 @@ static void *serve(void *user)
     ssize_t n;
     int fd = accept(server, NULL, NULL);
     while (fd >= 0 && (n = recv(fd, line, sizeof line, 0)) > 0) {
-        bool whole = line[n - 1] == '\n'; /* a line may come in parts */
+        bool whole = line[n - 1] == '\n'; /* a line may arrive in parts */
         if (whole && answer != NULL && answer[0] == '\0')
             break;
         if (whole && answer != NULL)
@@ -48,7 +48,7 @@ static void begin(const char *text)
     answer = text;
     (void)snprintf(path, sizeof path, "/tmp/pb-client-%d.sock", (int)getpid());
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    (void)unlink(path); /* of a process of this number that crashed */
+    (void)unlink(path); /* socket of a crashed process with this number */
     server = socket(AF_UNIX, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(server, (const struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(server, 4), 0);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: arm64 loops */
-/* Every codec against somebody else's decoder: libdeflate's and zstd's own, and for LZW a small
- * one written from the TIFF 6.0 text. */
+/* Every codec against an independent decoder: libdeflate's and zstd's own, and for LZW a small one
+ * written from the TIFF 6.0 text. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/deflate_runs.h"
 
@@ -222,7 +222,7 @@ static void jpeg_decode(const uint8_t *tables, size_t n_tables, const uint8_t *i
     jpeg_mem_src(&jpeg, in, n);
     ck_assert_int_eq(jpeg_read_header(&jpeg, TRUE), JPEG_HEADER_OK);
     ck_assert(jpeg.image_width == (JDIMENSION)side && jpeg.num_components == (int)n_bands);
-    if (n_bands == 3) { /* TIFF says so, not the stream */
+    if (n_bands == 3) { /* TIFF states it, not the stream */
         jpeg.jpeg_color_space = JCS_YCbCr;
         jpeg.out_color_space = JCS_RGB;
         ck_assert(jpeg.comp_info[0].h_samp_factor == 2 && jpeg.comp_info[1].v_samp_factor == 1);
@@ -236,7 +236,7 @@ static void jpeg_decode(const uint8_t *tables, size_t n_tables, const uint8_t *i
     jpeg_destroy_decompress(&jpeg);
 }
 
-/* The mean difference between what goes in and what comes out. */
+/* The mean difference between the encoded and the decoded picture. */
 static double picture_trip(const struct pb_codec *codec, int level, int32_t side, uint32_t n_bands)
 {
     size_t n = (size_t)side * (size_t)side * n_bands, capacity = codec->bound(n), bytes = 0;
@@ -360,7 +360,8 @@ START_TEST(every_compression_of_the_config_has_its_codec)
 }
 END_TEST
 
-/* Of LZW those from before TIFF 5 are not, of zstd those of several frames or of a huge window. */
+/* Refused are LZW streams from before TIFF 5, and zstd streams of several frames or of a huge
+ * window. */
 START_TEST(blocks_that_other_readers_refuse_are_known)
 {
     static const uint8_t old_lzw[] = {0x00, 0x01, 0x04, 0x02},

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-/* Blocks that come by their place: those of a file that was made of tiles, in another order, give
- * the same file. The blocks are found by what its directories say. */
+/* Blocks addressed by their place: those of a file that was made of tiles, in another order, give
+ * the same file. The blocks are found by the file's directories. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/io/sha256.h"
@@ -27,7 +27,7 @@ static char directory[64] = "/tmp/pb-cogblocks-XXXXXX", tiles_path[128], blocks_
 static struct pb_grid grid;
 static unsigned char raw[SIDE * SIDE * 2 * sizeof(double)];
 
-/* What is wrong with the disk. */
+/* Faults of the disk. */
 static int fails_at = -1, n_writes; /* the call of pwritev that fails */
 static int fails_with;
 static bool writes_parts; /* each call writes some of what it was given */
@@ -242,7 +242,7 @@ START_TEST(blocks_give_the_file_that_tiles_give)
         options.compress = how[i % 2];
         options.mask = i / 2 % 2 == 1;
         options.type = options.mask ? PB_I16 : PB_F32;
-        options.pool_bytes = i / 4 % 2 == 1 ? 1 : 0; /* all go to the file at once, or wait */
+        options.pool_bytes = i / 4 % 2 == 1 ? 1 : 0; /* all are written at once, or wait */
         compare(&options, i / 8 == 1 ? PB_COG_BLOCKS : PB_COG_FINISHED);
     }
     struct pb_cog_options options = defaults(60, 60);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads arm64 */
-/* What the integration test cannot see: allocations and memory, refusals, missing tiles. Pixels and
- * validity are its business. */
+/* Properties that the integration test cannot see: allocations and memory, refusals, missing tiles.
+ * That test checks pixels and validity. */
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/io/sha256.h"
 
@@ -194,8 +194,8 @@ START_TEST(blocks_of_one_size_go_straight_into_the_file)
 }
 END_TEST
 
-/* What the file system is like. */
-static off_t longest = INT64_MAX; /* of a file */
+/* Properties of the file system. */
+static off_t longest = INT64_MAX; /* length limit of a file */
 static bool holes = true;
 
 /* Instead of the C library's. */

@@ -50,7 +50,7 @@ static struct pb_collection_extent item(double west, double south, double east, 
 
 static struct pb_page_items items; /* items of the next publication */
 
-/* As a publication does it; tried again when the lock was broken. */
+/* Writes like a publication; tries again after a broken lock. */
 static int write_collection(const char *id, const struct pb_collection_extent *item,
                             const char **why)
 {

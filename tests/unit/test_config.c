@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: arm64 */
-/* What configurations mean, and that they print as what they are. */
+/* Meaning of configurations, and their printed form. */
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -208,7 +208,7 @@ START_TEST(the_sentinel_2_sample_tells_baselines_apart)
          "sentinel2-before-0400", 0},
         {"S2A_MSIL2A_20180501T103019_N0207_R108_T32UMU_20180501T000000.tif",
          "sentinel2-before-0400", 0},
-        {"S2A_31UFS_20220101_0_L2A.tif", NULL, 0}, /* says nothing: nothing is assumed */
+        {"S2A_31UFS_20220101_0_L2A.tif", NULL, 0}, /* without a baseline nothing is assumed */
         {"S2A_MSIL2A_20180501.tif", NULL, 0},
     };
     struct pb_config *config = load("samples/sentinel2.yaml");
@@ -272,7 +272,7 @@ START_TEST(unusual_values_print_round_trip)
 }
 END_TEST
 
-/* worker_user: the service's own; notify_user: nobody but administrators. */
+/* worker_user: the service's own; notify_user: only administrators. */
 START_TEST(an_empty_user_is_a_value)
 {
     struct pb_config *config = parse("service: {worker_user: \"\", notify_user: ''}\n"
@@ -332,8 +332,8 @@ START_TEST(default_file_is_the_schema)
 }
 END_TEST
 
-/* The default file without its optional comments equals the design's file, but for the longer
- * settle, and for the time of acquisition, which nothing says by itself. */
+/* The default file without its optional comments equals the design's file, except for the longer
+ * settle, and for the time of acquisition, which has no default. */
 START_TEST(default_file_means_the_design_file)
 {
     struct pb_config *a = load("config/pushbroom.yaml"), *b = parse(design);

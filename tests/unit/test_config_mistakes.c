@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What is said of configurations with mistakes, of files that cannot be read, without memory. */
+/* Messages for configurations with mistakes, for files that cannot be read, and without memory. */
 #include "bad_configs.h"
 #include "config/base/arena.h"
 #include "config/base/err.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Mistakes in words of the configuration that only what stands behind them shows. */
+ * Mistakes in words of the configuration that only their later use shows. */
 #include "config/choice_words.h"
 #include "config/config.h"
 #include "config/yaml/report.h"

@@ -43,7 +43,7 @@
 #endif
 
 static char root[] = "/tmp/pb-confine-XXXXXX";
-static char own[64], inside[80], outside[80]; /* a directory, a file in it, a file beside it */
+static char own[64], inside[80], outside[80]; /* a directory, a file in it, a file next to it */
 
 static void write_file(const char *path)
 {
@@ -274,7 +274,7 @@ START_TEST(local_time_needs_no_file)
 }
 END_TEST
 
-/* As the process that looks at a file for a client. */
+/* Looks at a file like the process that does it for a client. */
 static int look_at(void)
 {
     struct stat st;

@@ -129,7 +129,7 @@ START_TEST(what_is_forgotten_or_too_old_is_gone)
 }
 END_TEST
 
-/* What version 12 added goes. */
+/* Removes the additions of version 12. */
 #define VERSION_11                                                                                 \
     "DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; "  \
     "ALTER TABLE jobs DROP COLUMN inbox; DROP "                                                    \

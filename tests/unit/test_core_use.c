@@ -77,7 +77,7 @@ START_TEST(idle_core_time_asleep_in_storage_is_storage_wait)
     ck_assert_double_eq_tol(
         share_of("idle, or with other programs, while tiles went through: 1% of both cores"),
         0.0125, 1e-9);
-    tiles->work.storage_ns[PB_WORK_LOAD] = 5000 * MS; /* of many threads: more than was idle */
+    tiles->work.storage_ns[PB_WORK_LOAD] = 5000 * MS; /* many threads: more than was idle */
     pb_core_uses_find(&facts, &uses);
     ck_assert_double_eq_tol(share_of("waiting for storage: 5% of both cores"), 0.05, 1e-9);
 }
@@ -91,7 +91,7 @@ START_TEST(all_core_seconds_are_told_once)
         all += uses.use[i].share;
         ck_assert(i == 0 || uses.use[i].share <= uses.use[i - 1].share);
     }
-    /* What was used outside of the phases is beside them. */
+    /* Use outside of the phases is added to theirs. */
     ck_assert_double_eq_tol(all, 1.02, 0.01);
 }
 END_TEST

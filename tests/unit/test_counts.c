@@ -80,7 +80,7 @@ START_TEST(knots_of_bins_rise_and_fit)
     ck_assert_uint_le(n, PB_CURVE_KNOTS_MAX);
     for (uint32_t i = 1; i < n; i++)
         ck_assert(knots[2 * i] > knots[2 * i - 2] && knots[2 * i + 1] >= knots[2 * i - 1]);
-    for (int i = 0; i < N / 2; i++) /* of itself: the same values, to a bin */
+    for (int i = 0; i < N / 2; i++) /* compared with itself: the same values, to a bin */
         ck_assert(fabs((double)(pb_curve_at(knots, (int32_t)n, value[i]) - value[i])) <= a.width);
     pb_counts_fini(&a);
     free(value);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The device's decoders, as host code, beside the host's: what they accept and what they make. The
- * order of threads changes from stream to stream. */
+/* The device's decoders, as host code, compared with the host's: accepted streams and decoded
+ * bytes. The order of threads changes from stream to stream. */
 #include "pipeline/codec/codec.h"
 #include "tests/tools/mutate.h"
 
@@ -132,7 +132,7 @@ START_TEST(decodes_whole_streams)
 }
 END_TEST
 
-/* Of every layout and predictor that occurs; those that are not there are left out. */
+/* Files of every layout and predictor that occurs; absent ones are left out. */
 static const char *const files[] = {
     "derived/l7_1row_strips.tif",
     "derived/l7_bigtiff_be_deflate.tif",
@@ -168,7 +168,7 @@ START_TEST(decodes_blocks_of_files)
 }
 END_TEST
 
-/* Whatever blocks their directories lead to. */
+/* Compares all blocks that their directories lead to. */
 START_TEST(judges_hostile_files_as_the_host_does)
 {
     glob_t found = {0};

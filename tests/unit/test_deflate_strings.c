@@ -3,8 +3,8 @@
  * ctest: arm64
  *
  * Which blocks have strings, and what deflate's defaults make of it: no string that repeats within
- * deflate's reach is missed, noise and runs are told from strings, and blocks of floats are those
- * of the encoder of runs, byte by byte. */
+ * deflate's reach is missed, noise and runs are distinguished from strings, and blocks of floats
+ * are those of the encoder of runs, byte by byte. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/deflate_runs.h"
 #include "pipeline/codec/deflate_strings.h"
@@ -26,7 +26,7 @@ static void noise(uint8_t *to, size_t n)
         to[i] = (uint8_t)(rand() >> 8);
 }
 
-/* Noise that comes again after `period` bytes, all along. */
+/* Noise that repeats after `period` bytes, all along. */
 static void repeat(size_t period)
 {
     noise(block, period);
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(only_the_bytes_of_the_block_are_looked_at)
 {
     for (size_t n = 1; n < 3000; n += 1 + n / 50) {
-        uint8_t *own = malloc(n); /* a sanitizer sees what is read behind it */
+        uint8_t *own = malloc(n); /* a sanitizer sees reads past its end */
         noise(own, n);
         enum pb_strings first = pb_deflate_strings(&work, own, n);
         memset(&work, 0x5a, sizeof work);

@@ -68,7 +68,7 @@ START_TEST(a_failure_without_a_code_stands)
 }
 END_TEST
 
-/* Whatever was tried before: a worker that takes no other job is always replaced. */
+/* Independent of earlier tries: a worker that takes no other job is always replaced. */
 START_TEST(a_device_that_failed_ends_its_process)
 {
     ck_assert(pb_worker_is_spent("device.lost"));

@@ -61,7 +61,7 @@ static void accepted(const char *socket)
 START_TEST(siblings_and_the_default_archive_are_fine)
 {
     char socket[PB_FILES_PATH_BYTES];
-    place(socket, "s.sock"); /* beside them: its directory holds them all */
+    place(socket, "s.sock"); /* next to them: its directory contains them all */
     accepted(socket);
     (void)strcat(dirs.products, "/not/there/yet");
     accepted(NULL);

@@ -3,7 +3,7 @@
  *
  * The encoder's device code on the host (device/emulator.h): blocks of all types, of runs and
  * noise, of odd sizes, become the bytes that the CPU's encoder makes of them, and blocks with
- * strings are left to the host where the CPU's rule says so. */
+ * strings are left to the host where the CPU's rule requires it. */
 #include "pipeline/cog/halve.h"
 #include "tests/device/emulate_encode.h"
 #include "tests/encode_cases.h"
@@ -62,7 +62,7 @@ static void check_bytes(const uint8_t *got, const uint8_t *want, size_t n, const
         ck_assert_msg(got[k] == want[k], "block %d: %s differs at byte %zu of %zu", i, what, k, n);
 }
 
-/* As the CPU makes it. Whether it was encoded. */
+/* Compares a block with the CPU's. Returns true if it was encoded. */
 static bool check_block(const struct pb_encode_format *format, const struct pb_encode_block *block,
                         const struct batch *batch, int i)
 {
@@ -125,7 +125,7 @@ START_TEST(blocks_become_the_bytes_of_the_cpu)
 }
 END_TEST
 
-/* What does not fit is left to the host, with all that follows. */
+/* A block that does not fit is left to the host, with all that follow. */
 START_TEST(an_output_that_is_full_is_said)
 {
     const struct encode_case *c = &encode_cases[0];

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Errors as they are shown: nothing in a file name or a library's message is obeyed by a terminal.
+ * Errors as they are shown: nothing in a file name or a library's message controls a terminal.
  */
 #include "config/base/err.h"
 

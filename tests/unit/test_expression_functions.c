@@ -111,7 +111,8 @@ START_TEST(log_and_exp_keep_nan_and_return_it_out_of_domain)
 }
 END_TEST
 
-/* What min and max of NumPy give, which are invalid when an operand is; of equal ones the bound. */
+/* Compares with min and max of NumPy, which are invalid when an operand is; of equal values the
+ * bound. */
 START_TEST(clamp_is_a_minimum_of_a_maximum)
 {
     static const float of[] = {NAN, -INFINITY, -1.0f, -0.0f, 0.0f, 0.5f, 1.0f, INFINITY};
@@ -168,7 +169,7 @@ START_TEST(sine_and_cosine_are_nearly_correctly_rounded)
 }
 END_TEST
 
-/* Of random numbers, whole ones and halves, with the C library's definitions in float64. */
+/* Compares random, whole and half numbers with the C library's definitions in float64. */
 START_TEST(floor_mod_and_bits_are_exact)
 {
     uint32_t random = 77;

@@ -109,7 +109,7 @@ static float greater(float x, float y)
     return isnan(x) || isnan(y) ? NAN : x > y ? x : y;
 }
 
-/* As Python's %. */
+/* Equals Python's %. */
 static float remainder_of(float x, float y)
 {
     const float rest = fmodf(x, y);

@@ -189,7 +189,7 @@ START_TEST(changed_file_is_itself_the_other)
 }
 END_TEST
 
-/* Of inputs of an earlier version there is no list. */
+/* Inputs of an earlier version have no list. */
 START_TEST(without_a_list_times_decide)
 {
     char other[4096];

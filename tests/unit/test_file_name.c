@@ -105,7 +105,7 @@ START_TEST(names_that_differ_stay_different)
     memset(flood, 'x', 251);
     (void)snprintf(flood + 251, 5, ".tif");
     pb_file_name_clean(flood, a);
-    flood[230] = 'y'; /* behind the cut */
+    flood[230] = 'y'; /* after the cut */
     pb_file_name_clean(flood, b);
     ck_assert_str_ne(a, b);
 }

@@ -61,7 +61,7 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
 }
 END_TEST
 
-/* Regions of 3, 300 and 700 pages and a bit, behind gaps. */
+/* Regions of 3, 300 and 700 pages and a bit, after gaps. */
 static void check_gaps(const char *where, bool move)
 {
     enum { PAGE = 4096, A = 3 * PAGE, B = 303 * PAGE, TOTAL = 1003 * PAGE + 77 };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-/* The order of results, what runs side by side, and that the first failure ends all, with products
- * that only say what happened to them. */
+/* The order of results, parallel parts, and that the first failure ends all, with products that
+ * only record their calls. */
 #include "pipeline/run/finish.h"
 
 #include "run_suite.h"
@@ -18,10 +18,10 @@ enum { PRODUCTS = 8, PATIENCE_MS = 20000 };
 
 struct fake {
     uint32_t number;
-    int wait_for; /* so many that are under way at the same time */
-    int rc;       /* what it fails with once they are */
+    int wait_for; /* number of calls that are under way at the same time */
+    int rc;       /* return code once they are */
     bool until_stopped;
-    size_t earlier; /* as seen by finish */
+    size_t earlier; /* count that finish sees */
 };
 
 static struct pb_file_progress files;

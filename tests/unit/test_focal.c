@@ -4,8 +4,8 @@
  *
  * Focal operations against a reference that looks up every neighbour by itself: all kinds, radii
  * and edge rules, images from one pixel on, whole and in tiles. Equality is of bits: the order of
- * additions is part of the contract. What the CPU makes of a row of windows is compared with the
- * pixel function as well, which is what a GPU runs. */
+ * additions is part of the contract. The CPU's rows of windows are compared with the pixel function
+ * as well, which a GPU runs. */
 #include "kernels/focal/focal.h"
 #include "kernels/focal/focal_window.h"
 
@@ -33,7 +33,7 @@ static struct pb_rect grown(struct pb_rect r, int32_t by, int32_t w, int32_t h)
 }
 
 /* One tile with exactly the pixels it may see, in exact allocations, so that a sanitizer sees a
- * read outside; the result goes to its place in `result`. */
+ * read outside; the result is copied to its place in `result`. */
 static void run_tile(const struct picture *p, const struct pb_focal *s, struct pb_rect core,
                      float *result)
 {

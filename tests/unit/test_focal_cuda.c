@@ -3,7 +3,7 @@
  *
  * Focal operations on a GPU against the CPU, bit for bit: all kinds, radii and edge rules, whole
  * images and tiles in the middle, at sizes that leave the last blocks partly empty. Needs a CUDA
- * build and a device; says so and is skipped without. */
+ * build and a device; without them it is skipped with a message. */
 #include <stdio.h>
 
 #ifndef PB_HAVE_CUDA

@@ -82,7 +82,7 @@ static void any_text(uint32_t *state, const char *const *parts, uint32_t n, uint
         strcat(out, parts[any_number(state) % n]);
 }
 
-/* fnmatch() of the C library has the same rules, but for groups with slashes. */
+/* fnmatch() of the C library has the same rules, except for groups with slashes. */
 START_TEST(patterns_fit_as_fnmatch_says)
 {
     static const char *const plain[] = {

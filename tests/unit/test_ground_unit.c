@@ -99,7 +99,7 @@ START_TEST(series_reach_the_tolerance_with_the_fewest_terms)
 {
     check_series(cosine, 1e-5, 1);      /* a small scene: one number */
     check_series(cosine, 0.01, 3);      /* a degree */
-    check_series(cosine, M_PI_2, 13);   /* from pole to pole */
+    check_series(cosine, M_PI_2, 13);   /* up to both poles */
     check_series(hyperbolic, M_PI, 17); /* all of web Mercator */
 }
 END_TEST

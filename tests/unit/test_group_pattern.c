@@ -17,7 +17,7 @@ static struct pb_group_pattern *make(const char *pattern, const char *by)
     return group;
 }
 
-/* The scene, "" = metadata tell it, NULL = it does not fit. */
+/* Returns the scene, "" = from metadata, NULL = no match. */
 static const char *scene_of(const char *pattern, const char *by, const char *name,
                             const struct pb_group_facts *facts)
 {

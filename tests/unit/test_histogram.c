@@ -85,7 +85,7 @@ START_TEST(counts_equal_a_naive_count_at_the_final_width)
             v[i] = i % 97 == 0 ? NAN
                                : (float)((double)(int64_t)any_bits() *
                                          ldexp(1.0, -60 + (int)(any_bits() % 5)));
-        v[17] = -1e-40f; /* lies in bin -1, however wide the bins */
+        v[17] = -1e-40f; /* belongs to bin -1, however wide the bins */
         v[18] = -0.0f;
         memset(&one, 0, sizeof one);
         for (int i = 0; i < N; i += 500)

@@ -68,8 +68,8 @@ END_TEST
 struct tile_taker {
     struct pb_in_flight *window;
     enum pb_order order;
-    atomic_int *taken; /* by tile */
-    atomic_int strays; /* that are not of the unit that was named */
+    atomic_int *taken; /* indexed by tile */
+    atomic_int strays; /* tiles of another unit than the named one */
 };
 
 static void *take_tiles(void *arg)
@@ -108,7 +108,8 @@ START_TEST(each_tile_of_a_unit_is_given_to_one_thread)
 }
 END_TEST
 
-/* The first three tiles of a window of one unit of four: the fourth may go, the next unit waits. */
+/* The first three tiles of a window of one unit of four: the fourth may be taken, the next unit
+ * waits. */
 START_TEST(unit_is_finished_by_others_while_the_next_waits)
 {
     struct pb_in_flight *w = window_new(PB_ORDER_Z, 1, NULL, NULL);
@@ -239,7 +240,7 @@ START_TEST(multiple_posts_a_portion_per_returned_portion)
     pthread_t thread;
     pthread_create(&thread, NULL, take_all, &t);
     takes(&t, 3);
-    finish(t.window, PB_ORDER_ROWS, 1); /* which one does not matter, but for the window */
+    finish(t.window, PB_ORDER_ROWS, 1); /* any unit would do, except for the window */
     takes(&t, 3);
     finish(t.window, PB_ORDER_ROWS, 2);
     takes(&t, 5); /* the next is 5 units after the first: the window is full */
@@ -407,8 +408,7 @@ START_TEST(an_open_window_whose_tiles_end_is_aborted)
 }
 END_TEST
 
-/* --- which patterns go with tiles --------------------------------------------------------------
- */
+/* --- patterns that fit tiles ----------------------------------------------------------------- */
 
 static int judged(const struct wic_pattern *pattern, const uint64_t *args, uint32_t window,
                   const char *why)

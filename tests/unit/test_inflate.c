@@ -39,7 +39,7 @@ static void teardown(void)
     libdeflate_free_decompressor(one);
 }
 
-/* What scenes are made of: noise around zero, runs, short and long periods, all values. */
+/* Typical content of scenes: noise around zero, runs, short and long periods, all values. */
 static void make(struct mutate *m, size_t kind, uint8_t *out, size_t bytes)
 {
     const size_t period = 1 + mutate_below(m, kind == 5 ? 8 : 300);

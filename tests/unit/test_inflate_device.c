@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: arm64 */
-/* Streams made bit by bit that encoders do not make, inflated by the device, as host code, beside
- * the host's decoder. */
+/* Streams made bit by bit that encoders do not make, inflated by the device, as host code, and
+ * compared with the host's decoder. */
 #include "decode_device_fixture.h"
 
 #include <zlib.h>
@@ -109,10 +109,10 @@ START_TEST(refuses_what_has_no_end)
     put(&b, 0, 16);
     ck_assert_uint_eq(judge(&b, (const uint8_t *)"aaaa", 4), PB_DECODE_BAD);
     begin(&b);
-    put(&b, 7, 3); /* a type that is none */
+    put(&b, 7, 3); /* a type that does not exist */
     ck_assert_uint_eq(judge(&b, NULL, 0), PB_DECODE_BAD);
     begin(&b);
-    put(&b, 1, 8); /* stored, its length not as its complement says */
+    put(&b, 1, 8); /* stored, with a length that contradicts its complement */
     put(&b, 4, 16);
     put(&b, 4, 16);
     ck_assert_uint_eq(judge(&b, (const uint8_t *)"aaaa", 4), PB_DECODE_BAD);

@@ -93,7 +93,7 @@ START_TEST(success_archives_and_never_overwrites)
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif"));
     ck_assert(!there("work/20261121-082850-aaaa"));
-    /* Once more changes nothing, though the archive lies in work/ too. */
+    /* A second call changes nothing, even though the archive is in work/ too. */
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif") && !there("work/done/x.tif.1"));
     pb_job_fini(&job);
@@ -136,7 +136,7 @@ START_TEST(a_repetition_after_a_crash_uses_the_same_name)
     claim(&job, a, PB_JOB_FAILED);
     (void)snprintf(input, sizeof input, "%s", job.input);
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
-    /* As if the record had been written and the move had not happened. */
+    /* State after the record was written and before the move. */
     ck_assert_int_eq(pb_files_make_directory(dirs.work, "work", NULL), 0);
     char claim_path[PB_FILES_PATH_BYTES];
     (void)pb_files_join(claim_path, dirs.work, a);
@@ -185,7 +185,7 @@ START_TEST(restore_finds_an_input_whose_move_was_not_stored)
     ck_assert_str_eq(job.input, stale);
     ck_assert(there("work/20261121-082850-aaaa/x.tif") && there("quarantine/x.tif"));
     ck_assert(!there("quarantine/x.tif.1") && !there("quarantine/x.tif.1.error.json"));
-    /* The other way round: it is in work/ again, and the store still says quarantine/. */
+    /* The other way round: it is in work/ again, and the store still has quarantine/. */
     (void)pb_files_join(stale, dirs.quarantine, "gone.tif");
     ck_assert_int_eq(pb_job_set(&job.input, stale), 0);
     ck_assert_msg(pb_input_store_restore(&job, &dirs, &err) == 0, "%s", err.msg);
@@ -266,7 +266,7 @@ START_TEST(a_submitted_input_is_not_touched)
 }
 END_TEST
 
-/* The record itself, and the directory that it lies in. */
+/* The record itself, and its directory. */
 START_TEST(record_missing_from_the_disk_is_a_clear_error)
 {
     struct pb_err err = {0};

@@ -68,7 +68,7 @@ static struct pb_input_sum *create(size_t n, bool whole, enum pb_checksum kind)
     return sum;
 }
 
-/* Of all files: of the lines that sha256sum(1) and b3sum(1) print. */
+/* Compares the sum of all files with the lines that sha256sum(1) and b3sum(1) print. */
 static void check_all(struct pb_input_sum *sum, enum pb_checksum kind)
 {
     char lines[FILES * 80] = "", text[PB_CHECKSUM_TEXT_BYTES], all[PB_CHECKSUM_TEXT_BYTES];
@@ -83,7 +83,7 @@ static void check_all(struct pb_input_sum *sum, enum pb_checksum kind)
     }
 }
 
-/* The scheduling of the thread that computes it; -1: there is none. */
+/* Returns the scheduling of the hashing thread; -1 if it does not exist. */
 static int policy(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -141,7 +141,7 @@ START_TEST(is_the_same_whenever_it_is_waited_for)
         struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_SHA2_256);
         const struct timespec pause = {0, us * 1000};
         struct pb_input_files files;
-        pb_input_sum_leave(sum, 50 << 20); /* of 54 MiB */
+        pb_input_sum_leave(sum, 50 << 20); /* a file of 54 MiB */
         ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
         (void)nanosleep(&pause, NULL);
         check_all(sum, PB_CHECKSUM_SHA2_256);
@@ -163,7 +163,8 @@ static enum pb_input_pass_way any_way(void *user)
     return (enum pb_input_pass_way)(*state >> 24) % 3;
 }
 
-/* Whoever hashes a chunk, and however often the rest is left, the sums are the same. */
+/* The sums do not depend on the thread that hashes a chunk, nor on the number of times that the
+ * rest is left. */
 START_TEST(the_way_of_a_pass_changes_nothing)
 {
     struct pb_input_part part[FILES];
@@ -231,7 +232,7 @@ START_TEST(another_kind_is_computed_when_it_is_asked_for)
         check_all(sum, PB_CHECKSUM_SHA2_256);
         ck_assert_uint_eq((bytes_read() - start) / all, before ? 1 : 2);
         pb_input_sum_files(sum, &files);
-        for (int i = 0; i < FILES; i++) { /* of the input's kind */
+        for (int i = 0; i < FILES; i++) { /* sums of the input's kind */
             ck_assert_str_eq(files.file[i].checksum, wanted[PB_CHECKSUM_BLAKE3][i]);
             ck_assert_uint_eq(files.file[i].bytes, file[i].bytes);
         }
@@ -240,7 +241,7 @@ START_TEST(another_kind_is_computed_when_it_is_asked_for)
 }
 END_TEST
 
-/* Both are of the first pass when the other one is asked for before the thread was started. */
+/* Both are of the first pass when the other one is requested before the start of the thread. */
 START_TEST(the_other_kind_brings_the_inputs_own_along)
 {
     struct pb_input_sum *sum = create(FILES, false, PB_CHECKSUM_BLAKE3);

@@ -200,7 +200,7 @@ START_TEST(a_bulk_change_waits_for_others_but_not_twice)
             make_job(&writers[i].job, id[i]);
         }
         start(writers, 2, 0);
-        store->bulk_waited = waited == 1; /* we have the store: nobody else looks */
+        store->bulk_waited = waited == 1; /* the store is ours: no other thread looks */
         pb_job_store_leave(store);
         finish(writers, 2);
         ck_assert_int_eq(writers[0].rc + writers[0].result + writers[1].rc, 0);

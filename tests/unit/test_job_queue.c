@@ -127,7 +127,7 @@ START_TEST(higher_priority_precedes_all_ranks_of_a_lower_one)
     insert_with("b", 0, 5);
     insert_with("d", 0, -5);
     ck_assert_str_eq(next(NULL, false), "a");
-    ck_assert_str_eq(next(NULL, true), "b"); /* of those of the highest priority, by rank */
+    ck_assert_str_eq(next(NULL, true), "b"); /* the highest priority, by rank */
     ck_assert_str_eq(next("b", true), "a");
 }
 END_TEST

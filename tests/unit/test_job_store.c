@@ -136,7 +136,7 @@ START_TEST(next_looks_at_so_many_jobs_at_a_time)
     ck_assert_str_eq(job.name, "20261121-082850-eeee.tif");
     ck_assert_int_eq(after.seq, 0);
     pb_job_fini(&job);
-    /* All were looked at: the next one begins anew. */
+    /* All were looked at: the next one begins again. */
     ck_assert_int_eq(pb_job_store_next(store, &after, 6, any, (void *)"none", NULL, &job), 1);
     pb_job_fini(&job);
     ck_assert_int_eq(after.seq, 0);
@@ -219,7 +219,7 @@ START_TEST(a_list_goes_on_below_a_job_of_any_state)
 }
 END_TEST
 
-/* What a question costs must not follow the number of jobs: 1,000 rows are a scan of over 5,000
+/* The cost of a question must not follow the number of jobs: 1,000 rows are a scan of over 5,000
  * steps. */
 START_TEST(questions_cost_the_same_with_a_thousand_jobs)
 {

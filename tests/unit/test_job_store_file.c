@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the file of the store may be: of an older or a newer service, damaged, on a disk that fails.
+ * States of the file of the store: of an older or a newer service, damaged, on a disk that fails.
  */
 #include "job_store_fixture.h"
 #include "run_suite.h"
@@ -262,7 +262,7 @@ START_TEST(the_store_is_readable_by_the_service_alone)
         char path[PB_FILES_PATH_BYTES];
         (void)pb_files_join(path, directory, names[0]);
         pb_job_store_close(store);
-        ck_assert_int_eq(chmod(path, 0644), 0); /* as an older service left it */
+        ck_assert_int_eq(chmod(path, 0644), 0); /* mode of an older service */
         open_store();
     }
 }

@@ -47,10 +47,10 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Names of events, a space behind each; the number of the last one. */
+/* Names of events, a space after each; the number of the last one. */
 struct seen {
     char names[4096];
-    char data[4096]; /* of the last */
+    char data[4096]; /* data of the last event */
     int64_t last, n;
 };
 

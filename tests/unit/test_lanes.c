@@ -12,7 +12,7 @@
 #include <check.h>
 #include <unistd.h>
 
-/* --- launches and kernels that are none ----------------------------------------------------- */
+/* --- launches and kernels in place of real ones ---------------------------------------------- */
 
 struct wic_launch {
     struct wic_launch_options options;
@@ -107,7 +107,7 @@ START_TEST(jobs_share_a_launch_that_has_room_for_their_plans)
     ck_assert_int_eq(atomic_load(&made), 1);
     pb_lane_part(a);
     pb_lane_part(b);
-    struct pb_lane *c = join(30000, 40000, 40, 0); /* nobody uses the other one */
+    struct pb_lane *c = join(30000, 40000, 40, 0); /* the other one is unused */
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(atomic_load(&made), 2);
     ck_assert_int_eq(atomic_load(&destroyed), 1);
@@ -196,7 +196,7 @@ START_TEST(a_shared_kernel_leaves_room_to_another_one)
     begin_enter(&e, b);
     pb_lane_left(a);
     pthread_join(e.thread, NULL);
-    ck_assert_uint_eq(atomic_load(&e.share), 750); /* three jobs beside one */
+    ck_assert_uint_eq(atomic_load(&e.share), 750); /* three jobs next to one */
     ck_assert_uint_eq(pb_lane_launch(b)->limit, 100);
     pb_lane_left(b);
     pb_residency_part(&other);
@@ -216,7 +216,7 @@ static void *flow(void *user)
         (void)pb_lane_enter(user);
         (void)atomic_fetch_add(&inside, 1);
         for (int k = 0; k < 500 && !pb_lane_is_unwanted(user); k++)
-            (void)k; /* for a moment, but for who frees */
+            (void)k; /* a moment, less if a thread frees memory */
         (void)atomic_fetch_sub(&inside, 1);
         pb_lane_left(user);
     }

@@ -16,7 +16,7 @@
 static char text[1 << 20];
 static char path[32];
 
-/* stderr goes into a file; every test runs in a process of its own. */
+/* Redirects stderr into a file; every test runs in a process of its own. */
 static void begin(bool journal)
 {
     struct stat st;
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(nothing_that_steers_a_terminal_passes)
 {
     begin(true);
-    /* CSI as C1, a line separator, right-to-left override, no UTF-8; what is text stays. */
+    /* CSI as C1, a line separator, right-to-left override, no UTF-8; text stays. */
     pb_log(PB_LOG_INFO, "%s", "a\xc2\x9b[\xe2\x80\xa8[\xe2\x80\xae[\xff[\xc3\xa9\xe2\x82\xac\x7f");
     ck_assert_str_eq(written(), "<6>a\\xc2\\x9b[\\xe2\\x80\\xa8[\\xe2\\x80\\xae[\\xff["
                                 "\xc3\xa9\xe2\x82\xac\\x7f\n");

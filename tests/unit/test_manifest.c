@@ -213,7 +213,7 @@ START_TEST(inputs_are_equal_only_by_a_checksum_that_both_have)
         ck_assert(pb_input_id_comparable(&a, &b));
         of_a[0] = of_b[0] = '\0';
     }
-    /* Of different kinds they cannot be compared; a second kind that is known of both decides. */
+    /* Different kinds cannot be compared; a second kind that is known of both decides. */
     strcpy(a.checksum[PB_CHECKSUM_SHA2_256], "x:1");
     strcpy(b.checksum[PB_CHECKSUM_BLAKE3], "x:1");
     ck_assert(!pb_input_id_comparable(&a, &b) && !pb_input_id_equal(&a, &b));
@@ -239,7 +239,7 @@ START_TEST(products_of_a_job_are_found_anywhere_in_its_scene)
     snprintf(expected, sizeof expected, "%s/a~2/p", root);
     ck_assert_str_eq(directory, expected);
     ck_assert_int_eq(find("j1", directory), 0);
-    ck_assert_int_eq(find("j3", directory), -ENOENT); /* of another scene */
+    ck_assert_int_eq(find("j3", directory), -ENOENT); /* job of another scene */
     ck_assert_int_eq(find("", directory), -ENOENT);
     ck_assert_int_eq(find_job(root, "a", "q", "j1", directory, NULL), -ENOENT);
     ck_assert_int_eq(find_job(root, "a", "p", "j1", directory, &m), 0);

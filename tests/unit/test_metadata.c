@@ -126,7 +126,7 @@ START_TEST(sentinel2_tile_adds_the_sun_and_sensing_time)
     assert_same_bands(&swapped, &f);
     ck_assert_str_eq(swapped.datetime, f.datetime); /* the tile's is exact */
     ck_assert_str_eq(swapped.baseline, f.baseline);
-    f = facts_of(S2_TILE); /* alone: no scale, and it is said where that is */
+    f = facts_of(S2_TILE); /* alone: no scale, and the message has the place of the scale */
     ck_assert_ptr_nonnull(strstr(f.why_not[PB_QUANTITY_SURFACE], "MTD_MSIL2A.xml"));
 }
 END_TEST
@@ -215,8 +215,8 @@ START_TEST(sentinel2_item_has_the_offset_of_its_bands)
 }
 END_TEST
 
-/* Of the Copernicus Data Space: version 2 of the raster extension, and the baseline under another
- * name. */
+/* Item of the Copernicus Data Space: version 2 of the raster extension, and the baseline under
+ * another name. */
 START_TEST(sentinel2_item_of_the_data_space_is_read)
 {
     struct pb_metadata f;
@@ -305,7 +305,7 @@ START_TEST(newer_planetscope_item_completes_coefficients)
     ck_assert_msg(rc == 0, "%s", err.msg);
     ck_assert_str_eq(f.product, xml.product);
     ck_assert_str_eq(swapped.product, xml.product);
-    ck_assert_str_eq(swapped.datetime, xml.datetime); /* that of the document is exact */
+    ck_assert_str_eq(swapped.datetime, xml.datetime); /* the document's is exact */
     assert_same_bands(&f, &xml);
     ck_assert_str_eq(f.why_not[PB_QUANTITY_TOA], "");
     ck_assert_int_lt(

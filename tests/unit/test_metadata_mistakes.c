@@ -148,7 +148,7 @@ START_TEST(hostile_documents_are_refused_before_they_cost)
 }
 END_TEST
 
-/* An element with n attributes behind what a reader of tags must skip. */
+/* An element with n attributes after a part that a reader of tags must skip. */
 static char *with_attributes(const char *before, const char *name, int n)
 {
     char *text = calloc(1, (size_t)n * 40 + 200);
@@ -176,7 +176,7 @@ START_TEST(elements_with_many_attributes_are_refused)
 }
 END_TEST
 
-/* What two files of one scene say, as it is or with one text of the second changed. */
+/* Asserts that two files of one scene contradict, as delivered or with one changed text. */
 static void assert_contradiction(const char *from, const char *to, const char *first,
                                  const char *second)
 {

@@ -95,7 +95,7 @@ START_TEST(takes_ages_from_arrival_and_acquisition)
     pb_metrics_finished(&metrics, &job);
     ck_assert(has_line("pushbroom_delivery_to_product_seconds_sum{pipeline=\"p\"} 1100.000"));
     ck_assert(has_line("pushbroom_acquisition_to_product_seconds_sum{pipeline=\"p\"} 1401.000"));
-    job.delivered_ms = 0; /* of a submitted file: its submission */
+    job.delivered_ms = 0; /* submitted file: time of its submission */
     pb_metrics_finished(&metrics, &job);
     ck_assert(has_line("pushbroom_delivery_to_product_seconds_sum{pipeline=\"p\"} 2101.000"));
     (void)snprintf(job.again, sizeof job.again, "20260101-000000-abcd");

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * convolve through a real chain: its weights against sums in float64, which bands it changes, the
- * halo it asks for, and what it refuses with which words. */
+ * convolve through a real chain: its weights against sums in float64, which bands it changes, its
+ * halo, and its refusals with their messages. */
 #include "kernels/chain/chain.h"
 #include "kernels/focal/focal.h"
 
@@ -311,7 +311,7 @@ END_TEST
 
 /* -- refusals ---------------------------------------------------------------------------------- */
 
-/* name: of the key that it speaks of; NULL = of an entry. */
+/* name: key in the message; NULL = an entry. */
 static void check_refused(const struct step *s, int kind, const struct pb_item *item,
                           const char *name, const char *words)
 {

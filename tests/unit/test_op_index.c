@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * index: what formulas become, what its parameters do, and what it says when something is missing.
- * The values of all 280 indices are the business of integration/test_index_values.py. */
+ * index: formulas as steps, its parameters, and its messages for missing parts. The values of all
+ * 280 indices are tested by integration/test_index_values.py. */
 #include "kernels/chain/chain.h"
 #include "kernels/index/index_expand.h"
 #include "kernels/index/index_table.h"
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(new_name_does_not_change_bands_of_the_same_step)
 {
     struct step s = {0};
-    give(&s, "N", "NDVI"); /* from here on N is something else, but not for SR */
+    give(&s, "N", "NDVI"); /* N is something else after this step, but not for SR */
     give(&s, NULL, "SR");
     check_near(value_of(&s, "SR"), 4);
     check_near(value_of(&s, "N"), 0.6);
@@ -225,7 +225,7 @@ static void needs_of(const struct pb_index *index, char names[16][16], bool *is_
     }
 }
 
-/* What `pushbroom indices --bands` promises is what a pipeline takes: with all that a row needs,
+/* A pipeline accepts each row that `pushbroom indices --bands` promises: with all that a row needs,
  * and with each single thing left out. */
 START_TEST(pb_index_can_and_the_chain_agree)
 {

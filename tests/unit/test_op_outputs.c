@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What descriptors say: pb_op_outputs names the bands that build() defines, in every case of every
- * operator, and the documentation is there. */
+ * Content of descriptors: pb_op_outputs names the bands that build() defines, in every case of
+ * every operator, and the documentation is there. */
 #include "kernels/expr/mask_presets.h"
 #include "kernels/graph/builder_state.h"
 #include "tests/op_cases.h"

@@ -15,7 +15,7 @@ START_TEST(the_owner_with_least_to_do_is_chosen)
     ck_assert_int_eq(pb_owner_choose(o, 3), 0);
     o[0].jobs = 1; /* sent, and no session yet */
     ck_assert_int_eq(pb_owner_choose(o, 3), 1);
-    o[1].load.sessions = 1; /* of another program */
+    o[1].load.sessions = 1; /* load of another program */
     ck_assert_int_eq(pb_owner_choose(o, 3), 2);
     o[2].load.sessions = o[2].jobs = 1; /* the same job */
     o[0].load = (struct pb_owner_load){1, 300};

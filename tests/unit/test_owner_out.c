@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the owner of a device tells a parent that reads, that does not, and that is gone. */
+ * Messages of the owner of a device to a parent that reads, that does not, and that is gone. */
 #include "service/device/owner_out.h"
 
 #include "run_suite.h"
@@ -35,7 +35,7 @@ static void end(void)
     (void)close(out.wake);
 }
 
-/* What the parent reads now, after what it has heard. */
+/* Reads all that arrived at the parent since the last call. */
 static void hear(void)
 {
     size_t n = strlen(heard);
@@ -86,7 +86,7 @@ START_TEST(parent_that_reads_late_gets_the_latest_state)
     for (int i = 0; i < CHANGES; i++)
         ck_assert(pb_owner_out_add(&out, 1, 10));
     ck_assert_int_eq(pb_owner_out_load(&out).sessions, CHANGES);
-    ck_assert_int_eq(poll_all(), 1); /* that there is something to tell, and then that it waits */
+    ck_assert_int_eq(poll_all(), 1); /* first that a message exists, and then that it waits */
     hear();
     ck_assert_int_gt(poll_all(), 0);
     hear();

@@ -31,7 +31,7 @@ START_TEST(a_burst_gathers_but_not_for_ever)
         (void)pb_pace_event(&pace, now);
         ck_assert_int_eq(pb_pace_gathers(&pace, now + 1), now + 1 < START + PB_PACE_GATHER_MS);
     }
-    pb_pace_begin(&pace); /* what comes during the round gathers anew */
+    pb_pace_begin(&pace); /* arrivals during the round gather again */
     (void)pb_pace_event(&pace, now);
     ck_assert(pb_pace_gathers(&pace, now + 1));
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The walk along the exchange of the parts of tiles, with the patterns that operators choose, and
- * with those that do not go with tiles. */
+ * with those that do not fit tiles. */
 #include "config/patterns.h"
 #include "pipeline/plan/part_exchange.h"
 #include "run_suite.h"
@@ -23,7 +23,7 @@ static void begin(const char *name, uint64_t n0, uint64_t n1, uint64_t by_data, 
     ck_assert_msg(rc == 0, "%s", err.msg);
 }
 
-/* The steps of a tile that needs so many parts, as text: "012^". */
+/* Returns the steps of a tile that needs this many parts, as text: "012^". */
 static const char *tile(uint32_t needed)
 {
     static char text[16 + sizeof(struct pb_err)];

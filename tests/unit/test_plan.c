@@ -61,7 +61,7 @@ static void check_budgets(const struct pb_raster_info *info)
 
 static const int32_t sizes[][2] = {{1, 1},          {300, 200},    {10980, 10980},
                                    {300000, 700},   {700, 300000},
-#if !SANITIZED /* as many tiles as the three before, one by one */
+#if !SANITIZED /* number of tiles of the three before */
                                    {100000, 100000}
 #endif
 };
@@ -156,8 +156,8 @@ START_TEST(small_tiles_of_a_vast_scene_become_larger)
 }
 END_TEST
 
-/* A product that cannot be counted says the largest number; it must not wrap round to a small one.
- */
+/* A product that cannot be counted reports the largest number; it must not wrap round to a small
+ * one. */
 START_TEST(tiles_of_no_fixed_side_shrink_before_a_refusal)
 {
     static const char text[] = "pipelines:\n"
@@ -282,7 +282,7 @@ START_TEST(whole_blocks_are_read_straight_into_slots)
 }
 END_TEST
 
-/* By whole rows, blocks come in the order of a COG's file; a row of a huge scene takes too much. */
+/* In whole rows, blocks have the order of a COG's file; a row of a huge scene takes too much. */
 START_TEST(tiles_are_visited_by_whole_rows_if_memory_allows)
 {
     static const struct {
@@ -336,7 +336,7 @@ START_TEST(narrows_stripes_before_refusing)
 }
 END_TEST
 
-/* One product of 20 bands, for so many threads. */
+/* One product of 20 bands, for this many threads. */
 static struct pb_config *twenty_bands(int32_t threads)
 {
     char steps[1200] = "      - math: {bands: {", bands[120] = "";
@@ -351,8 +351,8 @@ static struct pb_config *twenty_bands(int32_t threads)
     return config;
 }
 
-/* Each amount of memory uses no fewer threads than a smaller one; what is named for idle cores
- * leaves none. */
+/* Each amount of memory uses no fewer threads than a smaller one; the amount that is named for idle
+ * cores keeps all busy. */
 START_TEST(idle_cores_are_listed_with_the_memory_they_need)
 {
     struct pb_raster_info info = scene(10980, 10980, 512, 512);
@@ -383,8 +383,8 @@ START_TEST(idle_cores_are_listed_with_the_memory_they_need)
 }
 END_TEST
 
-/* Twenty bands beside their statistics and quicklook, at the default memory and 4 cores. A thread
- * has one tile: a slot of each kind is enough. */
+/* Twenty bands with their statistics and quicklook, at the default memory and 4 cores. A thread has
+ * one tile: a slot of each kind is enough. */
 START_TEST(twenty_bands_keep_cores_busy_at_the_default_memory)
 {
     static const int32_t block[] = {256, 512, 1024};
@@ -412,7 +412,7 @@ START_TEST(one_strip_is_read_by_one_reader_from_top_to_bottom)
     ck_assert_uint_eq(plan->layout.workers, 2);
     ck_assert(plan->layout.decoding.decodes == 1.0);
     pb_plan_destroy(plan);
-    info.pixel_interleaved = false; /* a strip a band: going to the next one starts over */
+    info.pixel_interleaved = false; /* a strip a band: each next one starts over */
     plan = planned(&info, HALO, 4096);
     ck_assert_int_ge(plan->layout.decoding.cells[0].shape.h, 1024);
     pb_plan_destroy(plan);

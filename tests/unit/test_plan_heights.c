@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Which pixels are read for the range of heights. */
+ * Pixels that are read for the range of heights. */
 #include "pipeline/plan/plan_heights.h"
 #include "config/config.h"
 #include "pipeline/raster/raster.h"

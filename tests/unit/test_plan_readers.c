@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads
  *
- * What is decoded when readers really go the way of a plan. */
+ * Blocks that are decoded when readers really follow a plan. */
 #include "config/config.h"
 #include "plan_fixture.h"
 #include "run_suite.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads
  *
- * By which transport tiles come to a GPU, planned for devices that are not here. */
+ * Transport of tiles to a GPU, planned for devices that are absent. */
 #include "pipeline/run/stream/stream.h"
 
 #include "config/limits_config.h"
@@ -52,7 +52,7 @@ START_TEST(lines_are_shorter_in_the_narrow_tiles_at_the_edge)
     ck_assert_int_lt(corner.core.w, first.core.w);
     ck_assert_uint_eq(at_first.window[0].row_bytes, plan->engine.resident.chunks.in_unit);
     ck_assert_uint_eq(pb_plan_part_bytes(plan, &first), plan->engine.resident.chunks.in_unit);
-    size_t line = ((size_t)corner.core.w + 15) / 16 * 16; /* of a band, or of the mask */
+    size_t line = ((size_t)corner.core.w + 15) / 16 * 16; /* line of a band, or of the mask */
     ck_assert_uint_eq(w->row_bytes, 3 * line);
     ck_assert_uint_eq(pb_plan_part_bytes(plan, &corner), w->row_bytes);
     ck_assert_uint_eq((plan->engine.resident.chunks.in_unit - w->row_bytes) % 16, 0);
@@ -85,8 +85,8 @@ START_TEST(a_chain_with_a_halo_takes_parts_from_device_slots)
 }
 END_TEST
 
-/* What lies on other grids is in device memory, whatever the chain's halo; parts are small where a
- * plane of them is large. */
+/* Data on other grids is in device memory, whatever the chain's halo; parts are small where a plane
+ * of them is large. */
 START_TEST(chain_that_changes_the_grid_uses_device_slots)
 {
     struct question q = sum_of_bands;
@@ -124,7 +124,7 @@ START_TEST(tile_over_31_bits_is_cut_or_left_to_the_cpu)
         pb_chain_plane_px(plan->work.chain, plan->layout.grid.side_px, plan->layout.grid.side_px),
         INT32_MAX);
     forget();
-    q.compute = ", tile: 1024"; /* asked for: not cut */
+    q.compute = ", tile: 1024"; /* explicit: not cut */
     (void)ask(&q);
     ck_assert(!plan->engine.cuda && plan->engine.mem == PB_MEM_HOST);
     ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "2^31 pixels"));
@@ -253,7 +253,7 @@ START_TEST(says_why_no_kernel_stays)
     ck_assert_ptr_nonnull(strstr(r->why_not, "compute.sync"));
     ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "compute.sync is stream"));
-    ck_assert_str_eq(pb_plan_stream_why(plan, config), ""); /* as asked for */
+    ck_assert_str_eq(pb_plan_stream_why(plan, config), ""); /* as configured */
     forget();
     q.compute = ", buffers: host";
     r = ask(&q);
@@ -361,7 +361,7 @@ START_TEST(managed_slots_are_bounded_whatever_the_budget)
                          true,           20000,
                          9000,           PB_F64};
     (void)ask(&q);
-    ck_assert_uint_eq(plan->layout.readers, 2); /* as many as there are threads */
+    ck_assert_uint_eq(plan->layout.readers, 2); /* one for each thread */
     forget();
     q.compute = ", tile: 2048, buffers: managed";
     (void)ask(&q);
@@ -375,7 +375,7 @@ START_TEST(managed_slots_are_bounded_whatever_the_budget)
     ck_assert_int_eq(try_plan(&q, &err), -ENOMEM);
     ck_assert_ptr_nonnull(strstr(err.msg, "compute.buffers to pinned"));
     forget();
-    q.compute = ", buffers: managed"; /* a tile that nobody asked for gives way */
+    q.compute = ", buffers: managed"; /* a tile without a configured side shrinks */
     q.w = q.h = 40000;
     (void)ask(&q);
     forget();

@@ -6,7 +6,7 @@
 #include "gpu_plan_fixture.h"
 #include "run_suite.h"
 
-/* The pass before the products that has rounds, and one before it that has none. */
+/* Returns the pass with rounds before the products; the one before it has no rounds. */
 static const struct pb_plan *pass_of_rounds(const char *compute, const char *steps)
 {
     const struct question q = {compute, steps, &h200, false, false, 5000, 4000, PB_U16};
@@ -31,12 +31,12 @@ START_TEST(rounds_of_kmeans_bring_back_sums_of_parts)
     ck_assert_uint_ge(p->layout.format.head_bytes,
                       sizeof(struct pb_slot_head) + 21 * sizeof(float));
     ck_assert_uint_eq(p->layout.format.head_bytes % PB_PLANE_ALIGN, 0);
-    /* each part has 7 counts and 18 limbs of 21 centres, which is little beside its planes */
+    /* each part has 7 counts and 18 limbs of 21 centres, which is little next to its planes */
     ck_assert_uint_ge(p->layout.sums.chain.words, 7 + 18 * 21);
     ck_assert_uint_eq(pb_plan_out_bytes(p, &tile),
                       (size_t)pb_plan_parts(p, &tile.core) * p->layout.sums.chain.words * 4);
     ck_assert_uint_lt(p->layout.out_slot_bytes, pb_tile_out_px(&tile) * sizeof(float) / 8);
-    /* what finds the first centres is no such loop, nor is what makes the products */
+    /* neither the search of the first centres nor the pass of the products is such a loop */
     ck_assert(first != p && first->layout.sums.chain.n == 0 &&
               first->layout.format.head_bytes == 0);
     ck_assert(plan->layout.sums.chain.n == 0 && plan->layout.format.head_bytes == 0);

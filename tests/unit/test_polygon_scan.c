@@ -56,7 +56,7 @@ static void add_vertex(double x, double y)
     ring[polygons.n_rings - 1].n++;
 }
 
-/* steps: of a pixel, that coordinates are multiples of; many lie outside of the grid. */
+/* steps: coordinates are multiples of this part of a pixel; many are outside of the grid. */
 static void make_random(unsigned steps, unsigned vertices)
 {
     clear();
@@ -72,7 +72,7 @@ static void make_random(unsigned steps, unsigned vertices)
     }
 }
 
-/* What GDAL makes of the same polygons. */
+/* Draws the same polygons by GDAL. */
 static void by_gdal(enum pb_scan_rule rule, uint32_t *out)
 {
     GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("MEM"), "", W, H, 1, GDT_UInt32, NULL);
@@ -175,7 +175,7 @@ START_TEST(rectangle_adds_its_pixels_and_a_hole_removes_them)
 }
 END_TEST
 
-/* Teeth over all rows: each edge crosses them all, and stands in the scan once. */
+/* Teeth over all rows: each edge crosses them all, and is in the scan once. */
 START_TEST(comb_is_that_of_gdal_and_takes_memory_once_an_edge)
 {
     enum { TEETH = VERTICES_MAX / 2 - 1 };
@@ -276,7 +276,7 @@ static void add_random_corner(void)
     add_vertex(x, 10 + next_random(24));
 }
 
-/* Vertices are corners of pixels, so edges go through many others. */
+/* Vertices are corners of pixels, therefore edges pass through many others. */
 START_TEST(test_touched_pixels_share_area_with_the_polygon)
 {
     static uint32_t out[W * H];

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: arm64 */
-/* Predictors are undone here the way TIFF readers do it: in place, over bytes. So are they by
- * unpredict.h, which reads scenes. */
+/* Predictors are undone here like in TIFF readers: in place, over bytes. unpredict.h, which reads
+ * scenes, undoes them as well. */
 #include "pipeline/codec/predictor.h"
 #include "pipeline/codec/unpredict.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The configuration takes its kinds of products from whoever loads it: a kind that only this test
- * knows is read, checked, printed and documented like those of products.def. */
+ * The configuration takes its kinds of products from its caller: a kind that only this test knows
+ * is read, checked, printed and documented like those of products.def. */
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/product_check.h"

@@ -15,7 +15,7 @@
 
 #define GUARD_FLOATS 32
 
-/* What a pixel of a band is: valid and finite, as float32, scaled in float32. */
+/* Returns the value of a pixel of a band: valid and finite, as float32, scaled in float32. */
 static float band_value(const struct random_image *image, uint32_t band, int32_t x, int32_t y,
                         bool has_nodata, double nodata, double scale, double offset)
 {
@@ -179,7 +179,7 @@ START_TEST(nodata_is_compared_in_the_bands_own_type)
     ck_assert(copied(PB_F32, &lowest, true, -1e300) == -FLT_MAX);
     ck_assert(isnan(copied(PB_F32, &infinite, false, 0.0)));
     ck_assert(isnan(copied(PB_F64, &f64, true, 0.1)));
-    ck_assert(isnan(copied(PB_F64, &f64, true, (double)0.1f))); /* as GDAL: see test_nodata.c */
+    ck_assert(isnan(copied(PB_F64, &f64, true, (double)0.1f))); /* like GDAL: see test_nodata.c */
     ck_assert(copied(PB_F64, &f64, true, 0.1000001) == 0.1f);
     ck_assert(isnan(copied(PB_F64, &huge, false, 0.0)));
 }

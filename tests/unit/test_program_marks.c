@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The marks of random programs: whoever keeps the last result at hand, and no result in a register
- * that is marked local, stores the same. */
+ * The marks of random programs: an interpreter that keeps the last result at hand, and no result in
+ * a register that is marked local, stores the same. */
 #include "kernels/vm/program_marks.h"
 
 #include "run_suite.h"

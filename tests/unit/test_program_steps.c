@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Random programs on the CPU, of all operations, store the bits that an interpreter of single
- * pixels makes: whatever is the same along a row, whatever shares a loop. So do strips along
- * curves.
+ * pixels makes, for any values that are equal along a row and any operations that share a loop.
+ * Strips along curves do, too.
  */
 #include "kernels/pixel.h"
 #include "kernels/vm/program.h"
@@ -94,7 +94,7 @@ static float operation(uint8_t code, const float v[3])
 
 static float samples[H][W], planes[OUTPUTS][H][W];
 
-/* One pixel of a program: what it stores in each plane. in_place: in those that it reads. */
+/* Stores one pixel of a program in each plane. in_place: into the planes that it reads. */
 static void interpret(const struct pb_instr *code, uint32_t n, int32_t x, int32_t y, bool in_place,
                       float stored[OUTPUTS])
 {

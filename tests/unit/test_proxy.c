@@ -51,7 +51,7 @@ START_TEST(no_tiles_is_a_good_end_without_a_kernel)
 }
 END_TEST
 
-/* Half a unit's bytes come out, and the consumer's part of the user bytes is made here. */
+/* Half of a unit's bytes are the result, and the consumer's part of the user bytes is made here. */
 static int halve(void *context, const struct wic_slot *in, const struct wic_slot *out,
                  struct wic_device_tile *out_tile)
 {
@@ -84,7 +84,7 @@ START_TEST(the_link_is_told_how_long_a_tiles_units_are)
 {
     uint32_t unit = 2;
     struct stream s = {.tiles = 300, .options = {.describe = shorten, .context = &unit}};
-    s.options.plan.in_unit = 18; /* as long, the units would not fit into the slot */
+    s.options.plan.in_unit = 18; /* units of this length would not fit into the slot */
     s.options.plan.out_unit = 1;
     stream_run(&s);
     ck_assert_uint_eq(fake.link.ring[0].tile.unit_bytes, unit);
@@ -169,7 +169,7 @@ START_TEST(units_longer_than_the_slots_end_the_run)
 }
 END_TEST
 
-/* The Publisher stores whole units, whatever describe says of the bytes that the consumer gets. */
+/* The Publisher stores whole units, whatever number of bytes describe sets for the consumer. */
 START_TEST(results_longer_than_a_slot_end_the_run)
 {
     struct wic_device_tile tile = {TILE_BYTES / 4 + 1, 0, 0};
@@ -196,7 +196,7 @@ START_TEST(open_refuses_what_cannot_work)
     bad.out = NULL;
     ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
     bad = good;
-    bad.plan.in_unit = 0; /* and nobody to describe tickets */
+    bad.plan.in_unit = 0; /* and without a function that describes tickets */
     ck_assert_int_eq(wic_device_open(&bad, &device), -EINVAL);
     bad = good;
     bad.idle_ns = (int64_t)WIC_LINK_BEAT_NS; /* the kernel would take its host for dead */
@@ -251,7 +251,7 @@ START_TEST(kernel_leaves_when_idle_and_comes_back)
 }
 END_TEST
 
-/* Somebody who wants the device without kernels, now and then. */
+/* A thread that needs the device without kernels, now and then. */
 struct rival {
     pthread_mutex_t lock; /* a kernel enters while it is wanted */
     atomic_int entered, unwanted;
@@ -321,7 +321,7 @@ START_TEST(unwanted_kernel_leaves_mid_run_and_returns)
         sleep_ns(MS);
     }
     join_producers(&s);
-    atomic_store(&s.to_start, s.tiles - s.tiles / 2); /* so there is work to come back for */
+    atomic_store(&s.to_start, s.tiles - s.tiles / 2); /* work to return for */
     (void)producer_main(&s);
     wic_close(s.in);
     stream_close(&s);
@@ -353,15 +353,15 @@ END_TEST
 START_TEST(kernel_without_heartbeat_resumes_unfinished_tiles)
 {
     bool repeated = _i == 1; /* each stay does one tile, and none twice */
-    /* Tiles are done out of order, and then once more, when the scheduler lets several be posted at
-     * a time: that it does not is tried again. */
+    /* Tiles are done out of order, and then a second time, when the scheduler lets several be
+     * posted at a time: if it does not, the test tries again. */
     for (int i = 0; i == 0 || (!repeated && i < 50); i++) {
         fake_reset();
         fake.script.silent_at = (uint64_t)_i;
         fake.script.stalls = true;
         struct stream s = {.tiles = 200, .producers = 2, .consumers = 2};
         stream_run(&s);
-        ck_assert_uint_gt(s.stats.timeouts, 3); /* but never so many without a tile in between */
+        ck_assert_uint_gt(s.stats.timeouts, 3); /* but never this many without a tile in between */
         ck_assert_uint_gt(s.stats.launches, s.stats.timeouts);
         repeated = repeated || fake.worked > s.tiles;
     }
@@ -434,7 +434,7 @@ START_TEST(device_that_stays_full_ends_the_run)
 }
 END_TEST
 
-/* Tiles are under way and nothing comes back. The kernel still hears the abort. */
+/* Tiles are under way and no result returns. The kernel still receives the abort. */
 START_TEST(hung_device_ends_the_run_unlike_a_full_one)
 {
     atomic_store(&fake.script.stuck, true);
@@ -526,7 +526,7 @@ START_TEST(abort_of_either_channel_ends_the_run_at_once)
     int64_t before = clock_ns(CLOCK_MONOTONIC);
     wic_abort(_i % 2 == 0 ? s.in : s.out);
     join_proxy(&s);
-    /* By itself none of these would end before the device counts as hanging. */
+    /* Without the abort none of these would end before the device counts as hanging. */
     ck_assert_int_lt(clock_ns(CLOCK_MONOTONIC) - before, WIC_DEVICE_HANG_NS / 2);
     ck_assert_int_eq(s.rc, -ECANCELED);
     ck_assert_aborted(&s);

@@ -116,7 +116,7 @@ START_TEST(what_pushbroom_did_not_make_is_never_replaced)
     o = options_for("broken", 1);
     ck_assert_int_eq(symlink("none", at("broken")), 0);
     refuse(&o, PB_E_OUTPUT_EXISTS, "not a directory");
-    o = options_for("scene~2", 1); /* its own products lie there, but as "scene" */
+    o = options_for("scene~2", 1); /* its own products are there, but as "scene" */
     publish(&o, "y");
     ck_assert_str_eq(get("scene~2/p/a.txt"), "y");
     ck_assert_str_eq(get("file"), "x");
@@ -373,7 +373,7 @@ START_TEST(sweeps_only_what_carries_our_mark)
     ck_assert_int_eq(symlink("../../../kept", at(in_dead("a.b", 1, "scene/p/link"))), 0);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
     ck_assert(!there(dead("a.b", 1)));
-    ck_assert_str_eq(get("kept/a.txt"), "x"); /* behind the link */
+    ck_assert_str_eq(get("kept/a.txt"), "x"); /* the target of the link */
 }
 END_TEST
 
@@ -391,7 +391,7 @@ END_TEST
 
 START_TEST(sweep_spares_processes_that_run_without_locks)
 {
-    /* As where locks are local to each mount of a network file system. */
+    /* State where locks are local to each mount of a network file system. */
     struct pb_holder holder;
     char name[256], text[PB_HOLDER_BYTES];
     int go[2];
@@ -459,7 +459,7 @@ END_TEST
 
 START_TEST(sweep_keeps_foreign_files_in_replaced_products)
 {
-    /* As after a crash between the exchange and the removal of the older products. */
+    /* State after a crash between the exchange and the removal of the older products. */
     struct pb_publish_options o = options_for("scene", 1);
     publish(&o, "old");
     leave_behind(dead("scene", 7));
@@ -484,7 +484,7 @@ START_TEST(changed_products_are_never_replaced)
     struct stat was;
     publish(&o, "old");
     ck_assert_int_eq(stat(at("scene/p/a.txt"), &was), 0);
-    put(at("scene/p/a.txt"), "own"); /* of the same size, and with the same time */
+    put(at("scene/p/a.txt"), "own"); /* a file of the same size, and with the same time */
     const struct timespec times[2] = {was.st_atim, was.st_mtim};
     ck_assert_int_eq(utimensat(AT_FDCWD, at("scene/p/a.txt"), times, 0), 0);
     refuse(&o, PB_E_OUTPUT_EXISTS, "'a.txt', which was changed since pushbroom made it");
@@ -596,7 +596,7 @@ START_TEST(late_run_never_replaces_its_successor)
         pthread_join(thread, NULL);
         pb_publish_close(late);
         ck_assert_str_eq(get("scene/p/a.txt"), "next");
-        (void)pb_publish_sweep(root); /* what the two could not remove at the same time */
+        (void)pb_publish_sweep(root); /* removes files that both left at the same time */
         ck_assert_int_eq(hidden(), 0);
         snprintf(command, sizeof command, "rm -r %s/scene", root);
         if (i % 2 == 0) /* each second time the place is free */

@@ -17,7 +17,7 @@
 static char log_text[8192]; /* "fsync NAME;" and "rename FROM TO;", in order */
 static bool logging, no_flags, fail_renames_back, read_only;
 static int fail_sync_after_rename; /* errno of the first fsync of a directory after a rename */
-static int renames, kill_after;    /* SIGKILL after so many renames; 0 = never */
+static int renames, kill_after;    /* SIGKILL after this many renames; 0 = never */
 
 static void note(const char *what, const char *a, const char *b)
 {
@@ -57,7 +57,7 @@ int fsync(int fd)
 static int renamed(int rc, const char *from, const char *to)
 {
     if (rc != 0 || strncmp(from, PB_MANIFEST_FILE, strlen(PB_MANIFEST_FILE)) == 0)
-        return rc; /* a manifest takes its name in a directory that nobody sees yet */
+        return rc; /* a manifest gets its name in a directory that is not visible yet */
     note("rename", from, to);
     if (++renames == kill_after)
         (void)raise(SIGKILL);
@@ -119,8 +119,7 @@ START_TEST(files_are_synced_before_rename_and_folder_after)
 }
 END_TEST
 
-/* Fails its sync; the products of the scene are still `expected` afterwards, "" = there are none.
- */
+/* Fails its sync; the products of the scene are still `expected` afterwards, "" = absent. */
 static void fail_to_sync(const struct pb_publish_options *o, const char *file, const char *expected)
 {
     char path[PATH_MAX];
@@ -129,7 +128,7 @@ static void fail_to_sync(const struct pb_publish_options *o, const char *file, c
     renames = 0;
     fail_sync_after_rename = EIO;
     ck_assert_int_eq(commit(p, "new", &err, path), -EIO);
-    ck_assert_int_eq(fail_sync_after_rename, 0); /* it was asked for */
+    ck_assert_int_eq(fail_sync_after_rename, 0); /* it was requested */
     ck_assert_int_eq(err.code, PB_E_OUTPUT_WRITE);
     ck_assert_str_eq(get(file), expected);
     pb_publish_close(p);
@@ -286,7 +285,7 @@ START_TEST(set_aside_products_wait_for_a_foreign_directory)
     no_flags = true;
     publish(&o, "old");
     publish_and_die(&o, 1);
-    ck_assert_int_eq(mkdir(at("scene/p"), 0755), 0); /* somebody came before the sweep */
+    ck_assert_int_eq(mkdir(at("scene/p"), 0755), 0); /* another program was faster than the sweep */
     put(at("scene/p/keep"), "mine");
     ck_assert_int_eq(pb_publish_sweep(root), 0);
     ck_assert_str_eq(get("scene/p/keep"), "mine");

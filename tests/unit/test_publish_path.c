@@ -68,7 +68,7 @@ START_TEST(a_link_above_is_not_followed)
     struct pb_err err = {0};
     ck_assert_int_lt(pb_publish_open(&o, &err, &p), 0);
     ck_assert_int_eq(unlink(at("S2A")), 0);
-    p = begin(&o); /* the link comes later */
+    p = begin(&o); /* the link follows later */
     ck_assert_int_eq(symlink("elsewhere", at("S2A")), 0);
     char path[PATH_MAX];
     ck_assert_int_lt(commit(p, "x", &err, path), 0);
@@ -116,7 +116,7 @@ START_TEST(replace_overwrites_another_input_of_the_pipeline)
     ck_assert(!there("scene~2"));
     refuse(&o, PB_E_OUTPUT_EXISTS, "another input"); /* it is the other's now */
     put(at("scene/p/notes"), "mine");
-    refuse(&other, PB_E_OUTPUT_EXISTS, "notes"); /* what pushbroom did not make stays */
+    refuse(&other, PB_E_OUTPUT_EXISTS, "notes"); /* files of others stay */
     ck_assert_int_eq(unlink(at("scene/p/notes")), 0);
     struct pb_publish_options flat = options_for("f", 1), newer = options_for("f", 2);
     flat.path = newer.path = "{scene}";

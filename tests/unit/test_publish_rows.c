@@ -27,7 +27,7 @@ static bool locks_are_local;       /* each process sees only its own locks */
 static int64_t clock_step_ms;      /* the monotonic clock gains this with each call */
 static const char *kill_at;        /* SIGKILL when this name is renamed ... */
 static bool kill_after;            /* ... or after it was */
-static int stop_fd = -1, go_fd;    /* a publication says so and waits before `kill_at` */
+static int stop_fd = -1, go_fd;    /* a publication reports it and waits before `kill_at` */
 static const char *fail_rename_of; /* with EIO */
 
 int uname(struct utsname *out)
@@ -124,7 +124,8 @@ static void assert_file(const char *name, const char *expected)
     free(text);
 }
 
-/* Publishes a table with that row, whose rows go into all.csv, and an item of the collection c. */
+/* Publishes a table with that row, whose rows are added to all.csv, and an item of the collection
+ * c. */
 static struct pb_publish *begin_rows(const struct pb_publish_options *o, const char *value)
 {
     char path[PATH_MAX + 16], text[256];
@@ -224,7 +225,7 @@ START_TEST(sweep_removes_the_lock_of_a_dead_process)
         }
         wait_for(child, true);
         (void)pb_publish_sweep(root);
-        ck_assert_int_eq(hidden(), other); /* that of another machine stays */
+        ck_assert_int_eq(hidden(), other); /* the file of another machine stays */
     }
     close(products);
 }
@@ -326,7 +327,7 @@ END_TEST
 
 START_TEST(extent_holds_all_items_of_a_publication)
 {
-    /* As of a grid of tiles, whose products are published together. */
+    /* State of a grid of tiles, whose products are published together. */
     struct pb_publish_options o = options_for("a", 1);
     struct pb_err err = {0};
     char path[PATH_MAX + 16], out[PATH_MAX];
@@ -437,7 +438,7 @@ START_TEST(rows_of_a_killed_run_wait_for_the_lock)
     wait_for(child, true);
     break_by_hand();
     struct pb_publish_lock *lock = take(products);
-    ck_assert_int_eq(pb_publish_sweep(root), 0); /* of a run elsewhere, say */
+    ck_assert_int_eq(pb_publish_sweep(root), 0); /* the lock of a run elsewhere, for example */
     ck_assert(!there("all.csv"));
     pb_publish_lock_drop(lock);
     ck_assert_int_eq(pb_publish_sweep(root), 1);
@@ -451,7 +452,7 @@ START_TEST(recovery_leaves_rows_of_later_products)
     struct pb_publish_options o = options_for("a", 1);
     pid_t child = fork();
     if (child == 0) {
-        machine = "two"; /* sweeps only when it comes back */
+        machine = "two"; /* sweeps only when it is back */
         kill_at = "new-0";
         publish_rows(&o, "1");
         _exit(0);
@@ -535,7 +536,7 @@ END_TEST
 
 /* --- series ----------------------------------------------------------------------------------*/
 
-/* What a series of these bytes is after the scene "a" got the row "a,9". */
+/* Asserts the content of a series of these bytes after the scene "a" added the row "a,9". */
 static void assert_merged(const char *before, size_t n, const char *after, size_t n_after)
 {
     size_t bytes;

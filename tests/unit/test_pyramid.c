@@ -22,7 +22,7 @@
 struct scene {
     struct pb_grid grid;
     struct pb_pyramid_options options;
-    float *level[LEVELS];                          /* bands one behind the other */
+    float *level[LEVELS];                          /* bands one after the other */
     _Atomic uint32_t wrong, nothing, seen[LEVELS]; /* nothing: blocks without pixels */
     struct pb_pyramid *pyramid;
     uint32_t *visit;
@@ -48,7 +48,7 @@ static float mean(const float *plane, int32_t w, int32_t h, int32_t x, int32_t y
     return n > 0 ? (float)((sum[0] + sum[1]) / n) : NAN;
 }
 
-/* What a band's pixel of the image counts as, by the definition. */
+/* Returns the value of a band's pixel of the image, by the definition. */
 static float joined(const struct scene *scene, const float *image, size_t plane_px, uint32_t b,
                     size_t at)
 {
@@ -203,7 +203,7 @@ static void done(struct scene *scene)
     free(scene->visit);
 }
 
-/* Tiles complete at random inside the window; with `stubborn` the first one always comes last. */
+/* Tiles complete at random inside the window; with `stubborn` the first one is always the last. */
 static void schedule(struct scene *scene, bool stubborn)
 {
     uint32_t n = pb_grid_count(&scene->grid), window = scene->options.tiles_in_flight, first = 0;

@@ -121,7 +121,7 @@ START_TEST(size_is_the_longer_side_and_keeps_the_aspect)
 END_TEST
 
 /* A pixel that one band of three has not is shown, black in that band, and does not count in its
- * stretch; one that no band has is transparent. Of several sizes: with and without a pyramid. */
+ * stretch; one that no band has is transparent. For several sizes: with and without a pyramid. */
 START_TEST(test_quicklook_shows_where_any_band_is_valid)
 {
     for (int32_t side = 40; side <= 400; side += 360) {

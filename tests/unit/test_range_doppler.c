@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Geometry of radar images against what annotations of Sentinel-1 say themselves: ESA's processor
- * has worked out where 210 of the pixels lie, when they were seen, how far away and at which angle.
- */
+/* Geometry of radar images against the annotations of Sentinel-1: ESA's processor has computed the
+ * places of 210 of the pixels, their times, distances and angles. */
 #include "pipeline/metadata/meta_tree.h"
 #include "pipeline/sar/range_doppler.h"
 #include "pipeline/sar/sar_tables.h"
@@ -10,8 +9,8 @@
 
 #include <math.h>
 
-#define IW      "s1b-iw-grd-vv-geometry.xml" /* over the Alps, going south */
-#define SM      "s1c-s4-grd-hh-geometry.xml" /* going north */
+#define IW      "s1b-iw-grd-vv-geometry.xml" /* over the Alps, southward */
+#define SM      "s1c-s4-grd-hh-geometry.xml" /* northward */
 #define POINTS  210
 #define RADIANS (3.14159265358979323846 / 180)
 
@@ -86,8 +85,8 @@ START_TEST(tie_points_map_to_their_lines_and_pixels)
 }
 END_TEST
 
-/* The grid takes the nearest polynomial: what lies between two is off by less than half of what one
- * update changes, 16 pixels in the Alps. */
+/* The grid takes the nearest polynomial: a place between two is off by less than half of the change
+ * of one update, 16 pixels in the Alps. */
 START_TEST(nearest_polynomial_stays_near_the_tie_points)
 {
     static const double most[] = {1.6, 1.7}, mean[] = {0.33, 0.15};
@@ -104,7 +103,7 @@ START_TEST(nearest_polynomial_stays_near_the_tie_points)
         ck_assert_double_eq_tol(y - 0.5, tie[i].line, 0.01);
     }
     ck_assert_msg(off < most[_i] && sum < mean[_i], "%g at most, %g", off, sum);
-    ck_assert_double_gt(off, 0.1); /* or nothing lies between two */
+    ck_assert_double_gt(off, 0.1); /* or no place is between two */
     pb_metadata_fini(&facts);
 }
 END_TEST
@@ -133,7 +132,7 @@ START_TEST(ground_is_the_inverse_of_pixel)
     static const double heights[] = {-400, 0, 1234.5, 8800};
     struct pb_metadata facts = facts_of(files[_i]);
     const struct pb_range_doppler *m = geometry_of(&facts);
-    /* Beyond the edges as well, where the tree of positions asks. */
+    /* Beyond the edges as well, where the tree of positions queries. */
     for (int i = 0; i < 15 * 15 * 4; i++) {
         const double x = (i % 15 - 2) * 0.1 * m->width + 0.3, height = heights[i / 225];
         const double y = (i / 15 % 15 - 2) * 0.1 * m->height + 0.7;
@@ -176,7 +175,7 @@ START_TEST(what_the_radar_does_not_look_at_is_nowhere)
     ck_assert(pb_range_doppler_pixel(m, lon, lat, 0, &x, &y));
     ck_assert(pb_orbit_at(&m->orbit, y * m->line_seconds, &state, acceleration));
     const double below = atan2(state.position[1], state.position[0]) / RADIANS;
-    /* Going south it looks to the west: as far in the east is what it does not see. */
+    /* Southward it looks to the west: a place as far in the east is not visible. */
     ck_assert_double_lt(lon, below);
     ck_assert(!pb_range_doppler_pixel(m, 2 * below - lon, lat, 0, &x, &y));
     ck_assert(!pb_range_doppler_pixel(m, lon + 180, -lat, 0, &x, &y)); /* through the Earth */

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads arm64
  *
- * Scenes through GDAL: what is opened, what is refused with which code, windows, masks, and the
- * metadata that goes into products. Works on real files below PB_SHARED_DATA; without them it says
- * so and is skipped. */
+ * Scenes through GDAL: opened files, refused ones with their codes, windows, masks, and the
+ * metadata of products. Works on real files below PB_SHARED_DATA; without them it is skipped with a
+ * message. */
 #include "pipeline/raster/raster.h"
 
 #include "config/base/err.h"
@@ -232,7 +232,7 @@ static void same_pixels(const char *path, const char *like, int32_t w, int32_t h
                                             &(struct pb_window){b, 128, sizeof b[0], NULL, 0, rect},
                                             &err),
                              0);
-            ck_assert_mem_eq(a, b, sizeof a); /* with what lies between the rows */
+            ck_assert_mem_eq(a, b, sizeof a); /* with the bytes between the rows */
         }
     }
     pb_raster_close(one);
@@ -529,7 +529,7 @@ static void *open_often(void *barrier)
     return NULL;
 }
 
-/* GDAL asks for a name, which is searched for among the rasters of all threads. */
+/* GDAL requires a name, which is searched for among the rasters of all threads. */
 START_TEST(opens_on_several_threads_at_once)
 {
     pthread_barrier_t barrier;

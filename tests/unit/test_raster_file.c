@@ -4,7 +4,7 @@
  *
  * Faults below a raster: reads that fail, descriptors that run out, files that change while they
  * are read. pread is this program's own, so every read can be made to fail in turn. Works on real
- * files below PB_SHARED_DATA; without them it says so and is skipped. */
+ * files below PB_SHARED_DATA; without them it is skipped with a message. */
 #include "pipeline/raster/raster.h"
 #include "config/limits_config.h"
 #include "pipeline/raster/raster_file.h"
@@ -33,7 +33,7 @@ static const struct pb_limits limits = {
     .max_directories = 64,
 };
 
-/* --- a pread that fails when told to ----------------------------------------------------------*/
+/* --- a pread that fails on demand ------------------------------------------------------------ */
 
 static atomic_long reads;      /* since the last arm */
 static atomic_long failing_at; /* the read that fails; -1 = none */
@@ -250,7 +250,7 @@ static void is_the_same_inside(const char *path)
     ck_assert_int_eq(read_into(raster, &err, &plain, &plain_bytes), 0);
     pb_raster_close(raster);
     ck_assert_int_eq(pb_raster_file_open(&whole, path, &err), 0);
-    part.base = 1000003; /* behind a hole */
+    part.base = 1000003; /* after a hole */
     part.bytes = whole.bytes;
     for (uint64_t at = 0; at < whole.bytes; at += sizeof chunk) {
         ssize_t n = pb_raster_file_read(&whole, at, chunk, sizeof chunk);
@@ -267,10 +267,10 @@ static void is_the_same_inside(const char *path)
     ck_assert_uint_eq(inside_bytes, plain_bytes);
     ck_assert_msg(memcmp(inside, plain, plain_bytes) == 0, "%s: other pixels", path);
     pb_raster_close(raster);
-    part.bytes /= 2; /* what follows is not its own */
+    part.bytes /= 2; /* the following bytes are not its own */
     pb_raster_file_hand_open(0, &part);
     rc = pb_raster_open(part.path, &limits, &err, &raster);
-    ck_assert_int_lt(rc, 0); /* its blocks end behind it */
+    ck_assert_int_lt(rc, 0); /* its blocks end after it */
     ck_assert_int_eq(err.code, PB_E_INPUT_TRUNCATED);
     pb_raster_file_hand_open(0, NULL);
     pb_raster_file_close(&whole);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * What a product takes over from its scene: the tags of every real scene are put into a small TIFF
+ * Georeference of a product from its scene: the tags of every real scene are put into a small TIFF
  * of our own, and that must place itself on the Earth as the scene does. Footprints and CRS texts.
- * Needs PB_SHARED_DATA; without it the test says so and is skipped. */
+ * Needs PB_SHARED_DATA; without it the test is skipped with a message. */
 #include "config/base/err.h"
 #include "config/limits_config.h"
 #include "pipeline/raster/outline.h"
@@ -310,7 +310,7 @@ START_TEST(outline_of_a_full_disk_is_the_limb)
             acos(cos(f.lonlat[i][1] * rad) * cos((f.lonlat[i][0] + 75) * rad)) / rad;
         ck_assert_double_eq_tol(angle, limb, 0.3);
     }
-    /* Half of it: the inner edge lies on the Earth. */
+    /* Half of it: the inner edge is on the Earth. */
     ck_assert_int_eq(pb_raster_footprint(raster, &west, &f), 0);
     ck_assert_double_eq_tol(f.bbox[0], -75 - limb, 0.3);
     ck_assert_double_eq_tol(f.bbox[2], -75, 0.3);
@@ -347,7 +347,7 @@ END_TEST
 /* Places of the pixels of a 1 x 1 image. */
 struct places {
     double x0, dx, y0, dy;
-    double pole; /* of an azimuthal map around that: 90 or -90; 0: longitudes and latitudes */
+    double pole; /* pole of an azimuthal map around it: 90 or -90; 0: longitudes and latitudes */
 };
 
 static void place(void *of, size_t n, double (*xy)[2])
@@ -362,7 +362,7 @@ static void place(void *of, size_t n, double (*xy)[2])
             xy[i][0] = atan2(x, -sign * y) * 180 / acos(-1.0);
             xy[i][1] = far > 180 ? NAN : sign * (90 - far);
         } else if (x > 180 && p->dx < 180) {
-            xy[i][0] -= 360; /* as a transformation gives it */
+            xy[i][0] -= 360; /* result of a transformation */
         }
     }
 }

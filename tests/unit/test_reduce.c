@@ -129,7 +129,7 @@ START_TEST(percentiles_are_those_of_the_sorted_values)
 }
 END_TEST
 
-/* The ranks of a percentile lie in different upper halves of the key. */
+/* The ranks of a percentile are in different upper halves of the key. */
 START_TEST(neighbours_may_be_far_apart)
 {
     float value[100];

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Warps over ground of different heights: positions against the function that they come from, the
- * parts of the scene that are said to be needed, and what is refused. */
+ * Warps over ground of different heights: positions against their function, the needed parts of the
+ * scene, and refusals. */
 #include "kernels/graph/relief.h"
 #include "kernels/resample/warp_area.h"
 #include "tests/op_cases.h"
@@ -62,7 +62,7 @@ START_TEST(positions_keep_the_bound_on_ground_of_any_height)
     }
     ck_assert_uint_gt(there, 5000);
     ck_assert(isnan(pb_warp_position(&job, 50, 50, NAN).x));
-    /* Of a file that changed since it was looked at: beyond the boxes nothing is read. */
+    /* The file changed since it was looked at: beyond the boxes nothing is read. */
     ck_assert(pb_warp_position(&job, 50, 50, 1e6f).x == pb_warp_position(&job, 50, 50, 900).x);
     ck_assert(pb_warp_position(&job, 50, 50, -INFINITY).y == pb_warp_position(&job, 50, 50, 100).y);
     pb_relief_release(&relief);
@@ -150,7 +150,7 @@ END_TEST
 
 /* --- ground whose places follow no parabola --------------------------------------------------- */
 
-static double waves; /* of positions, from the lowest ground to the highest */
+static double waves; /* waves of positions, from the lowest ground to the highest */
 
 static void wavy_points(void *transform, size_t n, double *x, double *y)
 {
@@ -203,7 +203,7 @@ END_TEST
  */
 
 enum { LEANING = 1000 };
-static double lean; /* of positions, in pixels a metre */
+static double lean; /* lean of positions, in pixels a metre */
 
 static void leaning_points(void *transform, size_t n, double *x, double *y)
 {
@@ -346,7 +346,7 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
     char why[300];
     uint32_t random = 3;
 
-    waves = 0.35; /* of several pieces */
+    waves = 0.35; /* positions of several pieces */
     ck_assert_int_eq(open_on(&wavy, &op_heights, &scene_ask, why, &relief), 0);
     for (size_t i = 0; i < SIDE * SIDE; i++)
         px[i] = fx_random(&random) % 40 ? fx_uniform(&random, -3, 900) : NAN;
@@ -382,7 +382,7 @@ static int make_chain(const char *const *names, const struct pb_item (*items)[2]
 {
     struct op_params params[3];
     struct pb_chain_step steps[3];
-    struct pb_item given[3][2]; /* which params borrow */
+    struct pb_item given[3][2]; /* borrowed by params */
     const struct pb_item crs = {.text = "EPSG:3857"}, rpc = {.text = "rpc"};
     const struct pb_scene_facts scene = {.has_transform = true,
                                          .transform = {0, 1, 0, 0, 0, -1},

@@ -41,7 +41,7 @@ static void check_plane(const struct pb_resample *r, const struct pb_plane *in,
         }
 }
 
-/* Of maps whose scales are quotients, as those of grids made of grids are. */
+/* Maps whose scales are quotients, like those of grids made of grids. */
 START_TEST(an_area_of_whole_pixels_takes_no_others)
 {
     const struct pb_map scene = pb_map_identity();

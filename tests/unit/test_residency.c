@@ -43,7 +43,7 @@ static void *free_memory(void *user)
         pb_residency_free_begin();
         atomic_fetch_add(&freeing, 1);
         wrong += atomic_load(&staying) != 0;
-        pb_residency_free_begin(); /* of one inside another */
+        pb_residency_free_begin(); /* one free inside another */
         pb_residency_free_end();
         wrong += atomic_load(&staying) != 0;
         atomic_fetch_sub(&freeing, 1);
@@ -79,7 +79,7 @@ END_TEST
 #define NEVER_NS UINT64_C(3600000000000)
 #define SOON_NS  UINT64_C(2000000000)
 
-/* A kernel that enters in a thread of its own, as it may have to wait. */
+/* A kernel that enters in a thread of its own, because it may have to wait. */
 struct entering {
     struct pb_resident own;
     atomic_int share;

@@ -71,7 +71,7 @@ END_TEST
 
 enum { N = 8 };
 
-/* What becomes of values, in every second sample. */
+/* Quantizes values into every second sample. */
 static size_t quantized(const struct pb_quantizer *q, const double *v, void *out)
 {
     float value[N], b[N], c[N];

@@ -26,7 +26,7 @@ static struct pb_exchange_config alternating(uint64_t rounds)
     return exchange;
 }
 
-/* How many rounds there are when the numbers come to rest in that one. */
+/* Returns the number of rounds when the numbers rest in the round rest_in. */
 static int count_rounds(const struct pb_exchange_config *exchange, int rest_in)
 {
     struct pb_rounds *rounds = NULL;
@@ -55,7 +55,7 @@ START_TEST(rounds_end_at_rest_or_with_their_number)
 }
 END_TEST
 
-/* Which way its first step goes, and how the second. */
+/* Direction of its first step, and of the second. */
 static uint16_t way[2];
 static size_t steps_taken;
 
@@ -119,7 +119,7 @@ START_TEST(a_pattern_that_does_not_take_turns_is_an_error)
     ck_assert_int_eq(pb_rounds_create(&exchange, 64, &err, &rounds), 0);
     ck_assert_int_lt(pb_rounds_next(rounds, 1, &more, &err), 0);
     pb_rounds_destroy(rounds);
-    way[1] = 1; /* one round, whatever is told */
+    way[1] = 1; /* one round for any value */
     ck_assert_int_eq(pb_rounds_create(&exchange, 64, &err, &rounds), 0);
     ck_assert_int_eq(pb_rounds_next(rounds, 1, &more, &err), 0);
     ck_assert(!more);

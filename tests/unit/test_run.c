@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 /* A run's calls in every order, ended at any moment, with inputs and directories that change under
- * it: it always ends, says why, and leaves either all products or nothing. */
+ * it: it always ends, reports the reason, and leaves either all products or nothing. */
 #include "run_fixture.h"
 
 #include "config/config.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 /* A run whose threads end early without a word: this program has its own tile_worker.c. Nothing
- * failed, but nothing came through either: it must not be published. */
+ * failed, but no tile arrived either: it must not be published. */
 #include "run_fixture.h"
 #include "run_suite.h"
 

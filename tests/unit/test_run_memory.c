@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 /* The allocator as a run sees it: its calls from our own code are counted and made to fail. (The
- * libraries' calls are left alone: GDAL does not survive them all.) Ours are told by their return
- * address, which lies in this program: the layers are linked into it, the libraries are shared. Not
+ * libraries' calls are left alone: GDAL does not survive them all.) Ours are recognized by their
+ * return address in this program: the layers are linked into it, the libraries are shared. Not
  * under sanitizers, which bring their own allocator. */
 #include "run_fixture.h"
 #include "run_suite.h"
@@ -99,7 +99,7 @@ START_TEST(failed_allocation_is_reported_and_leaves_nothing)
         bool reached = atomic_load(&calls) > at;
         ck_assert_int_eq(entries("/proc/self/fd"), fds);
         if (rc == 0) {
-            ck_assert_int_eq(entries(products), 1); /* what failed could be done without */
+            ck_assert_int_eq(entries(products), 1); /* the run needs no such block */
         } else {
             failures++;
             ck_assert_msg(err.code == PB_E_MEMORY, "allocation %ld: %s: %s", at,
@@ -128,8 +128,8 @@ static long calls_of_compute(unsigned w, unsigned h)
     return n;
 }
 
-/* A thread allocates when it comes to run: that of the input's checksum may do so after the end of
- * a short computation. One allocation a tile would be 288 more. */
+/* A thread allocates at its start: that of the input's checksum may do so after the end of a short
+ * computation. One allocation a tile would be 288 more. */
 START_TEST(the_way_of_a_tile_allocates_nothing)
 {
     (void)calls_of_compute(64 * 8, 64 * 4);

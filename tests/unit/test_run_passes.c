@@ -15,7 +15,7 @@ enum { TILES = 8 * 5 };
 static const char STRETCHES[] = "      - math: {bands: {S: 'A + B'}}\n"
                                 "      - stretch: {bands: [S, A]}\n"
                                 "      - stretch: {bands: [S], method: stddev, beyond: keep}\n";
-/* Two levels of whole images, beside numbers that take two rounds. */
+/* Two levels of whole images, with numbers that take two rounds. */
 static const char SIEVES[] = "      - math: {bands: {S: '(A > 100) + (B > 40)', T: 'A + B'}}\n"
                              "      - sieve: {bands: [S, A], size: 3}\n"
                              "      - stretch: {bands: [T]}\n"
@@ -43,7 +43,7 @@ static uint32_t watch(const char *steps)
         rc = 0;
     }
     ck_assert_msg(rc == 0, "%s", err.msg);
-    ck_assert_int_eq(pb_run_wait(run, -1, &err), 0); /* once more */
+    ck_assert_int_eq(pb_run_wait(run, -1, &err), 0); /* a second wait */
     pb_run_progress(run, &now);
     ck_assert_uint_eq(now.tiles_total, first.tiles_total);
     ck_assert_uint_eq(now.tiles_done, now.tiles_total);

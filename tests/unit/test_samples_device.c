@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Planes of samples that the device makes of decoded blocks, as host code, beside the host's. */
+/* Planes of samples that the device makes of decoded blocks, as host code, compared with the
+ * host's. */
 #include "pipeline/codec/unpredict.h"
 #include "tests/device/emulate_codecs.h"
 #include "tests/tools/mutate.h"
@@ -17,7 +18,7 @@ static size_t whole(size_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
-/* One block of random bytes, beside pb_unpredict_row and pb_gather_samples. */
+/* One block of random bytes, compared with pb_unpredict_row and pb_gather_samples. */
 static void unpredict_one(struct mutate *m, unsigned number)
 {
     static const uint32_t sizes[] = {1, 2, 4, 8}, bands[] = {1, 1, 2, 3, 4, 5, 13};

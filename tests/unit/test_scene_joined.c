@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Scenes whose files lie in many folders. */
+ * Scenes whose files are in many folders. */
 #include "pipeline/scene/scene_joined.h"
 
 #include "run_suite.h"

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads
  *
- * Runs whose tiles are computed behind shared memory, and what a process that fills it with
- * anything can do to the side that computes. */
+ * Runs whose tiles are computed by another process through shared memory, and the effect on that
+ * process of a client that fills the memory with anything. */
 #include "run_fixture.h"
 
 #include "config/yaml/report.h"
@@ -21,7 +21,7 @@ enum { SIDE = 64, COLS = 8, ROWS = 5, SECOND_MS = 1000 };
 /* --- the other side, in this process --------------------------------------------------------- */
 
 static int sessions;
-static struct pb_tile_room kept; /* of the side that computes, between two passes */
+static struct pb_tile_room kept; /* room of the side that computes, between two passes */
 static int rooms;
 
 static int open_session(void *user, const struct pb_plan *pass,
@@ -151,7 +151,7 @@ START_TEST(rules_of_calibration_travel)
 }
 END_TEST
 
-/* What a process that owns a GPU finds in a request for blocks as they are stored. */
+/* A request for blocks as they are stored, in the process that owns a GPU. */
 struct asked {
     struct pb_plan_request base;
     struct pb_err why;
@@ -440,8 +440,8 @@ static uint64_t nasty(unsigned *seed)
     return words[(unsigned)rand_r(seed) % (sizeof words / sizeof words[0])];
 }
 
-/* Races with everything that reads the words, as a hostile process does: the thread sanitizer is
- * not told of it. */
+/* Races with everything that reads the words, like a hostile process: the thread sanitizer does not
+ * see it. */
 __attribute__((no_sanitize_thread)) static void scribble(struct wic_channel *channel,
                                                          unsigned *seed)
 {
@@ -479,7 +479,7 @@ START_TEST(any_words_leave_the_other_side_whole)
             if (wic_wait(h.pool.out, 100000, &slot) == 0)
                 (void)wic_release(h.pool.out, &slot);
         }
-        pb_served_destroy(h.served); /* ends its threads beside the scribbler */
+        pb_served_destroy(h.served); /* ends its threads during the scribbling */
         atomic_store(&s.stop, true);
         pthread_join(thread, NULL);
         pb_tile_pool_close(&h.pool);

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-static int64_t shift_s; /* of CLOCK_BOOTTIME */
+static int64_t shift_s; /* offset of CLOCK_BOOTTIME */
 
 int clock_gettime(clockid_t clock, struct timespec *out);
 int clock_gettime(clockid_t clock, struct timespec *out)

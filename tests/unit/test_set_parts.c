@@ -57,7 +57,7 @@ static void insert(const char *id, const char *set_id, const char *folder)
     pb_job_fini(&job);
 }
 
-/* As the service stores it: the end first, then where the input lies. */
+/* Order of the service: it stores the end first, then the place of the input. */
 static void finish(const char *id, enum pb_job_status status, const char *path)
 {
     struct pb_job job;
@@ -176,7 +176,7 @@ START_TEST(sets_of_a_removed_pipeline_keep_its_retention)
 }
 END_TEST
 
-/* The wall clock was set back: the times of day tell a wrong order, and wrong ages. */
+/* The wall clock was set back: the times of day have a wrong order, and wrong ages. */
 START_TEST(age_and_order_of_parts_ignore_the_wall_clock)
 {
     struct pb_set_last last;

@@ -53,7 +53,7 @@ static void end(void)
     pb_config_destroy(config);
 }
 
-/* A file that came `age_ms` ago. */
+/* A file that arrived `age_ms` ago. */
 static void add(const char *name, int64_t age_ms, bool is_still)
 {
     char scene[256];
@@ -170,7 +170,7 @@ START_TEST(joining_file_is_judged_with_files_of_earlier_jobs)
     ck_assert_int_eq(pb_sets_end(sets, config), 0);
     ck_assert_int_eq(pb_sets_at(sets, 0)->reopen_ms, 3600000);
     know(0, "t1_20260604.tif", "");
-    know(1, "t2_20260609.tif", ""); /* the same once more */
+    know(1, "t2_20260609.tif", ""); /* the same file again */
     pb_sets_judge(sets, config, &now);
     ck_assert(pb_sets_at(sets, 0)->is_due && !pb_sets_at(sets, 0)->is_incomplete);
     ck_assert(!pb_sets_at(sets, 1)->is_due && pb_sets_at(sets, 1)->is_incomplete);

@@ -13,8 +13,8 @@
 #define SETTLE 2000
 
 static struct pb_settle *settle;
-static int64_t ctime_ns; /* of the files that are looked at */
-static int64_t step_ms;  /* what the wall clock was put forward by */
+static int64_t ctime_ns; /* ctime of the files that are looked at */
+static int64_t step_ms;  /* step of the wall clock */
 
 static void make(void)
 {

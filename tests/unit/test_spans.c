@@ -27,7 +27,7 @@ START_TEST(time_that_spans_share_counts_once)
 }
 END_TEST
 
-/* Beside a list of every unit of time. */
+/* Compares with a list of every unit of time. */
 START_TEST(nearly_sorted_spans_give_the_covered_time)
 {
     enum { UNITS = 40000, SPANS = 3000, LATE = 300 };

@@ -35,10 +35,10 @@ END_TEST
 
 enum { PERCENTILES = 5 };
 static const double wanted[PERCENTILES] = {0, 2, 50, 97.3, 100};
-/* Of any values, and of the reflectances of the first case. */
+/* Any values, and the reflectances of the first case. */
 static const struct pb_samples samples[] = {{.n = 0}, {-1000, 12000, true, 0.0001f, 0.0f}};
 
-/* As a pass does it. Returns the rounds. */
+/* Counts like a pass. Returns the rounds. */
 static int percentiles(const struct pb_samples *of, const struct pb_statistics_plane *plane,
                        bool on_device, double *out)
 {

@@ -9,7 +9,7 @@
 
 #define STEP_US 500
 
-/* A user with one client that always has something to ask. */
+/* A user with one client that always has a request. */
 struct user {
     struct pb_account *account;
     struct pb_status_client client;
@@ -49,7 +49,7 @@ static struct user *take_turn(struct pb_fair *fair, struct user *users, int n, i
     return NULL;
 }
 
-/* All ask without end from from_ms to until_ms. */
+/* All send requests without end from from_ms to until_ms. */
 static void ask_without_end(struct pb_fair *fair, struct user *users, int n, int64_t from_ms,
                             int64_t until_ms)
 {
@@ -83,7 +83,7 @@ START_TEST(endless_requests_share_part_of_a_core_equally)
     struct pb_fair fair;
     struct user users[4];
     begin(&fair, users, 4);
-    ask_without_end(&fair, users, 4, 0, 2000); /* what they may use at once is used up */
+    ask_without_end(&fair, users, 4, 0, 2000); /* the share for immediate use is used up */
     int64_t all_us = 0;
     for (int i = 0; i < 4; i++)
         users[i].served_us = 0;
@@ -104,7 +104,7 @@ START_TEST(a_user_alone_has_the_whole_share)
 {
     struct pb_fair fair;
     struct user users[3];
-    begin(&fair, users, 3); /* two of them ask nothing */
+    begin(&fair, users, 3); /* two of them send nothing */
     ask_without_end(&fair, users, 1, 0, 2000);
     users[0].served_us = 0;
     ask_without_end(&fair, users, 1, 2000, 12000);

@@ -279,7 +279,7 @@ START_TEST(says_how_much_is_missing)
     struct page page = plain();
     entry_of(&page, 279)->value[1] = 300;
     refused(&page, 1, PB_E_INPUT_TRUNCATED, "44 bytes are missing (at least 1 of 2 blocks)");
-    drop(&page, 279); /* offsets alone tell, too */
+    drop(&page, 279); /* offsets alone suffice, too */
     entry_of(&page, 273)->value[1] = 100000;
     refused(&page, 1, PB_E_INPUT_TRUNCATED, "missing");
 }

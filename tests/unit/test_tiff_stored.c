@@ -3,7 +3,7 @@
  * ctest: arm64
  *
  * Files that declare more than they hold: absent tiles, holes, reserved space, tags whose values
- * lie past the end. Each is a classic TIFF of square tiles built here, in a file on a disk where
+ * are past the end. Each is a classic TIFF of square tiles built here, in a file on a disk where
  * holes can be made. */
 #include "pipeline/raster/tiff_header.h"
 
@@ -35,9 +35,9 @@ static const struct pb_limits limits = {.max_pixels = UINT64_C(1) << 40,
 
 struct tiff {
     int fd;
-    uint32_t side, tiles; /* of the image; in it */
+    uint32_t side, tiles; /* side of the image; tiles in it */
     unsigned char head[TILES_AT];
-    size_t entry; /* where the next one goes */
+    size_t entry; /* place of the next one */
     uint16_t n;
 };
 

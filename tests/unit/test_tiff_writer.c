@@ -72,7 +72,7 @@ struct sample {
     struct pb_tiff_image image;
 };
 
-/* As pb_tiff_blocks.read: blocks as content() has them. */
+/* Reads like pb_tiff_blocks.read: blocks as content() has them. */
 static int read_block(void *user, uint32_t level, uint64_t block, uint64_t from, void *data,
                       size_t bytes, struct pb_err *err)
 {
@@ -112,7 +112,7 @@ static void make(struct sample *sample)
                                            .software = "test 1.0"};
 }
 
-/* Whether the sum said is the one of the file. */
+/* Checks that the reported sum is the one of the file. */
 
 static void write_and_load(const struct sample *sample)
 {

@@ -169,8 +169,7 @@ START_TEST(z_order_has_no_units_outside_the_image)
 }
 END_TEST
 
-/* Every aligned square of cells must be visited in one go: that is what lets parents complete
- * early. */
+/* Every aligned square of cells must be visited in one piece: this lets parents complete early. */
 START_TEST(z_order_finishes_one_square_before_the_next)
 {
     struct pb_grid grid = grid_of(26, 14, 1);

@@ -13,7 +13,7 @@ static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
 static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
 static const struct wic_gpu unknown = {"Some GPU of 2030", 130, 200, 262144, 262144};
 
-/* What must hold for any plan. */
+/* Conditions for any plan. */
 static void check_plan(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                        const struct wic_transfer_plan *plan)
 {

@@ -15,7 +15,7 @@
 #define KIB    1024u
 #define MIB    (1u << 20)
 #define BUDGET UINT64_C(250000000)
-#define AROUND UINT64_C(700000) /* that making a link takes */
+#define AROUND UINT64_C(700000) /* time of making a link */
 
 static const struct wic_gpu h200 = {"NVIDIA H200", 90, 132, 233472, 232448};
 static const struct wic_gpu t4 = {"Tesla T4", 75, 40, 65536, 65536};
@@ -28,10 +28,10 @@ static struct wic_tune_trial trials[WIC_TUNE_TRIALS_MAX];
 struct model {
     double best_piece, best_link, least_blocks,
         engine;   /* engine: rate of copy engines, of pulling */
-    double noise; /* of a measurement of 1 ms */
+    double noise; /* noise of a measurement of 1 ms */
     uint64_t now, random;
     unsigned measured, failing; /* failing: this and every 7th measurement does not fit */
-    int fatal;                  /* what the 20th returns */
+    int fatal;                  /* result of the 20th measurement */
 };
 
 static double uniform(struct model *m)
@@ -54,7 +54,7 @@ static int model_measure(void *context, const struct wic_transfer_plan *plan, ui
                          double *out_rate)
 {
     struct model *m = context;
-    double bell = 0; /* of variance 1 */
+    double bell = 0; /* variance 1 */
     for (int i = 0; i < 12; i++) {
         bell += uniform(m);
     }

@@ -56,7 +56,7 @@ static void write_file(const char *text)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* As the command does. */
+/* Saves like the command. */
 static void keep(const char *name, const char *version, const struct pb_tuning *tuning)
 {
     struct pb_err err = {0};
@@ -144,8 +144,8 @@ START_TEST(each_gpu_is_kept_and_a_new_driver_replaces_the_old)
 }
 END_TEST
 
-/* Every 13th byte in turn cut off or replaced: it is read as it was, told to be damaged, or what
- * the byte was part of is another number or name. */
+/* Every 13th byte in turn cut off or replaced: it is read unchanged, reported as damaged, or the
+ * byte was part of a number or name that is another one now. */
 START_TEST(damage_is_told_and_ignored)
 {
     struct pb_tuning tuning = one_row();

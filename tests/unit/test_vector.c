@@ -184,7 +184,7 @@ START_TEST(features_are_chosen_by_a_field)
 }
 END_TEST
 
-/* Long edges along a parallel are bent in UTM: vertices are added until they lie on the curve. */
+/* Long edges along a parallel are bent in UTM: vertices are added until they are on the curve. */
 START_TEST(geographic_polygon_comes_in_the_scenes_system)
 {
     write_file(in_folder("b.geojson"),

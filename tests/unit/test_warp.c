@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: loops
  *
- * Positions of the quadtree against the function that they come from; rows on the CPU against the
- * pixel function; tiles against the whole image. */
+ * Positions of the quadtree against their function; rows on the CPU against the pixel function;
+ * tiles against the whole image. */
 #include "kernels/resample/warp_area.h"
 #include "tests/op_cases.h"
 #include "tests/unit/chain_fixture.h"
@@ -224,7 +224,7 @@ static float mode_of_rectangle(const float *px, int32_t side, struct rectangle r
     return mode;
 }
 
-/* The definition: of the values that come most often the one that is the first to have done so. */
+/* The definition: of the most frequent values the one that was the first to be so. */
 static float mode_of(const float *px, int32_t n)
 {
     float best = NAN;

@@ -28,7 +28,7 @@ struct polygon {
     int n;
 };
 
-/* What is left of a polygon where sign * (x or y) <= sign * at. */
+/* Returns the part of a polygon where sign * (x or y) <= sign * at. */
 static struct polygon cut(const struct polygon *p, bool by_x, double sign, double at)
 {
     struct polygon out = {.n = 0};
@@ -87,7 +87,7 @@ static void add(struct want *want, float value, double area)
     want->area[(int32_t)value % CLASSES] += area;
 }
 
-/* By the polygon of the corners, joined across the seam. */
+/* Adds the polygon of the corners, joined across the seam. */
 static void add_polygon(const struct pb_resample_source *s, const struct polygon *p, double period,
                         struct want *want)
 {
@@ -111,7 +111,7 @@ static void add_polygon(const struct pb_resample_source *s, const struct polygon
         }
 }
 
-/* By many places in the pixel. */
+/* Adds samples at many places in the pixel. */
 static void add_samples(struct way *way, const struct pb_resample_source *s, int32_t column,
                         int32_t row, struct want *want)
 {
@@ -130,7 +130,7 @@ struct tally {
     size_t exact, sampled, torn, valid, off;
 };
 
-/* How far around the world the corners go; they are joined. */
+/* Joins the corners; returns their way around the world. */
 static double join(struct polygon *p, double period)
 {
     double around = 0;
@@ -149,7 +149,7 @@ static double join(struct polygon *p, double period)
     return around;
 }
 
-/* Whether a pole lies in the pixel, or at most a pixel beside it. */
+/* Returns true if a pole is in the pixel, or at most a pixel away. */
 static bool is_polar(const struct way *way, int32_t column, int32_t row)
 {
     const struct grid *const g = &way->to;
@@ -207,7 +207,7 @@ static void compare(struct way *way, const struct pb_warp_job *job,
             is_there = is_there && !isnan(at.x);
         }
         const bool is_torn = pb_warp_tear(job->warp, column, row, &first) >= 0;
-        if (!is_there) { /* pieces may lie inside of a corner that is nowhere */
+        if (!is_there) { /* pieces may be inside of a corner that has no place */
             n->off += !is_torn && !isnan(made[k]);
             continue;
         }

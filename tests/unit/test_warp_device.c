@@ -26,7 +26,7 @@ static void give(struct pb_chain_step *step, struct op_params *params, const cha
     const struct pb_item crs = {.text = "EPSG:3857"}, method = {.text = methods[m]},
                          factor = {.text = "", .num = factors[m]}, dem = {.text = "h"},
                          rpc = {.text = "rpc"};
-    static const struct pb_item bands = {.text = "a"}; /* which params borrow */
+    static const struct pb_item bands = {.text = "a"}; /* borrowed by params */
     const bool relief = strcmp(op, "relief") == 0;
 
     op = relief ? "warp" : op;

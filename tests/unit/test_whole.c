@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-/* Blocks that go to a device as files store them: with the host in place of the GPU, every file of
- * the collection that may go this way gives the pixels that the CPU's readers give; damaged ones
- * fail in the same words; what the device refuses the host decodes. */
+/* Blocks that are moved to a device as files store them: with the host in place of the GPU, every
+ * file of the collection that is suitable gives the pixels of the CPU's readers; damaged ones fail
+ * with the same message; the host decodes those that the device refuses. */
 #include "config/config.h"
 #include "run_suite.h"
 #include "tests/tools/random_scene.h"
@@ -58,7 +58,7 @@ START_TEST(damaged_files_fail_in_the_same_words)
 }
 END_TEST
 
-/* Of a file with one reader, which the CPU's workers take in turn. */
+/* A file with one reader, which the CPU's workers use in turn. */
 START_TEST(failed_reader_is_the_cause_and_not_the_next_one)
 {
     const char *path = REAL "hostile/pillow__crash-74d2a78403a5a59db1fb0a2b8735ac068a75f6e3.tif";
@@ -122,7 +122,7 @@ START_TEST(strips_over_several_bands_are_present_in_all)
 }
 END_TEST
 
-/* 300 x 600 pixels of any numbers, in tiles of so many. */
+/* 300 x 600 pixels of any numbers, in tiles of this side. */
 static void make_tiled(const char *path, const char *side, uint32_t seed)
 {
     static uint16_t pixels[300 * 600];
@@ -144,7 +144,7 @@ static void make_tiled(const char *path, const char *side, uint32_t seed)
     CSLDestroy(options);
 }
 
-/* They share a window: what one band copies from the one before is what each of them has there. */
+/* They share a window: a band copies from the one before only data that both have there. */
 START_TEST(files_with_blocks_of_several_heights_share_bands)
 {
     char folder[] = "/tmp/pb-whole-XXXXXX", path[100], second[100];
@@ -198,8 +198,8 @@ static void compare_passes(const char *path, int rounds)
     close_scene();
 }
 
-/* Compressed blocks that all passes have decoded, with the CPU's pixels. may_keep: a pass may leave
- * them on the device where the plan says so. */
+/* Returns the number of compressed blocks that all passes have decoded, with the CPU's pixels.
+ * may_keep: a pass may leave them on the device where the plan allows it. */
 static uint64_t count_blocks(const char *path, bool may_keep, const struct image *cpu)
 {
     struct image whole = {.n = 0};
@@ -236,7 +236,7 @@ static void compare_kept(const char *path, const char *steps, uint64_t passes)
     close_scene();
 }
 
-/* As little memory as still decodes there does not hold the scene. */
+/* With the least memory that still decodes there, the scene does not fit. */
 static void compare_little(const char *path)
 {
     struct image cpu = {.n = 0};

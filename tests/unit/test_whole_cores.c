@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-/* Blocks that go to a device as files store them, with the host in place of the GPU: one that the
- * cores help, one that shares the host's memory, and what is told of it. */
+/* Blocks that are moved to a device as files store them, with the host in place of the GPU: one
+ * that the cores help, one that shares the host's memory, and the report. */
 #include "run_suite.h"
 #include "whole_compare.h"
 
@@ -31,7 +31,7 @@ START_TEST(cores_decode_with_a_gpu_at_most_twice_as_fast)
 }
 END_TEST
 
-/* Each block once, by one of them; what is damaged in the same words. */
+/* Each block once, by one of them; damaged ones with the same message. */
 START_TEST(cores_that_decode_too_make_the_same_pixels)
 {
     cores_too = true;
@@ -74,7 +74,7 @@ START_TEST(damage_has_the_same_message_on_either_decoder)
 }
 END_TEST
 
-/* In this process, and in the one that owns the device, whose figures come over. */
+/* In this process, and in the one that owns the device, whose figures are transferred. */
 START_TEST(report_has_device_occupancy_and_waits)
 {
     for (int way = 0; way < 2; way++) {
@@ -109,7 +109,7 @@ START_TEST(report_has_device_occupancy_and_waits)
 }
 END_TEST
 
-/* Alone, and with cores that decode, too; with small groups, as there are few slots. */
+/* Alone, and with cores that decode, too; with small groups, because slots are few. */
 START_TEST(device_that_shares_host_memory_uses_slots)
 {
     traits.integrated = true;

@@ -43,8 +43,8 @@ START_TEST(a_lost_device_ends_the_pass)
 }
 END_TEST
 
-/* A pass, with planes for the host or products that the device makes, whose n-th call of the stage
- * fails. Whether there were so many. */
+/* Runs a pass, with planes for the host or products that the device makes, whose n-th call of the
+ * stage fails. Returns true if the stage had that many calls. */
 static bool lose_device(const char *stage, int n, bool products)
 {
     char directory[40];

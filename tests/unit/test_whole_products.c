@@ -22,7 +22,7 @@ static const char MADE[] =
     "      - cog: {name: h, bands: [OUT, SUM, B1], blocksize: 64, type: uint8, mask: true,"
     " overviews: average}\n"
     "      - cog: {name: i, bands: [OUT, B1], blocksize: 64, mask: true, valid: any}\n";
-/* Those that are made of pixels, beside one that is not. */
+/* Products that are made of pixels, with one that is not. */
 static const char MIXED[] = "      - cog: {name: a, bands: [SUM], blocksize: 64}\n"
                             "      - statistics: {bands: [OUT]}\n"
                             "      - statistics: {name: p, bands: [OUT], percentiles: [50]}\n";
@@ -59,7 +59,8 @@ static uint64_t find_least(uint64_t by_device)
     return least;
 }
 
-/* By the CPU, and by the device with much memory and with little. by_device: what is made there. */
+/* Made by the CPU, and by the device with much memory and with little. by_device: products that the
+ * device makes. */
 static void compare_products(const char *path, const char *products, uint64_t by_device)
 {
     char cpu[40];
@@ -78,7 +79,7 @@ static void compare_products(const char *path, const char *products, uint64_t by
         ck_assert_int_eq(make_plan(true), 0);
         ck_assert_uint_eq(plan->engine.out.by_device, by_device);
         ck_assert((plan->engine.out.room_bytes > 0) == (plan->engine.out.most_bytes > 0));
-        if (i == LITTLE) /* most blocks are written as they come */
+        if (i == LITTLE) /* most blocks are written on arrival */
             plan->engine.out.room_bytes = 30000;
         make_products(device, &rc, &err);
         ck_assert_msg(rc == 0, "%s", err.msg);
@@ -120,7 +121,8 @@ START_TEST(finished_blocks_wait_in_memory_for_any_checksum)
 }
 END_TEST
 
-/* What the host decodes goes to the GPU when products are made there, and it is worth it. */
+/* Blocks that the host decodes are moved to the GPU when products are made there, and if it is
+ * worth it. */
 START_TEST(what_the_host_decodes_goes_there_for_the_products)
 {
     const char *path = REAL "real/mask_alpha/cogeo_jpeg_mask.tif";

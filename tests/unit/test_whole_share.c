@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Who decodes which block, beside a simulation of cores, a link and a device that decodes groups of
- * blocks, with any speeds: both sides are busy until the end. */
+/* Distribution of blocks to decoders, with a simulation of cores, a link and a device that decodes
+ * groups of blocks, with any speeds: both sides are busy until the end. */
 #include "pipeline/run/whole/whole_share.h"
 
 #include "run_suite.h"
@@ -26,13 +26,13 @@ struct outcome {
     int by_cores;
 };
 
-/* What is known of the device when it is through with a group. */
+/* Facts about the device at the end of a group. */
 struct note {
     double at_s, busy_s;
     uint64_t done;
 };
 
-/* Times in s. A group is decoded when its last block is there, whoever has decoded that. */
+/* Times in s. A group is decoded when its last block is there, decoded by either side. */
 struct state {
     double core_free[CORES_MAX], link_free, device_free, busy;
     uint64_t given[GROUPS], done;
@@ -69,7 +69,7 @@ static void decode_group(const struct machine *m, struct state *s, int group, do
     s->note[group] = (struct note){s->device_free, s->busy, s->done};
 }
 
-/* What a reader hears before it takes a block of that group. */
+/* Gives a reader the notes before it takes a block of that group. */
 static void hear(struct state *s, struct pb_whole_share *share, double now, int group)
 {
     for (; s->told < group && s->note[s->told].at_s <= now; s->told++) {

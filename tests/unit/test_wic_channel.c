@@ -385,7 +385,7 @@ START_TEST(spin_budget_learns_within_its_limit)
     for (int i = 0; i < 50; i++) {
         budget = wic_spin_after_success(budget, 10, 512);
     }
-    ck_assert_uint_le(budget, 40); /* what is needed, with a margin */
+    ck_assert_uint_le(budget, 40); /* the need, with a margin */
     ck_assert_uint_ge(budget, 10);
     ck_assert_uint_eq(wic_spin_after_success(0, UINT32_MAX, 64), 64);
     ck_assert_uint_eq(wic_spin_after_success(0, 5, 0), 0); /* one core */

@@ -21,7 +21,7 @@ struct asked {
         const char *name;
         uint64_t value;
     } args[3];
-    /* Of the steps that are told, in turn; then all their chunks and 0. */
+    /* Results of the dynamic steps, in turn; then all their chunks and 0. */
     struct wic_outcome told[8];
     size_t n_told;
 };
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(alternating_ends_with_the_stream)
 {
-    /* No third chunk came down, so no answer is waited for. */
+    /* No third chunk was sent down, therefore no answer is waited for. */
     steps_are((struct asked){"alternating", .down = WIC_OPEN, .up = WIC_OPEN,
                              .told = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {0, 0}}, .n_told = 5},
               ">1 <1 >1 <1 >1");
@@ -157,7 +157,7 @@ START_TEST(multiple_gives_its_portions_in_turn)
               ">3 <1 >3 <1 >3 <1");
     steps_are((struct asked){"multiple", .down = 4, .up = 8, .args = {{"n0", 2}, {"n1", 4}}},
               ">2 <4 >2 <4");
-    /* What is left makes shorter steps, or more of them. */
+    /* The rest makes shorter steps, or more of them. */
     steps_are((struct asked){"multiple", .down = 7, .up = 4, .args = {{"n0", 3}}},
               ">3 <1 >3 <1 >1 <1 <1");
     steps_are((struct asked){"multiple", .parties = 3, .down = 3, .up = 1, .args = {{"n0", 2}}},
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(multiple_ends_with_the_stream)
 {
-    /* The last input is short of two chunks: what there is of it is answered. */
+    /* The last input is short of two chunks: the existing part is answered. */
     steps_are((struct asked){"multiple", .down = WIC_OPEN, .up = WIC_OPEN, .args = {{"n0", 3}},
                              .told = {{3, 0}, {1, 0}, {1, 0}, {1, 0}}, .n_told = 4},
               ">3 <1 >3 <1");
@@ -206,7 +206,7 @@ START_TEST(probabilistic_by_chance_ends_with_the_stream)
 }
 END_TEST
 
-/* A tile's mask comes first; the sender tells how many bands follow it, none under cloud. */
+/* A tile's mask is first; the sender sets the number of bands that follow it, 0 under cloud. */
 START_TEST(probabilistic_by_data_does_as_the_values_say)
 {
     steps_are((struct asked){"probabilistic", .down = WIC_OPEN, .args = {{"n0", 8}, {"by_data", 1}},

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads arm64
  *
- * Exchanges among threads, one a party. What a party sends depends on everything that it got, so
+ * Exchanges among threads, one a party. The data of a party depends on everything that it got, so
  * that an order other than the schedule's gives other data: each chunk is checked against what the
- * same exchange gives without threads. Random schedules with several parties, dependencies, steps
- * that are told and all access patterns are the stress test. */
+ * same exchange gives without threads. Random schedules with several parties, dependencies, dynamic
+ * steps and all access patterns are the stress test. */
 #include "plugin_pattern.h"
 #include "run_suite.h"
 #include "wic/pattern/exchange.h"
@@ -26,15 +26,14 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return z ^ (z >> 29);
 }
 
-/* --- one exchange, told by what each party sent and got ----------------------------------------
- */
+/* --- one exchange as the chunks of its parties ---------------------------------------------- */
 
 struct run;
 
 struct party {
     struct run *run;
     uint32_t number;
-    uint64_t knows; /* of all that it sent and got, in order */
+    uint64_t knows; /* hash of all that it sent and got, in order */
     uint64_t sent, got, told;
     struct wic_party calls;
     int rc;
@@ -78,7 +77,7 @@ static int send(void *context, const struct wic_step *step, uint64_t chunk, void
     return 0;
 }
 
-/* Whether the chunk lies whole in its slot. */
+/* Returns true if the chunk is whole in its slot. */
 static bool is_whole(const uint64_t *words, uint64_t chunk)
 {
     for (uint64_t i = 0; i < WORDS - 1; i++) {
@@ -367,7 +366,7 @@ static int chaos_told(void *state, const struct wic_step *step, const struct wic
 {
     struct chaos *c = state;
     (void)step;
-    c->random = mix(c->random, outcome->value); /* who is told otherwise goes another way */
+    c->random = mix(c->random, outcome->value); /* a party with another value takes another way */
     return 0;
 }
 
@@ -506,7 +505,7 @@ START_TEST(parties_that_wait_are_woken_by_an_abort)
     parties_init(&run, 2);
     ck_assert_int_eq(
         wic_exchange_create(plugin_pattern("alternating"), &params, &exchange, NULL, 0), 0);
-    pthread_create(&thread, NULL, party_main, &run.party[1]); /* D0 never comes */
+    pthread_create(&thread, NULL, party_main, &run.party[1]); /* D0 never arrives */
     wic_exchange_abort(exchange);
     pthread_join(thread, NULL);
     ck_assert_int_eq(run.party[1].rc, -ECANCELED);

@@ -48,7 +48,7 @@ static inline void channel_free(struct wic_channel *channel)
     free(channel);
 }
 
-/* What must work at once, on one thread. */
+/* Acquires a slot, which must work at once, on one thread. */
 static inline struct wic_slot acquired(struct wic_channel *channel)
 {
     struct wic_slot slot;
@@ -96,7 +96,7 @@ static inline int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits until so many threads of a side are registered as waiting, then long enough to be asleep.
+/* Waits until this many threads of a side are registered as waiting, then long enough to be asleep.
  */
 static inline void until_waiting(struct wic_channel *channel, enum wic_role role, uint32_t threads)
 {
@@ -109,14 +109,14 @@ static inline void until_waiting(struct wic_channel *channel, enum wic_role role
 struct group {
     struct wic_channel *channel;
     int producers, consumers;
-    int64_t timeout_ns;     /* of every acquire and wait; on -ETIMEDOUT they try again */
+    int64_t timeout_ns;     /* limit of every acquire and wait; on -ETIMEDOUT they try again */
     uint32_t most;          /* tickets that a thread takes with one call; 0: always one */
     uint64_t first, count;  /* tickets first .. first + count - 1 are to be moved */
     atomic_ullong to_start; /* tickets not yet promised to a producer */
-    atomic_uchar *seen;     /* by ticket - first: how often it was consumed */
-    atomic_uint wrong;      /* whatever should not have happened */
+    atomic_uchar *seen;     /* indexed by ticket - first: number of times that it was consumed */
+    atomic_uint wrong;      /* number of events that should not have happened */
     atomic_uint timeouts;
-    atomic_int last_rc[2 * CREW_MAX]; /* what each thread's loop ended with */
+    atomic_int last_rc[2 * CREW_MAX]; /* last return code of each thread's loop */
     pthread_t threads[2 * CREW_MAX];
 };
 
@@ -157,7 +157,7 @@ static inline void group_check(struct group *group, const struct wic_slot *slot)
     }
 }
 
-/* Until the tickets are used up or the channel says no. */
+/* Until the tickets are used up or the channel refuses. */
 static inline int group_produce(struct group *group)
 {
     struct wic_slot slot;
@@ -184,7 +184,7 @@ static inline int group_produce(struct group *group)
     }
 }
 
-/* Until the channel says no; tickets of one thread must rise. */
+/* Until the channel refuses; tickets of one thread must rise. */
 static inline int group_consume(struct group *group)
 {
     struct wic_slot slot;
@@ -219,7 +219,7 @@ static inline uint32_t group_promised(struct group *group)
     return (uint32_t)n;
 }
 
-/* As group_produce and group_consume, several tickets at a time. */
+/* Like group_produce and group_consume, several tickets at a time. */
 static inline int group_produce_some(struct group *group)
 {
     struct wic_slot slots[GROUP_MOST];

@@ -10,7 +10,7 @@
 struct block {
     uint64_t served[WIC_LANES_MAX], clock;
     int priority[WIC_LANES_MAX];
-    uint32_t bytes[WIC_LANES_MAX]; /* of a piece */
+    uint32_t bytes[WIC_LANES_MAX]; /* size of a piece */
     uint64_t taken[WIC_LANES_MAX]; /* bytes */
 };
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * Sizes and memory of a channel: what wic_channel_bytes and wic_channel_init take and refuse, and
- * where slots lie. */
+ * Sizes and memory of a channel: arguments that wic_channel_bytes and wic_channel_init take and
+ * refuse, and the places of slots. */
 #include "test_wic_group.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Patterns: what is one and which there are, the order of a step's chunks, and the built-in one. */
+ * Patterns: the definition and the list, the order of a step's chunks, and the built-in one. */
 #include "scripted_pattern.h"
 #include "run_suite.h"
 #include "wic/pattern/schedule.h"
@@ -72,7 +72,7 @@ START_TEST(random_is_determined_by_its_seed)
     }
     ck_assert_int_lt(same, 20);
     ck_assert_int_lt(in_place, 20);
-    /* What a device must reproduce. */
+    /* Order that a device must reproduce. */
     const uint64_t known[] = {3, 5, 8, 6, 4, 2, 0, 9, 7, 1};
     struct wic_step ten = {.access = WIC_RANDOM, .count = 10, .seed = 42};
     for (uint64_t k = 0; k < 10; k++) {

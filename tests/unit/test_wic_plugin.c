@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: threads arm64
  *
- * Plugins: a good one is loaded and its schedule moves real data over two channels; what could be
- * somebody else's code, or is no plugin of ours, is refused with a reason. The plugins are those of
- * wic/patterns, the hostile ones of tests/plugins; tests that play with modes and links do so on
- * copies in a scratch directory. */
+ * Plugins: a good one is loaded and its schedule moves real data over two channels; a file that
+ * could be code of another user, or is no plugin of ours, is refused with a reason. The plugins are
+ * those of wic/patterns, the hostile ones of tests/plugins; tests that play with modes and links do
+ * so on copies in a scratch directory. */
 #include "test_wic_group.h"
 #include "wic/pattern/plugin.h"
 #include "wic/pattern/replay.h"
@@ -106,15 +106,15 @@ END_TEST
 
 struct device {
     uint32_t id;
-    struct wic_channel *to[2]; /* by the sender's number */
+    struct wic_channel *to[2]; /* indexed by the sender's number */
     const struct wic_step *steps;
     size_t count;
     uint64_t sent, got; /* the last chunk's value each way */
     unsigned wrong;
 };
 
-/* What a sender makes of the chunk and of what it got last: so an order of the two directions other
- * than the schedule's gives other data. */
+/* Computes a sender's value from the chunk and from the last one that it got: therefore an order of
+ * the two directions other than the schedule's gives other data. */
 static uint64_t chunk_value(uint32_t from, uint64_t chunk, uint64_t got_before)
 {
     return (got_before + chunk + 1) * UINT64_C(0x9e3779b97f4a7c15) + from;
@@ -305,7 +305,7 @@ START_TEST(links_out_of_the_directory_are_refused)
     ck_assert_int_eq(symlink(PB_PATTERNS "/alternating.so", in_scratch("alternating.so")), 0);
     ck_assert_int_eq(loaded(scratch, "alternating", "leads out of the directory"), -EPERM);
     ck_assert_int_eq(unlink(in_scratch("alternating.so")), 0);
-    /* So is a link to a directory whose name is as long. */
+    /* A link to a directory whose name has this length is refused, too. */
     char other[] = "/tmp/pb-plugin-XXXXXX";
     char there[64];
     char kept[sizeof(scratch)];

@@ -40,7 +40,7 @@ static void shared_free(struct shared_memory *shared)
     close(shared->fd);
 }
 
-/* In the child: maps the memory anew, elsewhere, and drops the mapping that fork gave it. */
+/* In the child: maps the memory again, elsewhere, and drops the mapping that fork gave it. */
 static struct wic_channel *attach_elsewhere(const struct shared_memory *shared)
 {
     struct wic_channel *channel = NULL;
@@ -67,7 +67,7 @@ static int exit_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A thread group of one process; what it saw is its exit status. */
+/* A thread group of one process; its exit status is its result. */
 static void run_child(struct wic_channel *channel, int producers, int consumers, uint64_t count)
 {
     struct group group = {.producers = producers, .consumers = consumers, .timeout_ns = 5000 * MS};
@@ -212,7 +212,7 @@ START_TEST(wait_for_a_killed_producer_ends_in_time)
     die_holding(&shared, WIC_PRODUCER);
     ck_assert_int_eq(wic_acquire(shared.channel, 0, &slot), 0);
     ck_assert_int_eq(wic_publish(shared.channel, &slot, 0), 0);
-    wic_close(shared.channel); /* the end does not come either: a ticket is out */
+    wic_close(shared.channel); /* the end does not arrive either: a ticket is out */
     ck_assert_int_eq(wic_wait(shared.channel, 0, &slot), -ETIMEDOUT);
     ck_assert_int_eq(wic_wait(shared.channel, 20 * MS, &slot), -ETIMEDOUT);
     expect_abort_ends_all(shared.channel);

@@ -20,9 +20,9 @@ enum { THREADS = 4, LAYERS = 40, WIDTH = 12, TASKS = LAYERS * WIDTH, NEEDS = 3, 
 struct graph {
     struct wic_ready ready;
     void *memory;
-    uint32_t need[TASKS][NEEDS];  /* of the layer before; some twice */
+    uint32_t need[TASKS][NEEDS];  /* tasks of the layer before; some twice */
     uint32_t counter[TASKS];      /* arrivals */
-    uint32_t made[TASKS];         /* plain: what a task wrote */
+    uint32_t made[TASKS];         /* plain: value that a task wrote */
     uint32_t times[TASKS];        /* plain: how often it ran */
     uint32_t done;                /* a counter */
     uint32_t run, wrong[THREADS]; /* plain */
@@ -139,7 +139,7 @@ START_TEST(a_ring_goes_round_and_keeps_its_order)
 }
 END_TEST
 
-/* As a copy engine pushes: the word alone. */
+/* Pushes like a copy engine: the word alone. */
 START_TEST(listed_tasks_are_ready_when_their_word_is_written)
 {
     static const uint32_t tasks[] = {7, 5, 9};

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  * ctest: arm64
  *
- * The host's replay: which chunks it moves, in which order, for every access pattern and both
- * directions, from recorded steps and from a schedule that is asked. What a device replays is held
- * against this by `wic-bench --replay`. */
+ * The host's replay: the chunks that it moves, and their order, for every access pattern and both
+ * directions, from recorded steps and from a dynamic schedule. The replay of a device is compared
+ * with this by `wic-bench --replay`. */
 #include "run_suite.h"
 #include "wic/pattern/replay.h"
 
@@ -82,7 +82,7 @@ START_TEST(a_move_that_fails_ends_the_walk_at_once)
 }
 END_TEST
 
-/* --- a schedule that is asked --- */
+/* --- a dynamic schedule --- */
 
 struct script {
     const struct wic_step *steps;
@@ -151,7 +151,7 @@ START_TEST(a_bad_step_ends_the_walk_after_the_good_ones)
 {
     struct record record = {.count = 0};
     char text[WIC_TEXT_BYTES] = "";
-    /* The last step goes beyond what there is. */
+    /* The last step exceeds the data. */
     ck_assert_int_eq(replay_scripted(mixed, COUNT(mixed), 5, 15, &record, text), -EPROTO);
     ck_assert_ptr_nonnull(strstr(text, "beyond the last chunk"));
     moves_are(&record, mixed_moves, 11);
@@ -164,7 +164,7 @@ START_TEST(a_move_that_fails_ends_an_asked_schedule_too)
     char text[WIC_TEXT_BYTES] = "";
     ck_assert_int_eq(replay_scripted(mixed, COUNT(mixed), 5, 16, &record, text), -ECANCELED);
     moves_are(&record, mixed_moves, 10);
-    ck_assert_uint_eq(script.at, 3); /* and asks no more */
+    ck_assert_uint_eq(script.at, 3); /* and makes no more queries */
 }
 END_TEST
 

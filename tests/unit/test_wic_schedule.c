@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Schedules: what a pattern may yield, and what is told of steps whose chunks are not known before.
+ * Schedules: steps that a pattern may yield, and the reports of steps whose chunks are not known
+ * before.
  */
 #include "scripted_pattern.h"
 #include "run_suite.h"
 #include "wic/pattern/schedule.h"
 #include "wic/wic.h"
 
-/* --- what is told --- */
+/* --- reports --- */
 
 static const struct wic_pattern_params open_way = {
     .parties = 2, .slots = 4, .chunk_bytes = 64, .chunks[0][1] = WIC_OPEN};

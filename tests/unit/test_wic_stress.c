@@ -3,8 +3,9 @@
  * ctest: threads
  *
  * The state machine with a stall at every step: take.c and channel.c are compiled into this program
- * once more, with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps that
- * are a few instructions wide in the product. A lost wake-up shows as a hang, which Check ends. */
+ * a second time, with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps
+ * that are a few instructions wide in the product. A lost wake-up shows as a hang, which Check
+ * ends. */
 static void stall(void);
 #define WIC_STALL() stall()
 #include "wic/take.c"

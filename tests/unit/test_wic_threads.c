@@ -140,11 +140,11 @@ START_TEST(publication_wakes_one_of_many)
         ck_assert_int_eq(wic_acquire(channel, 0, &slots[i]), 0);
         group_fill(&group, &slots[i]);
     }
-    /* Not the next ticket: nobody is woken. */
+    /* Not the next ticket: no thread is woken. */
     ck_assert_int_eq(wic_publish(channel, &slots[1], 2), 0);
     sleep_ns(50 * MS);
     ck_assert_uint_eq(stats_of(channel).consumer_parks, 0); /* counted on waking */
-    /* The next one: one thread for it, one for the one behind it. */
+    /* The next one: one thread for it, one for the one after it. */
     ck_assert_int_eq(wic_publish(channel, &slots[0], 1), 0);
     while (stats_of(channel).consumed < 2) {
         sleep_ns(MS);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Which way tiles go (wic/device/way.h), in a simulated link: tiles arrive at a rate, the kernel
- * pulls at another, the copy engine takes batches at a third, with a delay for each. */
+ * Way of tiles (wic/device/way.h), in a simulated link: tiles arrive at a rate, the kernel pulls at
+ * another, the copy engine takes batches at a third, with a delay for each. */
 #include "run_suite.h"
 #include "wic/device/way.h"
 
@@ -17,14 +17,14 @@
 struct link_model {
     double offered; /* 0: as many tiles as there are slots, always */
     double pull, engine;
-    double copy_delay, pull_delay; /* from the end of a copy or pull to the result */
+    double copy_delay, pull_delay; /* time between the end of a copy or pull and the result */
     uint64_t slots;
     double held_up_us; /* at the beginning, the host posts nothing for so long */
 };
 
 struct outcome {
-    uint64_t tiles, by_engine; /* of the second half of the time */
-    double mean_us;            /* from a tile's arrival to its result, of these */
+    uint64_t tiles, by_engine; /* counts of the second half of the time */
+    double mean_us;            /* mean time of a tile between arrival and result */
     double rate;
 };
 
@@ -32,7 +32,7 @@ struct sim {
     const struct link_model *model;
     struct wic_way way;
     double now, pull_free, engine_free; /* when that is idle again */
-    double due[RING], arrived[RING];    /* by tile; when its result is there, -1: not known yet */
+    double due[RING], arrived[RING];    /* indexed by tile; time of its result, -1: not known yet */
     uint64_t posted, finished, waiting; /* waiting: the first that is in no batch */
     size_t ready;                       /* bytes from there on */
     double batch_end[8];

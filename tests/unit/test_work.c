@@ -30,7 +30,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Of the calling thread's CPU, however long a loaded machine takes for it. */
+/* Uses the calling thread's CPU, however long a loaded machine takes for it. */
 static void burn(uint64_t ns)
 {
     for (uint64_t end = cpu_ns() + ns; cpu_ns() < end;)
@@ -82,7 +82,7 @@ START_TEST(sleeping_part_has_wall_time_and_little_cpu_time)
 }
 END_TEST
 
-/* Whether the process is asleep, by /proc. */
+/* Returns true if the process is asleep, by /proc. */
 static bool is_asleep(pid_t pid)
 {
     char path[40], text[200] = "";

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A worker on the host (device/emulator.h) makes a whole product of stored blocks: the bytes are
- * those of the CPU, whatever the codecs, levels and halos; what it cannot decode is the host's; it
- * leaves when it is told to, and when nothing comes. */
+ * those of the CPU, for all codecs, levels and halos; the host decodes blocks that it cannot
+ * decode; it leaves on request, and when nothing arrives. */
 #include "tests/device/emulate_ready.h"
 #include "tests/device/emulate_work.h"
 #include "tests/work_expect.h"
@@ -12,7 +12,7 @@
 
 #include <check.h>
 
-#define LIMIT_NS UINT64_C(20000) /* of the emulator's clock, which goes on with each look */
+#define LIMIT_NS UINT64_C(20000) /* ns of the emulator's clock, which advances with each look */
 
 static const struct work_case cases[] = {
     {"deflate, float", 150, 130, 64, 64, 4, 2, PB_DEVICE_DEFLATE, false, false, PB_F32,
@@ -48,7 +48,7 @@ static void run_part(const struct pb_chain *chain, const struct pb_tile_in *in,
     const size_t bytes = (pb_chain_scratch_bytes(chain, part->w, part->h) + 64) / 64 * 64;
     void *scratch = aligned_alloc(64, bytes);
     struct pb_tile_in of_part = *in;
-    of_part.core = *part; /* as wide as the tile */
+    of_part.core = *part; /* rows have the width of the tile */
     const struct pb_tile_out to = {out + (size_t)(part->y - in->core.y) * (size_t)in->core.w,
                                    out_px};
     ck_assert_ptr_nonnull(scratch);
@@ -80,7 +80,7 @@ static void begin(void)
     memset(s->view.records, 0, s->view.n_records * sizeof *s->view.records);
 }
 
-/* As the copy engine does: bytes, then how many pieces have come. */
+/* Pushes like the copy engine: bytes, then the number of pieces that arrived. */
 static void bring(uint32_t pieces)
 {
     struct work_scene *s = &place.scene;
@@ -102,7 +102,7 @@ static uint32_t stop_word(void)
     return *place.scene.view.ready.stop;
 }
 
-/* All blocks were told, each once, and are the CPU's. */
+/* All blocks were reported, each once, and are the CPU's. */
 static void check_product(void)
 {
     struct work_scene *s = &place.scene;
@@ -131,7 +131,7 @@ static void check_product(void)
 START_TEST(a_worker_makes_what_the_cpu_makes)
 {
     make(&cases[_i]);
-    for (unsigned run = 0; run < 2; run++) { /* counters go on */
+    for (unsigned run = 0; run < 2; run++) { /* counters continue */
         begin();
         bring(place.scene.n_pieces);
         emulate_work(&place.scene.view, place.scene.chain, run_part, (unsigned)_i + 3 * run);
@@ -142,7 +142,7 @@ START_TEST(a_worker_makes_what_the_cpu_makes)
 }
 END_TEST
 
-/* Pieces that have not come are waited for, but not longer than the limit; nothing of theirs is
+/* Pieces that have not arrived are waited for, but not longer than the limit; no part of them is
  * made. */
 START_TEST(a_worker_leaves_when_nothing_comes)
 {
@@ -172,7 +172,7 @@ START_TEST(a_worker_leaves_when_it_is_told_to)
 }
 END_TEST
 
-/* A piece that the device refuses is told; the host brings its bytes and has it opened. */
+/* A piece that the device refuses is reported; the host brings its bytes and has it opened. */
 START_TEST(refused_piece_is_opened_with_bytes_from_the_host)
 {
     enum { BAD = 2 };

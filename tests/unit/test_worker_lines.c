@@ -119,7 +119,7 @@ START_TEST(numbers_are_in_range_and_never_fall)
     ck_assert_int_eq(progress(good), 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_msg(progress(bad[i]) == -EPROTO, "taken: %s", bad[i]);
-    ck_assert_int_eq(progress(good), 0); /* the refused ones left nothing behind */
+    ck_assert_int_eq(progress(good), 0); /* the refused ones left no trace */
     refused("{\"event\":\"progress\"," HEAD "\"stage\":\"rm -rf\"}", "no stage");
     begin(); /* another run begins at nothing again */
     ck_assert_int_eq(progress("\"tiles_done\":0,\"tiles_total\":1,\"bytes_read\":0,"
@@ -135,7 +135,8 @@ static int take_event(const char *event)
     return take(text);
 }
 
-/* Place and checksums are asked by a child whose directory is known; of a worker it is a breach. */
+/* A child whose directory is known requests place and checksums; a worker that does so breaks the
+ * protocol. */
 START_TEST(questions_are_for_the_worker_alone)
 {
     begin();
@@ -265,7 +266,7 @@ START_TEST(a_flood_is_not_admitted)
     while (pb_worker_lines_admit(&lines, PB_WORKER_LINE_MAX, now))
         lines_of_1_mib++;
     ck_assert_int_eq(lines_of_1_mib, PB_WORKER_LINES_BURST / (PB_WORKER_LINE_MAX / 4096 + 1));
-    begin(); /* what a worker really says: 5 lines a second, for an hour */
+    begin(); /* real rate of a worker: 5 lines a second, for an hour */
     for (int i = 0; i < 5 * 3600; i++)
         ck_assert(pb_worker_lines_admit(&lines, 300, 1 + i * 200));
 }

@@ -151,7 +151,7 @@ END_TEST
 #define HEAD "{\"event\":\"failed\",\"job\":\"" JOB "\",\"error\":{\"code\":\""
 #define JOB  "20261121-081530-4f2a"
 
-static const char *script; /* what the worker does with its commands, one letter a command */
+static const char *script; /* the worker's reactions to its commands, one letter a command */
 
 static uv_loop_t loop;
 static uv_timer_t timer;
@@ -160,7 +160,7 @@ static struct pb_worker_slot *slot;
 static struct pb_run_over over;
 static bool runs_next; /* when a run is over */
 static int n_over, n_starts, n_retries, n_gone;
-static char devices[100]; /* what was asked for, run by run */
+static char devices[100]; /* requested devices, run by run */
 
 /* The worker's own descriptors are there in a child of it. */
 static bool forks_well(void)
@@ -364,7 +364,7 @@ START_TEST(a_job_that_was_told_ahead_is_not_told_again)
     struct pb_run_how how = {.products = "/p"};
     start("i");
     run();
-    pb_worker_slot_tell_next(slot, pb_worker_slot_job(slot), &how); /* the same once more */
+    pb_worker_slot_tell_next(slot, pb_worker_slot_job(slot), &how); /* the same again */
     pb_worker_slot_tell_next(slot, pb_worker_slot_job(slot), &how); /* only one can wait */
     runs_next = true;
     while (n_over < 2)
@@ -415,7 +415,7 @@ START_TEST(a_lost_device_is_tried_afresh_and_then_left)
     ck_assert_int_eq(n_starts, 3);
     ck_assert_int_eq(n_retries, 2);
     ck_assert_str_eq(over.job.error.code, "device.lost");
-    until_empty(); /* what it wrote was read to its end */
+    until_empty(); /* its output was read to its end */
     ck_assert_str_eq(devices, "--c");
     finish();
 }
@@ -479,7 +479,7 @@ START_TEST(a_program_that_cannot_run_is_said)
     ck_assert_int_lt(pb_worker_slot_start(slot, &err), 0);
     ck_assert_msg(strstr(err.msg, "No such file") != NULL, "%s", err.msg);
     ck_assert(pb_worker_slot_is_empty(slot));
-    owner.program.path = "/bin/false"; /* runs, and says nothing */
+    owner.program.path = "/bin/false"; /* runs, and prints nothing */
     ck_assert_int_eq(pb_worker_slot_start(slot, &err), 0);
     run();
     until_over();

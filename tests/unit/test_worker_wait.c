@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIES 2000 /* of 5 ms */
+#define TRIES 2000 /* tries of 5 ms */
 
 static char fifo[64];
 
@@ -31,7 +31,7 @@ static void wait_for_words(void)
     (void)poll(NULL, 0, -1);
 }
 
-/* Waits for a writer that never comes, as on storage that does not answer: a signal would end it.
+/* Waits for a writer that never opens it, like storage that does not answer: a signal would end it.
  */
 static void open_file(void)
 {
@@ -52,7 +52,7 @@ static void wait_for_a_thread(void)
         (void)pthread_join(thread, NULL);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which makes a fork of it */
+#ifndef __SANITIZE_THREAD__ /* the sanitizer makes a fork of it */
 /* The caller of vfork sleeps uninterruptibly until its child ends. */
 static void sleep_deeply(void)
 {

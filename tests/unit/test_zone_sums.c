@@ -170,7 +170,8 @@ START_TEST(values_that_fit_are_counted_exactly)
 }
 END_TEST
 
-/* The same level, counts and percentiles whatever the order and the parts; as wrong as is said. */
+/* The same level, counts and percentiles for any order and parts; the error is at most the reported
+ * one. */
 START_TEST(values_that_do_not_fit_keep_the_reported_error)
 {
     float value[VALUES], sorted[VALUES];

@@ -38,7 +38,7 @@ static inline void same(const char *path, const struct image *a, const struct im
 
 static int scenes, others, by_host, masks[3];
 
-/* What GDAL decodes is read by other windows than tiles have, which its messages name. */
+/* Data that GDAL decodes is read by other windows than tiles have, which its messages name. */
 static inline void same_words(const struct pb_err *a, const struct pb_err *b)
 {
     ck_assert_msg(a->code == b->code, "%s, %s", a->msg, b->msg);
@@ -46,8 +46,8 @@ static inline void same_words(const struct pb_err *a, const struct pb_err *b)
         ck_assert_str_eq(a->msg, b->msg);
 }
 
-/* By the CPU and by the device's way, with much memory and with little, and by another process.
- * What all of them return. */
+/* Runs by the CPU and by the device's way, with much memory and with little, and by another
+ * process. Returns the result of all of them. */
 static inline int compare(const char *path, const char *steps)
 {
     struct pb_err err = {0}, own = {0};

@@ -3,8 +3,8 @@
 #ifndef PB_TEST_WHOLE_FAULTS_H
 #define PB_TEST_WHOLE_FAULTS_H
 /* The host in place of a GPU (whole_host.h) whose n-th call of one kind fails, as do all calls
- * after it: a device that is lost at any stage. Which call of all it is depends on threads, of a
- * kind it does not. A function of the table that is not listed here does not fail. */
+ * after it: a device that is lost at any stage. The number among all calls depends on threads, that
+ * of a kind does not. A function of the table that is not listed here does not fail. */
 #include "whole_host.h"
 
 static struct {

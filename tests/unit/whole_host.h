@@ -22,7 +22,7 @@
 #include <string.h>
 
 static struct {
-    int refuse_each; /* every so many-th stream is refused, with garbage decoded; 0 = none */
+    int refuse_each; /* every n-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
     _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted;
 } whole_host;
@@ -34,7 +34,7 @@ struct whole_host_device {
     uint32_t lanes;
     void **scratch;
     uint64_t start;
-    _Atomic uint64_t *marked; /* of each event */
+    _Atomic uint64_t *marked; /* words of each event */
     pthread_mutex_t lock;
     void *memory[WHOLE_HOST_MEMORIES];
     int n;
@@ -212,7 +212,7 @@ static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_
     return 0;
 }
 
-/* By the CPU's reductions, and taken apart again. */
+/* Reduces by the CPU's reductions, and takes the results apart again. */
 static int whole_host_statistics(void *device, uint32_t queue,
                                  const struct pb_statistics_plane *planes, uint32_t n,
                                  uint64_t most_px, struct pb_statistics_part *parts,

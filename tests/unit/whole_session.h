@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WHOLE_SESSION_H
 #define PB_WHOLE_SESSION_H
-/* A scene whose blocks go to a device as its file stores them, with the host in place of the GPU:
- * the configuration, the plan and a pass of it, in this process or through the process that owns
- * the device; planes of the image, or products. One scene at a time, in static variables. */
+/* A scene whose blocks are moved to a device as its file stores them, with the host in place of the
+ * GPU: the configuration, the plan and a pass of it, in this process or through the process that
+ * owns the device; planes of the image, or products. One scene at a time, in static variables. */
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -23,12 +23,12 @@
 static struct pb_config *config;
 static int tile_px = 64;
 static struct pb_raster *raster;
-static const char *other_path; /* a second file; NULL: there is none. Its band is Q */
+static const char *other_path; /* a second file; NULL if absent. Its band is Q */
 static struct pb_raster *other;
 static struct pb_plan_other other_source;
 static struct pb_plan *plan;
 
-/* What came of a pass: planes of the whole image. */
+/* Result of a pass: planes of the whole image. */
 struct image {
     int32_t w, h;
     size_t n;
@@ -53,9 +53,9 @@ static const char BLUR[] = "      - convolve: {kernel: gaussian, size: 9, bands:
                            "      - math: {bands: {SUM: \"B1 + OUT\"}}\n";
 static const char PLAIN[] = "      - math: {bands: {OUT: \"B1 * 2\", SUM: B1}}\n";
 
-static bool cores_too; /* decode, beside a device that is as slow as they are */
+static bool cores_too; /* cores decode, next to a device of their speed */
 
-/* 0: the file is open and config says what becomes of it. */
+/* Opens the file with a configuration of these steps and products. Returns 0 if it is open. */
 static inline int open_with(const char *path, const char *steps, const char *products)
 {
     char text[4000], sources[200] = "";
@@ -98,7 +98,7 @@ static inline void close_scene(void)
 static struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                          .memory_bytes = UINT64_C(1) << 36};
 static struct pb_plan_request request;
-static bool by_another; /* process, as it were */
+static bool by_another; /* through a second process */
 static const struct pb_whole_device *device_table = &whole_host_device;
 
 static inline int make_plan(bool device)
@@ -128,7 +128,7 @@ static inline int make_plan(bool device)
 /* --- the process that owns the device, in this one ---------------------------------------------
  */
 
-static struct pb_tile_room theirs; /* of the side that computes */
+static struct pb_tile_room theirs; /* room of the side that computes */
 
 static inline int open_session(void *user, const struct pb_plan *pass,
                                const struct pb_served_request *said,
@@ -188,9 +188,9 @@ static inline int make_pass(struct image *image, struct pb_err *err, struct pb_p
 }
 
 static struct pb_run_report report;
-static uint64_t blocks, core_blocks; /* that were decoded, and of these by cores; of all runs */
+static uint64_t blocks, core_blocks; /* decoded blocks, and those of cores; of all runs */
 
-/* The pass of the plan; what it tells is in `report`. */
+/* Runs the pass of the plan; its report is in `report`. */
 static inline int run(struct image *image, struct pb_err *err)
 {
     struct pb_pass *pass = NULL;
@@ -230,7 +230,8 @@ enum way { MUCH, LITTLE, ANOTHER, WAYS };
 
 static struct pb_run_products made;
 
-/* Of the plan, in a new directory, which need not outlive a power cut; *rc: of the pass. */
+/* Makes the products of the plan, in a new directory, which need not survive a power cut; *rc: of
+ * the pass. */
 static inline void make_products(char directory[40], int *rc, struct pb_err *err)
 {
     struct pb_product_env env;
