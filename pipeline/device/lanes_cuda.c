@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A kernel is resident from the entry of its first job until the last one leaves. If it is
- * unwanted (its share has changed, memory has to be freed, or a job needs more blocks than it
- * was launched with) its jobs leave one by one, and none enters before the last one has left. */
+ * unwanted (its share has changed, memory has to be freed, or a job needs more blocks or larger
+ * ones than it was launched with) its jobs leave one by one, and none enters before the last one
+ * has left. */
 #include "pipeline/device/lanes.h"
 
 #include "pipeline/device/residency.h"
@@ -14,7 +15,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { KIB = 1024, PIECE = 16 * KIB, LINE = 128, LOOK_NS = 20000000 };
+enum { KIB = 1024, PIECE = 16 * KIB, LINE = 128, WORK_STEP = 32 * KIB, LOOK_NS = 20000000 };
+
+/* Size of a kernel: its blocks, and the shared memory that a block has for the work. The
+ * rest of a multiprocessor is free for other kernels. */
+struct size {
+    _Atomic uint32_t blocks, work_bytes;
+};
 
 struct group {
     struct wic_launch *launch; /* NULL: not yet made */
@@ -23,17 +30,17 @@ struct group {
     struct pb_resident resident;
     struct pb_lane *jobs;
     uint32_t n_jobs;
-    uint32_t inside;              /* jobs between enter and left */
-    uint32_t share;               /* share of the running kernel */
-    _Atomic uint32_t wanted, has; /* blocks: wanted by the jobs, and of the running kernel */
-    int64_t launches;             /* count of destroyed launches */
+    uint32_t inside;         /* jobs between enter and left */
+    uint32_t share;          /* share of the running kernel */
+    struct size wanted, has; /* wanted by the jobs, and of the running kernel */
+    int64_t launches;        /* count of destroyed launches */
 };
 
 struct pb_lane {
     struct pb_lane *next;
     struct group *group;
     int64_t priority;
-    uint32_t blocks; /* blocks of its plan */
+    uint32_t blocks, work_bytes; /* needs of its plan */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all groups */
@@ -57,8 +64,8 @@ static uint32_t stage_of(const struct wic_transfer_plan *plan)
     return lines(plan->in_piece + (plan->results == WIC_PUSH_BULK ? plan->out_piece : 0));
 }
 
-/* Sets stages for pieces of a usual size if the plan leaves room for them; the rest is for the
- * work. */
+/* Sets stages for pieces of a usual size if the plan leaves room for them; the rest is the most
+ * that a launch may have for the work (enter_first). */
 static bool shape_blocks(const struct wic_gpu *gpu, const struct wic_transfer_plan *plan,
                          const struct pb_lane_kernel *kernel, struct wic_launch_options *o)
 {
@@ -121,12 +128,14 @@ static int have_launch(struct group *g, const struct wic_transfer_plan *plan,
 static void weigh(struct group *g)
 {
     int64_t priority = INT64_MIN;
-    uint32_t wanted = 0;
+    uint32_t blocks = 0, work = 0;
     for (const struct pb_lane *l = g->jobs; l != NULL; l = l->next) {
         priority = l->priority > priority ? l->priority : priority;
-        wanted = l->blocks > wanted ? l->blocks : wanted;
+        blocks = l->blocks > blocks ? l->blocks : blocks;
+        work = l->work_bytes > work ? l->work_bytes : work;
     }
-    atomic_store(&g->wanted, wanted < g->blocks ? wanted : g->blocks);
+    atomic_store(&g->wanted.blocks, blocks < g->blocks ? blocks : g->blocks);
+    atomic_store(&g->wanted.work_bytes, (work + WORK_STEP - 1) / WORK_STEP * WORK_STEP);
     if (g->n_jobs > 0)
         pb_residency_weigh(&g->resident, priority, g->n_jobs);
 }
@@ -147,7 +156,7 @@ int pb_lane_join(const struct pb_chain_resident_shape *shape, const struct wic_t
     (void)pthread_mutex_lock(&lock);
     int rc = have_launch(g, plan, gpu, pb_chain_lanes_kernel(which), &fits, &old);
     if (rc == 0 && fits) {
-        *lane = (struct pb_lane){g->jobs, g, priority, plan->blocks};
+        *lane = (struct pb_lane){g->jobs, g, priority, plan->blocks, plan->work_bytes};
         g->jobs = lane;
         if (g->n_jobs++ == 0)
             pb_residency_join(&g->resident, priority);
@@ -172,10 +181,17 @@ uint32_t pb_lane_blocks(const struct pb_lane *lane)
     return lane->group->blocks;
 }
 
+/* True if a job needs more than the running kernel has. */
+static bool is_small(const struct group *g)
+{
+    return atomic_load(&g->wanted.blocks) > atomic_load(&g->has.blocks) ||
+           atomic_load(&g->wanted.work_bytes) > atomic_load(&g->has.work_bytes);
+}
+
 bool pb_lane_is_unwanted(void *context)
 {
     struct group *g = ((struct pb_lane *)context)->group;
-    return atomic_load(&g->wanted) > atomic_load(&g->has) || pb_residency_is_unwanted(&g->resident);
+    return is_small(g) || pb_residency_is_unwanted(&g->resident);
 }
 
 /* Enters for the first job, which gets the kernel's share, and may have to wait for it. The
@@ -186,10 +202,12 @@ static void enter_first(struct group *g)
 {
     uint32_t share = pb_residency_enter(&g->resident);
     (void)pthread_mutex_lock(&lock);
-    uint32_t wanted = atomic_load(&g->wanted);
+    const uint32_t wanted = atomic_load(&g->wanted.blocks);
+    const uint32_t work = atomic_load(&g->wanted.work_bytes);
     bool alone = share == PB_RESIDENCY_WHOLE;
-    wic_launch_limit(g->launch, alone || wanted < g->spread ? wanted : g->spread);
-    atomic_store(&g->has, wanted);
+    wic_launch_limit(g->launch, alone || wanted < g->spread ? wanted : g->spread, work);
+    atomic_store(&g->has.blocks, wanted);
+    atomic_store(&g->has.work_bytes, work);
     g->share = share;
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);

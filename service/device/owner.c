@@ -191,6 +191,9 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
     (void)close_range(OUT_FD + 1, ~0U, 0); /* a fork has inherited descriptors of its parent */
     /* With lazy loading, a resident kernel would block the load of another at its first launch. */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    /* Streams of other jobs must not share a hardware queue with the stream of a resident kernel,
+     * where an event waits for the kernel's end. CUDA's default is 8 queues, the most is 32. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (pb_socket_bind_open(socket, 0600, &err, &the_owner.bound) != 0) {
         (void)fprintf(stderr, "%s\n", err.msg);
         return 1;

@@ -16,13 +16,15 @@
 
 struct wic_launch {
     struct wic_launch_options options;
-    uint32_t limit;
+    uint32_t limit, work_bytes;
 };
 
 static atomic_int made, destroyed;
 
-int wic_launch_create(const struct wic_launch_options *options, struct wic_launch **out_launch)
+int wic_launch_create_as(uint64_t layout, const struct wic_launch_options *options,
+                         struct wic_launch **out_launch)
 {
+    (void)layout;
     *out_launch = calloc(1, sizeof **out_launch);
     (*out_launch)->options = *options;
     (void)atomic_fetch_add(&made, 1);
@@ -44,9 +46,10 @@ bool wic_launch_takes(const struct wic_launch *launch, const struct wic_transfer
            plan->work_bytes <= o->work_bytes && argument_bytes <= o->argument_bytes;
 }
 
-void wic_launch_limit(struct wic_launch *launch, uint32_t blocks)
+void wic_launch_limit(struct wic_launch *launch, uint32_t blocks, uint32_t work_bytes)
 {
     launch->limit = blocks;
+    launch->work_bytes = work_bytes;
 }
 
 void wic_launch_count(struct wic_launch *launch, uint64_t *out_launches, uint32_t *out_open)
@@ -180,6 +183,30 @@ START_TEST(larger_job_enters_after_the_others_have_left)
 }
 END_TEST
 
+START_TEST(shared_kernel_takes_the_memory_that_its_jobs_need)
+{
+    struct pb_lane *small = join(16384, 20000, 40, 0);
+    struct entering e;
+    const struct wic_launch *launch = pb_lane_launch(small);
+    ck_assert_uint_eq(pb_lane_enter(small), PB_RESIDENCY_WHOLE);
+    ck_assert_uint_eq(launch->work_bytes, 32768); /* and not all of the multiprocessor */
+    struct pb_lane *large = join(16384, 60000, 40, 0);
+    ck_assert_ptr_eq(pb_lane_launch(large), launch);
+    ck_assert(pb_lane_is_unwanted(small)); /* it has to return with larger blocks */
+    begin_enter(&e, large);
+    pb_lane_left(small);
+    pthread_join(e.thread, NULL);
+    ck_assert_uint_eq(launch->work_bytes, 65536);
+    ck_assert(!pb_lane_is_unwanted(large));
+    pb_lane_left(large);
+    pb_lane_part(large);
+    ck_assert_uint_eq(pb_lane_enter(small), PB_RESIDENCY_WHOLE);
+    ck_assert_uint_eq(launch->work_bytes, 32768); /* the large job is gone */
+    pb_lane_left(small);
+    pb_lane_part(small);
+}
+END_TEST
+
 START_TEST(a_shared_kernel_leaves_room_to_another_one)
 {
     pb_residency_set_linger(UINT64_C(3600000000000));
@@ -259,6 +286,7 @@ int main(void)
     tcase_add_test(tc, jobs_share_a_launch_that_has_room_for_their_plans);
     tcase_add_test(tc, some_chains_have_kernels_of_their_own);
     tcase_add_test(tc, larger_job_enters_after_the_others_have_left);
+    tcase_add_test(tc, shared_kernel_takes_the_memory_that_its_jobs_need);
     tcase_add_test(tc, a_shared_kernel_leaves_room_to_another_one);
     tcase_add_test(tc, no_job_is_inside_while_memory_is_freed);
     suite_add_tcase(suite, tc);

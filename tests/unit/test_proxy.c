@@ -8,6 +8,8 @@
 
 #include "run_suite.h"
 
+#include <sys/prctl.h>
+
 /* --- the good way --- */
 
 static const struct {
@@ -207,6 +209,44 @@ START_TEST(open_refuses_what_cannot_work)
     ck_assert_int_eq(wic_device_open(&good, &device), -ENOSPC);
     ck_assert_ptr_null(device);
     channel_free(channel);
+}
+END_TEST
+
+START_TEST(open_refuses_a_program_of_another_layout)
+{
+    struct wic_channel *channel = channel_new(2, 16);
+    struct wic_device_options good = {
+        .in = channel, .out = channel, .kernel = channel, .plan = {.in_unit = 1, .out_unit = 1}};
+    struct wic_device *device = NULL;
+    ck_assert_int_eq(wic_device_open_as(WIC_DEVICE_LAYOUT + 1, &good, &device), -EPROTO);
+    ck_assert_ptr_nonnull(strstr(wic_link_why(), "another wic"));
+    ck_assert_ptr_null(device);
+    ck_assert_uint_eq(fake.links, 0);
+    ck_assert_uint_eq((uint32_t)(WIC_DEVICE_LAYOUT >> 32), WIC_DEVICE_VERSION); /* sizes fit */
+    channel_free(channel);
+}
+END_TEST
+
+static void *run_with_own_slack(void *user)
+{
+    struct stream *s = user;
+    (void)prctl(PR_SET_TIMERSLACK, 77777, 0, 0, 0);
+    s->rc = wic_device_run(s->device);
+    atomic_store(&s->out_rc, prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0));
+    return NULL;
+}
+
+START_TEST(run_restores_the_callers_timer_slack)
+{
+    struct stream s = {.tiles = 0};
+    stream_open(&s);
+    wic_close(s.in);
+    ck_assert_int_eq(pthread_create(&s.proxy, NULL, run_with_own_slack, &s), 0);
+    ck_assert_int_eq(pthread_join(s.proxy, NULL), 0);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_int_eq(atomic_load(&s.out_rc), 77777);
+    s.proxy_joined = true;
+    stream_close(&s);
 }
 END_TEST
 
@@ -561,6 +601,8 @@ int main(void)
     tcase_add_test(t, units_longer_than_the_slots_end_the_run);
     tcase_add_test(t, results_longer_than_a_slot_end_the_run);
     tcase_add_test(t, open_refuses_what_cannot_work);
+    tcase_add_test(t, open_refuses_a_program_of_another_layout);
+    tcase_add_test(t, run_restores_the_callers_timer_slack);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, unwanted_kernel_leaves_mid_run_and_returns);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);

@@ -7,6 +7,7 @@
 // write of the open word behind it in the same stream: that write has a system-wide barrier before
 // it, as the engine's landed words do.
 #include "wic/device/link_inside.h"
+#include "wic/device/stay.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -23,13 +24,14 @@ struct wic_launch {
     cudaEvent_t left;
     decltype(&cuStreamWriteValue64) write_value;
     wic_link_control *control; // pinned, and the two behind it
-    wic_link_state *landing;
     uint64_t *started;
+    unsigned char *image;  // initial state and open words of a kernel
     unsigned char *device; // state, open words, views, arguments
     size_t words_bytes;    // of state and open words
     bool taken[WIC_LANES_MAX];
     uint32_t open;         // lanes
     uint32_t share, limit; // of the blocks
+    uint32_t work_bytes;   // shared memory for the work, in a block of the next kernel
     bool resident, stuck;
     uint64_t number, opening; // of launches, read without the lock; of lanes; both from 1
 };
@@ -72,8 +74,8 @@ cudaError_t make_memory(wic_launch *launch)
     const size_t open_at = lines(sizeof(wic_link_state));
     launch->words_bytes = open_at + lines(WIC_LANES_MAX * sizeof(uint64_t));
     const size_t arguments_at = lines(launch->words_bytes + WIC_LANES_MAX * sizeof(wic_view));
-    cudaError_t error =
-        cudaHostAlloc(&pinned, 3 * wic_link_line, cudaHostAllocMapped | cudaHostAllocPortable);
+    cudaError_t error = cudaHostAlloc(&pinned, 2 * wic_link_line + launch->words_bytes,
+                                      cudaHostAllocMapped | cudaHostAllocPortable);
     launch->control = static_cast<wic_link_control *>(pinned);
     error = error ? error
                   : cudaMalloc(&device, arguments_at + WIC_LANES_MAX * size_t{o.argument_bytes});
@@ -84,7 +86,7 @@ cudaError_t make_memory(wic_launch *launch)
     }
     unsigned char *const host = static_cast<unsigned char *>(pinned);
     launch->started = reinterpret_cast<uint64_t *>(host + wic_link_line);
-    launch->landing = reinterpret_cast<wic_link_state *>(host + 2 * wic_link_line);
+    launch->image = host + 2 * wic_link_line;
     wic_lanes &lanes = launch->lanes;
     lanes.base.control = static_cast<wic_link_control *>(seen);
     lanes.base.started =
@@ -97,21 +99,30 @@ cudaError_t make_memory(wic_launch *launch)
     return error ? error : cudaEventCreateWithFlags(&launch->left, cudaEventDisableTiming);
 }
 
+// Shared memory of a block: stages, work, views of the lanes.
+void lay_out(wic_launch *launch, uint32_t work_bytes)
+{
+    const wic_launch_options &o = launch->options;
+    wic_lanes &lanes = launch->lanes;
+    lanes.base.plan.work_bytes = work_bytes;
+    lanes.views_at = WIC_STAGES_OFFSET + o.depth * o.stage_bytes + work_bytes;
+    launch->shared_bytes = lanes.views_at + WIC_LANES_BYTES;
+}
+
 void describe(wic_launch *launch)
 {
     const wic_launch_options &o = launch->options;
     wic_lanes &lanes = launch->lanes;
     lanes.base.plan.warps = o.warps;
     lanes.base.plan.depth = o.depth;
-    lanes.base.plan.work_bytes = o.work_bytes;
     lanes.base.stage_bytes = o.stage_bytes;
     lanes.base.beat_ns = o.beat_ns ? o.beat_ns : WIC_LINK_BEAT_NS;
     lanes.argument_bytes = o.argument_bytes;
-    lanes.views_at = WIC_STAGES_OFFSET + o.depth * o.stage_bytes + o.work_bytes;
     launch->threads = 32 * (o.warps + WIC_SERVICE_WARPS);
-    launch->shared_bytes = lanes.views_at + WIC_LANES_BYTES;
     launch->share = WIC_SHARE_WHOLE;
     launch->limit = o.blocks;
+    launch->work_bytes = o.work_bytes;
+    lay_out(launch, o.work_bytes);
 }
 
 uint32_t blocks_now(const wic_launch *launch)
@@ -133,13 +144,13 @@ int is_there(const wic_launch *launch)
 
 cudaError_t queue_kernel(wic_launch *launch)
 {
-    *launch->landing = {WIC_LINK_OPEN, 0, 0, 0, 0, 0};
+    memset(launch->image, 0, launch->words_bytes);
+    *reinterpret_cast<wic_link_state *>(launch->image) = {WIC_LINK_OPEN, 0, 0, 0, 0, 0};
     launch->lanes.base.plan.blocks = blocks_now(launch);
-    cudaError_t error = cudaMemsetAsync(launch->device, 0, launch->words_bytes, launch->stream);
-    if (!error) {
-        error = cudaMemcpyAsync(launch->device, launch->landing, sizeof *launch->landing,
-                                cudaMemcpyHostToDevice, launch->stream);
-    }
+    lay_out(launch, launch->work_bytes);
+    // One copy: a memset may run as a kernel, which needs room among resident ones.
+    cudaError_t error = cudaMemcpyAsync(launch->device, launch->image, launch->words_bytes,
+                                        cudaMemcpyHostToDevice, launch->stream);
     void *arguments[] = {&launch->lanes};
     if (!error) {
         error = cudaLaunchKernel(launch->options.kernel, dim3(launch->lanes.base.plan.blocks),
@@ -239,8 +250,14 @@ int end_kernel(wic_launch *launch, int64_t until)
 }
 } // namespace
 
-int wic_launch_create(const wic_launch_options *options, wic_launch **out_launch)
+int wic_launch_create_as(uint64_t layout, const wic_launch_options *options,
+                         wic_launch **out_launch)
 {
+    wic_stay_forget();
+    if (layout != WIC_LAUNCH_LAYOUT) {
+        return wic_stay_refuse(-EPROTO, "the program was compiled with the headers of another wic "
+                                        "than the library: compile it again");
+    }
     if (!options || !out_launch || !is_valid(options)) {
         return -EINVAL;
     }
@@ -309,10 +326,13 @@ uint32_t wic_launch_blocks(const wic_launch *launch)
     return launch->options.blocks;
 }
 
-void wic_launch_limit(wic_launch *launch, uint32_t blocks)
+void wic_launch_limit(wic_launch *launch, uint32_t blocks, uint32_t work_bytes)
 {
     const locked hold(launch);
-    launch->limit = blocks < launch->options.blocks ? blocks : launch->options.blocks;
+    const wic_launch_options &o = launch->options;
+    launch->limit = blocks < o.blocks ? blocks : o.blocks;
+    const size_t work = lines(work_bytes);
+    launch->work_bytes = work < o.work_bytes ? static_cast<uint32_t>(work) : o.work_bytes;
 }
 
 void wic_launch_share(wic_launch *launch, uint32_t share)
@@ -361,7 +381,9 @@ int wic_launch_open(wic_link *link)
         return rc;
     }
     const int joined = rc;
-    rc = queue_opening(launch, link);
+    rc = link->view.plan.work_bytes <= launch->lanes.base.plan.work_bytes
+             ? queue_opening(launch, link)
+             : -ENOLCK;
     if (rc == 0) {
         rc = wic_link_drain(link->stream, wic_link_now_ns() + copy_limit_ns);
         link->stuck = link->stuck || rc == -ETIMEDOUT;

@@ -4,8 +4,10 @@
 // Create, start and end of a link, and the check that all blocks of its kernel can be resident
 // together.
 #include "wic/device/link_inside.h"
+#include "wic/device/stay.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 namespace
@@ -60,21 +62,17 @@ void clear_words(wic_link *link)
     }
 }
 
-// Queues the initial values of the device's words, before the kernel.
+// Queues the initial values of the device's words, before the kernel: one copy of a pinned image.
+// (A memset of device memory may run as a kernel, which needs room among resident ones.)
 cudaError_t clear_device(wic_link *link)
 {
-    *link->landing = {WIC_LINK_OPEN, 0, 0, 0, 0, 0};
-    cudaError_t error = cudaMemsetAsync(link->device, 0, link->device_bytes, link->stream);
-    if (!error) {
-        error = cudaMemcpyAsync(link->device, link->landing, sizeof *link->landing,
-                                cudaMemcpyHostToDevice, link->stream);
-    }
-    if (!error) {
-        error = cudaMemcpyAsync(link->view.ready_board, link->doorbell,
-                                wic_link_entries(link) * sizeof(uint64_t), cudaMemcpyHostToDevice,
-                                link->stream);
-    }
-    return error;
+    memset(link->image, 0, link->device_bytes);
+    *reinterpret_cast<wic_link_state *>(link->image) = {WIC_LINK_OPEN, 0, 0, 0, 0, 0};
+    memcpy(link->image +
+               (reinterpret_cast<const unsigned char *>(link->view.ready_board) - link->device),
+           link->doorbell, wic_link_entries(link) * sizeof(uint64_t));
+    return cudaMemcpyAsync(link->device, link->image, link->device_bytes, cudaMemcpyHostToDevice,
+                           link->stream);
 }
 
 cudaError_t launch(wic_link *link)
@@ -126,23 +124,38 @@ int wait_until_started(wic_link *link, int64_t until)
 // while the others are would make them wait without end.
 int wic_prove_residency(int gpu, const wic_residency &wanted)
 {
-    int processors = 0, each = 0, most = 0;
+    int processors = 0, each = 0, most = 0, limited = 0;
     cudaFuncAttributes kernel = {};
     cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu);
     if (!error) {
         error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu);
     }
     if (!error) {
+        error = cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, gpu);
+    }
+    if (!error) {
         error = cudaFuncGetAttributes(&kernel, wanted.kernel);
     }
-    most -= static_cast<int>(kernel.sharedSizeBytes);
-    if (!error && (most < 0 || wanted.shared_bytes > static_cast<size_t>(most))) {
-        return -E2BIG;
+    if (error) {
+        return wic_cuda_errno(error);
+    }
+    wic_stay stay = {limited != 0,
+                     static_cast<uint32_t>(processors),
+                     static_cast<uint32_t>(most),
+                     static_cast<uint32_t>(kernel.maxThreadsPerBlock),
+                     static_cast<uint32_t>(kernel.sharedSizeBytes),
+                     wanted.blocks,
+                     wanted.threads,
+                     wanted.shared_bytes,
+                     UINT32_MAX};
+    const int rc = wic_stay_check(&stay);
+    if (rc != 0) {
+        return rc;
     }
     // The limit is the kernel's, not the link's: it is never lowered, as another link may launch
     // the same kernel again.
     const int bytes = static_cast<int>(wanted.shared_bytes);
-    if (!error && bytes > kernel.maxDynamicSharedSizeBytes) {
+    if (bytes > kernel.maxDynamicSharedSizeBytes) {
         error =
             cudaFuncSetAttribute(wanted.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }
@@ -153,10 +166,8 @@ int wic_prove_residency(int gpu, const wic_residency &wanted)
     if (error) {
         return wic_cuda_errno(error);
     }
-    if (each == 0) {
-        return -E2BIG;
-    }
-    return static_cast<uint64_t>(each) * processors >= wanted.blocks ? 0 : -ENOSPC;
+    stay.blocks_each = static_cast<uint32_t>(each);
+    return wic_stay_check(&stay);
 }
 
 uint32_t wic_share_of(uint32_t all, uint32_t share)
@@ -168,11 +179,16 @@ uint32_t wic_share_of(uint32_t all, uint32_t share)
 int wic_may_launch()
 {
     const char *const wanted = getenv("CUDA_LAUNCH_BLOCKING");
-    return wanted && atoi(wanted) != 0 ? -EOPNOTSUPP : 0;
+    return wanted && atoi(wanted) != 0
+               ? wic_stay_refuse(-EOPNOTSUPP, "CUDA_LAUNCH_BLOCKING is set, therefore a launch "
+                                              "would wait for the end of a kernel that stays: "
+                                              "unset it")
+               : 0;
 }
 
 int wic_link_create(const wic_link_options *options, wic_link **out_link)
 {
+    wic_stay_forget();
     if (!options || !out_link || !is_valid(options)) {
         return -EINVAL;
     }

@@ -4,6 +4,7 @@
 // The memory of a link: pinned slots, the block that both sides read and write, the device's block,
 // the slots' copies, the streams. All of it is allocated before the kernel starts.
 #include "wic/device/link_inside.h"
+#include "wic/device/stay.h"
 
 #include <cstdlib>
 
@@ -36,15 +37,30 @@ cudaError_t pin(void *memory, size_t bytes, bool *out_ours)
     return error;
 }
 
+// That may serve the link.
+uint32_t blocks_of(const wic_link_options *o)
+{
+    return o->launch ? wic_launch_blocks(o->launch) : o->plan.blocks;
+}
+
+// Size of the device's block: state, landed words, ready board, arrived pieces, passed pieces.
+size_t device_bytes_of(const wic_link_options *o, uint32_t entries)
+{
+    return aligned(aligned(sizeof(wic_link_state)) + wic_link_line +
+                   aligned(entries * sizeof(uint64_t)) + aligned(entries * 4) +
+                   blocks_of(o) * sizeof(uint64_t));
+}
+
 cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
     const size_t users = aligned(entries * o->plan.user_bytes);
+    const size_t image = device_bytes_of(o, entries);
     const size_t described = o->launch ? sizeof(wic_view) + o->argument_bytes : 0;
     constexpr size_t own_lines = 5;
     void *pinned = nullptr;
     const cudaError_t error =
-        cudaHostAlloc(&pinned, own_lines * wic_link_line + 2 * ring + users + described,
+        cudaHostAlloc(&pinned, own_lines * wic_link_line + 2 * ring + users + image + described,
                       cudaHostAllocMapped | cudaHostAllocPortable);
     if (error) {
         return error;
@@ -60,21 +76,15 @@ cudaError_t make_shared(wic_link *link, const wic_link_options *o, uint32_t entr
     link->done = reinterpret_cast<uint64_t *>(at);
     link->doorbell = reinterpret_cast<uint64_t *>(at + ring);
     link->user = at + 2 * ring;
-    link->described = link->user + users;
+    link->image = link->user + users;
+    link->described = link->image + image;
     return cudaSuccess;
-}
-
-// That may serve the link.
-uint32_t blocks_of(const wic_link_options *o)
-{
-    return o->launch ? wic_launch_blocks(o->launch) : o->plan.blocks;
 }
 
 cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries)
 {
     const size_t ring = aligned(entries * sizeof(uint64_t));
-    link->device_bytes = aligned(sizeof(wic_link_state)) + wic_link_line + ring +
-                         aligned(entries * 4) + blocks_of(o) * sizeof(uint64_t);
+    link->device_bytes = device_bytes_of(o, entries);
     void *device = nullptr;
     const cudaError_t error = cudaMalloc(&device, link->device_bytes);
     link->device = static_cast<unsigned char *>(device);
@@ -122,6 +132,12 @@ cudaError_t make_streams(wic_link *link)
     return error;
 }
 
+int no_write_value()
+{
+    return wic_stay_refuse(-EOPNOTSUPP, "the NVIDIA driver cannot write a word from a stream: "
+                                        "update it, or choose a plan that pulls");
+}
+
 // Whether the device supports writes from a stream shows only when it executes one.
 int try_write_value(wic_link *link)
 {
@@ -129,7 +145,7 @@ int try_write_value(wic_link *link)
     const CUresult result =
         link->write_value(link->to.stream[0], reinterpret_cast<CUdeviceptr>(link->to.landed), 0,
                           CU_STREAM_WRITE_VALUE_DEFAULT);
-    return result == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP
+    return result == CUDA_ERROR_NOT_SUPPORTED ? no_write_value()
            : result != CUDA_SUCCESS           ? -EIO
                                               : wic_link_drain(link->to.stream[0], until);
 }
@@ -260,7 +276,7 @@ int wic_find_write_value(decltype(&cuStreamWriteValue64) *out)
         return wic_cuda_errno(error);
     }
     *out = reinterpret_cast<decltype(&cuStreamWriteValue64)>(entry);
-    return found == cudaDriverEntryPointSuccess && entry ? 0 : -EOPNOTSUPP;
+    return found == cudaDriverEntryPointSuccess && entry ? 0 : no_write_value();
 }
 
 int wic_link_allocate(wic_link *link, const wic_link_options *options)

@@ -160,6 +160,7 @@ __device__ __forceinline__ void wic_barrier_arrive(const wic_barrier &barrier)
     }
 #endif
     __threadfence_block();
+    __syncwarp(); // bar is undefined for a warp that has not converged
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier.id), "r"(barrier.threads) : "memory");
 }
 
@@ -190,6 +191,7 @@ __device__ __forceinline__ void wic_barrier_park(const wic_barrier &barrier, uin
         return;
     }
 #endif
+    __syncwarp(); // as in wic_barrier_arrive
     asm volatile("bar.sync %0, %1;" ::"r"(barrier.id), "r"(barrier.threads) : "memory");
 }
 

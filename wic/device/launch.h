@@ -46,7 +46,8 @@ struct wic_launch_options {
     const void *kernel;      /* __global__ void kernel(struct wic_lanes), with wic_resident_lanes */
     uint32_t argument_bytes; /* of a lane, at most */
     /* Of a block: warps that work, stages and the bytes of each (in_piece, and out_piece for
-     * WIC_PUSH_BULK), of the work. A lane's plan has as many warps and no more of the rest. */
+     * WIC_PUSH_BULK), of the work at most. A lane's plan has as many warps and no more of the
+     * rest. */
     uint32_t warps, depth, stage_bytes, work_bytes;
     uint32_t blocks;  /* more than WIC_LANES_MAX */
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
@@ -54,17 +55,31 @@ struct wic_launch_options {
 
 struct wic_launch;
 
+/* Layout that the including program is compiled with, as WIC_DEVICE_LAYOUT. */
+#define WIC_LAUNCH_LAYOUT                                                                          \
+    (UINT64_C(1) << 32 | (uint64_t)sizeof(struct wic_lanes) << 16 |                                \
+     sizeof(struct wic_launch_options))
+int wic_launch_create_as(uint64_t layout, const struct wic_launch_options *options,
+                         struct wic_launch **out_launch);
 /* On the current device. Errors of wic_link_create, for these blocks; -EOPNOTSUPP: the driver
- * cannot write a word from a stream. Thread: init. */
-int wic_launch_create(const struct wic_launch_options *options, struct wic_launch **out_launch);
+ * cannot write a word from a stream; -EPROTO: the program was compiled with the headers of another
+ * wic. Thread: init. */
+static inline int wic_launch_create(const struct wic_launch_options *options,
+                                    struct wic_launch **out_launch)
+{
+    return wic_launch_create_as(WIC_LAUNCH_LAYOUT, options, out_launch);
+}
 /* All its links are destroyed; NULL is fine. As wic_link_destroy. */
 int wic_launch_destroy(struct wic_launch *launch);
 /* Whether a link of this plan and argument can be a lane of it. */
 bool wic_launch_takes(const struct wic_launch *launch, const struct wic_transfer_plan *plan,
                       size_t argument_bytes);
-/* Blocks that the kernel has from its next launch on, up to those of the options and more than
- * WIC_LANES_MAX; before the share of wic_link_share. */
-void wic_launch_limit(struct wic_launch *launch, uint32_t blocks);
+/* Size of the kernel from its next launch on, up to that of the options, which it has at first:
+ * blocks, more than WIC_LANES_MAX, before the share of wic_link_share; and work_bytes of a block,
+ * at least those of the plans of its lanes, because a start of a link that needs more is -ENOLCK
+ * then. The rest of a
+ * multiprocessor is free for other kernels. */
+void wic_launch_limit(struct wic_launch *launch, uint32_t blocks, uint32_t work_bytes);
 /* How often the kernel was launched, and how many lanes are open now. */
 void wic_launch_count(struct wic_launch *launch, uint64_t *out_launches, uint32_t *out_open);
 /* Shared memory that a block takes beside stages and work. */

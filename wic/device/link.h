@@ -135,12 +135,18 @@ struct wic_link_options {
 struct wic_link;
 
 /* On the current device. -ENOMEM, -ENODEV, -EIO, -EINVAL: options; -E2BIG: a block of this plan
- * does not fit on a multiprocessor; -ENOSPC: its blocks cannot all be resident at once, which they
- * must be, as they wait for each other; -ENOLCK: the launch has no lane left, or its blocks are no
- * match for the plan; -EOPNOTSUPP: the driver cannot write a word from a stream
+ * does not fit on a multiprocessor, or has more threads than the kernel was compiled for; -ENOSPC:
+ * its blocks cannot all be resident at once, which they must be, as they wait for each other;
+ * -ENOLCK: the launch has no lane left, or its blocks are no match for the plan; -EOPNOTSUPP: no
+ * kernel can stay on the device, because it drives a display (the driver ends kernels that run for
+ * seconds, and the process loses its CUDA context), the driver cannot write a word from a stream
  * (WIC_COPY), or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. A plan that
  * pulls goes without the copy engine when there is no memory for it, or no such driver. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
+/* Reason of the calling thread's last wic_link_create, wic_launch_create or wic_device_open that
+ * returned -EOPNOTSUPP, -E2BIG, -ENOSPC or -EPROTO: a sentence without a full stop; "" after any
+ * other result. Valid until the thread's next such call. */
+const char *wic_link_why(void);
 /* The link must not be running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
  * the device or queued for it. Then nothing was freed, as the device may still use it: the caller
  * keeps the slots, the argument and all device memory, and ends the process by _exit or exec,

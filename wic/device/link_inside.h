@@ -74,7 +74,8 @@ struct wic_link {
     unsigned char *user;
     unsigned char *device; // the device's block
     size_t device_bytes;
-    unsigned char *in; // as the host sees them
+    unsigned char *image; // pinned: the device's block at the start of a kernel
+    unsigned char *in;    // as the host sees them
     unsigned char *out;
     bool pinned_in, pinned_out; // by us
     decltype(&cuStreamWriteValue64) write_value;

@@ -10,6 +10,7 @@
 #include "wic/futex.h"
 #include "wic/spin.h"
 #include "wic/device/proxy_inside.h"
+#include "wic/device/stay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -185,6 +186,7 @@ static int rest(struct wic_device *device)
 int wic_device_run(struct wic_device *device)
 {
     int rc = 0;
+    const int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
     while (rc == 0 && (device->resident || !device->ended)) {
         rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
@@ -200,6 +202,9 @@ int wic_device_run(struct wic_device *device)
     } else {
         wic_abort(device->options.in);
         wic_abort(device->options.out);
+    }
+    if (slack >= 0) {
+        (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
     }
     return rc;
 }
@@ -240,8 +245,16 @@ static void free_device(struct wic_device *device)
     free(device);
 }
 
-int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device)
+int wic_device_open_as(uint64_t layout, const struct wic_device_options *options,
+                       struct wic_device **out_device)
 {
+    wic_stay_forget();
+    if (layout != WIC_DEVICE_LAYOUT) {
+        return wic_stay_refuse(-EPROTO,
+                               "the program was compiled with the headers of another wic than the "
+                               "library (%#llx and %#llx): compile it again",
+                               (unsigned long long)layout, (unsigned long long)WIC_DEVICE_LAYOUT);
+    }
     if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
         (options->describe == NULL && options->plan.in_unit == 0) || options->idle_ns < 0 ||
         options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0) {

@@ -50,9 +50,11 @@ struct wic_piece {
     uint32_t units;
     uint32_t thread, threads; // of the working threads
 
-    // A barrier of the working threads.
+    // A barrier of the working threads; each calls it as often as the others. In place of
+    // __syncthreads(), which waits for the service warps as well and hangs the device.
     __device__ __forceinline__ void sync() const
     {
+        __syncwarp(); // bar is undefined for a warp that has not converged
         asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
     }
 };

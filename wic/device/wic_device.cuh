@@ -10,6 +10,22 @@
 //       wic_resident(view, [&](const wic_piece &piece) { ... piece.in -> piece.out ... });
 //   }
 //
+// What the work must not do. It runs in the working warps alone, plan.warps of the block's
+// plan.warps + WIC_SERVICE_WARPS:
+//   - no __syncthreads(), no block primitive of CUB or block sync of cooperative groups: these wait
+//     for all threads of the block, and the service warps never arrive. piece.sync() is the barrier
+//     of the working threads, piece.thread and piece.threads number them. __syncwarp() and
+//     primitives of a warp are fine.
+//   - no named barriers of its own: wic uses all 16.
+//   - no return of some threads before others in the midst of a piece, if they meet at
+//   piece.sync().
+//   - no wait for anything outside the block. A piece that is not done within hang_ns ends the run
+//     by -ETIMEDOUT.
+//   - no static shared memory that the plan does not leave room for, and no dynamic shared memory
+//     but piece.work.
+// The kernel is launched with 32 * (plan.warps + WIC_SERVICE_WARPS) threads: __launch_bounds__ must
+// allow as many. A lower bound, or more registers than a block of that size has, is -E2BIG at open.
+//
 // The warps of a block have roles. Each stage (an input and an output buffer in shared memory)
 // passes from role to role through three barriers:
 //

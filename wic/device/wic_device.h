@@ -31,8 +31,9 @@
  * tile out in pieces of plan.in_piece bytes, each with all its bands, and take the plan from
  * wic_transfer_plan_choose themselves.
  *
- * The work is a kernel that calls wic_resident (wic/device/wic_device.cuh). While it is resident,
- * the process must not make a CUDA call that waits for the device: see wic/device/link.h. */
+ * The work is a kernel that calls wic_resident (wic/device/wic_device.cuh, with a list of
+ * what the work must not do). While it is resident, the process must not make a CUDA call that
+ * waits for the device: see wic/device/link.h. */
 #include "wic/device/link.h"
 #include "wic/wic.h"
 
@@ -91,9 +92,25 @@ struct wic_device_stats {
     uint32_t blocks;
 };
 
+/* Layout that the including program is compiled with: version of the device side, and the sizes of
+ * what passes between program, kernel and library by value. */
+#define WIC_DEVICE_VERSION 1
+#define WIC_DEVICE_LAYOUT                                                                          \
+    ((uint64_t)WIC_DEVICE_VERSION << 32 | (uint64_t)sizeof(struct wic_view) << 16 |                \
+     sizeof(struct wic_device_options))
+
+/* wic_device_open for a program of this layout; -EPROTO: the library has another one. */
+int wic_device_open_as(uint64_t layout, const struct wic_device_options *options,
+                       struct wic_device **out_device);
+
 /* Makes the link on the current device, pinning the slots of both channels if they are not; starts
- * nothing. -EINVAL, -ENOMEM, or what wic_link_create returns. Thread: init. */
-int wic_device_open(const struct wic_device_options *options, struct wic_device **out_device);
+ * nothing. -EINVAL, -ENOMEM, -EPROTO: the program was compiled with the headers of another wic; or
+ * what wic_link_create returns; wic_link_why has the reason in words. Thread: init. */
+static inline int wic_device_open(const struct wic_device_options *options,
+                                  struct wic_device **out_device)
+{
+    return wic_device_open_as(WIC_DEVICE_LAYOUT, options, out_device);
+}
 
 /* Serves the channels until the end of the stream or an abort; the kernel has left the GPU when it
  * returns. To be called once. Returns 0; -ECANCELED: a channel was aborted; -EBUSY: another process

@@ -223,8 +223,8 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
                        s->plan->engine.resident.chunks.blocks);
     if (rc == -EOPNOTSUPP)
         return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the NVIDIA driver cannot post from a stream, or CUDA_LAUNCH_BLOCKING is "
-                       "set; set compute.sync to stream");
+                       "no kernel can stay on the GPU: %.180s; or set compute.sync to stream",
+                       wic_link_why());
     return pb_cuda_rc(err, rc, "making the link to the GPU");
 }
 
