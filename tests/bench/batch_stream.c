@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH_BYTES ((size_t)8 << 20) /* of input; or one tile */
+#define BATCH_BYTES ((size_t)8 << 20) /* bytes of input; or one tile */
 
 enum { LANES_MAX = 8, TILES_MAX = 64 };
 
@@ -93,7 +93,7 @@ static void destroy(void *exec)
     free(b);
 }
 
-/* Whether the tile after these lies behind them, in both rings. */
+/* Returns true if the next tile follows these in memory, in both rings. */
 static bool goes_on(const struct batcher *b, const struct lane *l)
 {
     const struct pb_plan *plan = b->stream->plan;

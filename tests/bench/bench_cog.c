@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What each step of the COG writer costs on one core, on a field like the NDVI of a noisy 12-bit
- * scene: bench_cog [MEGAPIXELS]. MB/s count float32 input against
- * processor time; the ratio is packed to raw bytes. */
+/* Costs of the steps of the COG writer on one core, on a field like the NDVI of a noisy 12-bit
+ * scene: bench_cog [MEGAPIXELS]. MB/s count float32 input against processor time; the ratio is
+ * packed to raw bytes. */
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/cog/halve.h"
 #include "pipeline/codec/predictor.h"

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What an executor can do when nobody keeps it waiting: a producer that touches each page of a
- * slot, a consumer that gives them back at once; beside it streams that batch, and what copy
- * engines alone reach with the same slots. bench_exec [--tile PX,..] [--bytes MB] [--chain NAME]
- * [--rounds N] [--pulls N]
- * [--backlog KIB]: every executor of this machine, on chains without and with a halo. GB/s of
- * input; medians of rounds in turn. */
+/* Speed of an executor that never waits: a producer that touches each page of a slot, a consumer
+ * that gives them back at once; compared with streams that batch, and with the speed of copy
+ * engines alone with the same slots. bench_exec [--tile PX,..] [--bytes MB] [--chain NAME]
+ * [--rounds N] [--pulls N] [--backlog KIB]: every executor of this machine, on chains without and
+ * with a halo. GB/s of input; medians of rounds in turn. */
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -29,19 +28,19 @@ enum { SIDE = 10980, ROUNDS_MAX = 9, SIZES_MAX = 8 };
 
 struct way {
     const char *name, *compute;
-    uint32_t lanes;                  /* of streams; 0 = the plan's */
-    bool rival;                      /* of the first way: pinned streams */
-    bool shared;                     /* as the only lane of a kernel that several jobs may share */
+    uint32_t lanes;                  /* number of streams; 0 = the plan's */
+    bool rival;                      /* compared with the first way: pinned streams */
+    bool shared;                     /* the only lane of a kernel that several jobs may share */
     const struct pb_exec_type *type; /* NULL = the plan's */
 };
 
 static struct {
     int tile[SIZES_MAX];
     size_t sizes;
-    double bytes; /* of input, a measurement */
+    double bytes; /* bytes of input, a measurement */
     const char *chain;
     int rounds;
-    uint32_t blocks; /* of a kernel that pulls, instead of the plan's */
+    uint32_t blocks; /* blocks of a kernel that pulls, instead of the plan's */
     uint32_t pulls;  /* pieces that cross the link at a time, instead of the plan's */
     int64_t backlog; /* bytes, instead of the plan's; < 0: the plan's */
 } opt = {.tile = {256, 512, 1024, 2048}, .sizes = 4, .bytes = 8e9, .rounds = 3, .backlog = -1};
@@ -82,8 +81,8 @@ static uint32_t more(uint32_t slots, uint64_t least)
                          : (uint32_t)(least < WIC_SLOTS_MAX / 4 ? least : WIC_SLOTS_MAX / 4);
 }
 
-/* What is measured otherwise than planned. All ways get the same slots: WINDOW_BYTES of input at
- * least, and as many of results. */
+/* Applies the differences of a measured way from the plan. All ways get the same slots:
+ * WINDOW_BYTES of input at least, and as many of results. */
 static void change_plan(struct pb_plan *plan, const struct way *way)
 {
     if (!plan->engine.cuda)
@@ -148,7 +147,7 @@ static struct wic_channel *make_channel(struct bench *b, int side, uint32_t slot
     return channel;
 }
 
-/* As a reader's writing would: managed pages that are not at home come back one by one. */
+/* Touches pages like a reader that writes: remote managed pages return one by one. */
 static void touch_pages(const struct wic_slot *slot, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += 4096)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * bench_in_process CONFIG PRODUCTS INPUT...: the inputs one after the other in this one process,
- * unconfined: what tests/bench/isolation.py compares a confined process a job with. */
+ * unconfined: tests/bench/isolation.py compares a confined process a job with it. */
 #include "config/config.h"
 #include "config/match.h"
 #include "config/yaml/report.h"

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Speed of every operator and of typical expressions on one CPU core: a warm tile of 512 x 512
- * UInt16 pixels with scale and nodata, over and over. Mpx/s counts output pixels. The GPU's figures
- * come from tests/gpu/check_ops_speed. `bench_ops [--json] [OPERATOR ...]`:
- * one object a line; all operators unless named. */
+ * UInt16 pixels with scale and nodata, over and over. Mpx/s counts output pixels.
+ * tests/gpu/check_ops_speed measures the GPU. `bench_ops [--json] [OPERATOR ...]`: one object a
+ * line; all operators unless named. */
 #include "tests/op_cases.h"
 #include "tests/op_tile.h"
 
 #define CORE 512
-#define SIDE (CORE + 64) /* of the scene: room for the halo of any operator */
+#define SIDE (CORE + 64) /* side of the scene: room for the halo of any operator */
 
 /* CPU seconds of the fastest of several runs; negative: one failed. */
 static double time_tile(const struct pb_chain *chain, const struct op_tile *tile)

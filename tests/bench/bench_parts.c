@@ -3,9 +3,9 @@
  *
  * bench_parts SCENE.tif OUT: CPU seconds of the parts of "NDVI to a float32 deflate COG", each on
  * one thread, with no channels, slots or other threads around them: blocks are decoded, computed
- * and encoded one after the other, with their overviews. Beside these three, what SHA-256 takes of
- * the encoded bytes, and what the system takes to write them to OUT. Red is band 3, near infrared
- * band 4. One JSON object. */
+ * and encoded one after the other, with their overviews. In addition to these three, the seconds of
+ * SHA-256 for the encoded bytes, and those of the system for writing them to OUT. Red is band 3,
+ * near infrared band 4. One JSON object. */
 #include "config/limits_config.h"
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/cog/pyramid.h"
@@ -39,7 +39,7 @@ static struct {
     int fd;
 } run;
 
-/* What was spent since the last call belongs to `part`. */
+/* Adds the time since the last call to `part`. */
 static void count(enum part part)
 {
     struct timespec t;
@@ -160,7 +160,7 @@ static void all_tiles(struct pb_raster *raster, const struct pb_chain *chain)
     for (uint32_t i = 0; i < pb_grid_count(&grid); i++) {
         const struct pb_rect core = pb_grid_core(&grid, i);
         if (i + 1 <
-            pb_grid_count(&grid)) { /* its block is decoded beside this one's, as in a run */
+            pb_grid_count(&grid)) { /* its block is decoded together with this one's, as in a run */
             const struct pb_rect next = pb_grid_core(&grid, i + 1);
             pb_raster_expect(raster, &next);
         }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* What a quicklook of three bands costs one core: pixels a second while the tiles pass (all three
+/* Costs of a quicklook of three bands on one core: pixels a second while the tiles pass (all three
  * bands together count as one pixel) and the time of its end. bench_quicklook [SIDE_PX]. */
 #include "pipeline/product/product.h"
 #include "pipeline/product/quicklook/quicklook.h"

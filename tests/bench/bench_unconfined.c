@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * `pushbroomd` whose processes that compute are not confined (the linker puts the function here
- * behind pb_confine_apply), for tests/bench/isolation.py to compare with. */
+ * `pushbroomd` whose processes that compute are not confined (the linker replaces pb_confine_apply
+ * by the function here), for tests/bench/isolation.py to compare with. */
 #include "service/confine/confine.h"
 
 #include <stdio.h>

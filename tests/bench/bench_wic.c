@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What a hand-over between host threads costs, against the ring everybody writes first: a mutex and
- * two condition variables; and against wic without its spin (one round at most), to see what that
- * is worth. The rings run in turn in the same process, so that they see the same machine.
+ * Costs of a hand-over between host threads, against the ring everybody writes first: a mutex and
+ * two condition variables; and against wic without its spin (one round at most), to see the gain of
+ * the spin. The rings run in turn in the same process, so that they see the same machine.
  *
  *   throughput     tickets a second and CPU time a ticket, for 1, 2 and 4 threads a side that do
  *                  nothing else
@@ -28,7 +28,7 @@
 #define REPEATS     5
 #define THREADS_MAX 4
 
-/* --- the two rings behind one face --- */
+/* --- the two rings with one interface --- */
 
 struct cond_ring {
     pthread_mutex_t lock; /* protects all below */
@@ -148,7 +148,7 @@ static void ring_put(struct ring *ring, bool stamped)
     must(wic_publish(ring->channel, &slot, sizeof(uint64_t)) == 0, "wic_publish");
 }
 
-/* One ticket out; false at the end. out_when: when it came, if stamped. */
+/* One ticket out; false at the end. out_when: time of its arrival, if stamped. */
 static bool ring_get(struct ring *ring, bool stamped, uint64_t *out_stamp, int64_t *out_when)
 {
     if (ring->cond != NULL) {
@@ -184,7 +184,7 @@ struct run {
     struct ring there, back; /* back: round trip only */
     long tickets;            /* a producer */
     bool paced;
-    int64_t *delays; /* of all consumers, filled through at */
+    int64_t *delays; /* delays of all consumers, filled through at */
     atomic_long at;
 };
 

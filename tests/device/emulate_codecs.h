@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Of the thread block that inflates: the one that kernels use, and smaller ones. */
+/* Shapes of the thread block that inflates: the one that kernels use, and smaller ones. */
 enum { EMULATED_SHAPES = 3 };
 
 /* One stream. Returns the enum pb_decode_status. abort, progress: NULL, or as in a batch. */

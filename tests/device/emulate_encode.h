@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* As pb_encode_cuda. */
+/* Does the work of pb_encode_cuda. */
 int emulate_encode(const struct pb_encode_batch *batch, unsigned order);
-/* As pb_halve_cuda, one part and plane. */
+/* Does the work of pb_halve_cuda, for one part and plane. */
 void emulate_halve(const struct pb_halve_part *part, uint32_t plane, bool nearest);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ extern "C" {
 
 void emulate_push(const struct wic_ready *ready, uint32_t ring, uint32_t task, uint32_t n);
 void emulate_list(const struct wic_ready *ready, uint32_t ring);
-/* False: the ring has no task that nobody has taken. */
+/* Returns false if no task of the ring is left. */
 bool emulate_try(const struct wic_ready *ready, uint32_t ring, uint32_t *out_task);
 bool emulate_arrive(uint32_t *counter, uint32_t needed);
 void emulate_stop(const struct wic_ready *ready, uint32_t why);

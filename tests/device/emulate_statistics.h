@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* As pb_statistics_cuda for one plane, by so many thread blocks. */
+/* Does the work of pb_statistics_cuda for one plane, by `shares` thread blocks. */
 void emulate_statistics(const struct pb_statistics_plane *plane, uint32_t shares, unsigned order,
                         struct pb_statistics_part *part);
-/* As pb_percentiles_cuda for one plane. */
+/* Does the work of pb_percentiles_cuda for one plane. */
 void emulate_percentiles(struct pb_percentiles *state, const struct pb_statistics_plane *plane,
                          uint32_t shares, unsigned order);
 

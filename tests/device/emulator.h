@@ -6,11 +6,10 @@
  * every thread of a block as a fiber. A fiber runs until it meets others in a collective (a
  * barrier, a shuffle, a vote). Included before the device code, by C++ files of tests only.
  *
- * Collectives must be reached by all threads of the warp, or of the block, as their masks say of
- * all. Between two collectives the fibers run one after the other, in an order that
- * emulator.order selects: results that depend on it show a missing barrier.
- * Shared memory of a block is an allocation of its own, so that the address sanitizer sees what
- * leaves it. */
+ * Collectives must be reached by all threads of the warp, or of the block, as their masks contain
+ * all. Between two collectives the fibers run one after the other, in an order that emulator.order
+ * selects: results that depend on it show a missing barrier. Shared memory of a block is an
+ * allocation of its own, so that the address sanitizer sees what leaves it. */
 #include "tests/device/emulator_math.h"
 #include "tests/device/emulator_memory.h"
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a ZIP or TAR: refused with a code and clean words, or a list of members whose names
- * stay inside, once each, within the limits; and members that are taken lie within the archive, or
- * within what was unpacked, and have the size that was declared. */
+ * stay inside, once each, within the limits; and members that are taken are within the archive, or
+ * within the unpacked files, and have the size that was declared. */
 #include "config/limits_config.h"
 #include "fuzz_check.h"
 #include "pipeline/archive/archive.h"

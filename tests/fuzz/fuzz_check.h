@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FUZZ_CHECK_H
 #define FUZZ_CHECK_H
-/* What the fuzz targets demand of the code under test; a demand that does not hold is a finding. */
+/* Demands of the fuzz targets on the code under test; a demand that does not hold is a finding. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static inline void require(bool holds, const char *what)
     }
 }
 
-/* Of a failure: a code, and words without control characters. */
+/* Checks a failure: a code, and a message without control characters. */
 static inline void check_err(const struct pb_err *err)
 {
     require(err->code != PB_OK && err->code < PB_E_COUNT, "no code");

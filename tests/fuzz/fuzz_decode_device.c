@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the device's decoders as host code: the first byte selects the codec, the shape and the
- * order of threads, the second the size that a block declares. What is accepted the host accepts
- * with the same bytes. */
+ * order of threads, the second the size that a block declares. The host accepts all accepted
+ * streams, with the same bytes. */
 #include "pipeline/codec/decode.h"
 #include "tests/device/emulate_codecs.h"
 

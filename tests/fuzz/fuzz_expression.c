@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Fuzzes expressions from text to pixels: whatever compiles must run and give numbers that are
- * finite or NaN, and must pass the grammar check that knows no bands; every mistake must have
- * words and a column inside the text. */
+ * Fuzzes expressions from text to pixels: an expression that compiles must run and give numbers
+ * that are finite or NaN, and must pass the grammar check that knows no bands; every mistake must
+ * have words and a column inside the text. */
 #include "fuzz_check.h"
 #include "kernels/graph/builder.h"
 #include "kernels/chain/chain.h"

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the decoder of two zlib streams in turn: it must judge any two inputs as libdeflate judges
- * them, give the same bytes, and touch nothing else. (Of what is wrong with one, either may tell
- * another thing first.) The first bytes of an input say where it is
- * cut in two, how large the outputs are, and whether checksums are made right, so that what is
- * behind them is reached. */
+ * them, give the same bytes, and touch nothing else. (Either may report another error of a stream
+ * first.) The first bytes of an input are the place where it is cut in two, the sizes of the
+ * outputs, and whether checksums are corrected, so that the code after them is reached. */
 #include "pipeline/codec/inflate_pair.h"
 #include "tests/fuzz/fuzz_check.h"
 
@@ -68,7 +67,7 @@ static void check(const struct stream *s, enum pb_inflate_end end, size_t made, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static struct pb_inflate_pair *pair; /* what an input leaves in it must not matter */
+    static struct pb_inflate_pair *pair; /* its state after an input must not matter */
     struct stream s[2];
     if (bytes < HEAD)
         return 0;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a JPEG 2000 file: what its boxes and markers declare is refused with a code of its
- * own and clean words, or is within the limits and within the file, which may be a part of another
- * one: the same answer then. */
+ * Any bytes as a JPEG 2000 file: its boxes and markers are refused with a code of their own and
+ * clean words, or are within the limits and within the file, which may be a part of another one:
+ * the same answer then. */
 #include "config/limits_config.h"
 #include "fuzz_check.h"
 #include "pipeline/raster/jp2_header.h"

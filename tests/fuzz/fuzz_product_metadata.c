@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the metadata that come with a scene: MTL, IMD, XML or JSON of any family. They are
- * refused with a code of their own and clean words, or every fact is consistent. */
+ * Any bytes as the metadata of a scene: MTL, IMD, XML or JSON of any family. They are refused with
+ * a code of their own and clean words, or every fact is consistent. */
 #include "fuzz_check.h"
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/metadata/metadata.h"
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct pb_metadata facts;
     struct pb_err err = {0};
-    /* A copy of the size, so that a read behind it is found. */
+    /* A copy of the exact size, so that a read past its end is found. */
     char *text = malloc(bytes + (bytes == 0));
     require(text != NULL, "no memory");
     memcpy(text, data, bytes);

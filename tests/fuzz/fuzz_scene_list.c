@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as the list of a scene's files (input.list): it is refused with words, or every name is
- * a part of one of its lines without blanks behind it, and means the file of that name and no
- * other.
+ * a part of one of its lines without trailing blanks, and means the file of that name and no other.
  */
 #include "fuzz_check.h"
 #include "pipeline/scene/scene_list.h"
@@ -19,7 +18,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Whether line number n of the bytes has the name in it. */
+/* Returns true if line number n of the bytes has the name in it. */
 static bool has_line(const uint8_t *data, size_t bytes, int n, const char *name)
 {
     const uint8_t *line = data, *end = data + bytes;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a line on the status socket: parsed, and answered when they cannot be served. What
- * is answered must itself be JSON. */
+ * Any bytes as a line on the status socket: parsed, and answered when they cannot be served. An
+ * answer must itself be JSON. */
 #include "config/base/json_reader.h"
 #include "service/status/status_proto.h"
 

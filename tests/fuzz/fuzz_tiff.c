@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the directory reader and the block decoders: a file is looked at as pb_raster_open does,
- * then its pixels are read, twice, into memory that holds something else each time. What is read
- * must not depend on that. */
+ * then its pixels are read, twice, into memory that holds something else each time. The pixels must
+ * not depend on that. */
 #include "config/limits_config.h"
 #include "pipeline/raster/block_reader.h"
 #include "pipeline/raster/tiff_header.h"

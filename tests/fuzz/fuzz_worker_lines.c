@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the lines of a worker that runs a job. What is taken must be readable, in range,
- * never fall, lie below the job's own directory, and be JSON where it says so. */
+ * Any bytes as the lines of a worker that runs a job. An accepted value must be readable, in range,
+ * never fall, be below the job's own directory, and be JSON if its type is JSON. */
 #include "fuzz_check.h"
 #include "config/base/text_clean.h"
 #include "config/base/json_reader.h"

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * check_codecs [--mutate N] [--seed S] [--speed] FILE...
- * Decodes every block of TIFF files on the GPU, by every back end of its codec, and compares with
- * the host's decoder: what is accepted and the bytes. --mutate N: then N damaged blocks of each
- * codec. --speed: then GB/s of decoded bytes of the first
- * file's whole blocks, 100, 500 and 2000 streams at a time. Exits 1 at a difference: a stream that
- * the GPU alone accepts, or bytes that differ, or an undamaged one that it refuses. */
+ * check_codecs [--mutate N] [--seed S] [--speed] FILE... Decodes every block of TIFF files on the
+ * GPU, by every back end of its codec, and compares with the host's decoder: the accepted streams
+ * and the bytes. --mutate N: then N damaged blocks of each codec. --speed: then GB/s of decoded
+ * bytes of the first file's whole blocks, 100, 500 and 2000 streams at a time. Exits 1 at a
+ * difference: a stream that the GPU alone accepts, or bytes that differ, or an undamaged one that
+ * it refuses. */
 #include <stdio.h>
 
 #ifndef PB_HAVE_CUDA
@@ -30,7 +30,8 @@ static void decode(const struct pb_decode_back *back, struct batch *b)
     must(cudaDeviceSynchronize(), back->name);
 }
 
-/* --- beside the host's decoder --------------------------------------------------------------- */
+/* --- comparison with the host's decoder
+ * ----------------------------------------------------------- */
 
 struct tally {
     unsigned long decoded, refused, by_gpu_alone, wrong;
@@ -62,7 +63,7 @@ static bool host_decodes(struct host_decoder *host, const struct tiff_block *blo
                        block->most, &why) == 0;
 }
 
-/* What the GPU made of stream i of the batch, which lies in b->host. */
+/* Compares the GPU's result of stream i of the batch, which is in b->host. */
 static void compare(struct batch *b, uint32_t i, size_t at, const struct tiff_block *block,
                     struct host_decoder *host, bool intact, struct tally *tally)
 {
@@ -104,7 +105,7 @@ static void check_batch(const struct pb_decode_back *back, struct batch *b,
     b->in_bytes = b->out_bytes = 0;
 }
 
-/* Streams that are told to end, and streams without time. */
+/* Streams that get a request to end, and streams without time. */
 static bool check_ways_out(const struct pb_decode_back *back, const struct tiff_blocks *all,
                            struct batch *b)
 {

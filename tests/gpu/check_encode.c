@@ -148,7 +148,7 @@ static bool same_pixels(const float *a, const float *b, size_t n)
     return true;
 }
 
-/* Two planes of odd size, and a part that has none. */
+/* Two planes of odd size, and a part without a plane. */
 static bool check_halving(bool nearest, struct pb_pixel_join join)
 {
     const struct encode_case *c = &encode_cases[1];

@@ -25,7 +25,7 @@ int main(void)
 
 static bool quick;
 static long grid_chains;
-enum { SIDE = 64 }; /* of the scenes of cases */
+enum { SIDE = 64 }; /* side of the scenes of cases */
 
 /* --- the registry ---------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Speed of every case of every operator on a GPU whose memory has the scene, in both ways that a
- * GPU runs a chain, beside all cores of the host; and that of a chain of 1 to 16 pixel-wise steps.
+ * GPU runs a chain, compared with all cores of the host; and that of a chain of 1 to 16 pixel-wise
+ * steps.
  *
  *   check_ops_speed [--side 8192] [--seconds 0.2] [OPERATOR ...]
  *
@@ -34,7 +35,7 @@ static struct {
 
 /* --- what a chain is ------------------------------------------------------------------------- */
 
-/* Of a pixel made: its samples, read once, and its outputs. */
+/* Bytes of a pixel made: its samples, read once, and its outputs. */
 static double need_bytes(const struct pb_chain *chain, const struct pb_tile_in *in)
 {
     const struct pb_rect read = in->window[0].rect;
@@ -113,7 +114,7 @@ static void print_chain(const struct pb_chain *chain, const struct pb_tile_in *i
 
 /* --- cases ----------------------------------------------------------------------------------- */
 
-/* One line. False when it could not be run; the line says of what. */
+/* Prints one line. Returns false if it could not be run; the line has the reason. */
 static bool measure(const char *op, const char *label, const struct pb_chain *chain)
 {
     const struct pb_rect all = op_tile_core(chain, options.side, INT32_MAX);
@@ -156,7 +157,7 @@ static bool measure_case(const struct pb_op *op, const struct pb_op_case *c)
     return good;
 }
 
-/* n steps, each of which makes band X anew from itself and N. */
+/* Measures n steps, each of which makes band X again from itself and N. */
 static bool measure_steps(size_t n)
 {
     static const struct pb_item first = {.key = "X", .text = "N * R"},

@@ -47,10 +47,10 @@ static size_t whole(size_t bytes)
 
 struct samples {
     struct pb_unpredict_form form;
-    struct pb_unpredict_block block; /* of those at `in` and `out`, one behind the other */
+    struct pb_unpredict_block block; /* one of those at `in` and `out`, in sequence */
     uint32_t rows, n;
     uint8_t *in, *out;
-    size_t in_bytes, out_bytes; /* of one block */
+    size_t in_bytes, out_bytes; /* sizes of one block */
 };
 
 static void run_samples(const struct samples *s, float *out_ms)
@@ -78,7 +78,7 @@ static void run_samples(const struct samples *s, float *out_ms)
     free(blocks);
 }
 
-/* The first block's planes, beside the host's. */
+/* Compares the first block's planes with the host's. */
 static bool compare_samples(const struct samples *s, const uint8_t *in, const uint8_t *out)
 {
     const struct pb_unpredict_form *f = &s->form;

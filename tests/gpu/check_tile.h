@@ -270,7 +270,7 @@ static int32_t filled_row(void)
     return 256 * spans - (random_below(2) ? (int32_t)random_below(28) : 0);
 }
 
-/* Of a chain that keeps its scene's grid. */
+/* Checks a chain that keeps its scene's grid. */
 static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exact,
                        const char *label)
 {
@@ -295,7 +295,7 @@ static bool check_tile(const struct pb_chain *chain, enum pb_type type, bool exa
     return good;
 }
 
-/* Of one that does not. */
+/* Checks a chain that changes the grid. */
 static bool check_grid_tile(const struct pb_chain *chain, const struct random_image *images,
                             size_t n_images, const uint32_t *source_of, bool exact,
                             const char *label)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Whether tuning finds what trying everything finds: of each shape the plan that pb_tune chose and
- * the best of all candidates, measured for longer. Exits 1 when a choice is more than 2 % behind,
- * or tuning took more than 3 s. */
+/* Compares tuning with an exhaustive search: of each shape the plan that pb_tune chose and the best
+ * of all candidates, measured for longer. Exits 1 when a choice is more than 2 % slower, or tuning
+ * took more than 3 s. */
 #include "config/base/clock.h"
 #include "pipeline/plan/tune.h"
 
@@ -23,8 +23,8 @@ enum { FINALISTS = 6, FINALS = 4 };
 
 #define SECONDS_MOST 3.0
 #define BEHIND_MOST  0.02
-#define ALL_NS       UINT64_C(8000000)  /* of each candidate */
-#define FINAL_NS     UINT64_C(25000000) /* of a finalist, in each of the finals */
+#define ALL_NS       UINT64_C(8000000)  /* time of each candidate */
+#define FINAL_NS     UINT64_C(25000000) /* time of a finalist, in each of the finals */
 
 static struct pb_tune_result chosen[PB_TUNE_SHAPES];
 static int n_chosen;
@@ -59,7 +59,7 @@ static int faster_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Of each finalist the mean over the finals, and of the plan that was chosen, in turn. */
+/* Measures the mean over the finals of each finalist and of the chosen plan, in turn. */
 static double finals(struct pb_tune_rig *rig, const struct wic_transfer_plan *plan, double *out_own)
 {
     double sum[FINALISTS + 1] = {0}, best = 0;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Resident workers (kernels/work) that make whole products of stored blocks on a GPU: every block's
- * bytes beside the CPU's, with few and with many workers, over and over; what is refused, told to
- * stop, or does not come. Then how long a scene takes from pinned memory to pinned memory, in turn
- * with streams of launches, whose bytes are compared as well.
+ * bytes compared with the CPU's, with few and with many workers, over and over; refused pieces,
+ * requests to stop, and missing pieces. Then the time of a scene from pinned memory to pinned
+ * memory, in turn with streams of launches, whose bytes are compared as well.
  *
  *   check_work [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA
  *
@@ -70,7 +70,7 @@ static struct encode_reference *references(const struct work_gpu *g)
     return want;
 }
 
-/* One after the other, counters going on. */
+/* One after the other, with continuing counters. */
 static bool check_case(const struct work_case *of, uint32_t workers, int times)
 {
     struct work_gpu g;
@@ -93,7 +93,7 @@ static bool check_case(const struct work_case *of, uint32_t workers, int times)
 
 /* --- ways out -------------------------------------------------------------------------------- */
 
-/* Told to stop while pieces are missing; then nothing comes for the limit. */
+/* A request to stop while pieces are missing; then no piece arrives for the limit. */
 static bool check_stop(bool late)
 {
     struct work_gpu g;
@@ -115,7 +115,7 @@ static bool check_stop(bool late)
     return word == (late ? WIC_READY_LATE : WIC_READY_ABORTED) && ms < 1000;
 }
 
-/* A damaged piece is told; the host brings what it decodes to and has it opened. */
+/* A damaged piece is reported; the host brings its decoded bytes and has it opened. */
 static bool check_refused(void)
 {
     enum { BAD = 3 };
@@ -127,7 +127,7 @@ static bool check_refused(void)
     uint8_t *bytes = work_host(piece->stream.most, 1),
             *stored = work_host(piece->stream.in_bytes, 1);
     uint32_t at = 0, blocks = 0, refused = 0;
-    (void)work_run(&g, NULL); /* after which the piece's bytes lie decoded on the device */
+    (void)work_run(&g, NULL); /* afterwards the piece's decoded bytes are on the device */
     MUST(cudaMemcpy(bytes, piece->stream.out, piece->stream.most, cudaMemcpyDeviceToHost));
     work_begin(&g);
     memcpy(stored, s->stored[work_kind(s, BAD)].bytes, piece->stream.in_bytes);
@@ -177,7 +177,7 @@ static double median(double *ms)
     return ms[TURNS / 2];
 }
 
-/* What the workers did with their time in `runs` runs. */
+/* Prints the time of the workers by kind of work in `runs` runs. */
 static void say_spent(const struct work_gpu *g, int runs)
 {
     static const char *const names[PB_WORK_STAGES] = {"pack",  "count",  "strings", "rows",
@@ -207,7 +207,7 @@ static void measure_workers(struct work_gpu *g)
     g->workers = all;
 }
 
-/* Workers, then launches in so many slices, in turn. */
+/* Measures workers, then launches in many slices, in turn. */
 static bool measure(const struct work_case *of)
 {
     static const uint32_t slices[] = {4, 8, 16};

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DECODE_BATCH_H
 #define PB_DECODE_BATCH_H
-/* Streams on a GPU for check_codecs.c: put one after the other into a batch, then decoded. What
- * fails ends the program. */
+/* Streams on a GPU for check_codecs.c: put one after the other into a batch, then decoded. A
+ * failure ends the program. */
 #include "kernels/codec/decode_device.h"
 #include "tests/tools/tiff_blocks.h"
 
@@ -62,7 +62,7 @@ static inline bool fits(const struct batch *b, const struct tiff_block *block)
            b->out_bytes + whole(block->most) + GUARD <= BATCH_BYTES;
 }
 
-/* At an address of any alignment, as blocks lie in a file. */
+/* At an address of any alignment, like blocks in a file. */
 static inline void put(struct batch *b, const struct tiff_block *block)
 {
     struct pb_decode_stream *s = &b->streams[b->n];

@@ -5,7 +5,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Takes all shared memory of the current device for so many seconds, in a stream of its own.
+/* Takes all shared memory of the current device for this many seconds, in a stream of its own.
  * Returns once it has it; the process ends if it cannot be had. */
 void faulty_hog(double seconds);
 #ifdef __cplusplus

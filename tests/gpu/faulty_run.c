@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * `pushbroom` with CUDA calls that fail when a test wants them to: the linker puts the calls listed
- * below behind the functions here (--wrap), all else is the product's. What is to happen is in
+ * `pushbroom` with CUDA calls that fail when a test wants them to: the linker replaces the calls
+ * listed below by the functions here (--wrap), all else is the product's. The fault is in
  * $CUDA_FAULT:
  *
  *   N:CODE       the N-th call of the process returns this cudaError_t and does nothing
  *   N:CODE:lost  and so do all calls after it, as when the context is gone
- *   N:hang       from the N-th call on the GPU ends nothing: queries say "not ready" for ever, and
- *                calls that wait for the GPU do not return
+ *   N:hang       from the N-th call on the GPU ends nothing: queries return "not ready" for
+ *                ever, and calls that wait for the GPU do not return
  *   hog:SECONDS  before the resident kernel is launched, another takes all shared memory of the
- *                GPU for so long
+ *                GPU for this time
  *
- * Queries that say "not ready" do not count, for how often they do is chance. When it happens, the
- * name of the call goes to stderr, "CUDA_FAULT name": the process that computes may open no file.
+ * Queries that return "not ready" do not count, because their number is random. After the fault,
+ * the name of the call is written to stderr, "CUDA_FAULT name": the process that computes may open
+ * no file.
  */
 #include "tests/gpu/faulty_hog.h"
 
@@ -36,7 +37,7 @@ static struct {
 } fault;
 static atomic_ulong calls;
 static atomic_bool struck, hogged;
-static _Thread_local cudaError_t last; /* what cudaGetLastError has to say of a failed call */
+static _Thread_local cudaError_t last; /* result of cudaGetLastError after a failed call */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void read_fault(void)
@@ -90,7 +91,7 @@ static cudaError_t fail(void)
     return fault.code;
 }
 
-/* CALL: may fail, goes on while the GPU hangs. WAIT: waits for the GPU. QUERY: does not wait. */
+/* CALL: may fail, continues while the GPU hangs. WAIT: waits for the GPU. QUERY: does not wait. */
 #define CALL(name, parameters, arguments)                                                          \
     cudaError_t __real_##name parameters;                                                          \
     cudaError_t __wrap_##name parameters;                                                          \

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OPS_ON_GPU_H
 #define PB_OPS_ON_GPU_H
-/* The speed of a chain over a scene that lies in device memory, a tile as large as the scene, so
- * that launches do not count and no cache holds it. CUDA builds only; for check_ops_speed.c. */
+/* The speed of a chain over a scene in device memory, a tile as large as the scene, so that
+ * launches do not count and no cache holds it. CUDA builds only; for check_ops_speed.c. */
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_cuda.h"
 #include "kernels/chain/chain_device.h"
@@ -11,7 +11,7 @@
 #include "tests/op_tile.h"
 
 #define OPS_GPU_TIMES    9
-#define OPS_GPU_MS       3.0 /* that the launches of one time take together */
+#define OPS_GPU_MS       3.0 /* duration of the launches of one time together */
 #define OPS_GPU_LAUNCHES 50  /* at most */
 #define OPS_COPY_BYTES   ((size_t)1 << 30)
 
@@ -28,12 +28,12 @@ struct ops_gpu_machine {
 };
 
 struct ops_gpu_times {
-    double stages_ns, stages_us; /* of a pixel, of the scene */
+    double stages_ns, stages_us; /* times of a pixel, of the scene */
     double parts_ns;             /* 0: no shape holds the chain's registers */
     char shape[64];
 };
 
-/* What is timed; queued on the default stream. 0, or it failed. */
+/* A function that is timed; queued on the default stream. Returns 0, or it failed. */
 typedef int ops_gpu_launch(void *of);
 
 static inline bool ops_gpu_is_there(void)

@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORK_ON_GPU_H
 #define PB_WORK_ON_GPU_H
-/* A scene of tests/work_scene.h on a GPU, made by resident workers: stored bytes go up by spans, a
- * word behind each. For check_work.c. */
+/* A scene of tests/work_scene.h on a GPU, made by resident workers: stored bytes are moved up by
+ * spans, a word after each. For check_work.c. */
 #include "kernels/work/work.h"
 #include "tests/gpu/check_device.h"
 #include "tests/work_expect.h"
 
 #include <time.h>
 
-#define WORK_SPAN  ((size_t)3 << 20) /* bytes that go up with one copy */
+#define WORK_SPAN  ((size_t)3 << 20) /* bytes that one copy moves up */
 #define WORK_LIMIT UINT64_C(2000000000)
 
 struct work_gpu {
@@ -28,7 +28,7 @@ struct work_gpu {
     cudaStream_t up, work;
 };
 
-static struct work_gpu *work_of_take; /* whose memory is taken */
+static struct work_gpu *work_of_take; /* owner of the memory that is taken */
 
 static inline double work_now_ms(void)
 {
@@ -107,8 +107,8 @@ static inline void work_gpu_free(struct work_gpu *g)
     MUST(cudaStreamDestroy(g->work));
 }
 
-/* Copies pieces from `first` on that lie side by side in both memories, at most a span; returns the
- * piece behind them. */
+/* Copies pieces from `first` on that are adjacent in both memories, at most a span; returns the
+ * piece after them. */
 static inline uint32_t work_copy_span(struct work_gpu *g, uint32_t first, uint32_t end,
                                       cudaStream_t stream)
 {

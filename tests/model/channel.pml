@@ -92,8 +92,9 @@ bool took_one[2];    /* and had taken a ticket */
 #define SLOT(t)  ((t) % SLOTS)
 #define SHARE(n) ((n) / 2)
 
-/* Each atomic or d_step is one access to shared memory and what the thread does on its own after it. What cannot happen
- * in a shape (no close, no abort) is not looked for: reading a constant changes nothing. */
+/* Each atomic or d_step is one access to shared memory and the private work of the thread after it.
+ * Events that cannot happen in a shape (no close, no abort) are not looked for: reading a constant
+ * changes nothing. */
 #ifdef CLOSE
 #define IS_LAST(n) (next[PRODUCER] == ((n) | CLOSED))
 #else
@@ -173,7 +174,7 @@ inline try_take(role, rc, ticket)
               fi;
 #endif
               next[role] = (ticket + 1 + ALSO) % MOD; break
-           :: else -> ticket = 0 /* somebody else took it, or closed */
+           :: else -> ticket = 0 /* another thread took it, or closed */
            fi
        }
     od
@@ -286,7 +287,7 @@ inline park(role)
     }
 }
 
-/* Not woken by the clock, but it is past the time limit all the same. */
+/* Not woken by the clock, but past the time limit anyway. */
 inline too_late()
 {
     if
@@ -358,7 +359,7 @@ inline hand_over(role, before, after, value)
 #ifdef BROKEN_NUDGE_BEFORE_STORE
        wake_next(1 - role);
 #endif
-#ifdef BROKEN_LOAD_OVERTAKES_STORE /* what acquire and release alone would allow */
+#ifdef BROKEN_LOAD_OVERTAKES_STORE /* allowed by acquire and release alone */
        d_step { rc2 = waiters[1 - role]; }
 #endif
        d_step {
@@ -429,8 +430,9 @@ inline note_taken(role)
 #endif
 }
 
-/* What a thread has yet to do. One that gives up does so for good; its colleague, who has no time limit, then takes the
- * ticket that it did not: if a wake-up went down with it, that one sleeps for ever. */
+/* Remaining work of a thread. One that gives up does so for good; its colleague, which has no time
+ * limit, then takes the ticket that it did not: if a wake-up was lost with it, that one sleeps for
+ * ever. */
 inline next_of_quota(role, colleagues)
 {
     if

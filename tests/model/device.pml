@@ -67,9 +67,9 @@
 #endif
 
 #ifdef SHORT
-#define MOD       32 /* beyond a ring, newer is told from older */
+#define MOD       32 /* beyond a ring, newer and older differ */
 #else
-#define MOD       4 /* of the marks on doorbell and ready board: they wrap; more than there are ring entries */
+#define MOD       4 /* modulus of the marks on doorbell and ready board, which wrap; more than ring entries */
 #endif
 #define RING      SLOTS
 #define SLOT(t)   ((t) % SLOTS)
@@ -119,7 +119,7 @@ byte first; /* part of what a kernel is started with: the ticket of tile 0 */
 #endif
 #define EVERYBODY ((1 << PARTS) - 1)
 #ifdef ARRIVALS
-byte here, coming; /* coming: launched, not yet there */
+byte here, coming; /* `coming`: launched, not yet there */
 #else
 byte here = EVERYBODY;
 #define coming 0
@@ -138,7 +138,7 @@ byte entered; /* device memory: blocks of this kernel that have arrived */
 bool started; /* pinned: all have */
 #endif
 #ifdef RIVAL
-byte places_taken; /* by the rival */
+byte places_taken; /* places of the rival */
 #endif
 
 #ifdef SETUPS
@@ -161,7 +161,7 @@ byte staying = 1, setups_under_way, setups_done; /* staying: launches that have 
 #ifdef WARPS /* --- a block's shared memory --- */
 #define STAGE(b, k) ((b) * DEPTH + (k))
 #define LEAVE 255
-/* Barriers: who arrives adds, who is parked takes all; nobody may arrive twice in a round. */
+/* Barriers: an arriving party adds, a parked one takes all; no party arrives twice in a round. */
 bool full_at[BLOCKS * DEPTH], done_at[BLOCKS * DEPTH];
 byte empty_at[BLOCKS * DEPTH];
 byte stage_tile[BLOCKS * DEPTH];
@@ -245,7 +245,7 @@ proctype consumer()
 
 inline post(t)
 {
-    /* What was in the slot from an earlier try does not count. */
+    /* Pieces of an earlier try in the slot do not count. */
     d_step { pieces[SLOT(t)] = 0; }
 #ifdef ENGINE
     engine_post(t)
@@ -294,7 +294,8 @@ inline clear_host_words()
     }
 }
 
-/* In the stream of the old kernel, so behind it whatever the proxy does; shared memory is as it was never used. */
+/* In the stream of the old kernel, therefore after it whatever the proxy does; shared memory is as
+ * if never used. */
 inline launch()
 {
     d_step {
@@ -555,7 +556,7 @@ proctype proxy()
 #ifdef ABORT
           if
           :: true -> skip
-          :: true -> goto failed /* somebody else fills the device */
+          :: true -> goto failed /* another program fills the device */
           fi;
 #endif
           restart()
@@ -573,7 +574,8 @@ proctype proxy()
        left()
     /* It has left by itself: with nothing under way it is as if sent away, if seen at all. */
     :: d_step { TIMEOUTS > 0 && !sent_away && !ended && !RUNNING && posted == finished -> sent_away = 1; LEFT }
-    /* With tiles under way it is lost. The look at the oldest tile comes behind, for its last act may be that. */
+    /* With tiles under way it is lost. The look at the oldest tile follows, because its last act
+     * may be that. */
 #ifdef BROKEN_LOOKS_AND_THEN_ASKS
     :: finished < posted && !sent_away && !IS_DONE(finished) ->
        atomic { !RUNNING || IS_DONE(finished) ->
@@ -594,7 +596,7 @@ failed:
     control_end = ABORTED;
 #endif
 leaves:
-#ifdef RIVAL /* what was queued behind the rival stays so: nothing is freed */
+#ifdef RIVAL /* work queued after the rival stays so: nothing is freed */
     if
     :: !RUNNING -> skip
     :: RUNNING && !started -> aborted = 1; LEFT; goto gone
@@ -653,7 +655,7 @@ end:
 #define HAS_ROOM 1
 #endif
 
-/* Brings the blocks onto the device; the last one to enter tells the host. */
+/* Brings the blocks onto the device; the last one to enter reports to the host. */
 #define ARRIVES(b) d_step { coming & PARTS_OF(b) && HAS_ROOM -> \
                             here = here | PARTS_OF(b); coming = coming & ~PARTS_OF(b); entered++; started = started || STARTS_ALL }
 proctype scheduler()
@@ -733,8 +735,8 @@ end:
 #define LETS_PASS(n, b) 1
 #endif
 #define CAN_PULL(n, b) (!IS_OVER(n) && HAS(TICKET(n), b) && ON_BOARD(n) && LETS_PASS(n, b))
-/* A block that has no piece of a tile passes it. Nobody waits for that: the tile's word on the ready board may have gone to the
- * tile a ring further on. */
+/* A block that has no piece of a tile passes it. No block waits for that: the tile's word on the
+ * ready board may belong to the tile a ring further on. */
 #ifdef BROKEN_WAITS_FOR_WHAT_IS_OVER
 #define WAS_ON_BOARD(n) ON_BOARD(n)
 #else
@@ -743,8 +745,8 @@ end:
 #define CAN_PASS(n, b) (!IS_OVER(n) && !HAS(TICKET(n), b) && WAS_ON_BOARD(n) && LETS_PASS(n, b))
 
 #ifdef ARRIVALS
-/* The Monitor does not come: its block waits for room. The host gives up before, as a start may take less time than two
- * heartbeats. */
+/* The Monitor does not arrive: its block waits for room. The host gives up before, because a start
+ * may take less time than two heartbeats. */
 #define TIRES(n, b)     0
 #ifdef BROKEN_WAITS_FOR_A_MONITOR_WITHOUT_ROOM
 #define TIRES_TOO(n, b) 0
@@ -775,7 +777,7 @@ inline write_piece(n, b)
 {
     assert(out_of[SLOT(TICKET(n))] == TICKET(n) + 1 && out_published <= TICKET(n));
 #ifdef LONG
-    assert(TICKET(n) < N - 1); /* the slot behind is somebody else's */
+    assert(TICKET(n) < N - 1); /* the next slot belongs to another ticket */
 #endif
 #ifdef ENGINE
     if
@@ -840,7 +842,7 @@ end:
     do
     :: IS_HERE(1 + 3 * b) ->
        do
-       :: atomic { /* the first round needs nobody's leave */
+       :: atomic { /* the first round needs no permission */
               if
 #ifdef BROKEN_NO_WAIT_FOR_EMPTY
               :: true -> empty_at[STAGE(b, k)] = 0
@@ -917,7 +919,7 @@ end:
     od
 }
 
-/* Of a stage that is done: reads the results and gives the stage back. */
+/* For a stage that is done: reads the results and gives the stage back. */
 inline take_results(n)
 {
 #ifdef BROKEN_EMPTY_BEFORE_RESULTS_ARE_READ

@@ -10,19 +10,19 @@
  *   LAZY        a batch goes only when no other is under way */
 
 /* --- words --- */
-byte landed[2], back_landed[2]; /* by lane: the tile behind the lane's last batch; device memory, pinned */
+byte landed[2], back_landed[2]; /* index: lane; the tile after the lane's last batch; device memory, pinned */
 
 /* --- the host's --- */
-byte by;                            /* bits by ring entry: goes by engine */
-bool by_now;                        /* what was posted last goes by engine */
+byte by;                            /* bits by ring entry: moved by engine */
+bool by_now;                        /* the last posted tile is moved by engine */
 byte to_next, to_ready, to_count, to_oldest, to_lane;
 byte back_next, back_ready, back_count, back_oldest, back_lane;
-byte to_end[2], back_first[2], back_end[2]; /* of the batches under way; two of them, so lane l has batch l */
+byte to_end[2], back_first[2], back_end[2]; /* tiles of the batches under way; two of them, lane l has batch l */
 #define IS_BY(n)   (by & (1 << ENTRY(n)))
 #define HAS_DONE(n) (done[ENTRY(n)] >= (n) + 1)
 
 /* --- the streams, and ghosts --- */
-chan to_device0 = [2] of { byte, byte }; /* first tile, the tile behind the last */
+chan to_device0 = [2] of { byte, byte }; /* first tile, the tile after the last */
 chan to_device1 = [2] of { byte, byte };
 chan to_host0 = [2] of { byte, byte };
 chan to_host1 = [2] of { byte, byte };
@@ -38,7 +38,7 @@ inline engine_reset()
     back_landed[0] = 0; back_landed[1] = 0
 }
 
-/* A pulled tile goes only when no earlier one waits for its batch. */
+/* A pulled tile is posted only when no earlier one waits for its batch. */
 #ifdef BROKEN_PULLS_PAST_WAITING
 #define MAY_PULL 1
 #else
@@ -88,7 +88,7 @@ inline engine_post(t)
 #else
 #define CAN_COLLECT(n) HAS_DONE(n)
 #endif
-/* What was handed over needs no copy; and the ring's entry may be a later tile's. */
+/* A tile that was handed over needs no copy; and the ring's entry may be a later tile's. */
 #ifdef BROKEN_BACK_LAGS
 #define CATCH_UP skip
 #define BACK_COLLECTS (back_ready < TILE(posted) && (IS_BY(back_ready) -> CAN_COLLECT(back_ready) : back_next == back_ready))
@@ -102,7 +102,7 @@ inline engine_post(t)
                        (IS_BY(back_ready) -> CAN_COLLECT(back_ready) : back_next == back_ready)))
 #endif
 #define BACK_DUE     (IS_WORTH_IT(back_next, back_ready) && back_count < BATCHES)
-/* Of a tile whose results go by engine: behind all batches that are under way. */
+/* For a tile whose results are moved by engine: after all batches that are under way. */
 #define IS_BACK(n)   ((n) < (back_count > 0 -> back_first[back_oldest] : back_next))
 
 /* One or two tiles, in slots side by side. */
@@ -115,7 +115,7 @@ inline take_batch(next, ready)
     fi
 }
 
-/* What wic_link_done does besides, as long as the oldest tile is not there; one step of it, if `moves`. */
+/* Other work of wic_link_done, as long as the oldest tile is not there; one step of it, if `moves`. */
 #define ENGINE_MOVES (POLLS && (TO_RETIRES || TO_DUE || BACK_SETTLES || BACK_COLLECTS || BACK_DUE))
 
 inline engine_step()

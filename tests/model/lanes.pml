@@ -53,7 +53,7 @@ bool kernel_end;
 
 /* --- device memory --- */
 byte open_word[LANES];
-byte view[LANES];      /* of which opening it is */
+byte view[LANES];      /* number of its opening */
 byte ready[LANES];
 byte state_end[LANES];
 byte left[LANES];
@@ -112,7 +112,7 @@ active [LANES] proctype host()
     bool gone;
     do
     :: visit < VISITS ->
-        /* what was cleared before the lane is opened */
+        /* words that were cleared before the lane is opened */
         d_step {
             posted[l] = 0; ready[l] = 0; control_end[l] = OPEN; state_end[l] = OPEN; left[l] = 0; pieces[l] = 0;
             for (i : 0 .. BLOCKS - 1) { passed[l * BLOCKS + i] = 0 }
@@ -148,7 +148,7 @@ active [LANES] proctype host()
         od;
         told[l] == own;
         assert(gone || pieces[l] == TILES * BLOCKS);
-        owned[l] = 0; /* and what lies there is another's */
+        owned[l] = 0; /* and the memory belongs to another */
         atomic { !lock -> lock = true }
         n_open--;
         if

@@ -29,10 +29,10 @@
 #define STEPS (SLOTS + 1)
 #endif
 
-#define OPEN  100 /* of last */
-#define ENDED 99  /* a chunk that is none */
+#define OPEN  100 /* value of last */
+#define ENDED 99  /* a chunk that does not exist */
 
-/* --- what both see: by D0 given, last, abort; by D1 told, outcome; of a way by its sender and its receiver --- */
+/* --- shared: from D0 `given`, `last`, `abort`; from D1 `told`, `outcome`; from the sender and the receiver of a way --- */
 byte given, last = OPEN;
 bool abort;
 byte steps[STEPS];
@@ -42,12 +42,12 @@ byte slot[4]; /* way * 2 + turn % SLOTS; SLOTS is 1 or 2 */
 
 /* --- ghosts --- */
 byte wrote[N];  /* the steps */
-byte said;      /* what D1 told last */
+byte said;      /* last word of D1 */
 byte of_step;   /* and of which step */
 bool d0_left, d1_left;
 
 #define SLOT(way, turn) slot[(way) * 2 + (turn) % SLOTS]
-/* What a chunk says: way and turn. */
+/* Content of a chunk: way and turn. */
 #define CHUNK(way, turn) ((way) * 40 + (turn))
 
 /* Sends or receives a chunk, or a way's end; over: it was the end. may_stop: leaves when the abort word is set. */

@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A library for LD_PRELOAD that makes chosen calls of a process fail, wait or hang, and shifts its
- * wall clock. What it does is told by a control file (named by PB_FAULTS) that all processes map
- * and that the test changes while they run: see control.py for the other side of the layout.
- * Nothing is logged from here; every rule counts its calls and its hits in the file. The mapping
- * outlives closed descriptors, fork and a sandbox.
+ * wall clock. Its actions are set by a control file (named by PB_FAULTS) that all processes map and
+ * that the test changes while they run: see control.py for the other side of the layout. Nothing is
+ * logged from here; every rule counts its calls and its hits in the file. The mapping outlives
+ * closed descriptors, fork and a sandbox.
  *
- * malloc and its kind go to glibc's __libc_ functions, so that no symbol has to be looked up while
- * memory is asked for. */
+ * malloc and its kind call glibc's __libc_ functions, so that no symbol has to be looked up during
+ * an allocation. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -76,13 +76,13 @@ static struct control *control;
 static enum role role;
 static uintptr_t program_begin, program_end;
 
-/* glibc's own entries behind the public names. */
+/* glibc's own entries below the public names. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 
-/* Constructors of the libraries that are linked into the program run before main; what they do
- * without memory is not the program's. */
+/* Constructors of the libraries that are linked into the program run before main; their failures
+ * are not the program's. */
 static _Atomic bool started;
 static int (*program_main)(int, char **, char **);
 
@@ -195,7 +195,7 @@ static bool is_path(const struct rule *rule, const char *path, int fd)
     return strstr(target, rule->path) != NULL;
 }
 
-/* Whether the path below directory `at` is meant; both parts are looked at. */
+/* Returns true if the path below directory `at` is meant; both parts are looked at. */
 static bool is_path_at(const struct rule *rule, int at, const char *path)
 {
     char link[64], whole[8192];
@@ -214,7 +214,7 @@ static void wait_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Whether the rule makes this call fail. Waits and hangs happen here. */
+/* Returns true if the rule makes this call fail. Waits and hangs happen here. */
 static bool acts(struct rule *rule)
 {
     static _Atomic uint64_t random = 88172645463325252u;

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * `pushbroom` with a device that fails when a test wants it, for machines without one: the linker
- * puts functions of the pipeline behind the ones here (--wrap), all else is the product's. The n-th
- * run ends with the n-th error code of $LOSSY_CODES ("-": no error), whatever follows runs through.
- * The owner of the device computes on the CPU; what was asked for goes to stderr, a line
- * "LOSSY pid device input" a run; the device is "stream" where kernels are to come and go. */
+ * replaces functions of the pipeline by the ones here (--wrap), all else is the product's. The n-th
+ * run ends with the n-th error code of $LOSSY_CODES ("-": no error), later runs succeed. The owner
+ * of the device computes on the CPU; the requested device is written to stderr, a line "LOSSY pid
+ * device input" a run; the device is "stream" where kernels start and end. */
 #include "pipeline/device/device.h"
 #include "pipeline/device/device_nodes.h"
 #include "pipeline/run/run.h"
@@ -27,7 +27,7 @@ int __wrap_pb_device_choose(const struct pb_compute_config *compute, int32_t *ou
                             char why[200], struct pb_err *err);
 int __wrap_pb_device_nodes_count(void);
 
-/* As where there is a GPU. */
+/* Answers like a host with a GPU. */
 int __wrap_pb_device_nodes_count(void)
 {
     return 1;
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void share_count(void)
         abort();
 }
 
-static enum pb_code outcome; /* of the current run */
+static enum pb_code outcome; /* error code of the current run */
 
 static enum pb_code code_at(const char *codes, int at)
 {
@@ -76,7 +76,7 @@ int __wrap_pb_run_create(const struct pb_run_options *options, struct pb_err *er
                   : options->remote != NULL ? "gpu"
                                             : "cpu",
                   name ? name + 1 : options->input);
-    if (getenv("LOSSY_HANG") != NULL) /* as a driver may */
+    if (getenv("LOSSY_HANG") != NULL) /* like a driver */
         (void)sleep(600);
     outcome = code_at(getenv("LOSSY_CODES"), before);
     return __real_pb_run_create(options, err, out_run);

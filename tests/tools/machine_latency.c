@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the machine itself takes while something else runs on it: how late a thread wakes that
+ * Latency of the machine itself while something else runs on it: how late a thread wakes that
  * sleeps for 1 ms (as cyclictest measures it, but with the ordinary scheduling class, which is what
  * a service gets), and how long fdatasync takes after 4 KiB were written.
  *
- *   machine_latency FILE        FILE is made anew and written; until SIGTERM, then one line of JSON
+ * machine_latency FILE        FILE is created and written; until SIGTERM, then one line of JSON
  */
 #include "tests/tools/latency.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * mutate_scenes [-n COUNT] [-s SEED] [-k] -a CANARY -b CANARY SCENE...
- * Opens and reads COUNT damaged copies of the scenes, each one twice in one process. Before the
- * first time the heap is full of one byte and another scene was read, before the second time of
- * another byte and another scene: pixels of a copy that is accepted must be the same both times, as
- * no byte of the memory or the job before may show. Copies are read in processes of BATCH copies; a
- * signal, over 20 s for a copy, or more than RSS_MIB resident fails it. -k keeps what fails, as
+ * mutate_scenes [-n COUNT] [-s SEED] [-k] -a CANARY -b CANARY SCENE... Opens and reads COUNT
+ * damaged copies of the scenes, each one twice in one process. Before the first time the heap is
+ * full of one byte and another scene was read, before the second time of another byte and another
+ * scene: pixels of a copy that is accepted must be the same both times, because no byte of the
+ * memory or the job before may show. Copies are read in processes of BATCH copies; a signal, over
+ * 20 s for a copy, or more than RSS_MIB resident fails it. -k keeps what fails, as
  * ./mutated-SEED-INDEX.tif. Exit status 0 = nothing failed. */
 #include "pipeline/raster/raster.h"
 
@@ -44,7 +44,7 @@ struct session {
     char **scene;
     size_t n_scenes;
     bool keep;
-    char path[64]; /* of the copy */
+    char path[64]; /* path of the copy */
 };
 
 static uint8_t bytes_of[FILE_MAX];
@@ -130,7 +130,7 @@ static void one(struct session *s)
     uint64_t hashes[2] = {0}, ignored = 0;
     enum pb_code codes[2];
     size_t bytes = load(s->scene[mutate_below(&m, s->n_scenes)]);
-    /* Directories of these files lie at their beginning: as often there as anywhere. */
+    /* Directories of these files are at their beginning: as often there as anywhere. */
     for (size_t i = 1 + mutate_below(&m, 6); i > 0; i--)
         mutate_once(&m, bytes_of, mutate_below(&m, 3) == 0 && bytes > 512 ? 512 : bytes);
     if (mutate_below(&m, 16) == 0)

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * mutate_streams [-n COUNT] [-s SEED] [CODEC...]
- * Decodes COUNT damaged streams of each codec (deflate, lzw, packbits, zstd) between pages that
- * must not be touched, each one twice, into memory that holds other bytes each time, and twice at
- * once where the codec decodes two in turn. What decodes gives as many bytes as it must and the
- * same ones every time: no byte of the memory before shows. A crash or a stream that takes over 20
- * s is named and ends the program. Exit status 0 = none. */
+ * mutate_streams [-n COUNT] [-s SEED] [CODEC...] Decodes COUNT damaged streams of each codec
+ * (deflate, lzw, packbits, zstd) between pages that must not be touched, each one twice, into
+ * memory that holds other bytes each time, and twice at once where the codec decodes two in turn. A
+ * decoded stream gives as many bytes as it must and the same ones every time: no byte of the memory
+ * before shows. A crash or a stream that takes over 20 s is named and ends the program. Exit status
+ * 0 = none. */
 #include "pipeline/codec/codec.h"
 #include "pipeline/codec/decode.h"
 
@@ -20,7 +20,7 @@
 
 enum { PAGE = 4096, BLOCK_MAX = 16384, STREAM_MAX = 1 << 16, SECONDS = 20 };
 
-struct guarded { /* memory that ends where a page begins that nobody may touch */
+struct guarded { /* memory that ends where a protected page begins */
     uint8_t *end;
 };
 
@@ -100,7 +100,7 @@ static int decode_once(const struct pb_decode *decode, void *context, const uint
     memset(out, fill, most);
     int rc = decode->run(context, in, in_bytes, out, least, most, &why);
     if (rc < 0 && (why == NULL || why[0] == '\0'))
-        return 1; /* a refusal says why */
+        return 1; /* a refusal has a reason */
     return rc;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * random_scene [--side N] [--damage N] SEED OUT.tif...
- * Makes a GeoTIFF of random size (at most N pixels a side, 1500), type, layout, codec and content,
- * and prints a line of JSON of what it is. Several files: of SEED, SEED + 1 and so on. --damage N:
- * then so many random changes of the file's bytes, most of them where its blocks are. */
+ * random_scene [--side N] [--damage N] SEED OUT.tif... Makes a GeoTIFF of random size (at most N
+ * pixels a side, 1500), type, layout, codec and content, and prints a line of JSON of what it is.
+ * Several files: of SEED, SEED + 1 and so on. --damage N: then N random changes of the file's
+ * bytes, most of them where its blocks are. */
 #include "tests/tools/random_scene.h"
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ static uint8_t *read_all(FILE *file, size_t *out_bytes)
     return all;
 }
 
-/* Directories are at the end or the beginning: seven changes of eight are behind the first half
+/* Directories are at the end or the beginning: seven changes of eight are after the first half
  * kilobyte. One file of six is cut. */
 static bool damage(const char *path, uint64_t seed, int changes)
 {

@@ -22,7 +22,7 @@ struct random_scene {
     int predictor, level;
     bool tiled, big, sparse, cog, overviews, has_nodata, is_south_up;
     double nodata;
-    int content; /* of RANDOM_CONTENTS */
+    int content; /* index into RANDOM_CONTENTS */
 };
 
 enum { RANDOM_CONTENTS = 6, RANDOM_BYTES_MOST = 24 << 20 };
@@ -63,7 +63,7 @@ static inline void random_blocks(struct mutate *m, struct random_scene *s)
     }
 }
 
-/* What GDAL's COG driver leaves no choice of. */
+/* Sets the values that GDAL's COG driver fixes. */
 static inline void random_cog(struct mutate *m, struct random_scene *s)
 {
     static const int sides[] = {128, 256, 512};
@@ -75,7 +75,7 @@ static inline void random_cog(struct mutate *m, struct random_scene *s)
     s->overviews = false; /* it makes its own */
 }
 
-/* What is more likely is what a GPU decodes. */
+/* Prefers properties that a GPU decodes. */
 static inline struct random_scene random_scene_of(struct mutate *m, int side_most)
 {
     static const GDALDataType types[] = {GDT_Byte,    GDT_Byte,    GDT_UInt16, GDT_UInt16,
@@ -107,7 +107,7 @@ static inline struct random_scene random_scene_of(struct mutate *m, int side_mos
     return s;
 }
 
-/* One value of a band, 0 .. 1: smooth ground with noise, what lies in fields, noise, nothing. */
+/* One value of a band, 0 .. 1: smooth ground with noise, constant fields, noise, nothing. */
 static inline double random_value(struct mutate *m, const struct random_scene *s, int b, int x,
                                   int y)
 {

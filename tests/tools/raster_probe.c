@@ -8,10 +8,10 @@
  *   file  ok|open|meta|read|capped  code  milliseconds  maxrss_kib  WxHxB  type  sha256  message
  * -s: sha256 over the decoded pixels, band after band, rows top to bottom, host byte order (else
  * "-"). -m: makes everything a product takes over from the scene, too. -l: stop reading a file
- * after so many seconds and say "capped" (default: never). -f: each file in a process of its own,
- * forked when GDAL is loaded and ended after so many seconds; for one that does not exit with 0 the
- * line is "file  died  exit status N" or "file  died  signal N". The exit status is 0 whatever the
- * files are like: it is the lines that tell. */
+ * after SECONDS and print "capped" (default: never). -f: each file in a process of its own, forked
+ * when GDAL is loaded and ended after SECONDS; for one that does not exit with 0 the line is "file
+ * died  exit status N" or "file  died  signal N". The exit status is 0 for all files: the lines
+ * have the results. */
 #include "pipeline/raster/raster.h"
 #include "config/base/err.h"
 #include "config/limits_config.h"
@@ -164,7 +164,7 @@ static void probe_apart(const char *path, bool hash, bool metadata, double secon
     int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        (void)alarm(limit); /* nobody handles it: the end */
+        (void)alarm(limit); /* no handler: the end */
         probe_file(path, hash, metadata, seconds);
         exit(0);
     }

@@ -3,10 +3,9 @@
  *
  * Clients of the status socket with every bad habit, as many as wanted, of several users: see
  * habits below. Client i has habit i mod N_HABITS. One thread, which sleeps in epoll. Each client
- * acts every
- * --interval-ms on the mean, floods as fast as they are answered; the processor time that the whole
- * crowd may use is bounded by --cpu-percent of one core, so that what is measured beside it is the
- * service and not the scheduler.
+ * acts every --interval-ms on the mean, floods as fast as they are answered; the processor time
+ * that the whole crowd may use is bounded by --cpu-percent of one core, so that a measurement next
+ * to it is of the service and not of the scheduler.
  *
  *   status_crowd --socket PATH --clients N --uids U,U,... --gid G --stranger U --submit
  * PATH,PATH,...
@@ -37,14 +36,14 @@
 
 enum habit {
     CONNECT_CLOSE,  /* leaves at once, or not */
-    SILENT,         /* connects and never speaks */
+    SILENT,         /* connects and sends nothing */
     HALF_REQUEST,   /* stops in the middle of a line */
     DRIP,           /* a byte of a request now and then */
     GIANT_LINE,     /* a line over the limit */
     GARBAGE,        /* random bytes, lines of no request */
     SUBMIT_NOTHING, /* submits what is not there, no file, not readable or does not answer */
     STRANGER,       /* has no right to connect */
-    NEVER_READS,    /* asks for long lists and reads none */
+    NEVER_READS,    /* requests long lists and reads none */
     WATCHER,
     DEAF_WATCHER, /* reads nothing */
     FLOOD_GET,
@@ -55,8 +54,8 @@ enum habit {
 };
 
 #define ALL "\"limit\":1000"
-/* Of habits that only ask: two methods, taken at random; params NULL = a random job; requests that
- * may be on their way at a time. */
+/* Requests of habits without changes: two methods, taken at random; params NULL = a random job;
+ * requests that may be on their way at a time. */
 static const struct {
     const char *name, *method, *other, *params;
     unsigned at_once;
@@ -128,7 +127,7 @@ static bool is_reading(enum habit habit)
     return habit != NEVER_READS && habit != DEAF_WATCHER;
 }
 
-/* As the client's user: the kernel keeps the credentials of this moment. */
+/* Connects as the client's user: the kernel keeps the credentials of this moment. */
 static bool connect_as(struct client *c)
 {
     struct tally *tally = &crowd.tally[c->habit];
@@ -150,7 +149,7 @@ static bool connect_as(struct client *c)
     }
     tally->connections++;
     if (!is_reading(c->habit))
-        event.events = 0; /* its end is still told */
+        event.events = 0; /* its end is still reported */
     (void)epoll_ctl(crowd.epoll, EPOLL_CTL_ADD, c->fd, &event);
     return true;
 }

@@ -3,9 +3,9 @@
  *
  * A well-behaved client of the status socket that measures how long each method takes, through a
  * connection that stays and through a new one for each request (connecting counts). Each lane has
- * at most one request on its way and asks at fixed times; a reply that comes later than the next of
- * these times counts for the requests that were not sent, too (else one pause of a second would be
- * one slow sample among thousands). One thread, which sleeps in epoll.
+ * at most one request on its way and sends at fixed times; a reply that arrives later than the next
+ * of these times counts for the requests that were not sent, too (else one pause of a second would
+ * be one slow sample among thousands). One thread, which sleeps in epoll.
  *
  *   status_load --socket PATH --submit FILE [--uid N --gid N] [--interval-ms N]
  *
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define REPLY_BYTES (4u << 20)
-#define HEAD_BYTES  4096 /* of a reply, that are looked at */
+#define HEAD_BYTES  4096 /* bytes of a reply that are looked at */
 #define RETRY_US    200  /* after a connect that found the queue full */
 #define WRONG_MAX   20
 
@@ -158,7 +158,7 @@ static void begin_request(struct lane *lane, int64_t now_us)
     (void)send(lane->fd, line, n, MSG_NOSIGNAL); /* a connection that ended is seen at recv */
 }
 
-/* "code":"..." of the error's data; empty: there is none. */
+/* "code":"..." of the error's data; empty if absent. */
 static void code_of(const char *reply, char out[64])
 {
     const char *at = strstr(reply, "\"code\":\"");
@@ -185,7 +185,7 @@ static void take_job(struct lane *lane)
     (void)snprintf(load.any_job, sizeof load.any_job, "%s", lane->job);
 }
 
-/* A whole reply has come. */
+/* A whole reply has arrived. */
 static void judge(struct lane *lane, int64_t now_us)
 {
     char code[64];
@@ -193,7 +193,7 @@ static void judge(struct lane *lane, int64_t now_us)
     if (!is_reply(lane, lane->head)) {
         bool busy = strstr(lane->head, "\"service.busy\"") != NULL;
         load.figures[lane->method][lane->fresh].busy += busy;
-        if (!busy) /* what a connection is told that has to go */
+        if (!busy) /* message to a connection that has to end */
             wrong(lane, "no reply to the request");
         hang_up(lane);
         end_request(lane, now_us, -1);

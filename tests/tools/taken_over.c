@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * `pushbroomd` or `pushbroom` with a decoder that a file has taken over: the linker puts the one
- * function that opens a raster (--wrap) behind the one here, all else is the product's. An input
+ * `pushbroomd` or `pushbroom` with a decoder that a file has taken over: the linker replaces the
+ * one function that opens a raster (--wrap) by the one here, all else is the product's. An input
  * that begins with "ATTACK name argument" is not decoded: the attack runs in its place, with
- * everything the process that decodes has. What it reaches is reported as the error "input.damaged"
- * with the message "REACHED ..."; what stops it, as "STOPPED by ...". An attack that seccomp ends
+ * everything the process that decodes has. Its success is reported as the error "input.damaged"
+ * with the message "REACHED ..."; its failure as "STOPPED by ...". An attack that seccomp ends
  * reports nothing: the signal does. */
 #include "config/base/err.h"
 #include "pipeline/raster/raster.h"
@@ -211,7 +211,7 @@ static long kill_by_thread(const char *argument)
 static long take_privileges(const char *argument)
 {
     (void)argument;
-    return syscall(SYS_setresuid, 0, 0, 0); /* glibc would ask every thread */
+    return syscall(SYS_setresuid, 0, 0, 0); /* glibc would involve every thread */
 }
 
 static long new_namespace(const char *argument)
@@ -246,7 +246,7 @@ static long file_of_memory(const char *argument)
     return memfd_create("code", 0);
 }
 
-/* To what was unpacked, which has none. */
+/* Gives a name to an unpacked file, which has no name. */
 static long give_name(const char *path)
 {
     long rc = -1;
@@ -283,7 +283,7 @@ static long hang(const char *argument)
     return argument == NULL;
 }
 
-/* Its own words to whoever listens: a result elsewhere. */
+/* Sends its own words to any reader: a result elsewhere. */
 static long lie(const char *directory)
 {
     char line[1000];
@@ -331,7 +331,7 @@ static long change_mode_at(const char *path)
     return syscall(SYS_fchmodat, AT_FDCWD, path, 0777);
 }
 
-/* Of every file that is open here, the input among them. */
+/* Changes every file that is open here, the input among them. */
 static long change_open_modes(const char *argument)
 {
     long rc = -1;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct tiff_block {
-    uint8_t *bytes; /* as they are stored; free() */
+    uint8_t *bytes; /* stored bytes; free() */
     uint32_t n, least, most;
     enum pb_device_codec codec;
 };

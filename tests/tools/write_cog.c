@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Writes a COG from raw float32 planes, the way a run does it: tiles are taken by several threads,
- * at random within the window that the pyramid is told of. Options are key=value:
+ * at random within the window of the pyramid. Options are key=value:
  *   in out w h bands type compress level predictor block overviews nodata mask big
  *   tile order threads flight seed pool move checksum
  * Prints bytes, checksum, and the memory that was declared and taken. Exit 1: the writer's error.
@@ -25,7 +25,7 @@ struct job {
     struct pb_cog_writer *writer;
     const float *planes;
     uint32_t *visit; /* tiles in visiting order */
-    char *state;     /* by place in it: 0 waiting, 1 started, 2 finished */
+    char *state;     /* state by place: 0 waiting, 1 started, 2 finished */
     uint32_t first, n, seed;
     int rc;
     struct pb_err err;
@@ -57,7 +57,7 @@ static int choice(const char *word, const char *const *words)
     exit(2);
 }
 
-/* A waiting tile of the window, at random; -1 when there is none to take now. */
+/* Returns a waiting tile of the window, at random; -1 if there is no tile to take now. */
 static int64_t take(struct job *job)
 {
     uint32_t end = job->first + job->options.tiles_in_flight, waiting = 0;

@@ -4,8 +4,8 @@
  * write_products CONFIG PIPELINE INPUT DIRECTORY SIDE THREADS SEED
  *
  * Makes the products of a pipeline without steps from a scene, tiles of SIDE pixels visited in a
- * random order (SEED 0: as they are numbered) by THREADS workers: what products depend on, with the
- * stream in between taken away. Prints one line a product: kind, file, bytes, checksum. */
+ * random order (SEED 0: as they are numbered) by THREADS workers: all that products depend on,
+ * without the stream in between. Prints one line a product: kind, file, bytes, checksum. */
 #include "pipeline/product/product.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
