@@ -156,7 +156,7 @@ class Daemon:
         self.config = self.root / "config.yaml"
         self.log = self.root / "log"
         self.process = None
-        self.prefix = []  # of its command line
+        self.prefix = []  # arguments before its command line
         self.options = []  # more of them
         self.write_config(**settings)
         (self.root / "inbox").mkdir()
@@ -166,7 +166,7 @@ class Daemon:
         self.config.write_text(CONFIG.format(**self.settings))
 
     def limit_stall(self, stall):
-        """From now on. A test that lets a job stall does so when its worker runs: what is slow to start is no stall."""
+        """From now on. A test that lets a job stall does so when its worker runs: a slow start is not a stall."""
         self.write_config(stall=stall)
         self.process.send_signal(signal.SIGHUP)
 
@@ -185,7 +185,7 @@ class Daemon:
         return self
 
     def exit_status(self):
-        """Of a process that ends by itself, or was told to."""
+        """Exit status of a process that ends by itself, or on request."""
         finish(self.process)
         return self.process.returncode
 
@@ -223,7 +223,7 @@ class Daemon:
 
     @contextlib.contextmanager
     def paused(self):
-        """The service stands still in here: what comes meanwhile is there at its next look, all at once."""
+        """The service is stopped in here: files that arrive meanwhile are there at its next look, all at once."""
         if self.process is None or self.process.poll() is not None:
             yield
             return
@@ -236,8 +236,8 @@ class Daemon:
             self.process.send_signal(signal.SIGCONT)
 
     def progress(self):
-        """What changes while jobs come, run and end."""
-        keys = ("id", "status", "attempts", "stage", "updated") # the last: when tiles or bytes were last reported to go on
+        """Values that change while jobs arrive, run and end."""
+        keys = ("id", "status", "attempts", "stage", "updated") # the last: time of the last reported progress of tiles or bytes
         return [[job[key] for key in keys] for job in self.jobs(limit=1000)]
 
     def wait_for(self, what, **limits):
@@ -276,7 +276,7 @@ class Daemon:
         return self.log.read_text(errors="replace")
 
     def files(self, folder):
-        """What is below a folder, but for the service's own locks."""
+        """Files below a folder, except for the service's own locks."""
         base = self.root / folder
         return sorted(str(p.relative_to(base)) for p in base.rglob("*") if p.name != ".pushbroomd.lock") if base.is_dir() else []
 
@@ -290,7 +290,7 @@ class Daemon:
         return self.exit_status(), time.monotonic() - start
 
     def remove(self):
-        """Ends it, and fails when it does not end well or a sanitizer spoke."""
+        """Ends it, and fails when it does not end well or a sanitizer reported an error."""
         status = 0
         if self.process is not None and self.process.poll() is None:
             status, _ = self.stop()

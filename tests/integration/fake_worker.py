@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
-come when a test wants them. What it does with a job is the first word of the input file:
+"""Takes the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
+happen when a test wants them. The first word of the input file is its action for a job:
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
-published WORD [ARGUMENT...]: puts complete products into place, and goes on with WORD
-until FILE [PERCENT]: works until FILE is there, beside products/; PERCENT (0) of its tiles are done then
+published WORD [ARGUMENT...]: puts complete products into place, and continues with WORD
+until FILE [PERCENT]: works until FILE is there, next to products/; PERCENT (0) of its tiles are done then
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
-there, beside products/ | killed_once: SIGKILL, as from outside, in the first run
-device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); when there are none left
-it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE beside products/."""
+there, next to products/ | killed_once: SIGKILL, as from outside, in the first run
+device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); after the last one
+it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE next to products/."""
 import fcntl
 import hashlib
 import json
@@ -29,7 +29,7 @@ current = None  # the job that runs
 
 
 def die(number):
-    """The signal may be another thread's: nothing more is said until it works."""
+    """The signal may be another thread's: no line is written until it works."""
     os.kill(os.getpid(), number)
     time.sleep(60)
 
@@ -48,7 +48,7 @@ def progress(done, total, **more):
 
 
 def device(job, words):
-    """What this run of the scene does: ["device", code], or the words after the codes."""
+    """Action of this run of the scene: ["device", code], or the words after the codes."""
     path = os.path.join(os.path.dirname(job["products"]), "tries-" + job["scene"])
     with open(path, "a+") as file:
         file.seek(0)
@@ -81,7 +81,7 @@ def fault(job, words):
 
 
 def temporary_name(job, n):
-    """As the workers name theirs, so that a sweep of this machine knows whose it is."""
+    """Name of a directory in the form of the workers, so that a sweep of this machine knows their owner."""
     try:
         with open("/etc/machine-id", "rb") as file:
             machine = file.read(127)
@@ -94,7 +94,7 @@ def temporary_name(job, n):
 
 
 def publish(job):
-    """What a real worker leaves in products/: the directory with its manifest, by one rename."""
+    """Leaves the files of a real worker in products/: the directory with its manifest, by one rename."""
     runs_before(job)
     temporary = temporary_name(job, 1)
     os.makedirs(temporary)
@@ -113,7 +113,7 @@ def publish(job):
 
 
 def make_locked(path):
-    """As a real worker: what is locked is not swept, and what a sweep took away before that is made again."""
+    """Makes and locks a directory like a real worker: a locked directory is not swept, and one that a sweep removed before is made again."""
     while True:
         os.makedirs(path, exist_ok=True)
         try:
@@ -149,7 +149,7 @@ def run(job):
     leftover = os.path.join(temporary, "scene")
     os.makedirs(leftover)
     identity = {"name": job["name"], "bytes": 1, "mtime_ns": 1}
-    with open(os.path.join(leftover, ".pushbroom.json"), "w") as file:  # what is ours to sweep
+    with open(os.path.join(leftover, ".pushbroom.json"), "w") as file:  # ours to sweep
         json.dump({"manifest": 1, "pushbroom": "0", "scene": job["scene"], "input": identity}, file)
     open(os.path.join(leftover, "half.tif"), "w").close()
     mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Waits end by a lack of progress, never by a total time: a machine with other work takes as long as it takes, and only what
-hangs is given up. What is waited for and takes long says what changes meanwhile: jobs move, a process uses CPU time."""
+"""Waits end by a lack of progress, never by a total time: a machine with other work takes as long as it takes, and only a hang
+is given up. A long wait has a measure of progress: jobs move, a process uses CPU time."""
 import pathlib
 import subprocess
 import time
@@ -15,7 +15,7 @@ class Patience:
         self.before, self.end = None, 0
 
     def is_over(self):
-        """progress() gave the same value for the time. It is asked once in that time only."""
+        """progress() gave the same value for the time. It is called once in that time only."""
         if time.monotonic() < self.end:
             return False
         now = (self.progress(),)
@@ -26,8 +26,8 @@ class Patience:
 
 
 def wait_for(what, *, progress=lambda: None, seconds=PATIENCE_S, step=0.02):
-    """The first true value of what(), or an assertion when progress() stayed the same for the time. It is asked every
-    `step`, later after a twentieth of the time that passed: looking takes the processor from what is looked at."""
+    """The first true value of what(), or an assertion when progress() stayed the same for the time. It is called every `step`,
+    later after a twentieth of the time that passed: looking takes the processor from what is looked at."""
     patience, begun = Patience(progress, seconds), time.monotonic()
     while True:
         value = what()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the integration tests share: where the programs are, a scratch directory, a way to run them, and a small runner
+"""Shared parts of the integration tests: the place of the programs, a scratch directory, a way to run them, and a small runner
 that prints each test's name and its outcome."""
 import functools
 import json
@@ -31,7 +31,7 @@ class Skip(Exception):
 
 
 class Missed(Exception):
-    """What was to be met while it went on was over before we looked: the test is run again."""
+    """The state that the test needs was over before we looked: the test is run again."""
 
 
 def run(*args, code=0, env=None, cwd=None):
@@ -49,8 +49,8 @@ def run_json(*args, **more):
 
 
 def not_about_memory(function):
-    """Skips a test with the address sanitizer: it compares values, and the others go through the same code there. The
-    optimised programs run it; `--not-about-memory` as argument selects these tests."""
+    """Skips a test with the address sanitizer: it compares values, and the others run the same code there. The optimised
+    programs run it; `--not-about-memory` as argument selects these tests."""
     @functools.wraps(function)
     def wrapper(scratch):
         if FOR_MEMORY:

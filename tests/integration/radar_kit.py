@@ -52,7 +52,7 @@ def earth_fixed(lon, lat, height):
 
 
 class Geometry:
-    """Of `width` x `height` pixels from near range on."""
+    """Geometry of `width` x `height` pixels from near range on."""
 
     def __init__(self, width, height):
         root = ET.parse(ANNOTATION).getroot()
@@ -100,7 +100,7 @@ class Geometry:
         return np.degrees(np.arccos((sight * up).sum() / np.linalg.norm(sight)))
 
     def annotation(self, base):
-        """The real one, of this part, whose tie points lie at the height `base`; of the product that safe_kit's headers are of."""
+        """The real one, of this part, whose tie points are at the height `base`; of the product that safe_kit's headers are of."""
         text = re.sub("<adsHeader>.*</adsHeader>", HEADER.format("VV"), ANNOTATION.read_text(), flags=re.S)
         for name, value in (("numberOfSamples", self.width), ("numberOfLines", self.height), ("productFirstLineUtcTime", str(self.since)[:26])):
             text = re.sub(f"<{name}>[^<]*<", f"<{name}>{value}<", text)
@@ -116,10 +116,10 @@ class Landscape:
     def __init__(self, geometry, base=1500.0, top=130.0):
         self.geometry, self.base, self.top = geometry, base, top
         x, y = convert(*geometry.place(geometry.width / 2, geometry.height / 2, base))
-        self.side = 0.62 * min(geometry.width, geometry.height) * 10  # of what lies inside of the image, turned as it is
+        self.side = 0.62 * min(geometry.width, geometry.height) * 10  # side of the part inside the image, turned like it
         self.left, self.upper = 10 * np.round((x - self.side / 2) / 10), 10 * np.round((y + self.side / 2) / 10)
         self.n = int(self.side / 10)
-        self.foot = 0.38 * self.side  # of the hill, around its top
+        self.foot = 0.38 * self.side  # width of the hill, around its top
         self.hill = (self.left + 0.35 * self.side, self.upper - 0.5 * self.side, 0.09 * self.side)
         self.lake = (self.left + 0.83 * self.side, self.upper - 0.2 * self.side, 0.12 * self.side)
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the service with scripted workers share."""
+"""Shared parts of the tests of the service with scripted workers."""
 import subprocess
 import sys
 
 from daemon_kit import DaemonCase
 
-STOPS = 40  # seconds; it promises 10, and this machine may have other work; what does not stop takes 50 and more
+STOPS = 40  # seconds; it promises 10, and this machine may have other work; a worker that does not stop takes 50 and more
 
 
 class Service(DaemonCase):

@@ -40,7 +40,7 @@ def need(holds, what, value=None):
 
 
 def keys_of(value):
-    """Members of all depths; what stands in an expression is the pipeline's."""
+    """Members of all depths; members of an expression are the pipeline's."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key, inner
@@ -143,7 +143,7 @@ def check_item(path):
 def check_collection(path):
     collection = json.loads(path.read_text())
     if collection.get("type") != "Collection" or "links" not in collection:
-        return  # what a test has put there
+        return  # a test has put it there
     for key in ("id", "description", "license", "extent"):
         need(collection[key], f"a collection without {key}")
     for box in collection["extent"]["spatial"]["bbox"]:
@@ -158,7 +158,7 @@ CHECKING = threading.Lock()  # a resolver of references has state, and cases run
 
 @functools.lru_cache
 def schemas():
-    """By the address that a reference resolves to. PROJJSON is not checked: nothing here writes it."""
+    """Validates by the address that a reference resolves to. PROJJSON is not checked: nothing here writes it."""
     found = {"https://proj.org/schemas/v0.7/projjson.schema.json": {}}
     for file in SCHEMAS.glob("*.json"):
         schema = json.loads(file.read_text())

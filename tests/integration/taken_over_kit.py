@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of workers that a file has taken over (tests/tools/taken_over.c) share."""
+"""Shared parts of the tests of workers that a file has taken over (tests/tools/taken_over.c)."""
 import re
 import sys
 
@@ -11,7 +11,7 @@ class Attacks:
     """For a unittest.TestCase whose class has the running service in d."""
 
     def attack(self, name, argument=""):
-        """Lets a worker attack once; what stopped it, in words. It may not have come through."""
+        """Lets a worker attack once; returns the reason of its failure. It must not have succeeded."""
         file = "%s-%s.tif" % (name, re.sub(r"\W", "_", argument)[-60:])
         self.d.drop(file, "ATTACK %s %s\n" % (name, argument))
         how = self.d.wait_job(file, "failed")["error"]["message"]
@@ -20,7 +20,7 @@ class Attacks:
         return how
 
     def stopped(self, name, argument=""):
-        """By an error, whichever."""
+        """Asserts that any error stops the attack."""
         self.assertIn("STOPPED by", self.attack(name, argument))
 
     def denied(self, name, argument=""):

@@ -34,7 +34,7 @@ class Terminal:
                 continue
             try:
                 data = os.read(self.main, 65536)
-            except OSError:  # nobody has the other side open any more
+            except OSError:  # no process has the other side open any more
                 break
             if not data:
                 break
@@ -53,7 +53,7 @@ class Terminal:
 
 
 def rows(text):
-    """What stood in a row at some time: pieces between line ends and returns, without escape codes."""
+    """Text that was in a row at some time: pieces between line ends and returns, without escape codes."""
     return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text))
 
 

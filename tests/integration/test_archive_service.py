@@ -44,7 +44,7 @@ class Archives(DaemonCase):
         os.rename(path, d.root / "inbox" / path.name)
 
     def lasting(self, d, streams):
-        """An archive whose members take a while to find: before them lies one of text that xz decodes at some 25 MB/s, so many
+        """An archive whose members take a while to find: before them is one of text that xz decodes at some 25 MB/s, many
         times the same compressed stream of 1 MB; fewer with the thread sanitizer, with which each takes as long as ten."""
         streams //= 4 if os.environ.get("PB_SANITIZE") == "thread" else 1
         path = d.root / "made/S2X_l_L2A.tar.xz"

@@ -431,7 +431,7 @@ def test_bombs_are_refused_before_they_go_off(scratch):
     path.write_bytes(bomb(b"S2X_a_L2A/B04.tif", 10, 20001))
     refused(scratch, path, "input.limit", "limits.archive_members")
     config(scratch)
-    tar = scratch / "S2X_b_L2A.tar.gz" # 2 GB of zeros in 2 MB, beside what is needed
+    tar = scratch / "S2X_b_L2A.tar.gz" # 2 GB of zeros in 2 MB, with the needed files
     zeros, head = zlib.compressobj(1, zlib.DEFLATED, 31), tarfile.TarInfo("S2X_a_L2A/zeros")
     head.size = 2 << 30
     with open(tar, "wb") as out:

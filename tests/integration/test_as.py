@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""`--as`: what would be done on a device that is not here, by its maker's figures. What is printed for a board and for a card
-is compared word by word: speeds are estimates and say so, all else is the plan of such a device."""
+"""`--as`: the plan for a device that is absent, by its maker's figures. The output for a board and for a card is compared word
+by word: speeds are marked as estimates, all else is the plan of such a device."""
 import json
 
 from pbtest import main, run

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""What the numbers of bands mean after steps: classes stay classes, and scale, offset and unit stay where the numbers stay. What
-a run leaves out or cannot keep is in its report and in the item of its products."""
+"""Meaning of the numbers of bands after steps: classes stay classes, and scale, offset and unit stay where the numbers stay.
+Tags that a run leaves out or cannot keep are in its report and in the item of its products."""
 import json
 
 import numpy as np
@@ -204,7 +204,7 @@ def test_class_mosaic_has_the_colours_of_both(scratch):
         assert (file.GetRasterBand(1).GetColorTable() is not None) == kept
 
 
-# --- what a run says ---
+# --- report of a run ---
 
 
 def test_infinities_of_the_input_are_counted(scratch):

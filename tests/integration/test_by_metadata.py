@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""input.by with {meta.date} and {meta.tile}: loose files whose names say neither become the scenes that their metadata tell, by the
-command and by the service; what is said of files that tell nothing, and what a kill, a reload and a late file leave. Real workers."""
+"""input.by with {meta.date} and {meta.tile}: loose files whose names have neither become the scenes of their metadata, by the command
+and by the service; messages for files without date or tile, and the state after a kill, a reload and a late file. Real workers."""
 import json
 import os
 import pathlib
@@ -177,7 +177,7 @@ pipelines:
         for name, value, date in (("a", 3, None), ("b", 5, "2026-06-20 10:00:00"), ("c", 100, "2026-07-20 10:00:00")):
             taken(scratch / f"{name}.tif", value, date)
         item(scratch / "a.json", 10)
-        for name in "bc":  # says no date: that of the file counts
+        for name in "bc":  # without a date: that of the file counts
             (scratch / f"{name}.json").write_text(WITHOUT_DATE)
         june, july = self.compute(scratch, "a.tif", "a.json", "b.json", "b.tif", "c.json")
         self.assertEqual((value_of(june["products"]), value_of(july["products"])), ([4], [100]))
@@ -281,7 +281,7 @@ class Service(DaemonCase):
         (d.root / "made/x.tif").write_bytes(whole[:100])
         os.rename(d.root / "made/x.tif", d.root / "inbox/x.tif")
         wait_for(lambda: self.waiting(d))
-        with open(d.root / "inbox/x.tif", "wb") as out:  # as its writer goes on while it is asked
+        with open(d.root / "inbox/x.tif", "wb") as out:  # its writer continues during the query
             out.write(whole)
             out.flush()
             gate.unlink()
@@ -339,7 +339,7 @@ class Service(DaemonCase):
         self.assertTrue(told)
 
     def pairs(self, d, *names):
-        """Images, and the texts beside them, all at once."""
+        """Images, and their texts, all at once."""
         with d.paused():
             for name in names:
                 os.rename(d.root / "made" / name, d.root / "inbox" / name)
@@ -353,7 +353,7 @@ class Service(DaemonCase):
         self.made(d, {"m_202606": [3]})
         image(d.root / "made/y.tif", 8)
         item(d.root / "made/y.json", 20)
-        self.pairs(d, "y.json")  # of a month that is complete, and that it could join
+        self.pairs(d, "y.json")  # its month is complete, and it could join it
         wait_for(lambda: [s for s in d.call("service.info")["gathering"]
                           if s["scene"] == "y.json" and s["missing"] == "the file that it is metadata of is missing"])
         self.pairs(d, "y.tif")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
 """Steps that calibrate, through `pushbroom run`: real and made scenes with the metadata that producers deliver, against the
-formulas of the handbooks worked out here in float64, and what is said when metadata are missing, lie or do not fit."""
+formulas of the handbooks worked out here in float64, and messages for missing, wrong or unsuitable metadata."""
 import json
 import math
 import shutil
@@ -113,7 +113,7 @@ def test_landsat_level_1_is_that_of_the_handbook(scratch):
     close(out[1], (2.0e-5 * n - 0.1) / SUN)
     close(out[2], 9.7350e-3 * r - 48.67504)
     close(out[3], 1321.0789 / np.log(774.8853 / (3.3420e-4 * t + 0.1) + 1))
-    # By hand: stored 15142 is 0.20284 / 0.88436 = 0.229363, stored 25962 is 294.1025 K.
+    # Worked out by hand: stored 15142 is 0.20284 / 0.88436 = 0.229363, stored 25962 is 294.1025 K.
     assert abs(out[0][128, 128] - 0.229363) < 1e-6 and abs(out[3][128, 128] - 294.1025) < 1e-4
     said = {c["band"]: c for c in result["report"]["calibration"]}
     assert said["R"]["of"] == "4" and said["R"]["to"] == "toa" and "sun elevation 62.173105" in said["R"]["rule"], said
@@ -244,7 +244,7 @@ def test_vhr_scene_has_radiance_and_reflectance(scratch):
     close(out[0], radiance)
     distance = 0.985248
     assert np.allclose(out[1], radiance * distance**2 * math.pi / (1571.36 * math.sin(math.radians(66.4))), rtol=1e-5)
-    # Another irradiance, that the user answers for; of a satellite of which none is known it is asked for.
+    # Another irradiance, for which the user is responsible; a satellite of unknown irradiance requires one.
     imd = (scratch / "pan.IMD").read_text()
     config(scratch, source, ["calibrate: {bands: {T: P}, irradiance: {P: 1600}}"], "T", "      - stac: {}")
     run(scratch, scratch / "pan.tif")
@@ -313,7 +313,7 @@ def test_metadata_that_are_missing_are_named(scratch):
     config(scratch, ['match: ["*.tif"]', "bands: {R: 1}", 'metadata: "*_MTL.txt"'],
            ["calibrate: {to: surface, bands: [R], as: {R: B4}}"], "R")
     refused(scratch, scratch / "a.tif", "input.ambiguous", "two files fit input.metadata")
-    (scratch / "a_MTL.txt").symlink_to(target)  # of several the one that begins like the scene's file
+    (scratch / "a_MTL.txt").symlink_to(target)  # chosen of several: the one that begins like the scene's file
     refused(scratch, scratch / "a.tif", "input.link", "symbolic link")
 
 
@@ -347,7 +347,7 @@ def test_the_configuration_says_what_calibrating_needs(scratch):
 
 
 def sample(scratch, name, scene, stem, product):
-    """A sample as it stands, on a scene of ours; its item."""
+    """A sample without changes, on a scene of ours; its item."""
     done = pbtest.run("pushbroom", "run", "-c", pbtest.SOURCE / "samples" / name, "-o", scratch / "out", "--json", scene)
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["status"] == "successful" and result["directory"].endswith(f"{stem}/{product}"), result

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
 """Classes that are found in the image itself, against the same definitions in numpy with exact sums: every class, centre and
-count, whatever the tiles, the threads and the mask; what is read for them and what is told of them."""
+count, for all tiles, threads and masks; the passes over the file, and the report."""
 import fractions
 import json
 import math
@@ -23,7 +23,7 @@ TILES = "{memory: 64MiB, tile: 64, threads: 3}"
 
 
 def exact_sum(values):
-    """Of float32 values, as a fraction."""
+    """Sum of float32 values, as a fraction."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     whole = np.ldexp(mantissa, 24).astype(np.int64)
     return sum((fractions.Fraction(int(whole[exponent == e].sum())) * fractions.Fraction(2) ** (int(e) - 24) for e in np.unique(exponent)),
@@ -69,7 +69,7 @@ def starts(bands, counted, k, how):
 
 
 def kmeans(bands, centres, rounds, mask=None, ordered=True):
-    """Classes, centres, pixels of each class, rounds, whether they came to rest."""
+    """Classes, centres, pixels of each class, rounds, and true if the centres are at rest."""
     counted = counted_of(bands, mask)
     for number in range(1, rounds + 1):
         classes = nearest(bands, centres)
@@ -96,7 +96,7 @@ def otsu(values, counts):
     return values[int(np.nanargmax(score))], below[int(np.nanargmax(score))]
 
 
-# --- what is told ---
+# --- report ---
 
 
 def pixels_of(report):
@@ -202,7 +202,7 @@ def test_a_tie_goes_to_the_lower_class(scratch):
 
 @pbtest.not_about_threads
 def test_sums_are_exact(scratch):
-    """A sum in float64 would lose the small values beside the large ones, and give another mean in another order."""
+    """A sum in float64 would lose the small values next to the large ones, and give another mean in another order."""
     values = np.array([3e18, 1, -3e18, 2, 1.5, -7, 1e-30, 0.25] * 500, F).reshape(50, 80)
     scene = write(scratch / "s.tif", np.random.default_rng(1).permuted(values.ravel()).reshape(values.shape), nodata=None)
     report = run(scratch, scene, "A", "bands: [A], classes: 2, rounds: 2, centres: [0, 3e38]", device="{memory: 64MiB, tile: 64, threads: 2}")
@@ -320,7 +320,7 @@ def test_otsu_of_other_values_counts_bins(scratch):
 
 
 def test_rounds_are_read_once_when_their_tiles_fit(scratch):
-    """The plan says whether they do, and keeps its budget; the classes are the same."""
+    """The plan reports if they do, and keeps its budget; the classes are the same."""
     pixels = blobs(3, shape=(450, 600))
     scene = write(scratch / "s.tif", pixels, block=256)
     made = []

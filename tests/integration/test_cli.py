@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized slow
-"""`pushbroom` as a user meets it: help, words and exit codes for mistakes, JSON, tables of 80 columns, terminals of all
-sizes, Ctrl-C. The service behind it is real, its workers are scripted."""
+"""`pushbroom` as a user meets it: help, words and exit codes for mistakes, JSON, tables of 80 columns, terminals of all sizes,
+Ctrl-C. Its service is real, its workers are scripted."""
 import contextlib
 import json
 import os
@@ -172,14 +172,14 @@ def test_the_effective_config_is_a_config(scratch):
 
 
 def test_patterns_are_those_of_the_installation(scratch):
-    """The built-in one, and the plugins in the directory beside the programs; one that is no good says why."""
+    """The built-in one, and the plugins in the directory next to the programs; a bad one has its reason."""
     listed = pbtest.run_json("pushbroom", "patterns", "--json")
     assert [(p["name"], p["built_in"]) for p in listed] == [
         ("unidirectional", True), ("alternating", False), ("multiple", False), ("probabilistic", False)], listed
     assert [a["name"] for a in listed[2]["arguments"]] == ["n0", "n1"], listed
     assert listed[2]["arguments"][0] == {"name": "n0", "range": "1 to 1048576", "default": "4",
                                          "doc": "Chunks from D0 to D1 in a cycle."}, listed
-    bare = scratch / "prefix"  # as installed, with one plugin that is none
+    bare = scratch / "prefix"  # an installed prefix, with one file that is not a plugin
     folder = bare / "lib/wic/patterns"
     folder.mkdir(parents=True)
     (bare / "bin").mkdir()
@@ -240,7 +240,7 @@ def test_tables_fit_80_columns_without_escape_codes(scratch):
 
 
 def test_without_a_gpu_there_is_nothing_to_tune(scratch):
-    """The rest is said as ever, and nothing is written."""
+    """The rest is printed as ever, and nothing is written."""
     env = {"PUSHBROOM_TUNING": str(scratch / "tuning.json")}
     for extra in ([], ["--json"]):
         done = run("pushbroom", "devices", *extra, env={**env, "CUDA_VISIBLE_DEVICES": ""})
@@ -354,7 +354,7 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(scratch):
     image = scene(scratch, size=large())
     terminal = Terminal([BIN / "pushbroom", "run", "-c", slow_config(scratch), "-o", scratch / "out", image, image])
     terminal.read(until="tiles/s")
-    os.write(terminal.main, b"\x03")  # as typed: the terminal makes the signal
+    os.write(terminal.main, b"\x03")  # typed: the terminal makes the signal
     terminal.process.send_signal(signal.SIGINT)  # without a controlling terminal it does not
     code, text = terminal.end()
     if code == 0:
@@ -371,7 +371,7 @@ def test_closed_terminal_ends_a_run_unless_nohup(scratch):
                                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL))
         wait_for(lambda: process.poll() is not None or any(children(worker) for worker in children(process.pid)))
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGHUP)  # as the kernel does: to all of the session
+            os.killpg(process.pid, signal.SIGHUP)  # like the kernel: to all of the session
         out, err = finish(process)
         if process.returncode == 0 and not ignored:
             raise pbtest.Missed("it was done before the signal came")
@@ -381,7 +381,7 @@ def test_closed_terminal_ends_a_run_unless_nohup(scratch):
 
 def test_product_over_the_file_size_limit_is_an_error(scratch):
     image, config = scene(scratch), scratch / "c.yaml"
-    limit = (200 << 10, 200 << 10)  # as `ulimit -f` in a shell
+    limit = (200 << 10, 200 << 10)  # like `ulimit -f` in a shell
     for compress in ("none", "deflate"):
         config.write_text(f"compute: {{device: cpu}}\npipelines:\n  p:\n    input: {{match: ['*']}}\n    products:\n      - cog: {{compress: {compress}, type: float64}}\n")
         process = subprocess.Popen([BIN / "pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", image],
@@ -452,7 +452,7 @@ def test_what_a_killed_run_left_goes_with_the_next(scratch):
     terminal.process.kill()
     if terminal.end()[0] == 0:
         raise pbtest.Missed("it was done before the signal came")
-    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in workers))  # what they have open is not left
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in workers))  # their open files are not left
     left, = (scratch / "out").iterdir()
     assert left.name.startswith(".scene."), left
     scene(scratch)

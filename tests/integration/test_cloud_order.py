@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""input.order: cloud. Which of a scene's files is number 1, by what their metadata say of clouds (STAC items, MTL, MTD_MSIL2A.xml,
-GDAL's own), against numpy; what is said of files that do not tell, and what is refused."""
+"""input.order: cloud. Order of a scene's files by the cloud cover in their metadata (STAC items, MTL, MTD_MSIL2A.xml, GDAL's own),
+against numpy; messages for files without it, and refusals."""
 import json
 import pathlib
 import tarfile
@@ -164,7 +164,7 @@ def test_bands_of_different_observations_are_not_mixed(scratch):
     (scratch / f"{names[1]}_SR_B4.TIF").unlink()
     refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.metadata_conflict", "number 1", "different observations")
     landsat(scratch, 15, 50, 150)
-    (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()  # as cloudy as the other one, of another day
+    (scratch / f"{names[0]}_QA_PIXEL.TIF").unlink()  # equally cloudy, of another day
     refused(scratch, two_bands(scratch), scratch / f"{names[1]}_MTL.txt", "input.metadata_conflict", "different observations")
 
 
@@ -244,7 +244,7 @@ def test_more_files_than_can_be_looked_at_are_refused(scratch):
 
 
 def test_an_item_of_a_product_orders_products(scratch):
-    """Products of scenes whose metadata tell their clouds are mosaicked by the items beside them."""
+    """Products of scenes whose metadata have their clouds are mosaicked by the items next to them."""
     scene = scratch / "scene.yaml"
     scene.write_text("pipelines: {one: {input: {match: ['*.TIF'], metadata: '*_MTL.txt'}, "
                      "products: [cog: {type: uint16, nodata: 0}, stac: {}]}}\n")

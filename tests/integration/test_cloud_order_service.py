@@ -43,7 +43,7 @@ class Clouds(DaemonCase):
     def drop(self, d, day, clouds, item_too=True):
         image(d.root / f"made/T1_202606{day:02}.tif", day)
         item(d.root / f"made/T1_202606{day:02}.json", clouds, day=day)
-        with d.paused():  # `expire` is short: they come at once
+        with d.paused():  # `expire` is short: they arrive at once
             for suffix in ("json", "tif") if item_too else ("tif",):
                 os.rename(d.root / f"made/T1_202606{day:02}.{suffix}", d.root / f"inbox/T1_202606{day:02}.{suffix}")
 

@@ -116,7 +116,7 @@ def write(planes, name="out.tif", **options):
     if options.get("checksum", "sha2-256") == "sha2-256":
         check(said["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest(), f"{options}: checksum")
     if not os.environ.get("PB_SANITIZE"):
-        slack = 64 * 1024  # what malloc adds; zstd and spool objects
+        slack = 64 * 1024  # overhead of malloc; zstd and spool objects
         check(said["taken"] <= said["declared"] + slack,
               f"{options}: took {said['taken']} bytes of memory, declared {said['declared']}")
     return out, said
@@ -211,8 +211,8 @@ def test_same_bytes():
 
 
 def test_same_bytes_whatever_waits_where():
-    """Blocks that all fit into memory; that go straight into the file; that wait in the spool; gaps that
-    the file system closes, and those that are closed by moving what is behind them."""
+    """Blocks that all fit into memory; that are written straight into the file; that wait in the spool; gaps that the file
+    system closes, and those that are closed by moving the following bytes."""
     planes = scene(780, 613, 1, np.float32)
     places = [(SCRATCH, 0), (SCRATCH, 1)]
     shm = pathlib.Path("/dev/shm")
@@ -297,7 +297,7 @@ def test_full_disk():
         print("skipped: full disk: mounting a tmpfs is not allowed here")
         return
     try:
-        # Larger than the disk will ever be; full while tiles come, and full at the end.
+        # Larger than the disk will ever be; full while tiles arrive, and full at the end.
         for size, compress, pool, code in [(1000, "none", 0, "output.limit"), (1000, "deflate", 1, "output.full"),
                                            (1000, "deflate", 0, "output.full")]:
             out, said = write(scene(size, size, 1, np.float32), name="small/out.tif", pool=pool,
@@ -312,7 +312,7 @@ def test_full_disk():
         out, said = write(scene(400, 400, 1, np.float32), name="small/out.tif",
                           compress="none", overviews="none", block=64, tile=64)
         check(out is not None, f"blocks that are not compressed take their space once: {said}")
-        out, said = write(scene(400, 400, 1, np.float32), name="small/second.tif",  # beside the first it has no room
+        out, said = write(scene(400, 400, 1, np.float32), name="small/second.tif",  # with the first one it has no room
                           compress="none", overviews="none", block=64, tile=64)
         check(out is None and "output.full" in said, f"full disk: {said}")
     finally:

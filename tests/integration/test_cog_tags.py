@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""What a COG has besides pixels, read back by GDAL: masks inside the file and of its overviews, colours, scale and offset."""
+"""Parts of a COG other than pixels, read back by GDAL: masks inside the file and of its overviews, colours, scale and offset."""
 import hashlib
 import itertools
 import json
@@ -83,7 +83,7 @@ def test_mask_marks_valid_pixels_at_every_level(scratch):
                 stored = np.where(np.isfinite(expected[i]), np.round(expected[i]), 0)
                 # A mean of float32 means may round to the other side of a half.
                 assert np.abs(band.ReadAsArray() - stored).max() <= (level > 1 and overviews == "average"), (compress, overviews, level)
-            if overviews == "average":  # of pixels that the mask shows
+            if overviews == "average":  # only pixels that the mask shows
                 expected = np.where(valid, expected, np.nan)
             expected = np.stack([halved(p, overviews == "nearest") for p in expected])
         assert level == 3
@@ -134,7 +134,7 @@ def test_scaled_integers_say_what_they_mean(scratch):
     exact = values[0].astype(np.float64) / 0.0001
     assert (stored == np.where(np.isnan(exact), -32768, np.rint(exact.astype(np.float32)))).all()
     assert bands_of(item)[0]["raster:scale"] == 0.0001 and bands_of(item)[0]["raster:offset"] == 0 and bands_of(item)[0]["unit"] == "1"
-    # What was k * 0.0001 is stored as k, and offsets are taken off first.
+    # A value k * 0.0001 is stored as k, and offsets are taken off first.
     steps = np.arange(-10000, 10000, dtype=np.int16).reshape(1, 100, 200)
     scene = write(scratch / "k.tif", steps, nodata=None)
     path, _ = compute(scratch, scene, "{type: int16, nodata: -32768, scale: 0.0001}", bands="{R: 1}", extra=", scale: 0.0001")

@@ -84,9 +84,9 @@ def test_colour_files_give_what_gdaldem_gives(scratch):
     classes.write_text("nv 1 1 1 255\n" + "".join(f"{i} {20 * i} {255 - 20 * i} {i}\n" for i in (1, 2, 3, 5, 8)))
     for source, colours, between, option in ((scene, relief, "blend", ()), (scene, relief, "nearest", ("-nearest_color_entry",)),
                                              (whole, classes, "exact", None), (whole, classes, "nearest", ("-nearest_color_entry",))):
-        size = f"size: 240, bands: [B1], colours: {colours.name}, between: {between}"  # relative: beside the configuration
+        size = f"size: 240, bands: [B1], colours: {colours.name}, between: {between}"  # relative to the configuration
         shown = pixels_of(make(scratch, source, [f"quicklook: {{{size}}}"], out=f"{source.stem}-{between}-{colours.stem}") / f"{source.stem}.png")
-        if option is None:  # that of gdaldem 3.6 finds the first entry alone
+        if option is None:  # exact colours of gdaldem 3.6 are those of the first entry alone
             index = pixels_of(source)
             want = np.zeros((4, *index.shape), np.uint8)
             for i in (1, 2, 3, 5, 8):
@@ -112,13 +112,13 @@ def test_a_colour_file_with_a_mistake_is_told_by_line(scratch):
 def scene_of_reflectance(scratch, shape=(700, 900)):
     numbers = np.random.default_rng(11)
     values = (1 + numbers.gamma(3, 400, (3, *shape))).astype(np.uint16)
-    values[:, :40, :60] = 0  # of all bands
+    values[:, :40, :60] = 0  # in all bands
     values[1, 300:310, 5:9] = 0
     return scene_of(scratch / "s.tif", values, 0), values
 
 
 def levels(values, low, high):
-    """As a quicklook's levels: halves go up."""
+    """Rounds like a quicklook's levels: halves upwards."""
     with np.errstate(invalid="ignore"):
         t = np.clip((values - low) / (high - low), 0, 1)
     return np.where(np.isnan(values), 0, np.floor(t * 255 + 0.5)).astype(np.uint8)
@@ -237,7 +237,7 @@ def test_lossy_codecs_come_back_nearly_and_are_cogs(scratch):
             inside = seen > 0
             n = min(len(found), 3 if like == "rgb" else 1)
             apart = np.abs(found[:n] - want[:n])[:, inside]
-            # The last column and row come back as well as others do, whatever lies beyond the image.
+            # The last column and row return as well as others do, for any values beyond the image.
             edge = np.abs(found[:n] - want[:n])[:, -4:, -4:].mean()
             assert apart.mean() < (0.001 if name == "l" else 4) and edge < 12, (name, overview, apart.mean(), edge)
         checked = subprocess.run([sys.executable, "-m", "osgeo_utils.samples.validate_cloud_optimized_geotiff", out / f"s.{name}.tif"], capture_output=True, text=True)

@@ -15,7 +15,7 @@ from pbtest import run, run_json
 gdal.UseExceptions()
 
 KINDS = {gdal.GDT_CInt16: "CInt16", gdal.GDT_CInt32: "CInt32", gdal.GDT_CFloat32: "CFloat32", gdal.GDT_CFloat64: "CFloat64"}
-# What our own decoders read, and what is left to GDAL: differences of whole samples (PREDICTOR=2).
+# Layouts of our own decoders, and those left to GDAL: differences of whole samples (PREDICTOR=2).
 LAYOUTS = {
     "tiled": ["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=32", "COMPRESS=DEFLATE"],
     "strips": ["BLOCKYSIZE=1"],
@@ -97,7 +97,7 @@ def test_nodata_is_a_sample_without_an_imaginary_part(scratch):
         parts = samples(kind, 1)
         parts[:, 3:9, 4:70] = (-123, 0)   # nodata
         parts[:, 20:30, 4:70] = (-123, 7)  # not nodata
-        parts[:, 40:50, 4:70] = (0, 123)   # of the same amplitude
+        parts[:, 40:50, 4:70] = (0, 123)   # the same amplitude
         for options, tag, keys, meant in ((["TILED=YES"], -123, "", -123), ([], None, ", nodata: -123", -123),
                                           ([], -123, ", nodata: 0", 0), ([], -123, ", valid: mask", None)):
             path = write(scratch / f"{name}.tif", kind, parts, options, tag)

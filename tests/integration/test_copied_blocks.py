@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""COGs whose blocks the scene's file has already: which are taken over byte by byte, which are compressed anew, and that
-pixels, masks and overviews are those of a product that was compressed anew altogether."""
+"""COGs whose blocks the scene's file has already: which are taken over byte by byte, which are compressed again, and that
+pixels, masks and overviews are those of a product that was compressed again as a whole."""
 import json
 import shutil
 
@@ -86,7 +86,7 @@ def images(path):
 
 
 def said(scratch, path, product, **more):
-    """What a dry run says of the product's blocks."""
+    """Message of a dry run about the product's blocks."""
     plan, = run_json("pushbroom", "run", "--json", "--dry-run", "-c", config(scratch, product, **more), "-o", scratch / "out", path)
     made = plan["plan"]["products"][0]
     return made.get("blocks"), made.get("blocks_why")
@@ -141,7 +141,8 @@ def test_block_with_a_changed_pixel_is_encoded(scratch):
         path = write(scratch, made)
         copied = check(scratch, path, product(kind, 7), ALL - {(3, 1)})
         assert copied["moved_off_nodata"] == 1, copied
-        # Invalid pixels have the product's nodata in the file already; floats may be infinite besides, so theirs are encoded.
+        # Invalid pixels have the product's nodata in the file already; floats may also be infinite, therefore their blocks are
+        # encoded.
         invalid = ALL if kind != "float32" else ALL - {(3, 1)}
         check(scratch, path, product(kind, 7), invalid, more=", nodata: 7")
         path = write(scratch, made, nodata=7)

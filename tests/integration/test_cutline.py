@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
 """crop with a cutline against gdalwarp -cutline and gdal_rasterize: concave polygons with holes, several of them over each
-other, of one system and of another, by centres and touched, of GeoJSON and GeoPackage; and what is told of a wrong where."""
+other, of one system and of another, by centres and touched, of GeoJSON and GeoPackage; and messages for a wrong where."""
 import json
 import math
 import random
@@ -52,7 +52,7 @@ def ring(any_number, x, y, low, high):
 
 
 def outlines(path, epsg=32632):
-    """Twelve of them, over each other; some reach beyond the scene, some have a hole, one lies on centres of pixels."""
+    """Twelve of them, over each other; some reach beyond the scene, some have a hole, one is on centres of pixels."""
     any_number = random.Random(5)
     to = osr.CoordinateTransformation(system(32632), system(epsg))
     features = []

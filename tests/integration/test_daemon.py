@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""The real pushbroomd with scripted workers: how it starts or says why not, and what systemd is told."""
+"""The real pushbroomd with scripted workers: its start or its reason against it, and its messages to systemd."""
 import os
 import signal
 import socket

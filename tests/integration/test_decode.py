@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pixels are what the file says, or the job fails: random layouts give the pixels GDAL gives; blocks that hold too much,
-too little, or were damaged fail with block and codec; nothing of the scene before shows in what follows it in the same
-process. PB_LAYOUTS is the number of random layouts (default 60)."""
+"""Pixels are those of the file, or the job fails: random layouts give the pixels GDAL gives; blocks that hold too much, too
+little, or were damaged fail with block and codec; nothing of the scene before shows in what follows it in the same process.
+PB_LAYOUTS is the number of random layouts (default 60)."""
 import hashlib
 import os
 import random
@@ -27,7 +27,7 @@ CANARY = b"\xc5\xa9\x3c\x96"
 
 
 def probe(*paths):
-    """What raster_probe says of each file, all read by one process: (stage, code, digest, message)."""
+    """Result of raster_probe for each file, all read by one process: (stage, code, digest, message)."""
     done = run("raster_probe", "-s", *paths)
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     return [(f[1], f[2], f[7], f[8]) for f in lines]
@@ -232,7 +232,7 @@ def test_tiles_that_were_cut_or_zeroed_fail(scratch):
                 struct.pack_into("<" + form, cut, array + tile * struct.calcsize(form), left)
                 files.append(scratch / f"{codec} {tile} without {name}.tif")
                 files[-1].write_bytes(cut)
-            if codec not in ("WEBP", ):  # which has no check sum: zeros decode
+            if codec not in ("WEBP", ):  # it has no check sum: zeros decode
                 zeroed = bytearray(data)
                 first = offsets[tile] + counts[tile] // 2
                 zeroed[first:offsets[tile] + counts[tile]] = bytes(offsets[tile] + counts[tile] - first)

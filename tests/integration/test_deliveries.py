@@ -161,7 +161,7 @@ def test_bands_of_a_preset_are_those_of_the_sensor(scratch):
 
 def test_the_inbox_takes_every_delivery_as_one_job(scratch):
     """All of them at once, each pipeline made of a preset."""
-    kinds = [k for k in DELIVERIES if k not in ("PlanetScope, 4 bands",)]  # whose names are those of planetscope, too
+    kinds = [k for k in DELIVERIES if k not in ("PlanetScope, 4 bands",)]  # their names are those of planetscope, too
     presets = sorted({DELIVERIES[k][0] for k in kinds})
     d = Daemon(fake=False)
     try:

@@ -125,7 +125,7 @@ class LostDevice(Service):
         self.assertIsNone(job["device_why"])
 
     def lost_and_held(self, d):
-        """A job whose worker said device.lost and does not end, though killed."""
+        """A job whose worker reported device.lost and does not end, even when killed."""
         d.drop("warm.tif")
         d.wait_job("warm.tif", "successful")
         self.hold(d.workers()[0])
@@ -146,7 +146,7 @@ class LostDevice(Service):
     def test_worker_that_survives_sigkill_is_replaced(self):
         d = self.daemon()
         self.lost_and_held(d)
-        d.limit_stall("1s")  # that the next worker is waited for is no stall of the job
+        d.limit_stall("1s")  # waiting for the next worker is not a stall of the job
         time.sleep(3)
         d.limit_stall("300s")
         job = d.wait_job("x.tif", "successful")

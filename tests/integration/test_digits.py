@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""Bands of 32-bit integers and of doubles in whole runs: which products keep all their digits, and how many pixels are said
-to lose some where float32 takes them."""
+"""Bands of 32-bit integers and of doubles in whole runs: products that keep all their digits, and the reported number of
+pixels that lose some in float32."""
 import json
 import pathlib
 import shutil
@@ -28,7 +28,7 @@ def pixels(kind, seed=0, bands=1):
     else:
         limits = np.iinfo(kind)
         made = numbers.integers(limits.min, limits.max, (bands, H, W), endpoint=True).astype(kind)
-        made[:, :40] %= 1000  # what float32 holds as well
+        made[:, :40] %= 1000  # float32 holds these as well
         made[:, 40, 0], made[:, 40, 1] = limits.min, limits.max
     made[numbers.random((bands, H, W)) < 0.05] = 7
     return made
@@ -68,7 +68,7 @@ def outcome(scratch, path, *args, **more):
 
 
 def said(result):
-    """What the report says, which is what the STAC item says."""
+    """Digits in the report, which are those in the STAC item."""
     item = json.loads(pathlib.Path(next(p["path"] for p in result["products"] if p["type"] == "stac")).read_text())["properties"]
     assert [tuple(d.values()) for d in item.get("pushbroom:digits", [])] == [tuple(d.values()) for d in result["report"].get("digits", [])], item
     return [(d["band"], d["type"], d["pixels"], d["are"]) for d in result["report"].get("digits", [])]
@@ -85,7 +85,7 @@ def test_a_band_that_passes_unchanged_keeps_its_bits(scratch):
             for level, overview in enumerate(found[None][1:], 1):
                 assert (overview == made[0][::2 ** level, ::2 ** level]).all(), (kind, level)
             assert said(result) == [], result["report"]["digits"]
-        # What a mask and a crop take away is missing; what they leave is as it was.
+        # Pixels that a mask and a crop remove are missing; the others are unchanged.
         holes = np.random.default_rng(1).random((H, W)) < 0.3
         both = write(scratch / f"{kind}_2.tif", np.stack([made[0], np.where(holes, 1, 2).astype(kind)]))
         _, found = outcome(scratch, both, [f"cog: {{bands: [A], type: {kind}, nodata: 7}}"],
@@ -103,7 +103,7 @@ def test_gated_tiles_and_passes_before_keep_all_digits(scratch):
     path = write(scratch / "a.tif", np.stack([made[0], mask]), nodata=None)
     source, product = "match: ['*'], bands: {A: 1, M: 2}", "cog: {bands: [A], type: uint32, nodata: 7, blocksize: 64}"
     result, found = outcome(scratch, path, [product], "- mask: {band: M, keep: [1], apply: [A], gate: true}", source)
-    moved = np.where(made[0] == 7, 8, made[0])  # which is valid, and nodata of the product
+    moved = np.where(made[0] == 7, 8, made[0])  # valid, and nodata of the product
     assert (found[None][0] == np.where(mask == 1, moved, 7)).all() and result["report"]["gate"]["left_out"] > 0, result["report"]["gate"]
     _, found = outcome(scratch, path, [product, "quicklook: {bands: [A], stretch: [2, 98]}"], source=source)
     assert (found[None][0] == moved).all()
@@ -150,12 +150,12 @@ def test_pixels_rounded_to_float32_are_counted(scratch):
                 (["cog: {bands: [X]}"], "- math: {bands: {X: 'where(A > 5, 1, 0)'}}", counted),      # a condition
                 ([f"cog: {{bands: [A], type: {kind}, nodata: 7}}", "statistics: {}"], "", []),
                 ([f"cog: {{bands: [A], type: {kind}, nodata: 7}}", "cog: {name: x, bands: [X]}"], "- math: {bands: {X: A * 2}}", counted),
-                (["cog: {bands: [A], type: uint16, nodata: 7}"], "", [])):                        # as it was asked to
+                (["cog: {bands: [A], type: uint16, nodata: 7}"], "", [])):                        # uint16 is configured
             result, found = outcome(scratch, path, products, steps)
             assert said(result) == expected, (products, steps, said(result), expected)
             if len(products) == 2:
                 assert (found[None][0] == made[0]).all(), products
-        # Nothing is said where every pixel is held.
+        # No message where every pixel is held.
         small = write(scratch / "small.tif", made[:, :40])
         assert said(outcome(scratch, small, ["cog: {bands: [A]}"])[0]) == []
 
@@ -164,7 +164,7 @@ def test_doubles_beyond_float32_range_are_counted(scratch):
     made = pixels("float64")
     path = write(scratch / "a.tif", made)
     product = ["cog: {bands: [A], type: float64, nodata: 7}"]
-    assert said(outcome(scratch, path, ["cog: {bands: [A]}"])[0]) == []  # float32 was asked for
+    assert said(outcome(scratch, path, ["cog: {bands: [A]}"])[0]) == []  # float32 was requested
     made[0, 3, :9] = 1e39  # not valid to float32
     made[0, 4, :4] = 1e-300
     write(path, made)

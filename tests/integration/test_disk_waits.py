@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """A disk that takes no sync holds up what has to be on it, and nothing else: a change is answered after its commit, the
-service's loop goes on meanwhile."""
+service's loop continues meanwhile."""
 import json
 import os
 import signal

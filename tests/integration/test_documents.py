@@ -74,7 +74,7 @@ class Documents(unittest.TestCase):
             options = re.findall(r"^  (?:-\w, |    )--([a-z-]+)", made(command, "--help"), re.M)
             self.assertTrue(options, command)
             for option in options:
-                done = run(BIN / "pushbroom", command, "--%sq" % option)  # which it does not have, but almost
+                done = run(BIN / "pushbroom", command, "--%sq" % option)  # an option that it does not have, but almost
                 self.assertEqual(done.returncode, 2, (command, option, done))
                 self.assertIn("did you mean '--", done.stderr, (command, option))
                 self.assertIn("--%s'" % option, done.stderr, (command, option))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""`pushbroom run --dry-run`: what an operator asks before a run, of files, folders and groups; and that it reads no pixels and
-writes nothing."""
+"""`pushbroom run --dry-run`: questions of an operator before a run, for files, folders and groups; and that it reads no pixels
+and writes nothing."""
 import json
 import os
 import shutil
@@ -96,7 +96,7 @@ def test_a_file(scratch):
 
 
 def test_no_pixels_are_read(scratch):
-    """What only their decoding would find is not found."""
+    """Errors that only their decoding would find are not found."""
     image = write(scratch / "20200219T112111_a.tif", 4)
     opened = gdal.Open(str(image))
     data = opened.GetRasterBand(1).GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF")

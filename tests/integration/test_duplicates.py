@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""service.duplicates in a real service with real workers: what is skipped and what is computed."""
+"""service.duplicates in a real service with real workers: skipped inputs and computed ones."""
 import os
 import shutil
 import signal
@@ -34,7 +34,7 @@ class Duplicates(DaemonCase):
         d.config.write_text(text + more)
         subprocess.run([str(BIN / "make_scene"), "--size", "64x64", str(d.root / "scene.tif")], check=True, stdout=subprocess.DEVNULL)
         with open(d.root / "scene.tif", "ab") as file:
-            file.write(bytes(16))  # which no reader looks at: one changed byte is another content and the same pixels
+            file.write(bytes(16))  # no reader looks at it: one changed byte is another content and the same pixels
         return d.start()
 
     def deliver(self, d, name, change=None):
@@ -89,7 +89,7 @@ class Duplicates(DaemonCase):
             self.assertEqual(d.stop()[0], 0)
             d.config.write_text(text)
             d.start()
-            # What the other pipeline did is known; what nobody did, of the same size, is computed.
+            # Content that the other pipeline did is known; other content of the same size is computed.
             for known, by in done.items():
                 self.deliver(d, "old-%d.tif" % known, change=known)
                 job = d.wait_job("old-%d.tif" % known, "dismissed")
@@ -260,7 +260,7 @@ class Duplicates(DaemonCase):
 
     def test_a_kill_while_it_is_compared_loses_nothing(self):
         d = self.service()
-        os.truncate(d.root / "scene.tif", 160 << 20)  # zeros behind the pixels: time to be stopped in
+        os.truncate(d.root / "scene.tif", 160 << 20)  # zeros after the pixels: time to be stopped in
         self.first(d)
         name = self.stop_comparing(d)
         self.assertFalse((d.root / "products" / name[:-4]).exists())

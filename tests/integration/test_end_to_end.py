@@ -74,7 +74,7 @@ def wait(d, name, status):
 
 
 def wait_mid_job(d, name):
-    """Until some tiles are done and some are not; then the workers stand still (SIGSTOP)."""
+    """Until some tiles are done and some are not; then the workers are stopped (SIGSTOP)."""
     job, = d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and (j["progress"] > 0 or j["finished"])])
     for pid in d.workers():
         os.kill(pid, signal.SIGSTOP)

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""`exchange` of a pipeline, seen from outside: whatever pattern the tiles follow, the products are the same bytes; a pattern
-that does not go with tiles is refused before the first pixel is read."""
+"""`exchange` of a pipeline, seen from outside: for any pattern of the tiles, the products are the same bytes; a pattern that
+does not fit tiles is refused before the first pixel is read."""
 import json
 
 import pbtest
@@ -43,7 +43,7 @@ def test_products_are_the_same_whatever_the_pattern(scratch):
 def test_pattern_unsuitable_for_tiles_is_refused(scratch):
     path = scene(scratch)
     cases = {"{pattern: probabilistic}": "wants results of tiles before they are sent",
-             "{pattern: multiple, n0: 1000, n1: 1}": None,  # as many as fit the window go down
+             "{pattern: multiple, n0: 1000, n1: 1}": None,  # the number that fits the window is sent down
              "{pattern: alternating, rounds: 3}": "pattern alternating cannot do that",
              "{reach: 2048}": "pattern unidirectional cannot do that"}
     for exchange, what in cases.items():
@@ -59,8 +59,8 @@ def test_pattern_unsuitable_for_tiles_is_refused(scratch):
 
 
 def test_operators_choose_the_exchange_of_tile_parts(scratch):
-    """A composite's and a gate's tiles follow the patterns that these operators choose, also when the file says the same; the
-    report tells; another pattern is refused with its place."""
+    """A composite's and a gate's tiles follow the patterns that these operators choose, also when the file has the same; the
+    report has them; another pattern is refused with its place."""
     path = scene(scratch)
     run("make_scene", "--size", "700x600", "--bands", "2", "--seed", "5", scratch / "later.tif")
     other = "{later: {file: later.tif, bands: {R_2: 1, N_2: 2}}}"

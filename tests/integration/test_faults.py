@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run
-hold the queue; nothing goes to quarantine for them, and the service goes on by itself. --long: as many scenes as a day brings."""
+"""Faults of the machine are not faults of the input: a full or read-only disk, no descriptors, a worker that cannot run hold the
+queue; nothing is put into quarantine for them, and the service continues by itself. --long: as many scenes as a day brings."""
 import os
 import resource
 import shutil
@@ -92,7 +92,7 @@ class Hangs(Faults):
         trouble = self.held(d, "input.io")
         self.assertIn("does not return", trouble["message"])
         self.assertEqual(d.jobs(status="failed"), [])
-        d.limit_stall("300s")  # what only is slow, on a machine with other work, does not count
+        d.limit_stall("300s")  # slowness alone, on a machine with other work, does not count
         faults.set_mode(rule, control.OFF)
         self.all_done(d, 3)
 
@@ -141,7 +141,7 @@ class Queue(Faults):
         trouble = self.held(d, "output.full")
         self.assertIn("as the test wants it", trouble["message"])
         self.assertIn('pushbroom_trouble{key="queue",code="output.full"} 1', d.call("service.metrics")["text"])
-        # While it is held one job is tried at a time, and each try takes longer to come.
+        # While it is held one job is tried at a time, and each try starts later.
         wait_for(lambda: self.count(d, "accepted") == SCENES)
         wait_for(lambda: "fault 6 since" in d.trouble("queue")["message"])
         self.assertLess(len(list(d.root.glob("runs-*"))), 12)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Footprints of STAC items: of grids with a pole or the antimeridian in them, at their edge or beside them, and of ground control
+"""Footprints of STAC items: of grids with a pole or the antimeridian in them, at their edge or near them, and of ground control
 points. Geometry and bbox against points of the grid as PROJ places them, in both directions."""
 import json
 import math
@@ -14,7 +14,7 @@ import pbtest
 gdal.UseExceptions()
 osr.UseExceptions()
 SIDE = 60  # pixels of a scene
-OFF = 2e-3  # of the extent, by which an outline may be off
+OFF = 2e-3  # share of the extent, by which an outline may be off
 CONFIG = """pipelines:
   p:
     products:
@@ -25,7 +25,7 @@ DISK = "+proj=geos +h=35786023 +lon_0=%g +sweep=x +a=6378137 +b=6356752.3 +units
 
 
 def centred(x, y, across, turn=0.0, down=None):
-    """A geotransform of SIDE x SIDE pixels around (x, y), turned by so many degrees."""
+    """A geotransform of SIDE x SIDE pixels around (x, y), turned by the given number of degrees."""
     c, s = math.cos(math.radians(turn)), math.sin(math.radians(turn))
     px, py = across / SIDE, (down or across) / SIDE
     a, b, d, e = px * c, py * s, px * s, -py * c
@@ -132,7 +132,7 @@ def on_the_ground(crs, t, columns, rows):
         xy[:, 1] = np.clip(xy[:, 1], -90, 90)
         return np.stack([(xy[:, 0] + 180) % 360 - 180, xy[:, 1]], -1)
     lonlat = transformed(to, xy)
-    if "proj=" in crs:  # beyond the edge of interrupted maps PROJ goes on around the Earth
+    if "proj=" in crs:  # beyond the edge of interrupted maps PROJ continues around the Earth
         lonlat[~(np.abs(transformed(back, lonlat) - xy).max(-1) < 1000)] = np.nan
     lonlat[~np.isfinite(lonlat).all(-1)] = np.nan
     return lonlat
@@ -158,7 +158,7 @@ def rings(geometry):
 
 
 def winding(ring, p):
-    """How often the ring goes around the points; and how far they are from it, in degrees of the plane."""
+    """Number of turns of the ring around the points; and their distance from it, in degrees of the plane."""
     a, b = ring[:-1, None, :], ring[1:, None, :]
     up, down = (a[..., 1] <= p[:, 1]) & (b[..., 1] > p[:, 1]), (a[..., 1] > p[:, 1]) & (b[..., 1] <= p[:, 1])
     side = (b[..., 0] - a[..., 0]) * (p[:, 1] - a[..., 1]) - (p[:, 0] - a[..., 0]) * (b[..., 1] - a[..., 1])
@@ -200,7 +200,7 @@ def in_box(bbox, p, more):
 
 
 def well_formed(name, item):
-    """As RFC 7946 has it, and the bbox is the geometry's own."""
+    """Follows RFC 7946, and the bbox is the geometry's own."""
     polygons = rings(item["geometry"])
     for polygon in polygons:
         for k, ring in enumerate(polygon):
@@ -235,7 +235,7 @@ def fits(name, item, crs, t):
     poles = np.abs(p[:, 1]) > 90 - 1e-6
     lost = ~is_in & (far > off) & ~poles
     assert not lost.any(), (name, "places of the grid outside of the geometry", p[lost][:3], far[lost][:3], item["bbox"])
-    # At a pole every longitude will do, and close to it their width in degrees says little.
+    # At a pole every longitude is right, and close to it their width in degrees has little meaning.
     loose = off / np.maximum(np.cos(np.radians(p[:, 1])), 1e-9)
     boxed = np.array([in_box(item["bbox"], q[None], m)[0] for q, m in zip(p, np.minimum(loose, 360))])
     assert (boxed | poles).all(), (name, "places of the grid outside of the bbox", p[~(boxed | poles)][:3], item["bbox"])
@@ -246,7 +246,7 @@ def fits(name, item, crs, t):
     steep = max(math.cos(math.radians(np.abs(p[~poles, 1]).max())), 0.02)
     has_pole = (in_the_image(crs, t, np.array([[0.0, 90], [0, -90]])) > -0.01).any()
     assert has_pole or wide <= needed + step / steep, (name, item["bbox"], needed)
-    # Places of the Earth, near the grid and all over it: those in the geometry lie in the image, and no others.
+    # Places of the Earth, near the grid and all over it: those in the geometry are in the image, and no others.
     random = np.random.default_rng(7)
     q = np.stack([random.uniform(-180, 180, 1500), np.degrees(np.arcsin(random.uniform(-1, 1, 1500)))], -1)
     near = p[random.integers(0, len(p), 500)] + random.normal(0, extent / 4, (500, 2))

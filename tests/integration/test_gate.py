@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""gate: what it leaves out is not decoded, and no product shows it: the bytes are those of the same pipeline that masks in
-math, whatever the layout of files, the tiles and the threads; pixels are numpy's."""
+"""gate: tiles that it leaves out are not decoded, and no product shows it: the bytes are those of the same pipeline that masks
+in math, whatever the layout of files, the tiles and the threads; pixels are numpy's."""
 import hashlib
 import json
 import pathlib
@@ -75,7 +75,7 @@ pipelines:
 
 
 def digests(report):
-    """Of all products but the STAC item, which tells the steps and the time."""
+    """SHA-256 of all products but the STAC item, which has the steps and the time."""
     return {pathlib.Path(p["path"]).name: hashlib.sha256(open(p["path"], "rb").read()).hexdigest()
             for p in report["products"] if p["type"] != "stac"}
 
@@ -98,7 +98,7 @@ CHAINS = (
     (["resample: {factor: 1.7, method: bilinear, bands: [A, B]}"], ["A", "B"]),
     (["stretch: {bands: [A, B], percentiles: [3, 90]}", "median: {bands: [A]}"], ["A", "B"]),
 )
-THREADED = 3, 7  # of these, what the thread sanitizer sees: neighbours, and two passes
+THREADED = 3, 7  # those that the thread sanitizer runs: neighbours, and two passes
 
 
 @pbtest.not_about_memory
@@ -143,7 +143,7 @@ def test_what_is_left_out_is_what_has_no_clear_pixel(scratch):
 @pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_other_layouts_of_files(scratch):
-    """Pixels that lie together decode together; strips, each of which is clear somewhere; a mask in a file of its own, at half the size, brought onto the grid."""
+    """Adjacent pixels decode together; strips, each of which is clear somewhere; a mask in a file of its own, at half the size, brought onto the grid."""
     _, bands = scene_of(scratch / "s.tif")
     expected = {}
     for layout, block in (("BAND", 64), ("PIXEL", 64), ("PIXEL", 128), ("BAND", 0), ("PIXEL", 0)):

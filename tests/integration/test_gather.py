@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may come,
-what becomes of what is missing, late or twice there, and of a service that is killed in between. Real workers."""
+"""Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may
+arrive, missing, late and repeated files, and a service that is killed in between. Real workers."""
 import json
 import os
 import random
@@ -63,14 +63,14 @@ class Sets(DaemonCase):
         return d.start(env=env) if start else d
 
     def reload(self, d, before, after):
-        """What comes from here on meets the changed configuration."""
+        """Files that arrive from now on meet the changed configuration."""
         n = d.log_text().count("is in use")
         d.config.write_text(d.config.read_text().replace(before, after))
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: d.log_text().count("is in use") > n)
 
     def made(self, d, scene="S2X_a"):
-        """Its files under their loose names, beside the inbox."""
+        """Its files under their loose names, next to the inbox."""
         folder = d.root / "made" / scene
         if not folder.exists():
             small_folder(d.root / "made", scene)
@@ -85,7 +85,7 @@ class Sets(DaemonCase):
             os.rename(d.root / "made/next", d.root / "inbox" / source.name)
 
     def settled(self, d):
-        """A file that came later went all the way, three times: what was to be taken before it has been."""
+        """A later file was processed to its end, three times: earlier files that could be taken have been."""
         for i in range(3):
             name = f"probe{time.monotonic_ns()}.tif"
             shutil.copyfile(self.made(d, "S2X_probe") / "S2X_probe_SCL.tif", d.root / "made/next")
@@ -296,7 +296,7 @@ class Restarts(Sets):
     def test_hidden_scene_name_is_no_scene_and_keeps_files(self):
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace("(?<scene>S2._[a-z0-9]+)", "S2(?<scene>[^_]+_[a-z0-9]+)").replace("{scene}_", "S2{scene}_"))
-        left = d.root / "work/20261121-081530-4f2a.gather"  # of a service that took it for one
+        left = d.root / "work/20261121-081530-4f2a.gather"  # a claim of a service that took it for one
         (left / ".X_a").mkdir(parents=True)
         (left / ".from").symlink_to(d.root / "inbox")
         shutil.copyfile(self.made(d, "S2X_a") / "S2X_a_SCL.tif", left / ".X_a/S2.X_a_SCL.tif")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
 """Steps that change the grid of bands, through `pushbroom run`: random chains against an evaluation of whole images in numpy,
-bit by bit, whatever the tiles and threads; single steps against GDAL; where products say they lie."""
+bit by bit, whatever the tiles and threads; single steps against GDAL; the places of products."""
 import json
 import math
 import os
@@ -64,7 +64,7 @@ def product(report, kind):
 
 
 class Band:
-    """Pixels of a whole image, and where they lie: x of the scene is (x - offset) / scale."""
+    """Pixels of a whole image, and their place: x of the scene is (x - offset) / scale."""
 
     def __init__(self, pixels, scale=(1.0, 1.0), offset=(0.0, 0.0)):
         self.pixels, self.scale, self.offset = pixels.astype(np.float32), scale, offset
@@ -292,7 +292,7 @@ def test_random_chains_have_the_bits_of_numpy(scratch):
         check_random(scratch, seed)
 
 
-# --- GDAL, and what products say ---
+# --- GDAL, and the places of products ---
 
 
 @pbtest.not_about_memory
@@ -399,7 +399,7 @@ def sharpen_by_gdal(folder):
 
 
 def test_pansharpening_is_that_of_gdal(scratch):
-    """Of floats the same to a hundredth. Of integers GDAL rounds the bands after resampling, so that it may be 2 off."""
+    """Floats are the same to a hundredth. GDAL rounds bands of integers after resampling, so that it may be 2 off."""
     numbers = np.random.default_rng(8)
     y, x = np.mgrid[0:400, 0:480]
     smooth = 900 + 500 * np.sin(x / 31) + 300 * np.cos(y / 23)
@@ -419,7 +419,7 @@ def test_pansharpening_is_that_of_gdal(scratch):
 
 
 def test_rcs_is_the_band_times_pan_over_its_mean(scratch):
-    """Against numpy, on pixels of one grid, so that nothing is resampled; and where the bands of a coarser grid come out."""
+    """Against numpy, on pixels of one grid, so that nothing is resampled; and the place of the bands of a coarser grid."""
     numbers = np.random.default_rng(9)
     pan, band = (numbers.integers(1, 900, (91, 133)).astype(np.uint16) for _ in range(2))
     pan[40:44, 60:70] = 0

@@ -108,7 +108,7 @@ def test_reference_may_have_another_grid_and_type(scratch):
 
 
 def test_other_values_are_matched_to_a_bin(scratch):
-    """What a value less than two bins away becomes, but for a bin; bins are a power of two wide, and there are over 32768 of the range."""
+    """Equals the result for a value less than two bins away, to a bin; bins are a power of two wide, and there are over 32768 of the range."""
     for seed in (6, 7):
         numbers = np.random.default_rng(seed)
         pixels = np.stack([numbers.normal(5, 2, (180, 200)), numbers.exponential(3, (180, 200)) ** 2 - 40]).astype(F)

@@ -15,11 +15,11 @@ import pbtest
 PROBE = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "raster_probe"
 DATA = pbtest.DATA / "hostile"
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
-SECONDS = 100  # of a loaded machine; on an idle one 20 are plenty
+SECONDS = 100  # for a loaded machine; on an idle one 20 are plenty
 RSS_KIB = (4096 if SANITIZED else 512) * 1024
 
 
-# What is said of some: the code, and a part of the message.
+# Expected messages for some: the code, and a part of the message.
 SAID = {
     "gdal__hugeblocksize.tif": ("input.unsupported", "at most 2147483647 a side are read"),
     "gdal__toomanyblocks.tif": ("input.unsupported", "3600000000 blocks of 1 x 1 pixels; at most 134217728 are read"),
@@ -32,7 +32,7 @@ SAID = {
 
 
 def wrong(path, line):
-    """What is wrong with how the probe took the file, or None. line: what it said."""
+    """Error in the probe's result for the file, or None. line: its output."""
     try:
         line = line.decode("utf-8")
     except UnicodeDecodeError:

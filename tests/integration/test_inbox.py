@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""What pushbroomd takes from its inbox and what it leaves there: files that are still written, links,
-directories that are replaced, a machine that has no descriptors or no space left."""
+"""Files that pushbroomd takes from its inbox and files that it leaves there: files that are still written, links, directories
+that are replaced, a machine that has no descriptors or no space left."""
 import contextlib
 import ctypes
 import mmap
@@ -29,7 +29,7 @@ def exchange(one, other):
 
 class Inbox(DaemonCase):
     def passes(self, daemon, scans=3):
-        """A later file went all the way that often: whatever was to be taken before it has been."""
+        """A later file was processed that often: all that could be taken before it has been."""
         for i in range(scans):
             name = "probe%d-%d.tif" % (time.monotonic_ns(), i)
             daemon.drop(name, old=True)
@@ -170,7 +170,7 @@ class Renamed(Inbox):
 
 
 class NoLeases(Inbox):
-    """CAP_LEASE is missing and the files are another user's: the kernel gives no lease, as where there are none."""
+    """CAP_LEASE is missing and the files are another user's: the kernel gives no lease, as on a filesystem without leases."""
 
     def held_open(self, drop, writer=None):
         """A file of another user that stays open for writing (to the end of the with block) is left; it counts as
@@ -183,7 +183,7 @@ class NoLeases(Inbox):
         path = d.root / "inbox/slow.tif"
         with open(path, "w") as file:
             file.write("o")
-            file.flush()  # while it is the service's own, of which the kernel tells
+            file.flush()  # while it is the service's own, which the kernel reports
             os.chown(path, 12345, 12345)
             time.sleep(1)  # much longer than settle
             self.passes(d)
@@ -241,7 +241,7 @@ class Directory(Inbox):
         (d.root / "new").mkdir()
         exchange(d.root / "inbox", d.root / "new")  # a look between two renames would find no inbox
         wait_for(lambda: "is watched" in d.log_text())
-        d.write_config(rescan="1h")  # from here on only events bring files
+        d.write_config(rescan="1h")  # only events bring files after this
         d.process.send_signal(1)
         wait_for(lambda: "is in use" in d.log_text())
         time.sleep(0.5)

@@ -114,7 +114,7 @@ class SubFolders(Inboxes):
         self.assertIn(" a/2026/x.tif", shown)
 
     def test_folders_that_come_while_it_runs_are_watched(self):
-        """The rescan is an hour away, so events alone tell."""
+        """The rescan is an hour away: only events report it."""
         d = self.recursive()
         for round in range(2):
             os.makedirs(d.root / "one/new/deep")
@@ -122,7 +122,7 @@ class SubFolders(Inboxes):
             self.wait_in(d, "new/deep", "x%d.tif" % round, "successful")
             self.put(d, "one/new/deep/y%d.tif" % round)
             self.wait_in(d, "new/deep", "y%d.tif" % round, "successful")
-            os.rmdir(d.root / "one/new/deep")  # one of the same name that comes later is another
+            os.rmdir(d.root / "one/new/deep")  # a later one of the same name is another
             os.rmdir(d.root / "one/new")
 
     def test_quarantine_retry_and_drop_know_the_folder(self):
@@ -150,7 +150,7 @@ class SubFolders(Inboxes):
             self.wait_in(d, folder, "x.tif", "failed" if text == "fail" else "successful")
         wait_for(lambda: "c/x.tif" in d.files("quarantine") and "a/b/x.tif" in d.files("work/done"))
         record = (d.root / "quarantine/c/x.tif.error.json").read_text()
-        for folder in ("scene", "mine"):  # the first is a scene in quarantine, as its record says
+        for folder in ("scene", "mine"):  # the first is a scene in quarantine, according to its record
             os.makedirs(d.root / "quarantine" / folder)
             (d.root / "quarantine" / folder / "x.tif").write_text("theirs")
             (d.root / "quarantine" / folder / "x.tif.error.json").write_text(record.replace("/c/x", "/%s/x" % folder))
@@ -200,7 +200,7 @@ class SubFolders(Inboxes):
         d = self.feed(["{path: \"{root}/one\", recurse: true, priority: 7}"], start=False)
         claim = d.root / "work/20261121-082850-abcd"
         empty = d.root / "work/20261121-082850-abce"
-        for folder in (claim, empty):  # between the link and the move, and behind it
+        for folder in (claim, empty):  # between the link and the move, and after it
             os.makedirs(folder)
             (folder / ".from").symlink_to(d.root / "one/deep/er")
         (claim / "x.tif").write_text("ok")
@@ -359,7 +359,7 @@ class Markers(Inboxes):
         (d.root / "one/x.tif.done").touch()
         hangs()
         moved, = (d.root / "work").glob("20*/x.tif")
-        os.utime(moved, (2e9, 2e9))  # it is not what settled: it goes back
+        os.utime(moved, (2e9, 2e9))  # another state than the settled one: it is put back
         self.put(d, "one/x.tif", "half of the next")
         d.release()
         d.wait_job("x.tif", "successful")
@@ -377,7 +377,7 @@ class Markers(Inboxes):
         d = self.feed([self.MARKER], settle="100ms", fake=False)
         self.scene(d, "x.tif")
         self.put(d, "one/x.tif.aux.xml")
-        for i in range(3):  # what was to be taken before has been
+        for i in range(3):  # earlier files that could be taken have been
             self.scene(d, "probe%d.tif" % i)
             (d.root / ("one/probe%d.tif.done" % i)).touch()
             d.wait_job("probe%d.tif" % i, "successful")
@@ -535,7 +535,7 @@ class Priority(Inboxes):
             self.put(d, path)
             d.wait_job(os.path.basename(path), "accepted")
         self.set_inboxes(d, ["{path: \"{root}/one\", priority: 20}", "{path: \"{root}/two\", priority: 10}"])
-        d.process.send_signal(signal.SIGHUP)  # of jobs that come from now on
+        d.process.send_signal(signal.SIGHUP)  # for later jobs
         wait_for(lambda: "reload: " in d.log_text())
         self.put(d, "one/e.tif")
         d.wait_job("e.tif", "accepted")

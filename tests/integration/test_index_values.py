@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every one of the 280 indices against an independent evaluation: the formulas of the published
-catalogue (not of our table) are evaluated by Python in float64, on numbers that carry a bound of the
-rounding errors that a float32 evaluation may have made so far. What bin/eval_index computes through
-a real chain must lie within the bound; and for all but a few pixels of an index the bound itself must
-be below 1e-4 of the value, so that the comparison says something. Kernel terms and the rules of
-validity (x / 0, roots of negative numbers) are written down here once more, from their
-definitions. The catalogue's names, formulas, bands, references and constants are compared too, as
-eval_index and the .def files have them."""
+"""Every one of the 280 indices against an independent evaluation: the formulas of the published catalogue (not of our table)
+are evaluated by Python in float64, on numbers that carry a bound of the rounding errors that a float32 evaluation may have
+made so far. The results of bin/eval_index through a real chain must be within the bound; and for all but a few pixels of an
+index the bound itself must be below 1e-4 of the value, so that the comparison is strict. Kernel terms and the rules of
+validity (x / 0, roots of negative numbers) are written down here again, from their definitions. The catalogue's names,
+formulas, bands, references and constants are compared too, as eval_index and the .def files have them."""
 import json
 import os
 import pathlib
@@ -148,7 +146,7 @@ def run(mode, kind, constants, planes):
 
 
 def judge(name, row, got, want):
-    """What is wrong with one index; None = nothing."""
+    """Error of one index; None = correct."""
     value, error = np.broadcast_to(want.v, got.shape), 2 * np.broadcast_to(want.e, got.shape)
     valid = np.isfinite(value) & (np.abs(value) < 3.4e38)
     sure = ~np.isinf(error) & ~(valid & np.isnan(error))

@@ -71,7 +71,7 @@ def test_valid_pixels_are_those_of_gdal(scratch):
             found = np.isfinite(gdal.Open(made(result)).ReadAsArray())
             assert (found == expected).all(), (kind, valid, found.sum(), expected.sum())
             shutil.rmtree(scratch / "out")
-    # A value that the configuration names counts beside the file's mask; with valid: mask it would be for nothing.
+    # A value that the configuration names counts in addition to the file's mask; with valid: mask it would be useless.
     path = scratch / "mask_nodata.tif"
     says = partly_valid(path, "mask nodata")
     result = outcome(scratch, path, source=", nodata: 0")
@@ -131,7 +131,7 @@ def test_lost_georeferencing_fails_the_job(scratch):
     for tag in (33550, 33922, 34735, 34737, 42113):
         data = bytearray(good)
         at = entry_at(data, tag)
-        if tag == 42113:  # its text lies in the entry
+        if tag == 42113:  # its text is in the entry
             struct.pack_into("<I", data, at + 4, 9)
         struct.pack_into("<I", data, at + 8, len(data) - 1)
         path = scratch / f"cut{tag}.tif"
@@ -235,7 +235,7 @@ def test_overviews_invent_no_class(scratch):
 
 
 def test_huge_uncompressed_product_reserves_no_space(scratch):
-    """A sparse image that limits let pass: what its product needs is checked, not taken."""
+    """A sparse image that limits let pass: the space for its product is checked, not taken."""
     path = scratch / "huge.tif"
     ds = gdal.GetDriverByName("GTiff").Create(str(path), 400000, 400000, 1, gdal.GDT_Byte,
                                               ["TILED=YES", "SPARSE_OK=YES", "COMPRESS=DEFLATE", "BLOCKXSIZE=4096", "BLOCKYSIZE=4096"])

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """An input that is changed while its job runs: one file, a file of a folder, a file of a set of loose files. Size and mtime
-are those of before, so that the ctime alone tells."""
+are those of before, so that the ctime alone differs."""
 import os
 import pathlib
 import sys
@@ -42,7 +42,7 @@ pipelines:
 
 class Changes(DaemonCase):
     def changed(self, deliver, name, changes):
-        """Runs it until its product is synced, changes the file of that name, and lets it go on."""
+        """Runs it until its product is synced, changes the file of that name, and lets it continue."""
         if os.environ.get("PB_SANITIZE"):
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.daemon(fake=False, start=False)

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""limits.* hold for what is made of a scene: a file of a few hundred bytes that says its pixels are 30 km large makes no
-grid of 37 gigapixels, and is refused alike by `pushbroom run`, by its dry run and by the service."""
+"""limits.* hold for the results of a scene: a file of a few hundred bytes with pixels of 30 km makes no grid of 37 gigapixels,
+and is refused alike by `pushbroom run`, by its dry run and by the service."""
 import shutil
 import subprocess
 
@@ -38,7 +38,7 @@ def config(scratch, step, inputs="match: ['*.tif']", limits="", product=COG):
 
 
 def refused(scratch, path, step, words, code="output.limit", **more):
-    """By the run and by its dry run, before a byte is written."""
+    """Refused by the run and by its dry run, before a byte is written."""
     for dry in ([], ["--dry-run"]):
         out = scratch / "out"
         done = run("pushbroom", "run", "--json", *dry, "-c", config(scratch, step, **more), "-o", out, path, code=1)

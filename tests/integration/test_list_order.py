@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""input.order: list. The files of a scene count as a file of the scene lists them: loose, in a folder, in an archive; what the list
-lacks is not used, and a list that is wrong fails the job."""
+"""input.order: list. The files of a scene count as a file of the scene lists them: loose, in a folder, in an archive; files that
+the list lacks are not used, and a list that is wrong fails the job."""
 import json
 import pathlib
 import tarfile
@@ -34,7 +34,7 @@ def order(report):
 
 
 def of_values(folder, values, band="A"):
-    """Files whose columns from 10 times the value on have no data, so the mosaic tells the order."""
+    """Files whose columns from 10 times the value on have no data: the mosaic shows the order."""
     for value in values:
         image(folder / f"t_{value}_{band}.tif", value, hole=(10 * value, 53))
 

@@ -25,7 +25,7 @@ def same(ours, theirs, what=""):
 
 
 def patches(shape, values, seed=1, side=9):
-    """Classes that lie in patches, as real ones do."""
+    """Classes in patches, like real ones."""
     numbers = np.random.default_rng(seed)
     small = numbers.choice(values, (shape[0] // side + 1, shape[1] // side + 1))
     return np.kron(small, np.ones((side, side), int))[:shape[0], :shape[1]]
@@ -38,7 +38,7 @@ def scene_of(path, quality, dtype=np.uint16, nodata=65535):
 
 
 def dilated(mask, radius, shape):
-    """By its definition: one shifted copy for each offset of the disc or square."""
+    """Grows by the definition: one shifted copy for each offset of the disc or square."""
     if shape == "disc" and radius > 7:
         return dilated(dilated(mask, 7, shape), radius - 7, shape)
     padded = np.pad(mask, radius)
@@ -85,7 +85,7 @@ def test_bits_are_those_of_the_handbook(scratch):
                        ("preset: landsat-c2, drop_bits: [cloud_high, cirrus_low]", (quality >> 8 & 3 == 3) | (quality >> 14 & 3 == 1)),
                        ("preset: landsat-c2, keep_bits: [clear, water]", ~(bit(6) | bit(7))),
                        ("drop_bits: [5, 15]", bit(5) | bit(15)),
-                       # What its makers call unusable: anything but 0 in the lower seven bits.
+                       # Unusable pixels of its makers: anything but 0 in the lower seven bits.
                        ("preset: planetscope-udm", quality & 127 != 0),
                        ("preset: planetscope-udm, drop_bits: [fill, band_4]", bit(0) | bit(5)),
                        ("preset: landsat-c2-radsat", quality & 0b100101111111 != 0),

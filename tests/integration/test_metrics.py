@@ -130,7 +130,7 @@ class Metrics(DaemonCase):
         for pid in d.workers():
             os.kill(pid, 9)
         wait_for(lambda: self.read(d)("processes", kind="worker") < 2)
-        wait_for(lambda: self.read(d)("process_cpu_seconds_total", kind="children") > 0)  # of two interpreters that ended
+        wait_for(lambda: self.read(d)("process_cpu_seconds_total", kind="children") > 0)  # time of two interpreters that ended
         self.assertGreaterEqual(self.read(d)("process_cpu_seconds_total", kind="children"), before)
 
     def test_acquisition_time_is_that_of_the_metadata(self):

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""mosaic: scenes beside each other on one grid, against gdalwarp, gdalbuildvrt and numpy: odd
-sizes, holes, scenes that do not touch, tiles and threads."""
+"""mosaic: adjacent scenes on one grid, against gdalwarp, gdalbuildvrt and numpy: odd sizes, holes, scenes that do not touch,
+tiles and threads."""
 import json
 import pathlib
 import warnings
@@ -122,7 +122,7 @@ def test_the_grid_of_the_first_or_of_a_band(scratch):
 
 
 def test_the_mosaic_is_that_of_gdal(scratch):
-    """gdalbuildvrt: the last file on top. gdalwarp: bilinear, of a scene whose pixels lie between those of the first."""
+    """gdalbuildvrt: the last file on top. gdalwarp: bilinear, of a scene whose pixels are between those of the first."""
     scenes(scratch, PLACES)
     files = [str(scratch / f"t{i}.tif") for i in range(4)]
     vrt = gdal.BuildVRT("", files)
@@ -176,7 +176,7 @@ def test_mistakes_say_what_to_do(scratch):
 
 
 def tiles_of_a_delivery(scratch, order="name"):
-    """Loose tiles of one day that share no pixel; one more may come."""
+    """Loose tiles of one day that share no pixel; one more may arrive."""
     places = ((0, 0, 70, 50), (70, 0, 61, 50), (0, 50, 70, 43))
     pixels = scenes(scratch, places)
     files = "".join(f", A_{i}: {{match: '*.tif', nth: {i + 1}, optional: true}}" for i in range(1, 4))

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""Files of any name become products: what a worker makes of a name is what its parent takes. Control characters and those
-that turn the direction of text do not reach the names of products."""
+"""Files of any name become products: the parent takes the name that a worker derives. Control characters and those that turn
+the direction of text do not reach the names of products."""
 import json
 import random
 import shutil

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""pushbroom-notify with a real service, real HTTP servers, a real MQTT broker and real programs: what is delivered, what
-is signed, and that nothing is lost when either side is killed or a receiver is away."""
+"""pushbroom-notify with a real service, real HTTP servers, a real MQTT broker and real programs: deliveries, signatures, and
+that nothing is lost when either side is killed or a receiver is away."""
 import base64
 import hashlib
 import hmac
@@ -34,7 +34,7 @@ RESERVED = []  # sockets in the abstract namespace: other processes of these tes
 
 
 def free_port():
-    """A port that nobody has until this process ends: none of those that the kernel gives away by itself."""
+    """A port that no process has until this one ends: none of those that the kernel gives away by itself."""
     first_given = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for port in random.sample(range(1024, first_given), first_given - 1024):
         reserved, tried = socket.socket(socket.AF_UNIX), socket.socket()
@@ -67,7 +67,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.got.append((dict(self.headers), body))
                 status = receiver.answer(len(receiver.got))
-                if status is None:  # takes it and says nothing
+                if status is None:  # takes it and sends nothing
                     self.close_connection = True
                     return
                 endless = status < 0
@@ -78,7 +78,7 @@ class Receiver:
                     self.wfile.write(b"text")
                     while endless:
                         self.wfile.write(b"x" * 65536)
-                except OSError:  # who asked was killed
+                except OSError:  # the client was killed
                     self.close_connection = True
 
             def log_message(self, *_):
@@ -87,7 +87,7 @@ class Receiver:
             def handle(self):
                 try:
                     super().handle()
-                except OSError:  # who asked was killed
+                except OSError:  # the client was killed
                     pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
@@ -117,7 +117,7 @@ class Notify(DaemonCase):
         return path
 
     def service(self, notify, start=True, **settings):
-        """A service with these entries, each tried again soon, and pushbroom-notify beside it."""
+        """A service with these entries, each tried again soon, and pushbroom-notify."""
         d = self.daemon(start=False, stall="300s", **settings)
         notify = notify(d) if callable(notify) else notify
         self.write(d, notify)
@@ -313,7 +313,7 @@ class Notify(DaemonCase):
         self.wait(d, lambda: receiver.got and self.log(d).count("[notify.secret]") >= 2)
         self.assertEqual(len(receiver.got), 1)
         self.assertIn("is open to all users (mode 0644)", self.log(d))
-        (d.root / "open").chmod(0o600)  # read anew for each try
+        (d.root / "open").chmod(0o600)  # read again for each try
         self.wait(d, lambda: len(receiver.got) == 2)
 
     # --- kills
@@ -322,7 +322,7 @@ class Notify(DaemonCase):
         killed = threading.Event()
 
         def answer(n):
-            if n % 3 == 0:  # the event is taken, and the notifier dies before it hears so
+            if n % 3 == 0:  # the event is taken, and the notifier dies before it gets the reply
                 d.notify.send_signal(signal.SIGKILL)
                 killed.set()
             return 200
@@ -340,7 +340,7 @@ class Notify(DaemonCase):
             return self.waiting(d) == {"webhook": 0} and len({e["id"] for e in receiver.events()}) == 6
         self.wait(d, all_there)
         events = receiver.events()
-        self.assertGreater(len(events), 6)  # twice, as it must be
+        self.assertGreater(len(events), 6)  # twice, which is right
         first = list(dict.fromkeys(e["id"] for e in events))
         self.assertEqual([e["data"]["job"]["name"] for i in first for e in [next(e for e in events if e["id"] == i)]], names)
         bodies = {}

@@ -122,7 +122,7 @@ def test_lee_is_the_estimate_of_least_square_error(scratch):
 
 
 def half_of(windows):
-    """Of each window the mean and the variance of Lee's half: by whole images, one for each of the eight halves."""
+    """Mean and variance of Lee's half for each window: by whole images, one for each of the eight halves."""
     size = windows.shape[2]
     radius = size // 2
     reach, step = radius // 2, radius - radius // 2

@@ -15,8 +15,8 @@ gdal.UseExceptions()
 RADAR = pbtest.DATA / "real/sentinel1/s1-vh_2023_gcps.tiff"
 RPC = pbtest.DATA / "real/odd/gdal_byte_rpc.tif"
 SIDE = 300
-HEIGHT_OFF = 300.0  # of the RPCs
-SPLINE = 1e-3  # of pixels by nearest, of positions that are off by 1/1024 pixel at most
+HEIGHT_OFF = 300.0  # height offset of the RPCs
+SPLINE = 1e-3  # share of pixels by nearest, of positions that are off by 1/1024 pixel at most
 
 
 def rpc_scene(path, **more):
@@ -30,7 +30,7 @@ def rpc_scene(path, **more):
 
 
 def gcp_scene(path, n, wild=0.0):
-    """A scene with n points along two lines, which lie where a turned affine transform has them, but for `wild` metres."""
+    """A scene with n points along two lines, at the places of a turned affine transform, to `wild` metres."""
     system = osr.SpatialReference()
     system.ImportFromEPSG(32632)
     system.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
@@ -83,7 +83,7 @@ def inside(valid, edge):
 
 
 def compare(report, theirs, method, edge=4, share=1e-4):
-    """Equal grids and valid pixels; values of nearest are equal but for that share, others to 1e-4 away from what is invalid."""
+    """Equal grids and valid pixels; values of nearest are equal except for that share, others to 1e-4 away from invalid pixels."""
     ours = gdal.Open(product(report))
     a, b = ours.GetGeoTransform(), theirs.GetGeoTransform()
     assert np.allclose(a, b, rtol=0, atol=1e-9 * max(map(abs, b))), (a, b)
@@ -207,7 +207,7 @@ def points_scene(path, longitude, step):
     """5 x 5 points in degrees, from that longitude on."""
     out = gdal.GetDriverByName("GTiff").Create(str(path), 400, 300, 1, gdal.GDT_Byte)
     out.GetRasterBand(1).Fill(7)
-    first = -180 if longitude < 180 else 0  # of the turn that longitudes are told in
+    first = -180 if longitude < 180 else 0  # start of the turn of the longitudes
     points = [((longitude + step * c - first) % 360 + first, -17 - 0.2 * r, c, r) for c in range(5) for r in range(5)]
     system = osr.SpatialReference()
     system.ImportFromEPSG(4326)
@@ -243,12 +243,12 @@ def test_scene_across_antimeridian_has_one_grid(scratch):
         item = json.load(open(product(report, "stac")))
         west, _, east, _ = item["bbox"]
         assert 179.8 < west < 180 and -180 < east < -179.8 and item["geometry"]["type"] == "MultiPolygon", item["bbox"]
-    # Other datums and web Mercator end at 180; the grid goes on there, too.
+    # Other datums and web Mercator end at 180; the grid continues there, too.
     for crs, turn in (("EPSG:4272", 360), ("EPSG:3857", 40075016.68557849)):
         made = gdal.Open(product(warp(scratch, scratch / "east.tif", f'crs: "{crs}", from: rpc')))
         here, east = made.GetGeoTransform(), made.GetGeoTransform()[0] + made.RasterXSize * made.GetGeoTransform()[1]
         assert here[0] < turn / 2 < east < turn / 2 + turn / 360 and (made.ReadAsArray() != -9999).mean() > 0.5, (crs, here, east)
-    # In metres nothing jumps, and bounds may be told on either side.
+    # In metres nothing jumps, and bounds may be given on either side.
     for crs, bounds, size in (("EPSG:32701", None, 200), ("EPSG:4326", [179.9, -42.88, 180.06, -42.8], None), ("EPSG:4326", [-180.1, -42.88, -179.94, -42.8], None)):
         params = f'crs: "{crs}", from: rpc' + (f", bounds: {bounds}" if bounds else "")
         part = gdal.Open(product(warp(scratch, scratch / "east.tif", params))).ReadAsArray()
@@ -256,7 +256,7 @@ def test_scene_across_antimeridian_has_one_grid(scratch):
 
 
 def test_points_close_to_a_line_are_refused(scratch):
-    """Of nearly singular equations any polynomial is a solution: pixels of the new grid were 1e15 of the old ones."""
+    """Any polynomial solves nearly singular equations: pixels of the new grid were 1e15 of the old ones."""
     places = {"image": lambda i, off: (400000 + 90 * i, 5900000 - 90 * (i * i % 7), i, i + off * (i % 3)),
               "ground": lambda i, off: (400000 + 90 * i, 5900000 + 90 * i + off * (i % 3), i, i * i % 7),
               "spot": lambda i, off: (400000 + 90 * i, 5900000 - 90 * (i * i % 7), 30 + off * i, 30 + off * (i * i % 7))}
@@ -270,7 +270,7 @@ def test_points_close_to_a_line_are_refused(scratch):
                 done = pbtest.run("pushbroom", "run", "--json", "-c", config(scratch, f'crs: "EPSG:32632", pixel: 90, from: {model}'), "-o", scratch / "out", scene, code=1)
                 error = json.loads(done.stdout)["error"]
                 assert error["code"] == "input.place" and "are on a line or in one spot" in error["message"], (name, off, model, error)
-    narrow = gcp_scene(scratch / "narrow.tif", 6)  # 6 points of an image that is as narrow as they lie
+    narrow = gcp_scene(scratch / "narrow.tif", 6)  # 6 points of an image that is as narrow as their spread
     strip = gdal.Translate(str(scratch / "strip.tif"), str(narrow), srcWin=[0, 0, 200, 2])
     strip.SetGCPs([gdal.GCP(400000 + 90 * c, 5900000 - 90 * r, 0, c, r) for c in (0, 100, 200) for r in (0, 2)], strip.GetGCPSpatialRef())
     del strip

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""The outcome of a job is what a reader of products/ can see: a job whose complete products are in place is successful
-and runs once, whatever its worker said or did not say afterwards."""
+"""The outcome of a job is what a reader of products/ can see: a job whose complete products are in place is successful and
+runs once, whatever its worker reported or did not report afterwards."""
 import os
 import signal
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""output.path and output.name with what the scene's own metadata tell: `pushbroom run` with its worker, whose confined
-child alone reads metadata."""
+"""output.path and output.name with fields of the scene's own metadata: `pushbroom run` with its worker, whose confined child
+alone reads metadata."""
 import json
 import pathlib
 import shutil

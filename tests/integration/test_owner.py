@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """The process that owns a device, here the CPU: it computes the tiles of all jobs in memory that it shares with confined
-workers. What happens when it, or a worker, is killed; what it makes of hostile lines; and that products are the same."""
+workers. Kills of it, or of a worker; hostile lines; and that products are the same."""
 import contextlib
 import json
 import os
@@ -83,7 +83,7 @@ def children(pid):
 
 
 def computing(d, pid):
-    """A job for which the owner has memory, and the owner is stopped. Should it be faster than we look, another comes."""
+    """A job for which the owner has memory, and the owner is stopped. Should it be faster than we look, another follows."""
     for turn in range(20):
         name = f"a{turn}.tif"
         drop(d, LONG, name)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""TIFFs with several pages: the first is read, and dry run, run, report and item say that the others are not."""
+"""TIFFs with several pages: the first is read, and dry run, run, report and item have a note that the others are not."""
 import json
 
 import numpy as np
@@ -36,7 +36,7 @@ def pages(path, n, sizes=(64,)):
 
 
 def outcome(scratch, path):
-    """What a run says: its report, its text, that of a dry run, the file of the plan, and the item."""
+    """Notes of a run: its report, its text, that of a dry run, the file of the plan, and the item."""
     (scratch / "c.yaml").write_text(CONFIG)
     words = ("-c", scratch / "c.yaml", "-o", scratch / "out", "--existing", "replace", path)
     report, = pbtest.run_json("pushbroom", "run", "--json", *words)

@@ -58,7 +58,7 @@ def test_steps_of_stretch_are_those_of_numpy(scratch):
     steps = ["stretch: {method: equalize, high: 255, bands: {E: B1}}", "stretch: {gamma: 2.2, low: 10, high: -10, bands: {G: B1}}"]
     made = make(scratch, scene, ["cog: {bands: [E, G]}"], steps=steps, compute="{memory: 64MiB, tile: 64}")
     equalized, bent = pixels_of(made / "s.tif")
-    other = values[0] != 250  # of these, what their share is depends on where the percentile of equal values counts
+    other = values[0] != 250  # except these: their share depends on where the percentile of equal values counts
     assert np.abs(equalized - 255 * share_of(values[0], "equalize"))[other].max() < 1e-3
     assert np.abs(bent - (10 - 20 * share_of(values[0], "percentiles") ** (1 / 2.2))).max() < 1e-3
     assert equalized.min() == 0 and equalized.max() == 255

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a run says it will take is what its processes take: the peak of the largest process, less that of the same run on a scene of
-64 pixels (program, libraries, what GDAL and PROJ hold), is no more than the plan's memory, whatever file and products. A slow machine changes
-the peak downwards only, as fewer slots are in use at a time."""
+"""The planned memory of a run is the memory of its processes: the peak of the largest process, less that of the same run on a scene of 64
+pixels (program, libraries, what GDAL and PROJ hold), is no more than the plan's memory, whatever file and products. A slow machine changes the
+peak downwards only, as fewer slots are in use at a time."""
 import re
 import sys
 
@@ -12,7 +12,7 @@ from pbtest import BIN, SANITIZED, SOURCE, Skip, main, run
 sys.path.insert(0, str(SOURCE / "tests/bench"))
 from measured import measure  # noqa: E402
 
-ALLOWED_MIB = 12  # beside the plan: heap of headers, lists and libraries, which the small scene has less of
+ALLOWED_MIB = 12  # added to the plan: heap of headers, lists and libraries, which the small scene has less of
 SIDE = 2048  # several tiles of each kind
 COMPUTE = "compute: {device: cpu, memory: 160MiB, threads: 2}\n"
 BANDS = "{match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}"

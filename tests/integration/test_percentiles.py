@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""Percentiles of statistics, against numpy: exact where they are said to be, and within their error elsewhere; the same bytes whatever the
-tiles, their order and the threads."""
+"""Percentiles of statistics, against numpy: exact where they are documented as exact, and within their error elsewhere; the same bytes
+whatever the tiles, their order and the threads."""
 import json
 
 import numpy as np

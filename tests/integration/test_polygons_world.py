@@ -95,7 +95,7 @@ def write_shapes(path, crs, polygons):
 
 
 def move(xy, source, target):
-    """Places in another system; NaN where they have none, or not the same one on the way back."""
+    """Places in another system; NaN if absent there, or another one on the way back."""
     osr.DontUseExceptions()
     gdal.PushErrorHandler("CPLQuietErrorHandler")
     there = np.array(osr.CoordinateTransformation(source, target).TransformPoints(xy))[:, :2]
@@ -111,7 +111,7 @@ def move(xy, source, target):
 
 
 def holds(parts, xy, is_geographic):
-    """Whether places are inside of one of the parts."""
+    """True for places inside of one of the parts."""
     out = np.zeros(len(xy), bool)
     for turn in (-360, 0, 360) if is_geographic else (0,):
         for rings in parts:
@@ -168,7 +168,7 @@ def compare(scratch, name, seed, files, n):
 
 @pbtest.not_about_threads
 def test_random_polygons_take_the_pixels_of_proj(scratch):
-    """Half of the files for each scene; PB_SEEDS=n goes through n seeds."""
+    """Half of the files for each scene; PB_SEEDS=n uses n seeds."""
     for seed in range(int(os.environ.get("PB_SEEDS", "1"))):
         some = [compare(scratch / f"{name}{seed}", name, seed, list(FILES)[(i + seed) % 2::2], 4) for i, name in enumerate(SCENES)]
         assert sum(some) > 80, some
@@ -190,7 +190,7 @@ KNOWN = {
         ("EPSG:32760", [[square(380000, 7800000, 900000, 800000)]], 56),
         ("EPSG:3832", [[square(2e6, -2e6, 3e6, 4e6), square(3e6, -1e6, 1e6, 2e6)]], 810),
         ("EPSG:4326", [[square(170, -20, 25, 30)]], 750),
-        ("EPSG:4326", [[square(170, -20, 10, 30)], [square(-180, -20, 15, 30)]], 750),  # as RFC 7946 has it
+        ("EPSG:4326", [[square(170, -20, 10, 30)], [square(-180, -20, 15, 30)]], 750),  # written like RFC 7946
         ("EPSG:4326", [[square(170, -20, 25, 30), square(175, -10, 10, 10)]], 650),
         ("EPSG:4326", [[square(-180, 60, 360, 30)]], 10800),
         ("EPSG:4326", [[square(-200, 60, 400, 30)]], 10800),  # wider than the Earth

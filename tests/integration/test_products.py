@@ -220,8 +220,8 @@ class Products(unittest.TestCase):
         up = (slice(None, None, -1), slice(None))
         self.check_quicklook(out / "scene.png", values[::-1], 300, (1, 99), up)
 
-    # --- STAC: what the schemas of core 1.1.0, projection 2.0.0, raster 2.0.0, processing 1.2.0
-    # and file 2.1.0 demand, said by hand (schemas are not fetched in a test)
+    # --- STAC: demands of the schemas of core 1.1.0, projection 2.0.0, raster 2.0.0, processing 1.2.0 and file 2.1.0, written
+    # by hand (schemas are not fetched in a test)
 
     def check_item(self, out, path):
         item = json.loads((out / "scene.stac.json").read_text())

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""What a run tells of where its time went: the CPU time of each kind of work adds up to what the kernel counted, and what
-limited the run is said in words; a trace has every tile's way."""
+"""Report of a run about its time: the CPU time of each kind of work adds up to the kernel's count, and the limit of the run is
+named; a trace has every tile's way."""
 import json
 import resource
 
@@ -111,7 +111,7 @@ def read_trace(path):
 
 
 def check_nesting(parts):
-    """Parts of a thread lie inside one another or apart. Times are rounded to nanoseconds."""
+    """Parts of a thread are nested or disjoint. Times are rounded to nanoseconds."""
     threads = {}
     for part in parts:
         assert part["dur"] >= 0, part

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""What an operator asks about failed jobs: status with filters, retry of all that failed, and what lies in quarantine."""
+"""Questions of an operator about failed jobs: status with filters, retry of all that failed, and the content of quarantine."""
 import json
 import os
 import subprocess
@@ -62,7 +62,7 @@ class Quarantine(DaemonCase):
         self.assertEqual(sorted(p.name for p in (d.root / "quarantine").iterdir() if p.name[0] in "abcm"),
                          ["b.tif", "b.tif.error.json", "c.tif", "c.tif.error.json", "mine"])
         self.assertEqual(d.call("job.get", id=a["id"])["input"], None)
-        self.cli(d, "quarantine", "drop", a["id"], code=1)  # it has none any more
+        self.cli(d, "quarantine", "drop", a["id"], code=1)  # its input is gone
         self.assertIn("was removed", self.cli(d, "quarantine", "retry", a["id"], code=1))
         self.cli(d, "quarantine", "retry", b["id"])
         wait_for(lambda: [j for j in d.jobs(status="failed") if j["id"] == b["id"] and j["updated"] > b["updated"]])

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
-"""Order and limits of jobs in the real pushbroomd with scripted workers: first come, first served; short jobs overtake long
-ones without starving them; a job has a limit of time."""
+"""Order and limits of jobs in the real pushbroomd with scripted workers: jobs run in order of arrival; short jobs overtake
+long ones without starving them; a job has a limit of time."""
 import os
 import signal
 import subprocess
@@ -73,7 +73,7 @@ class Queue(unittest.TestCase):
             done = subprocess.run([str(BIN / "pushbroom"), "submit", "--socket", str(d.root / "s.sock"), "--priority", str(priority),
                                    str(d.root / name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.assertEqual(done.returncode, 0, done.stdout)
-        d.stop(signal.SIGKILL)  # what waits is kept with its priority
+        d.stop(signal.SIGKILL)  # waiting jobs are kept with their priority
         d.start()
         shown = subprocess.run([str(BIN / "pushbroom"), "status", "--socket", str(d.root / "s.sock"), self.job(d, "s7.tif")["id"]],
                                stdout=subprocess.PIPE, text=True).stdout
@@ -92,7 +92,7 @@ class Queue(unittest.TestCase):
         self.assertEqual(d.files("quarantine"), [])
 
     def test_files_unfit_for_the_config_wait_for_another(self):
-        """A mistake that only a job finds costs no file; a job of another kind goes on meanwhile."""
+        """A mistake that only a job finds costs no file; a job of another kind continues meanwhile."""
         d = self.daemon()
         (d.root / "wrong").touch()
         for i in range(3):
@@ -150,7 +150,7 @@ class Queue(unittest.TestCase):
         d.wait_job("a.tif", "running")
         d.drop("b.tif", "until go-b")
         d.wait_job("b.tif", "running")
-        d.drop("c.tif")  # a short one behind both
+        d.drop("c.tif")  # a short one after both
         wait_for(lambda: "takes longer than service.express" in d.log_text())
         d.wait_job("c.tif", "successful")
         self.assertEqual(self.job(d, "b.tif")["status"], "accepted")

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pbtest.SOURCE / "tests/bench"))
 from measured import measure  # noqa: E402
 
 gdal.UseExceptions()
-AREA = (515000, 5250000, 528000, 5262000)  # of the scene but for its edges, in EPSG:32755
+AREA = (515000, 5250000, 528000, 5262000)  # area of the scene except for its edges, in EPSG:32755
 LONLAT = (4326, (147.1, 0.001, 0, -42.7, 0, -0.001), 320)
 METRES = (32755, (508000, 100, 0, 5274000, 0, -100), 240)
 
@@ -95,7 +95,7 @@ def test_pixels_are_those_of_gdalwarp(scratch):
 
 
 def test_positions_equal_gdal_to_a_200th_of_a_pixel(scratch):
-    """A scene whose pixels are their columns, then their rows, is made by bilinear of where pixels lie."""
+    """A scene whose pixels are their columns, then their rows, becomes a map of source positions by bilinear."""
     dem = relief(scratch / "dem.tif", LONLAT, -200.0, 4200.0)
     rows, columns = np.mgrid[0:SIDE, 0:SIDE]
     for axis, place in ((0, columns), (1, rows)):

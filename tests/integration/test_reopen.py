@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""Files that join a scene of loose files after its job (input.complete.reopen): what is made again and of what, when it is not,
-what readers of the products see meanwhile, and what a kill leaves. Real workers."""
+"""Files that join a scene of loose files after its job (input.complete.reopen): products that are made again and their files,
+cases without it, readers of the products meanwhile, and the state after a kill. Real workers."""
 import hashlib
 import json
 import os
@@ -84,7 +84,7 @@ class Joining(DaemonCase):
         return f"T1_202606{day:02}.tif"
 
     def drop(self, d, *days, add=0, beside=()):
-        """The file of a day has its number, times 100, in each pixel. Those of one call come at once: `expire` is short."""
+        """The file of a day has its number, times 100, in each pixel. Files of one call arrive at once: `expire` is short."""
         new = d.root / "made/new"
         new.mkdir(exist_ok=True)
         for day in days:
@@ -116,14 +116,14 @@ class Joining(DaemonCase):
         return json.loads((self.product(d).parent / ".pushbroom.json").read_text())
 
     def of(self, d):
-        """The days whose files the products were made of, as the manifest and the STAC item tell."""
+        """The days whose files the products were made of, from the manifest and the STAC item."""
         files = sorted({f["file"] for f in self.manifest(d)["input"]["files"]})
         item = json.loads(next(self.product(d).parent.glob("*.json")).read_text())
         self.assertEqual(sorted({link["title"] for link in item["links"] if link["rel"] == "derived_from"}), files)
         return [int(f[9:11]) for f in files]
 
     def probe(self, d):
-        """A scene of one file goes all the way."""
+        """A scene of one file is processed to its end."""
         image(d.root / "made/next", 1)
         os.rename(d.root / "made/next", d.root / "inbox/probe.tif")
         d.wait_job("probe.tif", "successful")
@@ -402,7 +402,7 @@ class NotMade(Joining):
         self.drop(d, 5, 12)
         first, = self.done(d, 1)
         kept = d.root / f"work/done/{SCENE}/{self.name(12)}"
-        wait_for(kept.exists)  # it goes to the archive after the end of the job
+        wait_for(kept.exists)  # it is archived after the end of the job
         before = os.stat(kept)
         self.assertEqual(self.mean(d), [850])
         image(kept, 1300)  # in place
@@ -438,7 +438,7 @@ class NotMade(Joining):
         self.done(d, 1)
         self.probe(d)
         d.stop()
-        d.start()  # the first look at the archive comes at once
+        d.start()  # the first look at the archive is at once
         wait_for(lambda: "retention: removed" in d.log_text())
         self.assertEqual(self.archived(d), [f"done/{SCENE}/{self.name(5)}"])
         self.drop(d, 12)
@@ -514,7 +514,7 @@ class Reader(threading.Thread):
 class Killed(Joining):
     def reader(self, d):
         reader = Reader(self.product(d))
-        self.addCleanup(setattr, reader, "ends", True)  # of a test that fails before it asks
+        self.addCleanup(setattr, reader, "ends", True)  # for a test that fails before it ends the reader
         reader.start()
         return reader
 

@@ -57,7 +57,7 @@ class Restart(Service):
     def lock_store(self, d):
         other = sqlite3.connect(d.root / "state/jobs.db", isolation_level=None)
         self.addCleanup(other.close)
-        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        other.execute("BEGIN IMMEDIATE")  # no other process can write now
         return other
 
     def test_unstorable_end_is_shown_and_stored_later(self):
@@ -166,7 +166,7 @@ class Restart(Service):
     def test_an_idle_service_stops_at_once(self):
         begun = time.monotonic()
         d = self.daemon()
-        started = time.monotonic() - begun  # says how fast this machine is
+        started = time.monotonic() - begun  # speed of this machine
         status, seconds = d.stop()
         self.assertEqual(status, 0)
         self.assertLess(seconds, 4 + 4 * started)

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""service.retention: what pushbroomd removes from its archive and quarantine and what it leaves there, and that it
+"""service.retention: files that pushbroomd removes from its archive and quarantine and files that it leaves there, and that it
 takes nothing in while there is less free space than min_free."""
 import os
 import sqlite3
@@ -81,7 +81,7 @@ class Retention(Inputs):
 
 
 class Folders(Inputs):
-    """Scenes that are folders, with their files in a sub-folder. B_*: a file is missing, so they go to quarantine."""
+    """Scenes that are folders, with their files in a sub-folder. B_*: a file is missing: they are put into quarantine."""
 
     def service(self, retention="  retention: {done: 20h}\n"):
         d = self.daemon(start=False, fake=False, settle="50ms")
@@ -137,7 +137,7 @@ class Folders(Inputs):
         self.assertEqual((self.place(d, "B_deep") / "a/b/notes.txt").read_text(), "nor me")
         self.assertTrue((d.root / "quarantine/B_added.error.json").exists())
         wait_for(lambda: not (d.root / "quarantine/B_same.error.json").exists())
-        os.unlink(self.place(d, "B_added") / "a/notes.txt")  # then it is what came again
+        os.unlink(self.place(d, "B_added") / "a/notes.txt")  # then it is the second delivery
         said = d.log_text().count("B_deep stays")
         self.reload(d, "{done: 1ms, quarantine: 2ms}")
         wait_for(lambda: not self.place(d, "B_added").exists())
@@ -197,7 +197,7 @@ class Clock(Inputs):
         self.assertTrue(d.jobs()[0]["finished"].startswith("1970"))
         self.faults.set_clock(0)
         self.reload(d, "{done: 20h, quarantine: 1ms}")
-        wait_for(lambda: self.inputs(d) == (True, False))  # what is due goes, so the archive was looked at
+        wait_for(lambda: self.inputs(d) == (True, False))  # due inputs are removed: the archive was looked at
         self.assertNotIn("removed %s/work" % d.root, d.log_text())
 
     def test_inputs_stay_if_the_clock_was_set_before_start(self):

@@ -79,8 +79,8 @@ def test_every_layout_of_a_scene_gives_one_result(scratch):
     data = need_data()
     with open(data / "TRUTH.tsv") as f:
         truth = {row["file"]: row["pixels_sha256"] for row in csv.DictReader(f, delimiter="\t")}
-    # Declaring a value invalid changes what the products must be, so that one stands apart; other types of the same
-    # numbers stand in.
+    # Declaring a value invalid changes what the products must be, so that one is separate; other types of the same numbers
+    # replace it.
     names = [n for n, sha in truth.items() if sha == truth["l7_tiled16.tif"] and "nodata" not in n]
     names += ["l7_uint16.tif", "l7_int16_zstd_p2.tif", "l7_uint32.tif", "l7_float32_deflate_p3.tif", "l7_float64_lzw_p3.tif"]
     found = [data / "derived" / n for n in names]
@@ -304,7 +304,7 @@ def refused(scratch, scene, output, word, cwd=None):
 
 @not_about_threads
 def test_the_directory_of_the_input_is_left_alone(scratch):
-    """As a Landsat scene is delivered: LC08_A/LC08_A.tif with its metadata; run from inside with -o .. ."""
+    """Named like a delivered Landsat scene: LC08_A/LC08_A.tif with its metadata; run from inside with -o .. ."""
     folder = scratch / "LC08_A"
     folder.mkdir()
     shutil.copy(need_data() / "real/landsat7_L7_ETMs_6band.tif", folder / "LC08_A.tif")

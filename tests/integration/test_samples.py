@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every configuration of samples/ runs as it stands on a scene of its kind. What needs files of a family is tried where the
-family is (ELSEWHERE); a sample that is in neither table fails."""
+"""Every configuration of samples/ runs without changes on a scene of its kind. A sample that needs files of a family is tried
+where the family is (ELSEWHERE); a sample that is in neither table fails."""
 import json
 import shutil
 
@@ -36,7 +36,7 @@ def landsat7(scratch):
 
 
 def cloudfree(scratch):
-    """Its classes lie in a file beside, at half the resolution."""
+    """Its classes are in a separate file, at half the resolution."""
     scl = np.full((176, 175), 4, np.uint8)
     scl[:88] = 9
     half = gdal.Translate("", str(LANDSAT7), format="MEM", bandList=[1], width=175, height=176)
@@ -64,7 +64,7 @@ def elevations(scratch):
 
 
 def fields(scratch):
-    """Those of the samples, beside the configuration."""
+    """Fields of the samples, next to the configuration; returns their scene."""
     shutil.copyfile(SAMPLES / "fields.geojson", scratch / "fields.geojson")
     return landsat7(scratch)
 
@@ -90,7 +90,7 @@ def burn_severity(scratch):
 
 
 def ndvi_month(scratch, days=(4, 9, 14, 24)):
-    """Reflectances 0.1 of red, 0.5, 0.4 and 0.7 of near infrared, and a day of clouds; another month lies beside."""
+    """Reflectances 0.1 of red, 0.5, 0.4 and 0.7 of near infrared, and a day of clouds; another month is in the same folder."""
     seen = {4: (6000, 4), 9: (5000, 5), 14: (9000, 9), 24: (8000, 4)}
     for day in days:
         bands(scratch / f"T31UFS_202606{day:02}T105031.tif", 3, [np.full((352, 349), v) for v in (2000, *seen[day])])
@@ -99,7 +99,7 @@ def ndvi_month(scratch, days=(4, 9, 14, 24)):
 
 
 def least_cloudy(scratch, clouds={4: 30, 9: 1.5, 14: 80, 19: 60, 24: 99}):
-    """The day in each pixel, clouds over the columns below 10 times the day, and what the items tell."""
+    """The day in each pixel, clouds over the columns below 10 times the day, and the same cover in the items."""
     for day, cover in clouds.items():
         pixels = np.stack([np.full((352, 349), v) for v in (day, day + 100, day + 200, 4)])
         pixels[3, :, :10 * day] = 9
@@ -109,7 +109,7 @@ def least_cloudy(scratch, clouds={4: 30, 9: 1.5, 14: 80, 19: 60, 24: 99}):
     return scene
 
 
-# sample: what makes its scene, and the products, one a kind and name
+# sample: the maker of its scene, and the products, one a kind and name
 SINGLE = {
     "burn-severity": (burn_severity, ["cog", "cog", "quicklook", "statistics"]),
     "cloudfree": (cloudfree, ["cog", "quicklook", "statistics"]),
@@ -137,7 +137,7 @@ def test_every_sample_is_tried(_):
 
 
 def of_sample(scratch, name):
-    """Beside the files that it names."""
+    """Copy of the sample, next to the files that it names."""
     return shutil.copyfile(SAMPLES / f"{name}.yaml", scratch / f"{name}.yaml")
 
 
@@ -209,7 +209,7 @@ def test_the_median_of_three_dates(scratch):
 
 
 def test_the_median_of_the_clear_days_of_a_month(scratch):
-    """As many as have come; one that joins replaces the product."""
+    """Made of all files so far; one that joins replaces the product."""
     values = lambda made: [int(np.unique(gdal.Open(str(path)).ReadAsArray()).item()) for path in made[:2]]
     ndvi_month(scratch, (9, 14))
     config, scene = SAMPLES / "ndvi-month.yaml", scratch / "T31UFS_20260609T105031.tif"
@@ -225,7 +225,7 @@ def test_the_median_of_the_clear_days_of_a_month(scratch):
     assert [(f["nth"], f["date"]) for f in plan["order"]["files"]] == [(n + 1, f"202606{day:02}") for n, day in enumerate((4, 9, 14, 24))], plan["order"]
     assert "order      1 20260604, 2 20260609, 3 20260614, 4 20260624: by (?<date>...) of the names (input.order)" in " ".join(shown.split("\n    ")).replace("             ", ""), shown
     assert "not there  R_5, N_5, SCL_5, R_6, N_6, SCL_6: the scene lacks" in shown and "20260704" not in shown, shown
-    for day in ("04", "09", "14"): # a composite of more is not replaced by one of the file that came last
+    for day in ("04", "09", "14"): # a composite of more is not replaced by one of the last file alone
         (scratch / f"T31UFS_202606{day}T105031.tif").unlink()
     last = scratch / "T31UFS_20260624T105031.tif"
     refused, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", last, code=1)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
 """Radar through `pushbroom run`: backscatter of Sentinel-1 by the tables of a SAFE folder against the same worked out by numpy in
-float64, speckle filters and means against theirs, and what is said when tables are missing or are those of another image."""
+float64, speckle filters and means against theirs, and messages for tables that are missing or are those of another image."""
 import json
 import tempfile
 
@@ -86,7 +86,7 @@ def test_focal_steps_read_tables_around_their_tiles(scratch):
 
 
 def windows(x, size):
-    """Of each pixel its neighbourhood, with the image's edge repeated."""
+    """Neighbourhood of each pixel, with the image's edge repeated."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(x, size // 2, mode="edge"), (size, size)).reshape(*x.shape, -1)
 
 
@@ -99,7 +99,7 @@ def image(scratch, x):
 
 
 def filtered(scratch, x, step, tile=64):
-    """What one step makes of band VV."""
+    """Result of one step for band VV."""
     (scratch / "c.yaml").write_text(f"""compute: {{device: cpu, tile: {tile}}}
 pipelines:
   p:

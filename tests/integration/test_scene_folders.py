@@ -48,7 +48,7 @@ class Folders(DaemonCase):
         return d.root / "inbox" / name
 
     def settled(self, d):
-        """A file that came later went all the way, three times: what was to be taken before it has been."""
+        """A later file was processed to its end, three times: earlier files that could be taken have been."""
         for i in range(3):
             name = f"probe{time.monotonic_ns()}.tif"
             source = small_folder(d.root / "made", name + ".d") / "SCL.tif"

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""Scenes of many files through `pushbroom run`: a Sentinel-2 folder against numpy from its separate files, which files are
-opened, and what is said when files are missing, twice there, elsewhere, or links."""
+"""Scenes of many files through `pushbroom run`: a Sentinel-2 folder against numpy from its separate files, the opened files,
+and messages for files that are missing, repeated, elsewhere, or links."""
 import hashlib
 import json
 import os
@@ -90,7 +90,7 @@ def band(path):
 
 
 def numpy_ndvi(folder):
-    """As pushbroom computes: in float32, one operation after the other."""
+    """Computed like pushbroom: in float32, one operation after the other."""
     def read(name):
         raw = band(folder / name)
         return np.where(raw == 0, np.float32(np.nan), raw.astype(np.float32) * np.float32(0.0001))
@@ -195,7 +195,7 @@ def test_the_samples_run_as_they_stand(scratch):
 
 @pbtest.not_about_memory
 def test_the_sample_of_one_mgrs_tile_runs_as_it_stands(scratch):
-    """Its pixels lie on those of the tile, where the scene's are five times as large."""
+    """Its pixels are those of the tile, where the scene's are five times as large."""
     folder = folder_of(scratch, files=("B04.tif", "B08.tif", "SCL.tif", f"{FOLDER}.json"))
     report = compute(scratch, folder, pbtest.SOURCE / "samples/sentinel2-mgrs.yaml")
     assert [p["path"].rsplit("/", 1)[1] for p in report["products"]][0] == f"{FOLDER}_29RKH.tif", report
@@ -398,7 +398,7 @@ def test_loose_files_of_one_name_are_one_scene(scratch):
     assert np.array_equal(kelvin[clear], want[clear]) and np.isnan(kelvin[~clear]).all()
 
 
-# What USGS delivers of a scene besides the files of SCENES.
+# Other files of a USGS scene than those of SCENES.
 BESIDE = ["ANG.txt", "MTL.json", "MTL.xml", "SR_stac.json", "QA_RADSAT.TIF", "thumb_large.jpeg", "thumb_small.jpeg"]
 OLI = [*BESIDE, *(f"SR_B{n}.TIF" for n in (1, 2, 3, 6, 7)), "SR_QA_AEROSOL.TIF"]
 TM = [*BESIDE, *(f"SR_B{n}.TIF" for n in (1, 2, 5, 7)), "SR_ATMOS_OPACITY.TIF", "SR_CLOUD_QA.TIF"]
@@ -471,7 +471,7 @@ def of_dates(scratch, by, order, count=2, group=r"'(?<tile>[a-z]+)_(?<date>\d{8}
 
 
 def test_files_of_a_date_or_a_tile_are_one_scene(scratch):
-    """They are counted by their names or dates; what is more than the pipeline counts is said."""
+    """They are counted by their names or dates; files beyond the pipeline's number are reported."""
     pixels = {"b_20260110_x": 1, "a_20260110_x": 2, "a_20251231_x": 3, "a_20260105_x": 4}
     for name, value in pixels.items():
         small(scratch / f"{name}.tif", np.full((20, 30), value, np.uint16))

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads slow
-"""The real pushbroomd with scripted workers: files come in, jobs run, fail, are cancelled and retried. Restarts are in
+"""The real pushbroomd with scripted workers: files arrive, jobs run, fail, are cancelled and retried. Restarts are in
 test_restart.py, devices that fail in test_device_tries.py, starting and systemd in test_daemon.py, the socket's manners in
 test_status_socket.py; whole runs with real pixels are elsewhere."""
 import json

@@ -64,7 +64,7 @@ class SharedProducts(DaemonCase):
         return d.start(env=self.environment(host))
 
     def scene(self, path):
-        """Each has other bytes behind its pixels, so that its content is its own."""
+        """Each has other bytes after its pixels, so that its content is its own."""
         path.write_bytes(self.pixels + path.name.encode())
 
     def drop(self, d, name):

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""Sidecars: files beside the scene's that input.sidecars lists are read as GDAL reads them, others are told; with the service,
-they are waited for and taken along."""
+"""Sidecars: files next to the scene's that input.sidecars lists are read as GDAL reads them, others are reported; with the
+service, they are waited for and taken along."""
 import itertools
 import json
 import os

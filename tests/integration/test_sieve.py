@@ -24,7 +24,7 @@ def in_memory(array, kind):
 
 
 def sieved(band, size, connectivity=4, taken=None):
-    """Of float32 values; NaN and pixels that are not taken stay."""
+    """Sieves float32 values; NaN and pixels that are not taken stay."""
     taken = ~np.isnan(band) & (True if taken is None else taken)
     values, number = np.unique(np.where(taken, band, 0), return_inverse=True)
     source, mask = in_memory(number.reshape(band.shape).astype(np.int32), gdal.GDT_Int32), in_memory(taken.astype(np.uint8), gdal.GDT_Byte)
@@ -217,7 +217,7 @@ def test_overviews_hold_classes(scratch):
 
 @pbtest.not_about_threads
 def test_what_it_takes_is_planned(scratch):
-    """A dry run says it, a budget that is too small is refused with the amount that would do, and nothing is left behind."""
+    """A dry run has it, a budget that is too small is refused with a sufficient amount, and no file is left."""
     scene = write(scratch / "s.tif", classes(9, (900, 1100)))
     report = run(scratch, scene, "bands: [A], size: 20")
     explained = pbtest.run("pushbroom", "run", "--dry-run", "-v", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout

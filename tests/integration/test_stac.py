@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""STAC items and collections as jobs make them: which files they say they are made from. stac_rules.py checks each of
-them, as it does those of the other tests."""
+"""STAC items and collections as jobs make them: the files in their links. stac_rules.py checks each of them, and those of the
+other tests."""
 import base64
 import hashlib
 import json
@@ -135,7 +135,7 @@ def sentinel2(scratch, epsg=32633, change=("", "")):
 
 
 def checksums_of(scratch, folder, kind):
-    """What a run with that stac.checksum says of each product: as it ends, in the manifest, in the item (not of itself)."""
+    """Checksums of each product of a run with that stac.checksum: at its end, in the manifest, in the item (not of itself)."""
     text = ("    input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}\n    products:\n"
             f"      - cog: {{bands: [N]}}\n      - quicklook: {{bands: [N]}}\n      - stac: {{datetime: file-time, checksum: {kind}}}\n")
     (scratch / folder).mkdir()
@@ -180,7 +180,7 @@ def test_inputs_have_the_checksum_of_the_pipeline(scratch):
     assert said["input"]["blake3"] == b3sum(scene) and "sha256" not in said["input"], said["input"]
     assert [(f["file"], f["blake3"]) for f in said["input"]["files"]] == [(p.name, b3sum(p)) for p in (scene, mtl)]
     assert all("blake3" in f for f in said["files"])  # stac.checksum follows
-    # No address says a BLAKE3, so the files are listed where no address is needed.
+    # No address can hold a BLAKE3: the files are listed where no address is needed.
     assert not any(x["rel"] in ("derived_from", "via") for x in item["links"]), item["links"]
     assert item["properties"]["pushbroom:inputs"] == [
         {"role": role, "file": p.name, "size": p.stat().st_size, "checksum": "1e20" + b3sum(p)} for role, p in (("pixels", scene), ("metadata", mtl))]
@@ -194,7 +194,7 @@ def test_inputs_have_the_checksum_of_the_pipeline(scratch):
     for path, rel in ((scene, "derived_from"), (mtl, "via")):
         link = link_of(item, path)
         assert (link["rel"], link["href"], link["file:checksum"]) == (rel, f"https://x.org/{path.name}", "1e20" + b3sum(path)), link
-    assert "blake3" in said["input"] and all("sha256" in f for f in said["files"])  # each as it is asked for
+    assert "blake3" in said["input"] and all("sha256" in f for f in said["files"])  # each kind as requested
 
 
 def test_blake3_of_many_files_is_that_of_b3sum_lines(scratch):
@@ -337,7 +337,7 @@ def test_planetscope_has_stack_mask_and_two_metadata(scratch):
     assert sorted((x["rel"], x["title"].split("c_")[1]) for x in item["links"]) == [
         ("derived_from", "3B_AnalyticMS.tif"), ("derived_from", "3B_udm2.tif"), ("via", "3B_AnalyticMS_metadata.xml"), ("via", "metadata.json")]
     assert [b["eo:common_name"] for b in item["assets"]["data"]["bands"]] == ["blue", "green", "red", "nir"]
-    # The item alone has no coefficients, and says where they are.
+    # The item alone has no coefficients, and has their place.
     shutil.rmtree(scratch / "out")
     error = run(scratch, PLANET_PIPELINE.replace('"*_AnalyticMS_metadata.xml", ', ""), folder, code=1)["error"]
     assert error["code"] == "input.metadata_value" and "the bands are in *_metadata.xml" in error["message"], error
@@ -437,7 +437,7 @@ def test_quality_bands_say_what_a_preset_knows_of_them(scratch):
     fields = made(scratch)["assets"]["data"]["bands"][0]["classification:bitfields"]
     assert [(f["offset"], f["length"]) for f in fields] == [(i, 1) for i in range(8)] + [(8, 2), (10, 2), (12, 2), (14, 2)]
     assert fields[3]["name"] == "cloud" and [c["name"] for c in fields[8]["classes"]] == ["cloud_low", "cloud_medium", "cloud_high"]
-    # What is scaled, interpolated or computed holds other values.
+    # Scaled, interpolated or computed bands hold other values.
     for what, by in (("SCL: SCL.tif", "SCL: {match: SCL.tif, scale: 2}"), ("SCL: SCL.tif", "SCL: {match: SCL.tif, resample: bilinear}"),
                      ("apply: [R, SCL]}}", 'apply: [R]}}, {math: {bands: {SCL: "SCL + 1"}}}')):
         shutil.rmtree(scratch / "out")

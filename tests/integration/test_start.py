@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What may and what must not keep pushbroomd from starting, and what `pushbroomd --check` says of it."""
+"""Conditions that keep pushbroomd from starting and conditions that must not, and the output of `pushbroomd --check`."""
 import json
 import os
 import pathlib
@@ -139,7 +139,7 @@ class State(Start):
         remount = lambda how: subprocess.run(["mount", "-o", "remount," + how, disk], check=True)
         remount("ro")
         d.start(wait=False)
-        self.assertEqual(d.exit_status(), 1)  # the directory cannot be written: that is said at once
+        self.assertEqual(d.exit_status(), 1)  # the directory cannot be written: this is reported at once
         self.assertIn("Read-only file system", d.log_text())
         remount("rw")
         d.start()
@@ -183,7 +183,7 @@ class Leftovers(Start):
         job = d.wait_job("bad.tif", "failed")
         wait_for(lambda: (disk / "quarantine/bad.tif").exists())
         d.stop(signal.SIGKILL)
-        claim = disk / "work" / job["id"]  # as if it had died before the move
+        claim = disk / "work" / job["id"]  # state of a death before the move
         claim.mkdir()
         (disk / "quarantine/bad.tif").rename(claim / "bad.tif")
         (disk / "quarantine/bad.tif.error.json").unlink()

@@ -58,7 +58,8 @@ class Limits(unittest.TestCase):
         return pathlib.Path("/proc/%d/%s" % (self.d.process.pid, name))
 
     def sockets(self):
-        """How many the service has open. Other descriptors come later than the first reply: the job store opens a second one to checkpoint."""
+        """Number of open sockets of the service. Other descriptors are opened later than the first reply: the job store opens a second one to
+        checkpoint."""
         count = 0
         for descriptor in self.proc("fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -187,7 +188,7 @@ class Limits(unittest.TestCase):
             before = sum(replies)
             client.call("job.list")
             worst = max(worst, sum(replies) - before)
-        # Served first come, first served, each of ours waited for all 160 of theirs, and for what came meanwhile.
+        # In order of arrival, each of ours waited for all 160 of theirs, and for later ones.
         self.assertLess(sum(replies), 50 * 160)
 
     def test_unfinished_line_is_dropped_first_for_room(self):
@@ -209,7 +210,7 @@ class Limits(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "needs to be other users")
     def test_submits_of_a_crowd_take_no_other_users_place(self):
-        """The process that looks at files stands still; what 6 users ask of it leaves room for a seventh."""
+        """The process that looks at files is stopped; requests of 6 users leave room for a seventh."""
         tasks = self.proc("task").glob("*/children")
         children = [int(pid) for task in tasks for pid in task.read_text().split()]
         mine = self.proc("cmdline").read_text()  # workers are other programs
@@ -240,7 +241,7 @@ class Limits(unittest.TestCase):
         client = self.client()
 
         def slowest_question():
-            """Seconds, of those that are asked one after the other until the change is refused."""
+            """Seconds of the queries that are sent one after the other until the change is refused."""
             changes, slowest = self.client(), 0
             changes.send(b'{"jsonrpc":"2.0","id":1,"method":"job.submit","params":{"input":"%s"}}\n' % str(path).encode())
             while not select.select([changes.socket], [], [], 0)[0]:
@@ -250,7 +251,7 @@ class Limits(unittest.TestCase):
                 slowest = max(slowest, time.monotonic() - start)
             self.assertEqual(changes.line()["error"]["data"]["code"], "service.state")
             return slowest
-        # Those that wait with the change take 0.5 s each time, others only when this machine stands still.
+        # Those that wait with the change take 0.5 s each time, others only when this machine pauses.
         self.assertTrue(any(sum(slowest_question() < 0.4 for _ in range(4)) >= 3 for _ in range(10)))
 
     def test_deleted_socket_is_recreated_and_keeps_clients(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what on the status socket. Other users are taken on by seteuid around connect: the kernel keeps the
-credentials of that moment."""
+"""Rights of users on the status socket. Other users are taken on by seteuid around connect: the kernel keeps the credentials
+of that moment."""
 import array
 import contextlib
 import ctypes
@@ -210,7 +210,7 @@ class Rights(unittest.TestCase):
                 bob.call("service.info")
             return time.monotonic() - start
         try:
-            before = ask()  # says how fast this machine is
+            before = ask()  # speed of this machine
             hung = [self.client(d, ALICE) for _ in range(20)]
             for i, client in enumerate(hung):
                 client.send((json.dumps({"jsonrpc": "2.0", "id": i, "method": "job.submit",

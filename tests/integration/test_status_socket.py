@@ -25,7 +25,7 @@ class Socket(unittest.TestCase):
         first = watcher.call("job.watch")
         self.assertEqual((first["watching"], first["jobs"]), (True, []))
         start = time.monotonic()
-        self.d.drop("x.tif", "until go")  # tells of its progress 10 times a second
+        self.d.drop("x.tif", "until go")  # reports its progress 10 times a second
         events = []
 
         def hear(status, times):

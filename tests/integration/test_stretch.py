@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""Steps that need numbers of the whole image before its pixels can be made: what the numbers are, how often the scene is read
-for them, what is told of them. Random chains with stretches are in test_grids.py."""
+"""Steps that need numbers of the whole image before its pixels can be made: the numbers, the passes over the scene for them,
+and their report. Random chains with stretches are in test_grids.py."""
 import json
 
 import numpy as np
@@ -104,7 +104,7 @@ def test_the_widest_range_of_float32(scratch):
 
 @pbtest.not_about_memory
 def test_an_image_without_valid_pixels_ends_early(scratch):
-    """One round of two does; what is told of the progress still adds up, or the job would be taken for broken."""
+    """One round of two suffices; the reported progress still adds up, or the job would be taken for broken."""
     scene = write(scratch / "s.tif", np.full((6000 if not pbtest.SANITIZED else 1500, 3000), np.nan, np.float32))
     report = compute(scratch, scene, "A", ["stretch: {bands: {X: A}}"], ["X"], "{memory: 256MiB, tile: 64}")
     assert np.isnan(pixels_of(report)).all()
@@ -113,7 +113,7 @@ def test_an_image_without_valid_pixels_ends_early(scratch):
 @pbtest.not_about_memory
 @pbtest.not_about_threads
 def test_the_memory_that_is_named_is_enough(scratch):
-    """What a refusal names is accepted, also where an earlier pass needs more than the last one."""
+    """An amount that a refusal names is accepted, also where an earlier pass needs more than the last one."""
     numbers = np.random.default_rng(2)
     scene = write(scratch / "s.tif", numbers.integers(1, 9000, (6, 700, 900)).astype(np.uint16), block=256)
     names = "ABCDEF"

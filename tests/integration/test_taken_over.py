@@ -46,7 +46,7 @@ class TakenOver(Attacks, unittest.TestCase):
         cls.d.remove()
 
     def ended(self, name, argument=""):
-        """By seccomp; a build with sanitizers lets the call fail instead."""
+        """Asserts that seccomp ends it; a build with sanitizers lets the call fail instead."""
         how = self.attack(name, argument)
         if SANITIZED:
             self.assertTrue(how.startswith("STOPPED by"), how)
@@ -107,13 +107,13 @@ class TakenOver(Attacks, unittest.TestCase):
         self.assertEqual((root / "products/older").read_text(), "an older product")
 
     def paths(self):
-        """Of the service and of the machine, which a decoder must neither see nor change."""
+        """Paths of the service and of the machine, which a decoder must neither see nor change."""
         root = self.d.root
         store = next(f for f in os.listdir(root / "state") if f.endswith(".db"))
         return [str(root / "outside"), str(root / "state" / store), str(root / "products/older"), str(root / "inbox")]
 
     def facts(self):
-        """Of these; the store is written by the service itself."""
+        """Mode, owner, time and size of these; the store is written by the service itself."""
         found = {}
         for path in self.paths():
             st = os.stat(path)

@@ -80,7 +80,7 @@ def test_trigonometric_aspect_is_that_of_gdaldem(scratch):
 
 
 def zevenbergen_thorne(windows, length, height):
-    """As the paper and RichDEM write it, of square pixels or not: D, E, F, G, H, and 100 times the curvatures."""
+    """Written like the paper and RichDEM, for square pixels or not: D, E, F, G, H, and 100 times the curvatures."""
     z = {i + 1: windows[:, :, i // 3, i % 3] for i in range(9)}
     d = ((z[4] + z[6]) / 2 - z[5]) / length ** 2
     e = ((z[2] + z[8]) / 2 - z[5]) / height ** 2
@@ -183,7 +183,7 @@ def isometric(latitude, square):
 
 
 def latitudes(isometrics, square):
-    """By bisection."""
+    """Latitudes of isometric ones, by bisection."""
     low, high = np.full_like(isometrics, -1.55), np.full_like(isometrics, 1.55)
     for _ in range(60):
         middle = (low + high) / 2
@@ -193,7 +193,8 @@ def latitudes(isometrics, square):
 
 
 def metres(system, y):
-    """Of a unit of x and of y, at each y: the distance on the ellipsoid between places a thousandth of a unit apart, or by calculus."""
+    """Length of a unit of x and of y, at each y: the distance on the ellipsoid between places a thousandth of a unit apart, or by
+    calculus."""
     if system == "EPSG:4326":
         latitude, radians, share = np.radians(y), np.pi / 180, 1.0
     else:
@@ -222,14 +223,14 @@ def slope_of(scene, system, transform):
     row, column = np.mgrid[0:rows, 0:columns] + 0.5
     east_unit, north_unit = metres(system, transform[3] + column * transform[4] + row * transform[5])
     along, down = (windows * HORN_EAST).sum((2, 3)), (windows * HORN_EAST.T).sum((2, 3))
-    inverse = np.linalg.inv([[transform[1], transform[4]], [transform[2], transform[5]]])  # of the gradient's matrix
+    inverse = np.linalg.inv([[transform[1], transform[4]], [transform[2], transform[5]]])  # matrix of the gradient
     east = (inverse[0, 0] * along + inverse[0, 1] * down) / east_unit
     north = (inverse[1, 0] * along + inverse[1, 1] * down) / north_unit
     return 100 * np.hypot(east, north), east, north
 
 
 def test_degrees_are_as_long_as_they_are_in_each_row(scratch):
-    """30 seconds of arc from the south of Sicily to the north of Bavaria, and a turned grid beside the pole."""
+    """30 seconds of arc from the south of Sicily to the north of Bavaria, and a turned grid next to the pole."""
     for number, (transform, width, height) in enumerate((([12, 1 / 120, 0, 48, 0, -1 / 120], 203, 1211), ([-40, 0.01, 0.004, 86, 0.003, -0.009], 131, 117))):
         scene = relief(scratch / f"degrees{number}.tif", "EPSG:4326", transform, width, height)
         theirs, east, north = slope_of(scene, "EPSG:4326", transform)

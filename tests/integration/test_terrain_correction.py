@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""warp of Sentinel-1 GRD by orbit and times: a made landscape is projected into the image by numpy (radar_kit.py) and must come
-back to its place."""
+"""warp of Sentinel-1 GRD by orbit and times: a made landscape is projected into the image by numpy (radar_kit.py) and must
+return to its place."""
 import functools
 import json
 import re
@@ -68,14 +68,14 @@ def path_of(report, kind):
 
 
 def middle(land, image, disc, reach):
-    """Of what is dark within `reach` metres around a disc, in metres east and north of it, weighted by darkness."""
+    """Centre of the dark pixels within `reach` metres around a disc, in metres east and north of it, weighted by darkness."""
     x, y = land.pixels()
     dark = np.where((x - disc[0]) ** 2 + (y - disc[1]) ** 2 < reach ** 2, np.clip((LAND - image) / (LAND - WATER), 0, 1), 0)
     return np.array([(dark * (x - disc[0])).sum(), (dark * (y - disc[1])).sum()]) / dark.sum()
 
 
 def wrong(land, image, edge):
-    """Of the pixels that are further than `edge` metres from a shore: how many are land for water or the reverse."""
+    """Number of the pixels further than `edge` metres from a shore that are land for water or the reverse."""
     x, y = land.pixels()
     sure = np.ones(x.shape, bool)
     for disc in (land.hill, land.lake):
@@ -191,7 +191,7 @@ def test_scene_across_antimeridian_has_one_grid(scratch):
 
 
 def flood(scratch, folder, sample):
-    """What the sample makes: its map, and which of the map's pixels lie in the landscape's, as (rows, columns)."""
+    """Result of the sample: its map, and the map's pixels in the landscape's, as (rows, columns)."""
     done = pbtest.run("pushbroom", "run", "-c", sample, "-o", scratch / "out", "--existing", "version", "--json", folder)
     report = json.loads(done.stdout.splitlines()[-1])
     assert {p["type"] for p in report["products"]} == {"cog", "quicklook", "statistics", "stac"}
@@ -218,7 +218,7 @@ def test_the_flood_sample_finds_water_where_it_is(scratch):
     away = np.minimum(*(np.abs(np.hypot(x - d[0], y - d[1]) - d[2]) for d in (land.hill, land.lake)))
     sure = (found != 255) & (away > 25)  # the filter's window is 50 m wide
     assert sure.sum() > 5000 and ((found == 1) == land.water(x, y))[sure].mean() > 0.995, ((found == 1) == land.water(x, y))[sure].mean()
-    # Without heights the lake is found, and the tarn beside its place.
+    # Without heights the lake is found, and the tarn next to its place.
     sample.write_text(re.sub("      sources:\n.*\n", "", sample.read_text()).replace("dem: HEIGHT", "height: 1500"))
     flat, report = flood(scratch, folder, sample)
     assert json.load(open(path_of(report, "stac")))["properties"]["sar:product_type"] == "GEC"
@@ -246,7 +246,7 @@ def test_what_cannot_be_is_refused_with_words(scratch):
                            ("orbitList", "oList", "no state vectors"), ("<geolocationGridPoint>.*</geolocationGridPoint>", "", "write height")):
         path.write_text(re.sub(old, new, text))
         refused(scratch, scene, doppler, "pipeline.grid", word)
-        if new:  # what places it otherwise is there
+        if new:  # another placement exists
             said = warp(scratch, scene, "", how=("--dry-run",))["plan"]["grid"]["placed_by"]
             assert "ground control points" in said, said
     path.write_text(text)

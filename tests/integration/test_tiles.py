@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""warp with a grid of tiles: which tiles, where they lie, their pixels against gdalwarp -te -tr, and that all or none is published."""
+"""warp with a grid of tiles: the tiles, their places, their pixels against gdalwarp -te -tr, and that all or none is published."""
 import json
 import pathlib
 
@@ -13,7 +13,7 @@ import pbtest
 from test_warp import write
 
 gdal.UseExceptions()
-# Where delivered Sentinel-2 tiles lie: read of the products' own files, and of ESA's list of tiles.
+# Places of delivered Sentinel-2 tiles: read of the products' own files, and of ESA's list of tiles.
 CORNERS = {"19UDP": (32619, 399960, 5400000), "29RKH": (32629, 199980, 2800020), "01CEM": (32701, 499980, 1200040), "33XVP": (32633, 399960, 9400020),
            "28PDC": (32628, 399960, 1800000)}
 REAL = {"19UDP": "sentinel2_19UDP_jp2/R10m/B04.jp2", "29RKH": "sentinel2_29RKH/B04.tif"}

@@ -19,7 +19,7 @@ def pixels_of(report):
 
 
 def mistake(scratch, scene, bands, step, code=2):
-    """What is said of a step that cannot be."""
+    """Message for an impossible step."""
     (scratch / "m.yaml").write_text(f"pipelines:\n  p:\n    input: {{bands: {{{', '.join(f'{b}: {i + 1}' for i, b in enumerate(bands))}}}}}\n"
                                     f"    steps:\n      - {step}\n    products:\n      - statistics: {{}}\n      - stac: {{datetime: file-time}}\n")
     return pbtest.run("pushbroom", "run", "-c", scratch / "m.yaml", "-o", scratch / "mo", scene, code=code).stderr
@@ -44,7 +44,7 @@ CAPS = {"landsat-tm": (LANDSAT, [[.2043, .4158, .5524, .5741, .3124, .2303], [-.
 
 @pbtest.not_about_memory
 def test_tasseled_cap_has_the_published_weights(scratch):
-    """Of bands that are 1 in one column and 0 in the others the components are the weights; they are orthonormal as they were derived."""
+    """Components of bands that are 1 in one column and 0 in the others are the weights; they are orthonormal as they were derived."""
     for sensor, (bands, weights) in CAPS.items():
         n, weights = len(bands.split()), np.array(weights)
         scene = write(scratch / "s.tif", np.repeat(np.eye(n, dtype=F)[:, None, :], 3, 1), nodata=None, block=0)
@@ -168,7 +168,7 @@ def test_pca_says_what_is_wrong(scratch):
 
 
 def mixtures(seed, bands, n, shape=(60, 75), noise=.02):
-    """Endmembers as columns, and pixels: mixtures with some noise, and some that are none."""
+    """Endmembers as columns, and pixels: mixtures with some noise, and some that are not mixtures."""
     numbers = np.random.default_rng(seed)
     ends = numbers.uniform(.02, .6, (bands, n))
     shares = numbers.dirichlet(np.full(n, .5), shape) * numbers.uniform(.6, 1.4, (*shape, 1))
@@ -180,7 +180,7 @@ def mixtures(seed, bands, n, shape=(60, 75), noise=.02):
 
 
 def some(ends, pixels, to_one):
-    """Of all endmembers, whatever their signs; with a sum of 1 the first is what the others leave."""
+    """Weights of all endmembers, of any sign; with a sum of 1 the first is the rest of the others."""
     if not to_one:
         return np.linalg.lstsq(ends, pixels, rcond=None)[0]
     rest = np.linalg.lstsq(ends[:, 1:] - ends[:, :1], pixels - ends[:, :1], rcond=None)[0] if ends.shape[1] > 1 else np.zeros((0, pixels.shape[1]))
@@ -283,7 +283,7 @@ def celsius(scratch, folder):
 
 
 def test_surface_temperature_without_clouds(scratch):
-    """Level 2: pixels that are made up, with the real metadata of one; two pixels around a cloud go with it."""
+    """Level 2: made pixels, with the real metadata of one; two pixels around a cloud are masked with it."""
     folder = scratch / LEVEL2
     folder.mkdir()
     stored = np.random.default_rng(8).integers(38000, 46000, (50, 70)).astype(np.uint16)

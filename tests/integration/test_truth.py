@@ -25,7 +25,7 @@ def truths():
 
 
 def wrong(line, field):
-    """What is wrong with the probe's line, or None."""
+    """Error in the probe's line, or None."""
     _, stage, code, _, _, shape, kind, digest, message = line.split("\t")
     if "REFUSED" in field or field[2] not in TYPES:
         wanted = "input.complex" if len(field) > 2 and field[2].startswith(("CInt", "CFloat")) else "input.unsupported"

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Installs into a scratch root and lets systemd judge the unit, the user and the directories, without
-booting anything. Skips what has no tool on this machine, and says so."""
+"""Installs into a scratch root and lets systemd judge the unit, the user and the directories, without booting anything. Checks
+without their tool on this machine are skipped with a message."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ import unittest
 from patience import run_to_end
 
 BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).parents[2] / "build/bin"))
-EXPOSURE_MAX = 1.0  # of 10; systemd calls up to 4 OK
+EXPOSURE_MAX = 1.0  # on a scale to 10; systemd calls up to 4 OK
 
 
 def run(*command, **options):

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""Which pixels are valid: nodata values that a type cannot hold, alpha bands, nodata values written with few digits; and those
-of masks and pictures of several bands, with their overviews."""
+"""Validity of pixels: nodata values that a type cannot hold, alpha bands, nodata values written with few digits; and those of
+masks and pictures of several bands, with their overviews."""
 import json
 import shutil
 
@@ -55,7 +55,7 @@ def valid_in(result):
 
 
 def gdals(path):
-    """What GDAL's mask band of the first band says, and its flags."""
+    """Values of GDAL's mask band of the first band, and its flags."""
     file = gdal.Open(str(path))
     band = file.GetRasterBand(1)
     return band.GetMaskBand().ReadAsArray() != 0, band.GetMaskFlags()
@@ -96,7 +96,7 @@ def test_nodata_that_no_pixel_can_have_leaves_alpha(scratch):
             assert gdals(path)[1] == gdal.GMF_ALPHA | gdal.GMF_PER_DATASET
         assert "by the file's alpha band 2" == result["report"]["valid"], result["report"]["valid"]
         assert "marks no pixel" in result["report"]["valid_notes"], result["report"]
-    # A value that the type can hold goes before alpha, as to GDAL.
+    # A value that the type can hold precedes alpha, like in GDAL.
     held, = products(scratch, [write(scratch / "held.tif", collar("uint8", 255), "uint8", 7, True)])
     assert valid_in(held).all()
 
@@ -145,7 +145,7 @@ def test_near_miss_nodata_is_invalid_as_in_gdal(scratch):
 
 
 def test_valid_floats_avoid_what_gdal_takes_for_nodata(scratch):
-    """A valid value beside the product's nodata is stored where neither GDAL nor pushbroom takes it for nodata."""
+    """A valid value next to the product's nodata is stored where neither GDAL nor pushbroom takes it for nodata."""
     near = [np.float32(-9999)]
     for _ in range(9):
         near.append(np.nextafter(near[-1], np.float32(0)))
@@ -180,7 +180,7 @@ def test_alpha_that_bands_name_is_data(scratch):
     assert note in said, said
     shown = words(run("pushbroom", "run", "-c", config(scratch, source=named, products=("cog: {bands: [N], type: float32}",)), "-o", scratch / "out2", path).stdout)
     assert note in shown, shown
-    # Whoever names the other bands alone, or asks for the mask, gets alpha.
+    # A configuration that names the other bands alone, or the mask, gets alpha.
     for source in ("bands: {R: 1, G: 2, B: 3}", named + ", valid: mask", named + ", valid: both"):
         result, = products(scratch, [path], source=source, products=("cog: {bands: [R], type: float32}",))
         assert (~valid_in(result)).sum() == 4 * 30, source
@@ -214,7 +214,7 @@ def halved(bands, valid):
 
 
 def levels(path):
-    """Of the image and of each overview: the bands, and the mask of the first."""
+    """Pixels of the image and of each overview: the bands, and the mask of the first."""
     file = gdal.Open(str(path))
     band = file.GetRasterBand(1)
     out = []
@@ -246,7 +246,7 @@ def test_mask_overviews_average_pixels_that_it_shows(scratch):
         expected = bands.astype(float)
         for values, mask in found[1:]:
             expected, valid = halved(expected, valid)
-            expected = expected.astype("float32").astype(float) # as the levels are kept
+            expected = expected.astype("float32").astype(float) # the type of the levels
             assert (mask == valid).all(), (kind, (mask != valid).sum())
             shown = expected if kind.startswith("float") else np.rint(expected)
             assert (values[:, valid] == shown[:, valid]).all(), kind
@@ -324,7 +324,7 @@ def test_picture_overviews_count_the_stored_value(scratch):
 
 
 def test_any_band_of_values_keeps_its_own_averages(scratch):
-    """Of values that are no picture each band averages its own pixels, and the mask shows all."""
+    """If values are no picture each band averages its own pixels, and the mask shows all."""
     for kind, missing in (("float32", -9999), ("uint16", 0)):
         bands = holes(kind, 2, missing)
         path = write(scratch / f"v{kind}.tif", bands, kind, missing)

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: sanitized
-"""warp through `pushbroom run` against gdalwarp without its approximation: grids, pixels, and where products say they lie."""
+"""warp through `pushbroom run` against gdalwarp without its approximation: grids, pixels, and the places of products."""
 import json
 
 import numpy as np
@@ -58,7 +58,7 @@ def reference(scene, **options):
 
 
 def compare(scene, ours, theirs, method, edge=4):
-    """Equal grids; what is valid in both agrees, away from edges: of the scene, and of what is invalid there."""
+    """Equal grids; pixels that are valid in both agree, away from edges: of the scene, and of its invalid parts."""
     a, b = ours.GetGeoTransform(), theirs.GetGeoTransform()
     assert np.allclose(a, b, rtol=0, atol=1e-9 * max(map(abs, b))), (a, b)
     x, y = ours.ReadAsArray(), theirs.ReadAsArray()
@@ -199,7 +199,7 @@ AREAS = {
 
 @pbtest.not_about_memory
 def test_averages_are_those_of_polygons(scratch):
-    """Of every kind of grid, also where gdalwarp takes the rectangle around a pixel that is turned."""
+    """Every kind of grid, also where gdalwarp takes the rectangle around a pixel that is turned."""
     for name, (scene, params) in AREAS.items():
         w, h = scene["size"]
         y, x = np.mgrid[0:h, 0:w] + 0.5
@@ -216,7 +216,7 @@ def test_averages_are_those_of_polygons(scratch):
         ours = pixels(report)
         got, want = ours.ReadAsArray().astype(np.float64), averages(scratch / f"{name}.tif", ours, scene.get("period", 0))
         if name == "around the pole":
-            want[13:18, 13:18] = np.nan  # the pole's own pixel, and those beside it
+            want[13:18, 13:18] = np.nan  # the pole's own pixel, and its neighbours
         seen = np.isfinite(want)
         assert seen.sum() > 300, (name, seen.sum())
         error = np.abs(got - want)[seen] / want[seen]
@@ -235,7 +235,7 @@ def test_areas_do_not_join_the_seams_sides(scratch):
 
 
 def test_small_grids_read_their_own_part_alone(scratch):
-    """Of 64 pixels a side or less, as of more: a large scene fits a small memory."""
+    """64 pixels a side or less, like more: a large scene fits a small memory."""
     out = gdal.GetDriverByName("GTiff").Create(str(scratch / "large.tif"), 10980, 10980, 2, gdal.GDT_UInt16,
                                                ["TILED=YES", "COMPRESS=DEFLATE", "SPARSE_OK=TRUE"])
     system = osr.SpatialReference()

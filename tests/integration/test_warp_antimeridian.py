@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
-"""warp of scenes that lie across 180 degrees: onto tiles and bounds of one side, whole, and what is refused of them. Against gdalwarp."""
+"""warp of scenes across 180 degrees: onto tiles and bounds of one side, whole, and refusals. Against gdalwarp."""
 import json
 import shutil
 
@@ -53,7 +53,7 @@ def warp(scratch, scene, params, before="", code=0):
 
 
 def same_as_gdalwarp(path, scene, crs):
-    """Nearest pixels of a product, against gdalwarp on its grid; where a place lies on a border of two pixels either may be."""
+    """Nearest pixels of a product, against gdalwarp on its grid; for a place on a border of two pixels either may be."""
     made = gdal.Open(str(path))
     t, w, h = made.GetGeoTransform(), made.RasterXSize, made.RasterYSize
     theirs = gdal.Warp("", str(scene), format="MEM", errorThreshold=0, outputType=gdal.GDT_Float32, dstNodata=-9999, dstSRS=crs,
@@ -103,7 +103,7 @@ def test_whole_scene_goes_on_beyond_180_degrees(scratch):
         assert (a != -9999).sum() > (28000 if before else 55000), (crs, (a != -9999).sum())
         item = json.load(open(products(report, ".stac.json")[0]))
         assert item["bbox"][0] > 179 and item["bbox"][2] < -179 and item["geometry"]["type"] == "MultiPolygon", item["bbox"]
-        # Each half lies where bounds of one side have it.
+        # Each half is where bounds of one side have it.
         for side in (1, -1):
             west, to = (t[0], half) if side > 0 else (-half, east - 2 * half)
             part = warp(scratch, scene, f'crs: "{crs}", method: nearest, pixel: {t[1]!r}, bounds: [{west!r}, {t[3] + made.RasterYSize * t[5]!r}, {to!r}, {t[3]!r}]', before)

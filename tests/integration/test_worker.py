@@ -24,7 +24,7 @@ from osgeo import gdal  # noqa: E402
 gdal.UseExceptions()
 DATA = pbtest.DATA
 
-# What is to be caught while it runs is noise, written with a codec that takes its time.
+# A job to be caught while it runs is noise, written with a slow codec.
 PIPELINES = """pipelines:
   slow:
     input:
@@ -119,14 +119,14 @@ class Worker(unittest.TestCase):
         worker.stdin.flush()
         self.assertEqual(end(), ("failed", "c"))
         tell("e")
-        worker.stdin.close()  # the end of its owner is that of the next job as well, or comes after it
+        worker.stdin.close()  # the end of its owner is that of the next job as well, or follows it
         worker.wait()
         self.assertFalse((root / "out/d").exists(), "what was told next is cancelled with what runs")
         self.assertEqual([p for p in (root / "out").iterdir() if p.name.startswith(".")], [])
 
     def catch(self, d):
         """A job of the pipeline "slow" with tiles done and tiles to do, and its worker, which is stopped. Four tiles take
-        seconds; should they be faster than we look, another scene comes."""
+        seconds; should they be faster than we look, another scene follows."""
         for i in range(10):
             name = "slow_%d.tif" % i
             scene(d.root / name, 1024, 1024, noise=True)
@@ -203,7 +203,7 @@ class Worker(unittest.TestCase):
             files = files[::4]  # their decoders are for test_hostile, which takes all of them
         for path in files:
             d.call("job.submit", input=str(path))
-        counts = d.wait_idle()  # what hangs ends by service.stall
+        counts = d.wait_idle()  # a hang ends by service.stall
         jobs = d.jobs(limit=1000)
         self.assertEqual(len(jobs), len(files))
         bad = {j["name"]: j["error"] for j in jobs if j["status"] == "failed" and (

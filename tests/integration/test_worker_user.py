@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""A user of their own for the processes that compute (service.worker_user), where the service runs as root: decoders
-that a file has taken over (tests/tools/taken_over.c) are strangers to the service's files also on a kernel without
-Landlock, good scenes become products that belong to the service, and nobody of the service's user can look into it."""
+"""A user of their own for the processes that compute (service.worker_user), where the service runs as root: decoders that a
+file has taken over (tests/tools/taken_over.c) are strangers to the service's files also on a kernel without Landlock, good
+scenes become products that belong to the service, and no process of the service's user can look into it."""
 import datetime
 import json
 import os
@@ -137,8 +137,8 @@ class NoOwnUser(unittest.TestCase):
 
 
 class UnitsUser(unittest.TestCase):
-    """The service runs as nobody with the capabilities of a unit's drop-in (service/doc/security.md): it gives the processes that
-    compute a user of their own."""
+    """The service runs as the user `nobody` with the capabilities of a unit's drop-in (service/doc/security.md): it gives the
+    processes that compute a user of their own."""
 
     def test_a_unit_gives_a_user_by_capabilities(self):
         d = Daemon(fake=False, settle="100ms")
@@ -161,7 +161,7 @@ class UnitsUser(unittest.TestCase):
 
 
 class ServicesUser(unittest.TestCase):
-    """The service runs as nobody: what belongs to its user cannot look into it."""
+    """The service runs as the user `nobody`: processes of its user cannot look into it."""
 
     def setUp(self):
         self.d = d = Daemon(fake=False, settle="100ms")
