@@ -351,6 +351,8 @@ int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
 /* Same for the parts of tiles (pipeline/plan/part_exchange.h), for one reader. */
 int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
                           struct pb_part_exchange *out_walk);
+/* Count of the parts of each tile: the gate's bands if there is a gate, then each source. */
+uint32_t pb_plan_tile_parts(const struct pb_plan *plan);
 /* Bytes of a tile when tiles are kept between rounds. */
 size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number);
 /* Bytes of the tile's results in an output slot. */

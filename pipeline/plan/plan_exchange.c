@@ -19,10 +19,14 @@ int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
                                  plan->layout.window_units, pb_plan_unit_bytes(plan), err);
 }
 
+uint32_t pb_plan_tile_parts(const struct pb_plan *plan)
+{
+    return (uint32_t)plan->work.n_sources + (plan->layout.gate.chain != NULL);
+}
+
 int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
                           struct pb_part_exchange *out_walk)
 {
-    uint32_t parts = (uint32_t)plan->work.n_sources + (plan->layout.gate.chain != NULL);
-    return pb_part_exchange_init(out_walk, &plan->layout.exchange, parts,
+    return pb_part_exchange_init(out_walk, &plan->layout.exchange, pb_plan_tile_parts(plan),
                                  plan->layout.in_slot_bytes, err);
 }

@@ -197,7 +197,8 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "the scene's blocks are decoded on the host";
     if (plan->work.outputs.n > PB_BANDS_MAX)
         return "tiles have more than 64 bands";
-    if (exchange->pattern != NULL && exchange->pattern != &wic_pattern_unidirectional)
+    if (exchange->of != PB_EXCHANGE_PARTS && exchange->pattern != NULL &&
+        exchange->pattern != &wic_pattern_unidirectional)
         return "tiles follow an exchange pattern";
     return NULL;
 }

@@ -220,6 +220,8 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
         pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
         rc = take_numbers(said, plan, pass) == 0 ? size_pass(pass, &request, said, err) : bad(err);
         plan->layout.exchange = base->pipeline->exchange;
+        if (plan->layout.exchange.of == PB_EXCHANGE_PARTS)
+            pass->layout.exchange = plan->layout.exchange;
     }
     free(facts);
     if (rc < 0) {

@@ -135,7 +135,8 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "they are decoded by the process that runs the job";
     if (r->remote && count_blocks(plan, r) > PB_SERVED_BLOCKS_MAX)
         return "the scene has more blocks than the process that owns the GPU accepts";
-    if (r->remote && r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
+    if (r->remote && r->pipeline->exchange.of != PB_EXCHANGE_PARTS &&
+        r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
         return "tiles follow an exchange pattern, to another process";
     if (plan->engine.mem != PB_MEM_PINNED)
         return "compute.buffers is not pinned";
@@ -143,9 +144,6 @@ static const char *refuse(const struct pb_plan *plan, const struct pb_plan_reque
         return "a band has more digits than float32, and only the host keeps them";
     if (has_loops(plan))
         return "a step looks at the image again and again, and its tiles stay on the GPU";
-    if (r->pipeline->exchange.of == PB_EXCHANGE_PARTS &&
-        r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
-        return "the parts of tiles follow an exchange pattern";
     return refuse_sources(plan, r);
 }
 

@@ -167,6 +167,40 @@ START_TEST(files_with_blocks_of_several_heights_share_bands)
 }
 END_TEST
 
+/* The parts of tiles follow the pattern `multiple` then, in the owner of the device as well. */
+START_TEST(composite_of_several_files_is_decoded_there)
+{
+    char folder[] = "/tmp/pb-whole-XXXXXX", path[100], second[100];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/a.tif", folder);
+    (void)snprintf(second, sizeof second, "%s/b.tif", folder);
+    GDALAllRegister();
+    for (int i = 0; i < 2; i++) {
+        make_tiled(path, i == 0 ? "64" : "128", 1);
+        make_tiled(second, "64", 2);
+        other_path = second;
+        compare(path, "      - math: {bands: {A_1: B1, A_2: Q}}\n"
+                      "      - composite: {method: mean, bands: {OUT: A}, of: [_1, _2], "
+                      "clear: \"A{} > 900\"}\n"
+                      "      - math: {bands: {SUM: \"OUT + A_1\"}}\n");
+        ck_assert_int_eq(open_scene(path, "      - math: {bands: {A_1: B1, A_2: Q}}\n"
+                                          "      - composite: {bands: {OUT: A}, of: [_1, _2]}\n"
+                                          "      - math: {bands: {SUM: OUT}}\n"),
+                         0);
+        ck_assert_str_eq(config->pipelines[0].exchange.pattern->name, "multiple");
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_msg(plan->engine.whole.used, "%s", plan->engine.whole.why_not);
+        pb_plan_destroy(plan);
+        close_scene();
+        other_path = NULL;
+    }
+    ck_assert_int_eq(scenes, 2);
+    (void)unlink(path);
+    (void)unlink(second);
+    (void)rmdir(folder);
+}
+END_TEST
+
 static const char STRETCH[] = "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
                               "      - math: {bands: {OUT: \"B1 * 0.7\"}}\n"
                               "      - stretch: {bands: {SUM: OUT}, method: stddev}\n";
@@ -383,6 +417,7 @@ int main(void)
     tcase_add_test(tc, random_scenes_have_the_pixels_that_the_cpu_reads);
     tcase_add_test(tc, strips_over_several_bands_are_present_in_all);
     tcase_add_test(tc, files_with_blocks_of_several_heights_share_bands);
+    tcase_add_test(tc, composite_of_several_files_is_decoded_there);
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
     tcase_add_test(tc, later_passes_take_pixels_that_are_on_the_device);
     tcase_add_test(tc, a_device_finds_what_it_can_and_the_host_the_rest);

@@ -61,12 +61,13 @@ static uint64_t find_least(uint64_t by_device)
 
 /* Made by the CPU, and by the device with much memory and with little. by_device: products that the
  * device makes. */
-static void compare_products(const char *path, const char *products, uint64_t by_device)
+static void compare_products(const char *path, const char *steps, const char *products,
+                             uint64_t by_device)
 {
     char cpu[40];
     struct pb_err err = {0};
     int rc;
-    ck_assert_int_eq(open_with(path, PLAIN, products), 0);
+    ck_assert_int_eq(open_with(path, steps, products), 0);
     ck_assert_int_eq(make_plan(false), 0);
     make_products(cpu, &rc, &err);
     ck_assert_msg(rc == 0, "%s", err.msg);
@@ -94,15 +95,26 @@ static void compare_products(const char *path, const char *products, uint64_t by
 
 START_TEST(products_made_on_the_device_are_the_cpus)
 {
-    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MADE, 0x1ff);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MADE, 0x1ff);
     tile_px = 128;
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", MADE, 0x1ff);
-    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", MIXED, 3);
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, MADE, 0x1ff);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MIXED, 3);
     ck_assert_int_gt(whole_host.parts, 10);
-    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PICTURES, 0x3f);
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PICTURES, 0x3f);
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PICTURE, 1);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, PICTURES, 0x3f);
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURES, 0x3f);
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURE, 1);
     ck_assert_int_gt(whole_host.blocks, 500);
+}
+END_TEST
+
+/* The parts of its tiles follow a pattern. */
+START_TEST(products_of_a_composite_are_made_on_the_device)
+{
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif",
+                     "      - math: {bands: {A_1: B1, A_2: B2, A_3: B3}}\n"
+                     "      - composite: {bands: {OUT: A}, of: [_1, _2, _3]}\n"
+                     "      - math: {bands: {SUM: \"OUT + B1\"}}\n",
+                     MADE, 0x1ff);
 }
 END_TEST
 
@@ -158,6 +170,7 @@ int main(void)
     pb_raster_init();
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
+    tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);
     tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
     suite_add_tcase(suite, tc);

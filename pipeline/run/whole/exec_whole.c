@@ -232,6 +232,7 @@ void whole_close(struct pb_exec_whole *e)
         e->ops->close(e->device);
     whole_out_close(e);
     whole_reduce_close(e);
+    pb_part_exchange_fini(&e->parts);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
             pb_raw_blocks_free(&e->source[i].blocks);
@@ -300,6 +301,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
     rc = rc ? rc : whole_reduce_open(e, err);
+    rc = rc ? rc : pb_plan_part_exchange(e->map.plan, err, &e->parts);
     rc = rc ? rc : open_channels(e, err);
     if (rc < 0) {
         exec_destroy(e);

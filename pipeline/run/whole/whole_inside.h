@@ -13,6 +13,7 @@
  * are sent; the dispatcher queues tiles whose groups are decoded, and the products of their rows
  * (whole_out.h); the finisher hands results to the writers, and reports finished bands to the
  * feeder (`through`); the collector brings finished blocks to the writers. */
+#include "pipeline/plan/part_exchange.h"
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/stream/stream.h"
@@ -155,6 +156,7 @@ struct pb_exec_whole {
     struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
     uint32_t n_held;
     /* The dispatcher's. */
+    struct pb_part_exchange parts; /* the executor's end of the exchange of the parts of tiles */
     uint32_t shared_bands;
     uint32_t decoded_groups;
     /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.

@@ -12,7 +12,8 @@
 
 enum {
     GROUPS = 4, /* groups of a scene: one is decoded while the next one is sent */
-    GROUP_LEAST = 64
+    GROUP_LEAST = 64,
+    GROUP_FIRST = 16 /* pieces of the first group */
 };
 
 static uint64_t aligned(uint64_t n)
@@ -22,12 +23,16 @@ static uint64_t aligned(uint64_t n)
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
-/* Count of pieces in a group, out of n: at most twice as many as the device decodes at once. */
+/* Count of pieces in the next group of a band of n pieces: at most twice as many as the device
+ * decodes at once. The first groups of the scene are small and grow, because the device is idle
+ * until the first one has arrived. */
 static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
 {
     uint32_t size = (n + GROUPS - 1) / GROUPS, most = 2 * map->plan->engine.whole.streams;
     size = most == 0 || size < most ? size : most;
     size = size > GROUP_LEAST ? size : GROUP_LEAST;
+    if (map->n_groups < 8 && size > (uint32_t)GROUP_FIRST << map->n_groups)
+        size = (uint32_t)GROUP_FIRST << map->n_groups;
     most = map->plan->layout.in_slots / 2; /* in the worst case each piece has a slot of its own */
     most = most > 0 ? most : 1;
     return map->plan->engine.whole.in_place && size > most ? most : size;
@@ -55,21 +60,36 @@ static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
 /* Makes groups of the pieces first .. end of a band. */
 static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end)
 {
-    uint32_t size = group_size(map, end - first);
     map->band[band].first_group = map->n_groups;
-    for (uint32_t i = first; i < end; i += size) {
-        uint32_t last = end - i < size ? end : i + size;
+    for (uint32_t i = first, last; i < end; i = last) {
+        const uint32_t size = group_size(map, end - first);
+        last = end - i < size ? end : i + size;
         struct pb_whole_group *group = &map->group[map->n_groups];
         *group = (struct pb_whole_group){.first = i, .end = last, .band = band};
-        for (uint32_t t = map->piece[i].first; t < map->n_tiles; t++)
-            map->need[t] = map->n_groups + 1;
         qsort(map->piece + i, last - i, sizeof *map->piece, pb_whole_in_group);
-        for (uint32_t p = i; p < last; p++)
+        for (uint32_t p = i; p < last; p++) {
             map->piece[p].group = map->n_groups;
+            map->need[(size_t)map->piece[p].first * map->n_parts + map->piece[p].part] =
+                map->n_groups + 1;
+        }
         map->n_groups++;
         fill_group(map, group);
     }
     map->band[band].end_group = map->n_groups;
+}
+
+/* Makes each tile need what the tiles before it need, because they are computed first. */
+static void add_up_needs(struct pb_whole_map *map)
+{
+    const size_t n = (size_t)map->n_tiles * map->n_parts;
+    for (size_t i = map->n_parts; i < n; i++)
+        if (map->need[i] < map->need[i - map->n_parts])
+            map->need[i] = map->need[i - map->n_parts];
+}
+
+uint32_t pb_whole_map_need(const struct pb_whole_map *map, uint32_t tile, uint32_t part)
+{
+    return map->need[(size_t)tile * map->n_parts + part];
 }
 
 /* --- bands ----------------------------------------------------------------------------------- */
@@ -183,7 +203,7 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *er
     if (map->band == NULL || map->group == NULL)
         return pb_whole_no_memory(err);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, pb_whole_by_first);
-    memset(map->need, 0, map->n_tiles * sizeof *map->need);
+    memset(map->need, 0, (size_t)map->n_tiles * map->n_parts * sizeof *map->need);
     for (uint32_t b = 0; b < map->n_bands; b++) {
         struct pb_whole_band *band = &map->band[b];
         uint32_t first = piece;
@@ -195,6 +215,7 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *er
         find_end_rows(map, band, first, piece);
         make_groups(map, b, first, piece);
     }
+    add_up_needs(map);
     place_windows(map);
     return 0;
 }
@@ -230,8 +251,10 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
                       const bool *leave_out, struct pb_err *err)
 {
-    *map = (struct pb_whole_map){
-        .plan = plan, .blocks = blocks, .n_tiles = pb_grid_count(&plan->layout.grid)};
+    *map = (struct pb_whole_map){.plan = plan,
+                                 .blocks = blocks,
+                                 .n_tiles = pb_grid_count(&plan->layout.grid),
+                                 .n_parts = pb_plan_tile_parts(plan)};
     for (uint32_t i = 0; i < plan->work.n_sources; i++) {
         struct pb_whole_window *window = &map->window[plan->work.source[i].window];
         if (plan->work.source[i].n_bands == 0)
@@ -239,7 +262,7 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
         window->image_w = blocks[i].layout->width;
         window->image_h = blocks[i].layout->height;
     }
-    map->need = calloc(map->n_tiles, sizeof *map->need);
+    map->need = calloc((size_t)map->n_tiles * map->n_parts, sizeof *map->need);
     if (map->need == NULL)
         return pb_whole_no_memory(err);
     int rc = pb_whole_pieces_make(map, slot_bytes, leave_out, err);

@@ -5,13 +5,14 @@
 /* Order in which the stored blocks of a pass's sources are sent to a device, and the addresses of
  * all data there. Arithmetic; made before the first tile, read-only afterwards, any thread.
  *
- * Piece: a block of a source as it is stored, some rows of one that is not compressed, or a
- * plane of a block that the host decodes; the planes of one block follow each other. Each piece is
- * sent to the device once, in the order of the first tile that needs it. Group: pieces decoded by
- * one launch. Load: content of one slot, either stored pieces of one group or a block that
- * a core has decoded. Band: rows of tiles whose pixels are on the
- * device together: one band if all of the scene fits, else two at a time. Pixels that a band shares
- * with the one before it are copied from there. */
+ * Part: one of the parts of a tile (pipeline/plan/part_exchange.h). The parts of a tile are sent
+ * one after the other. Piece: a block of a source as it is stored, some rows of one that is not
+ * compressed, or a plane of a block that the host decodes; the planes of one block follow each
+ * other. Each piece is sent to the device once, in the order of the first tile that needs it.
+ * Group: pieces decoded by one launch. Load: content of one slot, either stored pieces of one group
+ * or a block that a core has decoded. Band: rows of tiles whose pixels are on the device together:
+ * one band if all of the scene fits, else two at a time. Pixels that a band shares with the one
+ * before it are copied from there. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/raster/raw_blocks.h"
 
@@ -26,6 +27,7 @@ struct pb_whole_piece {
     uint64_t decoded_at, decoded_bytes;
     uint64_t least; /* smallest size that it decodes to, in bytes; at most block_bytes */
     uint32_t first; /* first tile, in visiting order, that needs it */
+    uint32_t part;  /* part of tiles to which it belongs (pb_plan_tile_parts) */
     uint32_t source, plane, group;
     struct pb_rect rect; /* its pixels that are in the image */
     bool by_host;        /* pb_raster_read makes it: samples of the plane, or bytes of the mask */
@@ -70,9 +72,10 @@ struct pb_whole_map {
     struct pb_whole_group *group;
     struct pb_whole_band *band;
     uint32_t n_pieces, n_groups, n_bands;
-    /* For each tile, in visiting order: count of groups that must be decoded. */
+    /* For each tile, in visiting order, and each of its parts: count of groups that must be
+     * decoded. */
     uint32_t *need;
-    uint32_t n_tiles;
+    uint32_t n_tiles, n_parts;
     struct pb_whole_window window[PB_SOURCES_MAX];
     uint64_t pixel_bytes, stored_bytes, decoded_bytes; /* sizes for the largest band */
 };
@@ -85,6 +88,8 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                       const struct pb_raw_blocks *blocks, uint64_t slot_bytes, uint64_t budget,
                       const bool *leave_out, struct pb_err *err);
 void pb_whole_map_fini(struct pb_whole_map *map);
+/* Count of groups that must be decoded for a part of a tile. */
+uint32_t pb_whole_map_need(const struct pb_whole_map *map, uint32_t tile, uint32_t part);
 /* Device memory for pixels and blocks. */
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
 /* Count of bands that have memory at a time. */

@@ -163,7 +163,7 @@ static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
         for (uint32_t p = 0; p < pieces; p++, n++)
             if (at != NULL) {
                 at[n] = piece_of(map, source, cells, i, p);
-                at[n].source = source;
+                at[n].source = at[n].part = source;
             }
     }
     return n;

@@ -188,16 +188,39 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_flight(e, number), err);
 }
 
+/* Takes steps until the part of the tile is decoded. */
+static int take_part(struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t part,
+                     struct pb_err *err)
+{
+    const uint32_t band = band_of(e, tile->number);
+    int rc = 0;
+    while (rc == 0 && (e->shared_bands <= band ||
+                       e->decoded_groups < pb_whole_map_need(&e->map, tile->number, part)))
+        rc = take_step(e, err);
+    return rc;
+}
+
+/* Takes the parts of a tile as the pattern's schedule sends them, up to the step of its result. */
+static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
+{
+    uint32_t part = 0;
+    int rc;
+    tile->parts = 0;
+    while ((rc = pb_part_exchange_next(&e->parts, false, &part, err)) == 1) {
+        rc = take_part(e, tile, part, err);
+        if (rc < 0)
+            return rc;
+        tile->parts++;
+    }
+    return rc;
+}
+
 static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     struct whole_flight flight = {.band = band_of(e, tile->number)};
     struct wic_slot slot = {.user = NULL};
-    int rc = 0;
-    while (rc == 0 &&
-           (e->shared_bands <= flight.band || e->decoded_groups < e->map.need[tile->number]))
-        rc = take_step(e, err);
-    tile->parts = (uint32_t)e->map.plan->work.n_sources;
+    int rc = take_parts(e, tile, err);
     rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
     uint64_t since = pb_clock_mono_ns();
     if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
