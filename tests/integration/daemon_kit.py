@@ -23,23 +23,24 @@ from patience import PATIENCE_S, finish, wait_for
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def open_to_all(folder):
-    """The folder of the programs; or a copy that every user can enter, if the folder is in a closed one such as /root."""
+def open_to_all(folder, programs):
+    """The folder; or a copy of these programs with links to its other files, if users of tests cannot enter it (below /root)."""
     if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents)):
         return folder
     copy = pathlib.Path(tempfile.mkdtemp(prefix="pb-bin-"))
     atexit.register(shutil.rmtree, copy, True)
     copy.chmod(0o755)
-    for program in folder.iterdir():
-        if program.name in ("pushbroom", "pushbroomd", "pushbroom-notify"):
-            shutil.copy(program, copy)
+    for file in folder.iterdir():
+        if file.name in programs:
+            shutil.copy(file, copy)
         else:
-            (copy / program.name).symlink_to(program)
+            (copy / file.name).symlink_to(file)
     return copy
 
 
-BIN = open_to_all(pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin")).resolve())
-FAKE_WORKER = HERE / "fake_worker.py"
+BIN = open_to_all(pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin")).resolve(),
+                  ("pushbroom", "pushbroomd", "pushbroom-notify"))
+FAKE_WORKER = open_to_all(HERE, ("fake_worker.py",)) / "fake_worker.py"
 
 CONFIG = """service:
   inbox: {root}/inbox
