@@ -13,16 +13,16 @@
 
 enum encode_values {
     VALUES_SMOOTH,  /* integers, as a band has them */
-    VALUES_RATIO,   /* of two bands: -1 .. 1 */
+    VALUES_RATIO,   /* ratio of two bands: -1 .. 1 */
     VALUES_HALVES,  /* few values above noise, whose codes have more than eight bits */
     VALUES_NOISE,   /* uint8, all equally often: is stored */
-    VALUES_RUNS,    /* of lengths up to 9, of few values */
-    VALUES_LONG,    /* of lengths up to 1200 */
+    VALUES_RUNS,    /* runs of lengths up to 9, of few values */
+    VALUES_LONG,    /* runs of lengths up to 1200 */
     VALUES_RARE,    /* runs up to 5000 among noise */
     VALUES_SKEWED,  /* counts like Fibonacci's numbers: codes longer than the limit */
     VALUES_EXTREME, /* beyond every type, infinite, half-way between integers, nodata, invalid */
-    VALUES_HOLES,   /* SMOOTH, invalid beside a slanted edge */
-    VALUES_LINES,   /* noise that comes again in each fourth line: strings */
+    VALUES_HOLES,   /* SMOOTH, invalid along a slanted edge */
+    VALUES_LINES,   /* noise that repeats in each fourth line: strings */
     VALUES_ONE
 };
 
@@ -114,7 +114,7 @@ static inline float encode_extreme(uint64_t *state, double nodata)
     return (float)((int)(encode_random(state) % 200000) - 100000) * 0.5f;
 }
 
-/* How long the next run is, where values come in runs. */
+/* Length of the next run, for values in runs. */
 static inline size_t encode_run(uint64_t *state, enum encode_values values)
 {
     switch (values) {
@@ -201,7 +201,7 @@ static inline struct pb_encode_format encode_case_format(const struct encode_cas
     format.offset = c->offset;
     format.mask = c->mask;
     format.with = c->with;
-    for (uint32_t b = 0; b < c->bands; b++) /* in another order than they lie */
+    for (uint32_t b = 0; b < c->bands; b++) /* in another order than in memory */
         format.plane[b] = (uint16_t)(c->bands - 1 - b);
     if (!encode_reference_quantizer(c->type, c->nodata, c->masked, &format.quantizer))
         abort();
@@ -219,7 +219,7 @@ static inline size_t encode_case_plane_px(const struct encode_case *c)
 {
     return (size_t)c->side * encode_case_row_px(c) + 5;
 }
-/* Of two sets of planes. */
+/* Compares two sets of planes. */
 static inline size_t encode_case_floats(const struct encode_case *c)
 {
     return 2 * c->bands * encode_case_plane_px(c);

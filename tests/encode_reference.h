@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ENCODE_REFERENCE_H
 #define PB_ENCODE_REFERENCE_H
-/* What the CPU makes of a block that a device encodes. */
+/* The CPU's encoding of a block that a device encodes. */
 #include "kernels/codec/encode_device.h"
 #include "pipeline/codec/deflate_strings.h"
 #include "pipeline/cog/block_encoder.h"

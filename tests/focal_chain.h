@@ -3,8 +3,8 @@
 #ifndef PB_FOCAL_CHAIN_H
 #define PB_FOCAL_CHAIN_H
 /* Random chains of several stages: convolutions of every kind, size and edge rule, straight over
- * one another or over expressions of what came before. Bands a and b without nodata, for a wide
- * neighbourhood with a single invalid pixel is invalid and equal results would say little. */
+ * one another or over expressions of earlier bands. Bands a and b without nodata, because a wide
+ * neighbourhood with a single invalid pixel is invalid and equal results would prove little. */
 #include "kernels/chain/chain.h"
 #include "tests/op_params.h"
 

@@ -15,7 +15,7 @@
 #define GRID_CHAIN_STEPS   5
 #define GRID_CHAIN_SOURCES 2
 
-/* What the random steps know of a band; `grid`: equal numbers are one grid. */
+/* Facts about a band for the random steps; `grid`: equal numbers are one grid. */
 struct grid_chain_band {
     char name[8];
     int32_t w, h, grid;
@@ -94,7 +94,7 @@ static inline void grid_chain_put(struct grid_chain *g, const char *op, const ch
     (void)op_give(pb_op_find(op), &step->params, "bands", step->item, 1);
 }
 
-/* The step that comes next, with an operator's defaults. */
+/* The next step, with an operator's defaults. */
 static inline struct grid_chain_step *grid_chain_begin(struct grid_chain *g, const char *op)
 {
     struct grid_chain_step *const step = &g->step[g->n_steps];
@@ -138,7 +138,7 @@ static inline void grid_chain_resample(struct grid_chain *g, const struct grid_c
     grid_chain_put(g, "resample", band->name, w > 1 ? (int32_t)w : 1, h > 1 ? (int32_t)h : 1, -1);
 }
 
-/* `band` beside one on another grid: difference, pansharpen, or its own pixels on the other's. */
+/* `band` with one on another grid: difference, pansharpen, or its own pixels on the other's. */
 static inline void grid_chain_join(struct grid_chain *g, const struct grid_chain_band *band,
                                    const struct grid_chain_band *other)
 {
@@ -204,8 +204,8 @@ static inline void grid_chain_next(struct grid_chain *g)
 }
 
 /* A chain of up to GRID_CHAIN_STEPS over images of up to side_max pixels a side; random: advanced,
- * borrowed as long as g. -EINVAL: these steps do not go together, say because a scale is out of
- * bounds. */
+ * borrowed as long as g. -EINVAL: these steps do not fit each other, for example because a scale is
+ * out of bounds. */
 static inline int grid_chain_make(uint32_t *random, uint32_t side_max, struct grid_chain *g,
                                   struct pb_diag *diag, struct pb_chain **out_chain)
 {

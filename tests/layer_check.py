@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom: service > pipeline > config > kernels > wic, never to the left, and within a layer its rooms
+"""Rules of includes: service > pipeline > config > kernels > wic, never to the left, and within a layer its rooms
 (sub-folders) in the order below, never to the left; in some rooms every file has its header and no two files need each
 other; each foreign library is included by one file; .cu files live in wic/ and kernels/ only. Prints every breach, exits 1."""
 import pathlib
@@ -50,7 +50,7 @@ def room(name):
 
 
 def points_up(name, header):
-    """Whether the header is in a room above that of the file; None: one of the two is in no known room."""
+    """True if the header is in a room above that of the file; None: one of the two is in no known room."""
     (layer, own), (other_layer, other) = room(name), room(header)
     if layer != other_layer:
         return False

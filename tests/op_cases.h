@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OP_CASES_H
 #define PB_OP_CASES_H
-/* The cases of every operator of the registry as chains, for whoever walks it: parity tests and
- * benchmarks. */
+/* The cases of every operator of the registry as chains, for parity tests and benchmarks. */
 #include "kernels/chain/chain.h"
 #include "kernels/ops/pixel/calibrate.h"
 #include "tests/op_ground.h"
@@ -34,8 +33,8 @@ static inline bool op_case_params(const struct pb_op_case *c, const struct pb_op
     return true;
 }
 
-/* Calls check(op, case) for every case of the registry; whether all said true. An operator without
- * a case is a failure. */
+/* Calls check(op, case) for every case of the registry; returns true if all calls did. An operator
+ * without a case is a failure. */
 static inline bool op_cases_walk(bool (*check)(const struct pb_op *op, const struct pb_op_case *c))
 {
     bool good = true;
@@ -52,7 +51,7 @@ static inline bool op_cases_walk(bool (*check)(const struct pb_op *op, const str
     return good;
 }
 
-/* Whether the name is among those of the list, which ends with NULL; an empty list has all. */
+/* Returns true if the list, which ends with NULL, has the name; an empty list has all. */
 static inline bool op_is_among(char *const *names, const char *name)
 {
     bool found = *names == NULL;
@@ -62,7 +61,7 @@ static inline bool op_is_among(char *const *names, const char *name)
     return found;
 }
 
-/* Counts of a few hundred values of all sizes, for curves that come of the reduction. */
+/* Counts of a few hundred values of all sizes, for curves of the reduction. */
 static inline void op_case_set_counts(struct pb_chain *chain,
                                       const struct pb_chain_reduction *reduction)
 {

@@ -3,8 +3,8 @@
 #ifndef PB_OP_GROUND_H
 #define PB_OP_GROUND_H
 /* A coordinate system for tests that need no PROJ: turned, a little curved, its pixels a tenth
- * larger. A large scene is curved as much from end to end as one of OP_GROUND_SIDE pixels. Where an
- * ask has a height, pixels lie beside their place by that, not quite evenly; from a grid that has a
+ * larger. A large scene is curved as much from end to end as one of OP_GROUND_SIDE pixels. If a
+ * query has a height, pixels are shifted by it, not quite evenly; from a grid that has a
  * place of its own and to one that is known, heights are looked up, whose pixels are 2.5 times as
  * large. */
 #include "kernels/ground.h"

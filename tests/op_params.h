@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_OP_PARAMS_H
 #define PB_OP_PARAMS_H
-/* Parameters of operators from values in memory, without YAML: for tests of kernels/, which stand
- * on no layer above. What config/ would refuse is not looked for. */
+/* Parameters of operators from values in memory, without YAML: for tests of kernels/, which use no
+ * layer above. Values that config/ would refuse are not looked for. */
 #include "kernels/op.h"
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
         params->bytes[key->more] = n > 0;
 }
 
-/* Whether the operator has a key of that name. */
+/* Returns true if the operator has a key of that name. */
 static inline bool op_give(const struct pb_op *op, struct op_params *params, const char *name,
                            const struct pb_item *items, size_t n)
 {

@@ -29,7 +29,7 @@ static inline double op_now_s(void)
     return op_clock_s(CLOCK_MONOTONIC);
 }
 
-/* Of this thread: other work on its core counts for less. */
+/* Time of this thread: other work on its core counts for less. */
 static inline double op_cpu_s(void)
 {
     return op_clock_s(CLOCK_THREAD_CPUTIME_ID);
@@ -83,7 +83,7 @@ static inline struct pb_tile_in op_tile_in(const struct pb_chain *chain, int32_t
     return in;
 }
 
-/* The same with memory for the bands; whole images are what lies there as floats. */
+/* The same with memory for the bands; whole images are the floats in it. */
 static inline void op_tile_set_data(const struct pb_chain *chain, void *data, struct pb_tile_in *in)
 {
     const struct pb_chain_image *images;
@@ -102,7 +102,7 @@ static inline void op_tile_free(struct op_tile *tile)
     *tile = (struct op_tile){0};
 }
 
-/* False: no memory. What was made is freed by op_tile_free all the same. */
+/* Returns false if memory is missing. op_tile_free frees the made parts also then. */
 static inline bool op_tile_make(const struct pb_chain *chain, int32_t side, int32_t most,
                                 struct op_tile *out_tile)
 {

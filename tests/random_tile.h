@@ -22,7 +22,7 @@ struct random_image {
     bool masked;
 };
 
-/* A window of an image, and the memory that it lies in. */
+/* A window of an image, and its memory. */
 struct random_window {
     struct pb_window window;
     unsigned char *data;
@@ -33,7 +33,7 @@ struct random_window {
 
 struct random_tile {
     struct pb_tile_in in;
-    struct random_window source[PB_SOURCES_MAX]; /* of in.window; zeroed where nothing is read */
+    struct random_window source[PB_SOURCES_MAX]; /* for in.window; zeroed where nothing is read */
 };
 
 static inline uint32_t tile_hash(uint32_t seed, uint32_t plane, int32_t x, int32_t y)
@@ -129,7 +129,7 @@ static inline bool random_window_make(const struct random_image *image, const st
     const size_t row_bytes = ((size_t)read->w + pad_px) * sample;
     const size_t mask_row_bytes = (size_t)read->w + pad_px;
     const size_t plane_bytes = row_bytes * (size_t)read->h + pad_px * sample;
-    /* No byte more than the last sample: whoever reads on is caught by a sanitizer. */
+    /* No byte more than the last sample: a sanitizer finds reads past it. */
     const size_t bytes =
         plane_bytes * (n_bands - 1) + row_bytes * (size_t)(read->h - 1) + (size_t)read->w * sample;
 

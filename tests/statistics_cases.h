@@ -14,7 +14,7 @@
 
 static const struct statistics_case {
     const char *name;
-    int32_t w, h, extra; /* pixels behind each row that are not the plane's */
+    int32_t w, h, extra; /* pixels after each row that are not the plane's */
     int values;
 } statistics_cases[] = {
     {"reflectances", 130, 33, 0, 0},      {"all magnitudes", 64, 40, 7, 1},
@@ -56,7 +56,7 @@ static inline size_t statistics_case_px(const struct statistics_case *c)
     return (size_t)(c->w + c->extra) * (size_t)c->h;
 }
 
-/* What is not the plane's is 1e30. */
+/* Pixels that are not the plane's are 1e30. */
 static inline void statistics_case_fill(const struct statistics_case *c, float *px)
 {
     uint64_t state = UINT64_C(88172645463325252) + (uint64_t)c->values;

@@ -3,8 +3,8 @@
  *
  * Linked into every program of the thread sanitizer's tree. libuv closes descriptors by
  * syscall(SYS_close), which the sanitizer does not see: a number that is used again then looks like
- * a race between whoever used it before and after. This stands before syscall() of the C library
- * and makes such a call a close() that the sanitizer knows. */
+ * a race between its users before and after. This function replaces syscall() of the C library and
+ * makes such a call a close() that the sanitizer knows. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/syscall.h>

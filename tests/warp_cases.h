@@ -38,7 +38,7 @@ static double wrapped(double lon, double from)
     return lon - 360 * floor((lon - from) / 360);
 }
 
-/* From degrees to coordinates; NaN where there are none. */
+/* From degrees to coordinates; NaN if absent. */
 static void forward(const struct grid *g, double lon, double lat, double *x, double *y)
 {
     const double l = wrapped(lon - g->lon, -180) * RADIANS, p = lat * RADIANS;
@@ -111,7 +111,7 @@ static void points(void *of, size_t n, double *x, double *y)
 
         inverse(to, to->x + x[i] * to->a + y[i] * to->b, to->y + x[i] * to->b - y[i] * to->a, &lon,
                 &lat);
-        lon = wrapped(lon, -180); /* as PROJ gives it */
+        lon = wrapped(lon, -180); /* range of PROJ */
         forward(from, lon, lat, &u, &v);
         u -= from->x;
         v -= from->y;
@@ -183,7 +183,7 @@ static struct grid random_target(uint32_t *random)
     struct grid g = {.system = systems[fx_random(random) % 5], .w = SIDE, .h = SIDE};
     const double near =
         fx_random(random) % 3 ? seams[fx_random(random) % 4] : uniform(random, -180, 180);
-    const bool is_whole = fx_random(random) % 3 == 0; /* corners lie on seams */
+    const bool is_whole = fx_random(random) % 3 == 0; /* corners are on seams */
     double size;
 
     g.lon = g.system == LONLAT ? 0 : is_whole ? near : near + uniform(random, -5, 5);

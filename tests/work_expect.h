@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WORK_EXPECT_H
 #define PB_WORK_EXPECT_H
-/* What the CPU makes of a scene of work_scene.h: the chain tile by tile, levels halved from whole
+/* The CPU's product of a scene of work_scene.h: the chain tile by tile, levels halved from whole
  * planes, blocks by the CPU's encoder. */
 #include "pipeline/cog/halve.h"
 #include "tests/work_tables.h"
 
 struct work_expect {
-    float *plane[WORK_LEVELS]; /* of each level, rows as wide as it is */
+    float *plane[WORK_LEVELS]; /* plane of each level, rows of its width */
 };
 
 /* Planes of the chain's inputs, whole. */
@@ -97,7 +97,7 @@ static inline void work_expect_free(struct work_expect *e)
         free(e->plane[l]);
 }
 
-/* A told block beside the CPU's. NULL: it is the same; else what differs. */
+/* Compares a reported block with the CPU's. NULL: it is the same; else the difference. */
 static inline const char *work_differs(const struct work_scene *s,
                                        const struct encode_reference *want,
                                        const struct pb_encoded *got, const uint8_t *out)

@@ -4,7 +4,7 @@
 #define PB_WORK_SCENE_H
 /* A scene of stored blocks and the tables by which workers make a product of it (kernels/work), on
  * the emulator (unit/test_work_device.c) and on a GPU (gpu/check_work.c). Blocks are of a few
- * kinds, so that a large scene is made in a moment. What fails aborts. */
+ * kinds, so that a large scene is made in a moment. A failure aborts. */
 #include "kernels/chain/chain_block.h"
 #include "kernels/work/work.h"
 #include "pipeline/codec/codec.h"
@@ -18,15 +18,15 @@ enum { WORK_KINDS = 24, WORK_LEVELS = 16, WORK_BANDS = 4 };
 
 struct work_case {
     const char *name;
-    int32_t w, h;     /* of the scene */
-    int32_t side;     /* of its blocks */
-    int32_t block_px; /* of the product's */
+    int32_t w, h;     /* size of the scene */
+    int32_t side;     /* side of its blocks */
+    int32_t block_px; /* side of the product's */
     uint32_t bands;
     int predictor;
     enum pb_device_codec codec; /* PB_DEVICE_CODECS: each block another one */
     bool halo;                  /* a focal operation */
     bool nearest;
-    enum pb_type type; /* of the product */
+    enum pb_type type; /* type of the product */
     enum pb_encode_with with;
 };
 
@@ -50,7 +50,7 @@ struct work_scene {
     const struct work_case *of;
     struct work_memory memory;
     struct pb_chain *chain;
-    struct pb_rect *read;       /* of each tile */
+    struct pb_rect *read;       /* area of each tile */
     uint16_t *kind[WORK_KINDS]; /* pixels of a block, plane by plane */
     struct work_stored stored[WORK_KINDS];
     struct work_level level[WORK_LEVELS];
@@ -59,12 +59,12 @@ struct work_scene {
     struct pb_work_block *block;
     struct pb_tile_in *tile_in;
     struct pb_encode_block *encode;
-    uint8_t *in; /* where stored bytes go: piece i at piece[i].stream.in */
+    uint8_t *in; /* place of stored bytes: piece i at piece[i].stream.in */
     uint64_t in_bytes;
     struct pb_encode_needs needs;
     struct pb_chain_block_needs chain_needs;
     struct pb_work_view view;
-    void *image; /* of the rings */
+    void *image; /* memory of the rings */
     uint32_t most[WIC_READY_RINGS];
     uint64_t *used;
 };
@@ -236,7 +236,7 @@ static inline bool work_meet(const struct pb_rect *a, const struct pb_rect *b)
     return a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h && b->y < a->y + a->h;
 }
 
-/* What a tile reads: its core and the halo, in the image. */
+/* Area that a tile reads: its core and the halo, in the image. */
 static inline struct pb_rect work_read(const struct work_scene *s, const struct pb_rect *core)
 {
     const int32_t halo = pb_chain_halo(s->chain);

@@ -5,7 +5,7 @@
 /* The rest of work_scene.h: tables of pieces and blocks, the view, and what a run begins with. */
 #include "tests/work_scene.h"
 
-/* Where the pieces' bytes lie, their order, and which tiles read of each. */
+/* Places of the pieces' bytes, their order, and the tiles that read each. */
 static inline void work_pieces(struct work_scene *s, uint8_t *planes, size_t row_bytes,
                                size_t plane_bytes)
 {
@@ -154,7 +154,7 @@ static inline void work_encode(struct work_scene *s)
         abort();
 }
 
-/* chain and where results go (out_host, records) are the caller's. chain_shared: bytes that a
+/* chain and the places of results (out_host, records) are the caller's. chain_shared: bytes that a
  * worker has for the chain. */
 static inline void work_scene_make(const struct work_case *of, struct work_memory memory,
                                    uint32_t chain_shared, struct work_scene *s)
@@ -192,7 +192,7 @@ static inline void work_scene_make(const struct work_case *of, struct work_memor
     s->image = work_host(wic_ready_bytes(s->most) / 128 + 1, 128);
 }
 
-/* Empty rings, with all pieces listed for decoding; nothing placed or told. */
+/* Empty rings, with all pieces listed for decoding; nothing placed or reported. */
 static inline void work_reset(struct work_scene *s, void *rings, uint64_t limit_ns)
 {
     uint32_t *order = work_host(s->n_pieces, sizeof *order);

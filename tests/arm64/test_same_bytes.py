@@ -45,7 +45,7 @@ CASES = {
 
 
 def products(program, scratch, name, case):
-    """Digests of the files of every product, by scene and name; their manifests and items tell times, and stay out."""
+    """Digests of the files of every product, by scene and name; their manifests and items have times, and stay out."""
     scenes, bands, steps, kinds = case
     config = scratch / f"{name}.yaml"
     config.write_text("compute: {device: cpu, memory: 256MiB, threads: 2, tile: 64}\npipelines:\n  p:\n    input: {bands: %s}\n" % bands +

@@ -22,7 +22,7 @@ int emulate_encode(const struct pb_encode_batch *batch, unsigned order)
         });
     };
     emulator.order = order;
-    switch (order % 3) { // as many as a kernel has, as a worker may have, and few
+    switch (order % 3) { // the numbers of a kernel and of a worker, and few
     case 0:
         pb_encode_stages(view, launch);
         break;

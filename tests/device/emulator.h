@@ -61,7 +61,7 @@ struct dim {
     unsigned x, y, z;
 };
 
-// Those who meet: what each brought, of this meeting and the one before.
+// Threads that meet: the value of each, for this meeting and the one before.
 struct meeting {
     unsigned arrived = 0, round = 0;
     uint64_t slot[2][MOST_THREADS];
@@ -83,7 +83,7 @@ struct machine {
     fiber *current = nullptr;
     meeting warps[MOST_THREADS / 32], block, named[16];
     unsigned threads = 0, running = 0;
-    unsigned next[MOST_THREADS]; // of each fiber, who runs after it
+    unsigned next[MOST_THREADS]; // successor of each fiber
     dim block_index = {0, 0, 0}, grid = {1, 1, 1};
     unsigned char *shared = nullptr;
     std::function<void()> body;
@@ -169,7 +169,7 @@ inline void prepare(fiber &f, unsigned thread)
     f.thread = thread;
     f.done = false;
 #if defined(__x86_64__)
-    // As if entry() had been called from nowhere, with the stack that the ABI asks for.
+    // State of a call of entry() without a caller, with the stack that the ABI requires.
     auto top = reinterpret_cast<uintptr_t>(f.stack.get() + STACK_BYTES) & ~uintptr_t{15};
     auto *words = reinterpret_cast<uintptr_t *>(top);
     void (*const start)() = entry;
@@ -230,7 +230,7 @@ inline unsigned lane()
 } // namespace emulator_inside
 
 struct pb_emulator {
-    unsigned order = 0; // odd numbers go backwards, larger ones leap
+    unsigned order = 0; // odd numbers run backwards, larger ones leap
 };
 inline pb_emulator emulator;
 

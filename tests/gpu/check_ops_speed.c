@@ -7,16 +7,17 @@
  *
  *   check_ops_speed [--side 8192] [--seconds 0.2] [OPERATOR ...]
  *
- * A JSON object a line. The first: the device, what a copy from device memory to device memory
- * moves (bytes read and written), how many cores. Then a case a line, nanoseconds a pixel made:
+ * A JSON object a line. The first: the device, the rate of a copy from device memory to device
+ * memory (bytes read and written), the number of cores. Then a case a line, nanoseconds a pixel
+ * made:
  *   cpu     tiles of 512 x 512 pixels that stay in the caches, a thread a core, all at once
  *   stages  pb_chain_cuda_launch: a kernel a stage over the whole scene
  *   parts   pb_chain_block_launch: all stages on a part of the scene by a block, the best of some
  *           shapes; as the resident kernel does it
- * need_bytes: of a pixel made, its samples read once and its outputs written; stage_bytes: what the
- * kernels of `stages` load and store, scratch planes among it. The scene has UInt16 bands of random
- * samples with nodata. Times on the GPU are medians of 9 of several launches each, by events.
- * Without CUDA or a device: what the cores do. Exits 1 when a chain fails. */
+ * need_bytes: of a pixel made, its samples read once and its outputs written; stage_bytes: bytes
+ * that the kernels of `stages` load and store, scratch planes among it. The scene has UInt16 bands
+ * of random samples with nodata. Times on the GPU are medians of 9 of several launches each, by
+ * events. Without CUDA or a device: only the cores. Exits 1 when a chain fails. */
 #include "tests/op_cases.h"
 #include "tests/op_tile.h"
 #include "tests/gpu/ops_on_cores.h"

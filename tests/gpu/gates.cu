@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stages and barriers of a block (wic/device/stage.cuh) with mistakes on demand, for
-// compute-sanitizer's racecheck: built with -DWIC_RACECHECK it must say nothing without one and
+// compute-sanitizer's racecheck: built with -DWIC_RACECHECK it must report nothing without one and
 // report a hazard with each. The pieces are made by the block itself: no host, no bulk copies.
 //
 //   wic-gates-racecheck MISTAKE      exits 1 when the results of mistake 0 are wrong

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Configures pushbroom as somebody does who has read nothing: without packages, without a preset."""
+"""Configures pushbroom like a user who has read nothing: without packages, without a preset."""
 import os
 import pathlib
 import re

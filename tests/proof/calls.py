@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """The n-th call fails, for every n until a run passes: malloc, open, read, pread, write, pwrite, fsync, rename, mkdir,
-clone, mmap, accept, unlink. A run with a failed call either fails cleanly (a code, no products, nothing left behind) or
-makes the right products; the service goes on by itself, and its files end where they belong.
+clone, mmap, accept, unlink. A run with a failed call either fails cleanly (a code, no products, no file left) or
+makes the right products; the service continues by itself, and its files end where they belong.
 
   calls.py [--target run|daemon|worker ...] [--call NAME ...] [--most N] [--seed N]
   --most N: calls that a run makes more than N times are failed at the first N / 2 and at random ones (60)
@@ -28,7 +28,7 @@ ERRORS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "prea
           "pwrite": errno.ENOSPC, "fsync": errno.EIO, "rename": errno.EIO, "mkdir": errno.ENOSPC, "clone": errno.EAGAIN,
           "mmap": errno.ENOMEM, "accept": errno.EMFILE, "unlink": errno.EIO}
 NEVER = 10**12  # a rule that only counts
-PATHS = {"read": "/", "write": "/"}  # of files; a pipe or an eventfd of a process never fails so
+PATHS = {"read": "/", "write": "/"}  # files only; a pipe or an eventfd of a process never fails so
 NO_POOL = -signal.SIGABRT  # libuv ends a process whose pool gets no thread; systemd starts it again
 
 
@@ -90,7 +90,7 @@ class Daemon:
         started = service.settle_start()
         if started not in (None, 1, 2, NO_POOL):
             return f"the service ended with {started}:\n{service.tail()}"
-        if started is not None:  # refused to start: said, and the next start has no fault
+        if started is not None:  # refused to start with a message, and the next start has no fault
             if not service.log.read_text().strip():
                 return "the service ended without a word"
             service.start()
@@ -107,7 +107,7 @@ class Daemon:
 
 
 def numbers(count, most, rng):
-    """Which calls fail: all when there are few, else the first ones and a sample of the others."""
+    """Calls that fail: all when there are few, else the first ones and a sample of the others."""
     if count <= most:
         return list(range(1, count + 1))
     first = most // 2

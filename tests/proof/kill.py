@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of the service and its workers at random points, with and without slowed renames and fsyncs, while scenes,
-good and broken, keep coming. Afterwards every file must be in one place: products and archive, or quarantine with its
+good and broken, keep arriving. Afterwards every file must be in one place: products and archive, or quarantine with its
 reason, and where the store has it; a reader that watched all the time must have seen each product once and complete; the service
-must tell the same.
+must report the same.
 
   kill.py [--kills 1000] [--seed N] [--keep]        the short form in ctest: --kills 12"""
 import argparse
@@ -29,7 +29,7 @@ def slow(faults, on):
 
 
 def kill_one(service, rng):
-    """Half of the kills hit the service, half a worker where one comes up within a second. Returns which."""
+    """Half of the kills hit the service, half a worker where one starts within a second. Returns which."""
     wanted = rng.random() < 0.5
     end = time.monotonic() + 1
     while wanted and time.monotonic() < end:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of files while a crowd of clients with every bad habit (tests/tools/status_crowd.c) uses the socket. Beside it
-well-behaved clients (tests/tools/status_load.c) measure each method, one as a user of its own, one as a user of the crowd,
+"""Thousands of files while a crowd of clients with every bad habit (tests/tools/status_crowd.c) uses the socket. At the
+same time well-behaved clients (tests/tools/status_load.c) measure each method, one as a user of its own, one as a user of the crowd,
 and machine_latency measures what the machine takes for a wakeup and an fdatasync at the same time. Afterwards every file
 must have ended once, in products or in quarantine; memory, descriptors and threads of the service must be what they were.
 
@@ -31,15 +31,15 @@ from patience import PATIENCE_S, Patience  # noqa: E402
 
 GROUP, CROWD, OWN, STRANGER = 4000, (4001, 4002, 4003, 4004), 4100, 4200
 BAD_SHARE, DUPLICATE_SHARE, CROWDS_SHARE = 0.2, 0.15, 0.1
-WATCHDOG_S = 30           # of the unit
-LIMIT_MS = 10             # of p99, in the long form
-WAKEUP_MS, SYNC_MS = 2, 3  # what the machine may take itself for that
+WATCHDOG_S = 30           # watchdog of the unit
+LIMIT_MS = 10             # limit of p99, in the long form
+WAKEUP_MS, SYNC_MS = 2, 3  # time that the machine may take itself for these
 STARVED_MS = 30000        # a reply that takes longer is starvation on any machine
 RESIDENT_KB = 32 << 10    # more than before, at the end
 LONG_FILES = 2000
 LOOK_S = 20
 STUCK_S = 120             # without any file that ended
-EXPRESS_FILES = 4         # descriptors for the worker of service.express, which comes later
+EXPRESS_FILES = 4         # descriptors for the worker of service.express, which starts later
 
 
 class Hung:
@@ -82,7 +82,7 @@ class Notify(threading.Thread):
 
 
 class Beside:
-    """A program that runs until it is asked for its line of JSON."""
+    """A program that runs until a signal, and then prints its line of JSON."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -102,7 +102,7 @@ def memory(pid):
 
 
 class Deliveries:
-    """Files for the inbox, each known by its mtime. A name may come again, when the file before was taken."""
+    """Files for the inbox, each known by its mtime. A name may be used again, when the file before was taken."""
 
     def __init__(self, service, scenes, rng):
         self.inbox, self.scenes, self.rng = service.root / "inbox", scenes, rng
@@ -139,7 +139,7 @@ class Load:
         self.wrong, self.samples, self.hung = [], [], None
 
     def given(self):
-        """What the clients submit: one good file, and what a service must refuse or give up."""
+        """Files that the clients submit: a good one, and some that a service must refuse or give up."""
         place = self.scratch / "given"
         place.mkdir(0o755)
         good = place / "given.tif"
@@ -175,7 +175,7 @@ class Load:
                                 "--submit", ",".join(map(str, bad)), "--cpu-percent", self.options.cpu_percent)
 
     def warm_up(self):
-        """As many jobs at once as there are workers, which stay, with their descriptors."""
+        """Runs a job for each worker at once; the workers stay, with their descriptors."""
         for i in range(4):
             self.deliveries.deliver()
         while self.waiting() > 0:
@@ -240,7 +240,7 @@ class Load:
         unknown = [p for key, p in places.items() if key not in self.deliveries.files]
         if unknown:
             self.wrong.append(f"nobody delivered {len(unknown)} of what lies there: {unknown[:3]}")
-        # The same content under one name is the same input: what was delivered later replaced the products.
+        # The same content under one name is the same input: a later delivery replaced the products.
         self.made = {(name, base) for key, (name, base, _) in self.deliveries.files.items() if places[key]["products"]}
         for key, (name, base, crowds) in self.deliveries.files.items():
             self.judge_file(name, base, crowds, places[key])

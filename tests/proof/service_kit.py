@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the proofs share: small scenes good and broken, a real service that may be killed at any moment, a reader that
+"""Shared parts of the proofs: small scenes good and broken, a real service that may be killed at any moment, a reader that
 watches products/ all the time, and the final account: where every delivered file ended."""
 import hashlib
 import json
@@ -232,7 +232,7 @@ def product_directories(products):
 
 class Reader(threading.Thread):
     """Reads products/ as a consumer does, all the time. A directory it sees must be complete at that moment, and must
-    stay the one it saw first: what appears twice was published twice."""
+    stay the one it saw first: one that appears twice was published twice."""
 
     def __init__(self, products, expected):
         super().__init__(daemon=True)
@@ -317,7 +317,7 @@ def account(service, delivered, bad, reference):
     for scene in published:
         if scene + ".tif" not in delivered:
             faults.append(f"products/{scene}: nobody delivered it")
-    # A kill between mkdir and the first manifest leaves an empty directory, which nothing tells from a foreign one.
+    # A kill between mkdir and the first manifest leaves an empty directory, which looks like a foreign one.
     left = [str(p.relative_to(root)) for p in (root / "products").rglob("*.tmp*") if not p.is_dir() or any(p.iterdir())]
     if left:
         faults.append(f"left behind in products: {left[:5]}")

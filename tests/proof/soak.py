@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""A service under a steady mixture of scenes, failures, cancellations, worker deaths and clients, for as long as is asked
-for. Afterwards the resident memory, descriptors and threads of the service in the last quarter of the time must be those of
+"""A service under a steady mixture of scenes, failures, cancellations, worker deaths and clients, for the requested time.
+Afterwards the resident memory, descriptors and threads of the service in the last quarter of the time must be those of
 the second quarter, and every scene must have ended where it belongs.
 
   soak.py [--minutes 120] [--rate 1.0]     rate: scenes a second; the short form in ctest: --minutes 0.5"""
@@ -19,14 +19,14 @@ import control
 from service_kit import MANIFEST, SHIM, Scenes, Service, checksum, closing_line, product_directories
 
 SAMPLE_S = 2.0
-GROWTH_KB = 8192  # of resident memory, beyond GROWTH_SHARE: what the first minute still fills (two minutes: 56.4 to 56.9 MB)
+GROWTH_KB = 8192  # growth of resident memory, beyond GROWTH_SHARE: caches that the first minute still fills (two minutes: 56.4 to 56.9 MB)
 GROWTH_SHARE = 0.05
-GROWTH_FILES = 2 + 2  # two come and go; two are those of the job store's second connection, which is opened when its log is long
+GROWTH_FILES = 2 + 2  # two are temporary; two are those of the job store's second connection, which is opened when its log is long
 
 
 def sample(pid):
-    """Resident kB, descriptors, threads of the service; None when it is gone. The pipes to its workers, three each, come and
-    go with them and are not counted."""
+    """Resident kB, descriptors, threads of the service; None when it is gone. The pipes to its workers, three each, start
+    and end with them and are not counted."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         rss = int(status.split("VmRSS:")[1].split()[0])

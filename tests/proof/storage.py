@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the machine under a real service: a full or read-only disk below products, quarantine or state, reads and
 fsyncs that fail, slow and hung storage, no descriptors, no memory, steps of the clock, a lost and a damaged job store, a
-second service. While a fault lasts nothing good may go to quarantine; when it is gone the service goes on by itself, and
+second service. While a fault lasts no good file may be put into quarantine; when it is gone the service continues by itself, and
 every file ends where it belongs.
 
   storage.py [--part I/N] [NAME ...]     --part: every N-th, from the I-th on; parts may run side by side"""
@@ -42,7 +42,7 @@ class Trial:
             self.service.drop(base, name)
 
     def while_it_lasts(self, rules, seconds=2.0):
-        """Scenes come while calls fail; the rules must have been met, and no good scene may be in quarantine."""
+        """Scenes arrive while calls fail; the rules must have been met, and no good scene may be in quarantine."""
         numbers = [self.faults.rule(**rule) for rule in rules]
         self.drop()
         patience = Patience()
@@ -81,7 +81,7 @@ def failing(call, error, path="", role="any", caller="any"):
 
 
 def at_start(*rules):
-    """The fault is there before the service starts: it comes up, or it says why not and the next start is fine."""
+    """The fault is there before the service starts: it starts, or it reports the reason and the next start is fine."""
     def trial(t):
         for rule in rules:
             t.faults.rule(**rule)
@@ -166,7 +166,7 @@ def two_services(t):
     other = t.service.root / "other.yaml"
     text = t.service.config.read_text().replace("/state\n", "/state2\n").replace("/s.sock", "/s2.sock")
     other.write_text(text)
-    third = run_to_end([BIN / "pushbroomd", "--config", other], stderr=subprocess.PIPE, text=True)  # one that works goes on for ever
+    third = run_to_end([BIN / "pushbroomd", "--config", other], stderr=subprocess.PIPE, text=True)  # one that works runs for ever
     return wrong + (["a second service on one inbox and work ended with 0"] if third.returncode == 0 else [])
 
 

@@ -78,7 +78,7 @@ class Machine:
 
 
 def comes_up(m):
-    m.do("systemctl stop pushbroom; rm -rf /var/lib/pushbroom", check=False)  # of a run before
+    m.do("systemctl stop pushbroom; rm -rf /var/lib/pushbroom", check=False)  # rest of a run before
     m.do("systemd-sysusers && systemd-tmpfiles --create pushbroom.conf && systemctl daemon-reload")
     m.do("id member || useradd -m -G pushbroom member; id stranger || useradd -m stranger")
     m.do("mkdir -p /etc/systemd/system/pushbroom.service.d && pushbroomd --drop-in -c /etc/pushbroom/pushbroom.yaml > "
