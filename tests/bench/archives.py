@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of scenes.py from a folder and from archives of it, beside unpacking the archive first and then taking the folder. All take turns in one
+"""The scene of scenes.py from a folder and from archives of it, compared with unpacking the archive first and then taking the folder. All take turns in one
 run on one machine; products are compared pixel by pixel. Prints a table and, as the last line, the same as JSON.
 
 

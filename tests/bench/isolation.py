@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What confinement and a process a job cost: scenes of several sizes through a worker as the service runs it, through the
+"""Costs of confinement and of a process a job: scenes of several sizes through a worker as the service runs it, through the
 same one without confinement (bench_unconfined), and one after the other in one process (bench_in_process), taking turns
 in one run. Prints medians of CPU milliseconds a job, of user and system apart, and of seconds a job.
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long small scenes take through the service: from the rename of a file into the inbox until inotify tells that its directory
+"""Time of small scenes through the service: from the rename of a file into the inbox until inotify reports that its directory
 of products is there; scenes one after the other, then a burst that is renamed in at once. `pushbroom run` on one scene and on many
-beside it. Every scene is a file of its own. CPU time is that of the service and all its processes, divided by the scenes. With
+for comparison. Every scene is a file of its own. CPU time is that of the service and all its processes, divided by the scenes. With
 several --bin the builds take turns; each turn has a new service, and one scene before the clock runs. Prints a table and, as the
 last line, the same as JSON.
 
@@ -52,7 +52,7 @@ pipelines:
 
 
 class Arrivals:
-    """When products/<scene>/ndvi appeared, in seconds of the monotonic clock. No wait asks again: inotify tells."""
+    """When products/<scene>/ndvi appeared, in seconds of the monotonic clock. No wait polls: inotify reports it."""
 
     def __init__(self, root):
         self.root, self.at, self.scenes = root, {}, {}
@@ -91,7 +91,7 @@ class Arrivals:
 
 
 def cpu_seconds(pid):
-    """Of a process and all below it, those that ended and were waited for included."""
+    """CPU time of a process and all below it, those that ended and were waited for included."""
     text = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     below = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return sum(map(int, text[11:15])) / os.sysconf("SC_CLK_TCK") + sum(cpu_seconds(child) for child in below)
@@ -131,7 +131,7 @@ class Service:
             shutil.copyfile(self.scene, path)
             if self.options.old:
                 os.utime(path, (1e9, 1e9))
-        os.sync()  # what the copies left to write is no part of it
+        os.sync()  # pending writes of the copies are not part of it
         start = {}
         for name in names:
             start[name] = time.monotonic()
@@ -140,7 +140,7 @@ class Service:
         return [end - start[name] for name, end in zip(names, ends)], max(ends) - start[names[0]]
 
     def wait_idle(self):
-        """Of a burst the last job's input may still be on its way to the archive."""
+        """The input of a burst's last job may still be on its way to the archive."""
         while len(list((self.root / "work" / "done").glob("*"))) < self.n:
             time.sleep(0.002)
 
@@ -179,7 +179,7 @@ def timed(command):
 
 
 def by_run(binary, options, root):
-    """`pushbroom run`: a process a scene, and one process for many. busy: what reading, computing and writing took within."""
+    """`pushbroom run`: a process a scene, and one process for many. busy: the time of reading, computing and writing within."""
     root.mkdir()
     config, scenes = root / "config.yaml", []
     config.write_text(CONFIG.format(root=root, parallel=1, products=PRODUCTS[options.products]))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a command took: seconds of wall clock, peak resident MB of its largest process, CPU seconds.
+"""Costs of a command: seconds of wall clock, peak resident MB of its largest process, CPU seconds.
 
 The command is started by a small process of its own. Linux keeps a process's peak over exec, and between fork and exec a child has its
-parent's memory: started from a benchmark that has read images itself, any command would be said to hold at least as much as the benchmark.
+parent's memory: started from a benchmark that has read images itself, any command would seem to hold at least as much as the benchmark.
 The least that is measured is therefore this small process, some 10 MB."""
 import json
 import os
@@ -14,7 +14,7 @@ import time
 
 
 def measure(command, env=None):
-    """Of a command, a list of words; its standard output is dropped. Ends the program when it fails."""
+    """Runs a command, a list of words; its standard output is dropped. Ends the program when it fails."""
     (took,) = measure_all([command], env)
     if took is None:
         sys.exit(f"failed: {' '.join(map(str, command))}")

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """NDVI masked by a scene classification, from a folder of four band files (B02, B04, B08: 10980 x 10980 UInt16 deflate at 10 m; SCL: 5490 x
-5490 Byte at 20 m) to a float32 deflate COG with overviews: pushbroom on the folder beside gdal_calc.py on the band files, and beside stacking with
-GDAL and pushbroom on the stack. The contestants take turns in one run on one machine; products are compared pixel by pixel.
+5490 Byte at 20 m) to a float32 deflate COG with overviews: pushbroom on the folder, compared with gdal_calc.py on the band files, and with
+stacking by GDAL and pushbroom on the stack. The contestants take turns in one run on one machine; products are compared pixel by pixel.
 Prints a table and, as the last line, the same as JSON.
 
     tests/bench/scenes.py [--build DIR] [--work DIR] [--repeat 3] [--size 10980]

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names who is absent, and
-ends with JSON. What decides who is best, and what a wrong pixel is, is tried on its own. test_rivals.py BIN"""
+ends with JSON. The choice of the best and of a wrong pixel are tried separately. test_rivals.py BIN"""
 import json
 import pathlib
 import re
@@ -63,7 +63,7 @@ class Pixels(unittest.TestCase):
         subprocess.run([BUILD / "bin/make_scene", "--size", "700x700", self.scene], check=True)
 
     def product(self, row, change=None):
-        """What pushbroom makes of the scene, with one pixel of the last band changed."""
+        """The product of pushbroom, with one pixel of the last band changed."""
         config, out = self.folder / "c.yaml", self.folder / "out"
         config.write_text(pipeline(row, HERE.parents[1]))
         subprocess.run([BUILD / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", out, self.scene], check=True)

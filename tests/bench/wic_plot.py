@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what `wic-bench --json FILE` wrote, or prints how wic stands beside the best of its rivals.
+"""Draws what `wic-bench --json FILE` wrote, or prints the comparison of wic with the best of its rivals.
 
     wic_plot.py FILE.json.. > FILE.svg
     wic_plot.py --table FILE.json..
 
 Several files of one GPU (--frontier, --neighbours own, --neighbours mps, ..) make one picture: throughput and latency by
 chunk size, latency against offered load (a panel a size; a load that a strategy did not keep up with is left out), and
-what each strategy costs its neighbours. The picture has a background of its own, which follows the reader's light or dark
+the costs of each strategy for its neighbours. The picture has a background of its own, which follows the reader's light or dark
 scheme; strategies differ by colour and by the shape of their marks."""
 import json
 import math
@@ -23,7 +23,7 @@ STRATEGIES = {"wic": ("#e5484d", "circle"), "wic-channel": ("#f76b15", "circle")
               "stream": ("#4da333", "up"), "stream-batch": ("#2b9a66", "square"), "stream-batch-8": ("#29a383", "cross"),
               "graph": ("#9a6dd7", "cross"), "asleep": ("#6e7781", "square")}
 OURS = ("wic", "wic-channel", "ce-post")
-DASHED = ("poll-nanosleep", "graph")  # which lie upon the one named before them
+DASHED = ("poll-nanosleep", "graph")  # drawn upon the one named before them
 PLACES = {"own": "in the same process", "process": "in another process", "mps": "in another process, with MPS"}
 KINDS = {"fma": "FMA-bound", "memory": "memory-bound", "l1": "L1-bound"}
 WIDTH, HEIGHT, LEFT, TOP, GAP, LEGEND = 400, 250, 62, 66, 84, 26

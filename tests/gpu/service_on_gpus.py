@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """The real service on a host with one GPU or more: jobs of different chains side by side, spread over the GPUs; an owner that is killed; a
-command that uses the service's owner, and one that must not run beside it. PB_BIN names the folder of the programs."""
+command that uses the service's owner, and one that must not run at the same time. PB_BIN names the folder of the programs."""
 import contextlib
 import json
 import os
@@ -86,7 +86,7 @@ def held(d):
 
 
 def on_cpu(d, name):
-    """What the CPU makes of this file."""
+    """Products of the CPU for this file."""
     return run_json("pushbroom", "run", "--json", "--device", "cpu", "-c", d.config, "-o", d.root / "cpu", named(d, name))[0]
 
 
@@ -147,7 +147,7 @@ class ServiceOnGpus(unittest.TestCase):
                 self.assertIn(f"1 other process computes on cuda:0 (one is {owner})", told.stderr)
             else:
                 print("  skipped: this host does not list the processes of a GPU")
-            # Of several GPUs the service with one job at a time has the first; the others may be measured.
+            # The service with one job at a time has the first of several GPUs; the others may be measured.
             self.assertEqual((d.root / "tuning.json").exists(), gpus() > 1)
 
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/run operators [--build DIR] [--venv DIR] [--operators median,convolve] [--cores 1,2] [--seconds 0.3]
 
-Operators beside scipy, OpenCV and GDAL (rows.py): ns a pixel made of a warm plane of 512 x 512 pixels, by one thread on one core and by as many processes as
+Operators compared with scipy, OpenCV and GDAL (rows.py): ns a pixel made of a warm plane of 512 x 512 pixels, by one thread on one core and by as many processes as
 cores are named, each on a plane and a core of its own, the slowest of them counting; CPU time of the thread on both sides, so that other work on the
 machine counts for less. pushbroom's side is bench_ops: samples of UInt16 with nodata
-become float32, go through the operator and are stored; rivals get float32 and know no nodata, but for steps on single pixels, which numpy (the column of
+become float32, pass the operator and are stored; rivals get float32 and know no nodata, except for steps on single pixels, which numpy (the column of
 scipy) begins with such samples. `of a copy` is the share of the speed at which the machine
-copies such a pixel through its memory, one process a core: the bound of whatever reads and writes memory once. The last line is the same as JSON."""
+copies such a pixel through its memory, one process a core: the bound of everything that reads and writes memory once. The last line is the same as JSON."""
 import argparse
 import json
 import os
@@ -33,7 +33,7 @@ def options(arguments, root):
 
 
 def on_cores(n, command, text=""):
-    """What each of n processes prints, one on each of the first n cores, at the same time."""
+    """Output of each of n processes, one on each of the first n cores, at the same time."""
     cores = sorted(os.sched_getaffinity(0))[:n]
     if len(cores) < n:
         return None
@@ -55,7 +55,7 @@ def ours(o, n, rows):
 
 
 def theirs(o, engine, n, expressions):
-    """Of each expression, all cores together; None where the engine has no answer, which is said."""
+    """Time of each expression, all cores together; None where the engine has no answer, which is reported."""
     python = venv.DEBIAN if ENGINES[engine] == "debian" or o.venv is None else o.python
     told = on_cores(n, [python, HERE / "rival.py", engine, o.seconds], "".join(e + "\n" for e in expressions))
     if told is None:

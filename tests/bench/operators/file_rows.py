@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured from file to file: a line is a step, the scene that it is given (scenes of files.py), and the commands that make the same with
+"""Measurements from file to file: a line is a step, the scene that it is given (scenes of files.py), and the commands that make the same with
 other programs. {0}, {1} are the scene's files, {tmp} is a name for a file of theirs, {cog} the command that makes a COG of it, {out} their product,
 {here} this folder, {n} the number of cores and {size} a side of the scene. A row of a table has a product of its own and no step."""
 import collections

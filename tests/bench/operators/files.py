@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/run operator-files [--build DIR] [--work DIR] [--rows warp,slope] [--cores 1,2] [--repeat 3] [--size 5490]
 
-Operators from a deflated file to a deflated COG with overviews beside what else makes that: gdalwarp, gdaldem, gdal_translate, gdal_pansharpen.py,
+Operators from a deflated file to a deflated COG with overviews, compared with other programs for it: gdalwarp, gdaldem, gdal_translate, gdal_pansharpen.py,
 OTB. Both sides have the same cores and take turns; their last file is synced within the measured time; the rival's COG is made with level 1, a
 predictor and threads, which is its fastest at pushbroom's size of file. Medians; ratios are the rival's to pushbroom's. `differ` is the mean difference of
 pixels that both have, in standard deviations (of tables: of their numbers, as shares): the rules of two programs are not always the same (gdalwarp's positions are right to 1/8 of a pixel)."""

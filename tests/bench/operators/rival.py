@@ -84,9 +84,9 @@ def main():
         try:
             if isinstance(known, ImportError):
                 raise known
-            told = copy() if line.strip() == "copy" else ns_a_pixel(eval(f"lambda: {line}", known), seconds)  # of rows.py
+            told = copy() if line.strip() == "copy" else ns_a_pixel(eval(f"lambda: {line}", known), seconds)  # expressions of rows.py
             print(json.dumps({"ns": told}), flush=True)
-        except Exception as e:  # whatever an engine of some version makes of it
+        except Exception as e:  # any error of an engine of some version
             print(json.dumps({"ns": None, "why": f"{type(e).__name__}: {e}"}), flush=True)
 
 

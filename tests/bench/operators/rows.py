@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured in memory: a line is a case of an operator (the label in its descriptor) and, by engine, the expression that does the same. An
+"""Measurements in memory: a line is a case of an operator (the label in its descriptor) and, by engine, the expression that does the same. An
 expression sees np, planes `a`, `b`, `c` (512 x 512 float32), its footprint helpers `disc`, `line` and `cross`, and of its engine: scipy `nd`, opencv
-`cv2`, gdal `gdal`, the dataset `d` of plane a in memory and `dem`, which calls gdaldem with it. What it gives has the pixels that are counted. Of steps on single pixels,
+`cv2`, gdal `gdal`, the dataset `d` of plane a in memory and `dem`, which calls gdaldem with it. Its result has the pixels that are counted. For steps on single pixels,
 where loading is a good part of the work, both sides begin with stored samples: `A`, `B`, `C` are planes of UInt16, of which `load` makes reflectance
-with NaN for nodata. The functions of written.py are what neither scipy nor OpenCV has."""
+with NaN for nodata. The functions of written.py are absent in scipy and in OpenCV."""
 import collections
 
 Row = collections.namedtuple("Row", "operator case rivals")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What scipy and OpenCV have no function for, as it is written with them: whole planes at a time, float32."""
+"""Operators without a function in scipy and OpenCV, written with them: whole planes at a time, float32."""
 import numpy as np
 
 
@@ -25,7 +25,7 @@ def unmix(bands, first, second):
 
 
 def nnls_rest(bands, first, second):
-    """What non-negative shares of two endmembers leave, a pixel at a time: scipy.optimize.nnls takes no planes."""
+    """Rest after non-negative shares of two endmembers, a pixel at a time: scipy.optimize.nnls takes no planes."""
     from scipy.optimize import nnls
     spectra = np.stack([first, second], 1)
     return np.array([nnls(spectra, pixel)[1] for pixel in np.stack(bands, -1).reshape(-1, len(bands))]) / len(bands)**0.5
@@ -39,7 +39,7 @@ def halves():
 
 
 def refined_lee(a, mean3, correlate, speckle=1.0):
-    """Of 7 x 7 pixels: the edge's direction from nine means of 3 x 3, then Lee's filter with the half of the window on the pixel's side."""
+    """Filters 7 x 7 pixels: the edge's direction from nine means of 3 x 3, then Lee's filter with the half of the window on the pixel's side."""
     p = np.pad(mean3(a), 2, "symmetric")
     h, w = a.shape
 

@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""zones_numpy.py CLASSES VALUES OUT.csv: pixels, least, greatest, mean, deviation and sum of the values of each class, as it is written with GDAL and
-numpy: both rasters in memory, counts and sums by bincount."""
+"""zones_numpy.py CLASSES VALUES OUT.csv: pixels, least, greatest, mean, deviation and sum of the values of each class, written with GDAL and numpy: both rasters in memory, counts and sums by bincount."""
 import csv
 import sys
 

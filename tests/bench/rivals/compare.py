@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a product has the pixels that numpy computes from the scene, and the first overview the means of these. numpy's arithmetic is
+"""Checks that a product has the pixels that numpy computes from the scene, and the first overview the means of these. numpy's arithmetic is
 float32 for formulas, as the contestants', and float64 for Gaussians. Read by Debian's GDAL."""
 import numpy as np
 from osgeo import gdal
@@ -28,7 +28,7 @@ def gaussian(pixels, size):
 
 
 def expected(row, scene, y, n):
-    """Strips of the row's bands, and how many rows and columns at the image's edges are not told: rivals differ in what lies outside of it."""
+    """Strips of the row's bands, and the number of rows and columns at the image's edges that are not compared: rivals differ in the values outside of it."""
     halo = row.gaussian // 2
     if row.gaussian:
         top, bottom = max(y - halo, 0), min(y + n + halo, scene.RasterYSize)
@@ -84,7 +84,7 @@ def check(row, scene_path, product_path):
             in_views = max(in_views, worst(means, overview_strip(product, numbers, y, n)[:, :means.shape[1], :means.shape[2]]))
     if found > row.tolerance:
         return f"pixels differ by {found:.2g}"
-    rounding = 1 if row.type != "float32" else 0  # of the mean to a whole number
+    rounding = 1 if row.type != "float32" else 0  # the mean is rounded to a whole number
     if in_views > row.tolerance + rounding:
         return f"the first overview differs by {in_views:.2g}"
     return None

@@ -13,7 +13,7 @@ from measured import measure_all
 
 from . import compare, rivals, rows, scene, venv
 
-SLOW = 1.5  # a rival that takes so many times the best one's seconds in its first turn has no more turns
+SLOW = 1.5  # a rival that takes this factor of the best one's seconds in its first turn has no more turns
 
 
 @dataclasses.dataclass
@@ -26,8 +26,8 @@ class Contestant:
     command: list
     product: pathlib.Path
     remove: pathlib.Path  # before each turn
-    turns: list = dataclasses.field(default_factory=list)  # of (seconds, peak MB, CPU seconds)
-    wrong: str = None  # what is wrong with its pixels
+    turns: list = dataclasses.field(default_factory=list)  # tuples (seconds, peak MB, CPU seconds)
+    wrong: str = None  # error in its pixels
     product_bytes: int = 0
 
     def median(self, i):
@@ -62,7 +62,7 @@ def theirs(o, row, source, rival, python, title):
 
 
 def field(o, row, source):
-    """Of a row: pushbroom, its rivals by setting, and {title of a rival: why it is absent}."""
+    """Contestants of a row: pushbroom, its rivals by setting, and {title of a rival: why it is absent}."""
     absent, found = {}, []
     there = {True: venv.versions(venv.DEBIAN, ("osgeo",)), False: venv.versions(o.python, ("numpy", "rasterio", "numexpr", "pyvips", "cv2"))}
     for rival in rivals.RIVALS:
@@ -109,7 +109,7 @@ def best(us, others, key):
 
 
 def groups(others, n):
-    """So many at a time, those of one level together: whether a higher one is wanted is known only after a lower one."""
+    """Some at a time, those of one level together: whether a higher one is wanted is known only after a lower one."""
     for _, same in itertools.groupby(others, lambda c: c.order):
         same = list(same)
         yield from (same[i:i + n] for i in range(0, len(same), n))

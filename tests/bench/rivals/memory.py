@@ -11,7 +11,7 @@ from . import contest, scene
 from .rows import ROWS
 
 NAME, TITLE = "memory", "peak memory, NDVI, defaults"
-BYTES_PER_PX = 12  # of disk: the scene, its product, and what is made of the product before it has its place
+BYTES_PER_PX = 12  # bytes of disk: the scene, its product, and temporary files of the product
 
 
 def one(o, mpx, layout):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who is measured beside pushbroom, with which settings, and what a rival cannot do."""
+"""Rivals of pushbroom, their settings, and rows that a rival cannot do."""
 import dataclasses
 import pathlib
 import re
@@ -41,9 +41,9 @@ class Rival:
     title: str  # {module} stands for a version
     needs: tuple  # modules, or a program with a slash in front
     command: tuple  # program of programs/ and its arguments after the job
-    cannot: tuple = ()  # functions of a row that say why not, or give None
+    cannot: tuple = ()  # functions of a row that return the reason against it, or None
     debian: bool = False  # runs with Debian's python3, the others in the scratch environment
-    defaults: bool = False  # also as it comes, without level and predictor
+    defaults: bool = False  # also with its defaults, without level and predictor
 
     def why_not(self, row):
         return next((why for why in (test(row) for test in self.cannot) if why), None)

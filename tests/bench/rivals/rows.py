@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is made of which scene. One line here is a row of the benchmark."""
+"""The rows: product and scene. One line here is a row of the benchmark."""
 import dataclasses
 
 BANDS = {"B": 1, "G": 2, "R": 3, "N": 4}
 NDVI = {"NDVI": "(N - R)/(N + R)"}
-# Of the catalogue of `pushbroom indices`, those whose formula has nothing but bands and whose denominators stay away from 0.
+# Indices of the catalogue of `pushbroom indices` whose formula has nothing but bands and whose denominators stay away from 0.
 TWENTY = {
     "NDVI": "(N - R)/(N + R)", "GNDVI": "(N - G)/(N + G)", "BNDVI": "(N - B)/(N + B)", "NDWI": "(G - N) / (G + N)", "NGRDI": "(G - R) / (G + R)",
     "NDYI": "(G - B) / (G + B)", "GRNDVI": "(N - (G + R))/(N + (G + R))", "GBNDVI": "(N - (G + B))/(N + (G + B))",
@@ -23,12 +23,12 @@ class Row:
     bar: float  # the ratio to the best rival that is aimed at
     type: str = "float32"
     compress: str = "deflate"
-    level: int = 0  # of both sides; 0: pushbroom's default, and rivals at several
+    level: int = 0  # level of both sides; 0: pushbroom's default, and rivals at several
     overviews: bool = True
-    scale: float = 0  # of the bands; 0: stored values
+    scale: float = 0  # scale of the bands; 0: stored values
     gaussian: int = 0  # side of the neighbourhood of the one output
-    bands: int = 4  # of the scene
-    tolerance: float = 1e-6  # of a pixel, relative where its value is above 1
+    bands: int = 4  # bands of the scene
+    tolerance: float = 1e-6  # tolerance of a pixel, relative where its value is above 1
     everything: bool = False  # samples/vegetation.yaml with all products
     cpu: bool = False  # the ratio is of CPU seconds
 

@@ -8,7 +8,7 @@ def mark(result):
 
 
 def text(row):
-    """Of one row: everybody's figures, the fastest first."""
+    """Figures of one row: of all contestants, the fastest first."""
     yield f"\n{row['title']}; {row['size']} x {row['size']}; ratio of {row['of']}, {row['bar']} aimed at"
     yield f"{'':62} {'turns':>5} {'seconds':>8} {'spread':>13} {'CPU s':>7} {'peak MB':>8} {'file MB':>8} {'ratio':>6}"
     for r in sorted(row["results"], key=lambda r: r["seconds"]):
@@ -24,7 +24,7 @@ def figures(r):
 
 
 def markdown(rows):
-    """A line a row: the best rival beside pushbroom."""
+    """A line a row: the best rival and pushbroom."""
     if not rows:
         return
     yield "| | best rival of equal or smaller file | seconds, CPU s, peak MB, file MB | pushbroom | |"
@@ -41,7 +41,7 @@ def markdown(rows):
 
 
 def absent(rows):
-    """Who was not there at all, or could not do a row: never silently left out."""
+    """Rivals that were absent, or could not do a row: never silently left out."""
     why = {}
     for row in rows:
         for title, reason in row["absent"].items():

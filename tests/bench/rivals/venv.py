@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The scratch environment of the rivals that come from the Python index, and which of them are there."""
+"""The scratch environment of the rivals of the Python index, and the list of those that are installed."""
 import json
 import os
 import pathlib
@@ -40,7 +40,7 @@ def newest_python():
 
 
 def prepare(folder):
-    """Makes the environment where it is not there yet. A package that the index does not give is absent, and the table says so."""
+    """Makes the environment where it is not there yet. A package that the index does not give is absent, and the table has a note."""
     python = folder / "bin/python"
     if not python.exists():
         subprocess.run([newest_python(), "-m", "venv", folder], check=True)

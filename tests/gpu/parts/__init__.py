@@ -56,5 +56,5 @@ PARTS = [
 
 
 def described():
-    """A line a part, and more where it has more to tell."""
+    """A line a part, and more lines where it has more results."""
     return "\n".join(f"{part.number:>3} {part.name:16} " + part.what.replace("\n", "\n" + 21 * " ") for part in PARTS)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding and encoding on the GPU beside the host's codecs: files, damaged streams, speed."""
+"""Decoding and encoding on the GPU compared with the host's codecs: files, damaged streams, speed."""
 import pathlib
 import shutil
 

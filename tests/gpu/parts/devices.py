@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver shows; transfer plans by measurement."""
+"""Devices of the driver; transfer plans by measurement."""
 import json
 import os
 
@@ -16,7 +16,7 @@ def devices(host, _):
 
 
 def tune(host, _):
-    """The plan that tuning finds is one of the best; what is kept is used, and computes the same."""
+    """The plan that tuning finds is one of the best; a saved plan is used, and computes the same."""
     print("1b. transfer plans by measurement")
     done = host.call(host.program("check_tune"), limit=120)
     show(done)

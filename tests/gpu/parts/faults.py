@@ -20,18 +20,18 @@ ERRORS = ["2", "801", "719:lost"]
 Way = collections.namedtuple("Way", "chain buffers sync scene", defaults=("plain",))
 FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "wic"), Way("halo", "managed", "stream"),
                Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged")]
-# Of the scenes but the first, the GPU decodes the blocks.
+# The GPU decodes the blocks of all scenes but the first.
 SCENES = {"plain": "NONE", "deflate": "DEFLATE", "lzw": "LZW", "damaged": "DEFLATE"}
 WHAT_FAILS = ["-".join(way).removesuffix("-plain") for way in FAULTY_WAYS] + ["hang", "hang-codecs", "full"]
-CALLS_MAX = 2000  # of one run, many times what one makes
+CALLS_MAX = 2000  # limit of one run, many times the usual number
 
 
-# Calls that faulty_run leaves alone: they ask for words, or what a device is called.
+# Calls that faulty_run leaves alone: they return texts, or the name of a device.
 NOT_FAILED = {"cudaDeviceGetPCIBusId", "cudaDriverGetVersion", "cudaGetErrorName", "cudaGetErrorString"}
 
 
 def not_listed():
-    """CUDA calls of the product that faulty_run does not stand before, where the sources are beside this."""
+    """CUDA calls of the product that faulty_run does not replace, if the sources are next to this file."""
     root = pathlib.Path(__file__).resolve().parents[3]
     sources = [p for folder in ("pipeline", "kernels", "wic/device") for p in (root / folder).rglob("*.c*")]
     listing = root / "tests/gpu/faulty_run.c"
@@ -69,7 +69,7 @@ class Faults:
                 self.reference[way.chain, way.scene] = sums(made) if made["status"] == "successful" else made["error"]
 
     def run(self, way, fault, limit=100):
-        """Returns (the names of the calls that failed, one a process; what was wrong or ""; the result; seconds)."""
+        """Returns (the names of the calls that failed, one a process; the error or ""; the result; seconds)."""
         place = pathlib.Path(tempfile.mkdtemp(prefix="fault-", dir=self.host.work))
         start = time.monotonic()
         env = {**os.environ, "CUDA_FAULT": fault}

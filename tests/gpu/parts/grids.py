@@ -44,7 +44,7 @@ def warps(host, _):
 
 
 def rounds(host, _):
-    """Classes that are found in rounds: what the CPU finds, sooner, and the scene goes down once a pass, not once a round."""
+    """Classes that are found in rounds: those of the CPU, sooner, and the scene is sent down once a pass, not once a round."""
     print("3c. rounds over a scene of 160 MB")
     scene = host.scene("rounds", ["--size", "5000x4000", "--compress", "NONE", "--kind", "coast"])
     reference, _ = host.run(host.config("rounds", ROUNDS), scene, "cpu", "cpu")

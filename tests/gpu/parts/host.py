@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts share of the host: its programs, a folder to work in, an owner of its GPU, and the count of what passed."""
+"""Shared state of the host for the parts: its programs, a folder to work in, an owner of its GPU, and the count of what passed."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ import time
 
 
 def answers(path):
-    """Somebody listens there. The file alone may be that of an owner that was killed."""
+    """Returns true if a process listens there. The file alone may be that of an owner that was killed."""
     with socket.socket(socket.AF_UNIX) as s:
         return s.connect_ex(str(path)) == 0
 
@@ -34,7 +34,7 @@ class Host:
         return self.stopped(*command, limit=limit)
 
     def stopped(self, *command, limit=120, after=None, seconds=6):
-        """Runs a command; with `after`, stops it then for so many seconds. Exit 124: it took longer than the limit and was killed."""
+        """Runs a command; with `after`, stops it then for this many seconds. Exit 124: it took longer than the limit and was killed."""
         try:
             process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         except FileNotFoundError as error:

@@ -25,7 +25,7 @@ OWN = {"halo": EXACT}  # has a kernel of its own
 
 
 class Watch:
-    """What the owner says of itself, again and again: (lanes, launches) whenever it changes."""
+    """Reports of the owner about itself, again and again: (lanes, launches) whenever it changes."""
 
     def __init__(self, path):
         self.path, self.seen, self.ended = str(path), [], threading.Event()
@@ -55,7 +55,7 @@ class Watch:
         self.thread.join()
 
     def joined(self):
-        """How often a lane was opened beside others without a launch."""
+        """Number of times that a lane was opened next to others without a launch."""
         return sum(b[0] > a[0] > 0 and b[1] == a[1] for a, b in zip(self.seen, self.seen[1:]))
 
 
@@ -65,7 +65,7 @@ def begin(host, sessions=4):
 
 
 def idle(watch):
-    """What the owner says of itself once it has nothing, or after 20 s."""
+    """Report of the owner about itself once it is idle, or after 20 s."""
     deadline = time.monotonic() + 20
     while (load := watch.load())["sessions"] + load["bytes"] and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -73,7 +73,7 @@ def idle(watch):
 
 
 def same(host, watch, expected, jobs, rounds):
-    """Several chains at once, each again and again, have the CPU's products to the bit; what the kernel did meanwhile."""
+    """Several chains at once, each again and again, have the CPU's products to the bit; prints the kernel's work meanwhile."""
     def again(job):
         name, config, scene = job
         wrong = []
@@ -88,7 +88,7 @@ def same(host, watch, expected, jobs, rounds):
     most, launches = max(lanes for lanes, _ in watch.seen), watch.seen[-1][1]
     names = ", ".join(name for name, _, _ in jobs)
     host.check(not wrong, f"{names} at once, {rounds} times each, through one owner: the CPU's products {wrong[:2]}")
-    if not any(name in OWN for name, _, _ in jobs):  # a kernel that comes or goes changes the share of the others
+    if not any(name in OWN for name, _, _ in jobs):  # a kernel that starts or ends changes the share of the others
         host.check(most > 1 and watch.joined() > 0, f"up to {most} lanes of one kernel, {watch.joined()} chains uploaded beside others without a launch, {launches} launches for {len(jobs) * rounds} jobs")
     left = idle(watch)
     host.check(left["lanes"] == left["sessions"] == left["bytes"] == 0, f"all lanes are left at the end, and all memory: {left}")
@@ -151,7 +151,7 @@ def lanes(host, options):
     name, victim = list(chains)[:2]
     of_large = {name: sums(host.run(host.config(f"lanes-{name}-cpu", chains[name]), large, "cpu", "lanes-large-cpu")[0])}
     watch = begin(host)
-    # The first of them flows for longer, so that others come and go beside it.
+    # The first of them flows for longer, so that others start and end meanwhile.
     jobs = [(name, host.config(f"lanes-{name}", pipeline, "pinned", "wic"), scene) for name, pipeline in chains.items()]
     jobs[0] = name, jobs[0][1], large
     same(host, watch, {**expected, **of_large}, jobs, 4)

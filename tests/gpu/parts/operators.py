@@ -5,8 +5,8 @@ import concurrent.futures
 
 
 def beside(host, n):
-    """Processes that share a GPU take turns on it, its copy engines and its multiprocessors each at their own times: what a copy
-    brings may come after a kernel that did not wait for it."""
+    """Processes that share a GPU take turns on it, its copy engines and its multiprocessors each at their own times: the bytes
+    of a copy may arrive after a kernel that did not wait for them."""
     with concurrent.futures.ThreadPoolExecutor(n) as pool:
         ends = list(pool.map(lambda _: host.call(host.program("check_ops"), "--quick", limit=300), range(n)))
     wrong = [e for e in ends if e.returncode != 0]

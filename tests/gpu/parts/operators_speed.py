@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU makes of a scene that lies in its memory, operator by operator, beside the host's cores (check_ops_speed), and how that stands to the
-bars: pixel-wise steps and 3 x 3 neighbourhoods move 70 % of what a copy moves, the heavy operators are 10 times as fast as 16 cores, and a chain of
-pixel-wise steps goes over memory once."""
+"""Speed of a GPU on a scene in its memory, operator by operator, compared with the host's cores (check_ops_speed), and with the limits: pixel-wise
+steps and 3 x 3 neighbourhoods move 70 % of the bytes of a copy, the heavy operators are 10 times as fast as 16 cores, and a chain of
+pixel-wise steps reads and writes memory once."""
 import json
 
 COPY_SHARE = 0.7
 HEAVY, HEAVY_TIMES, HEAVY_CORES = ("warp", "median", "refined_lee", "composite"), 10, 16
 REGISTERS_A_THREAD = 4 * 4  # bytes of shared memory of one register of the machine: four pixels
-SWEEP_THREADS, SWEEP_SHARED = 128, 48 * 1024  # of a block of kernels/vm/program.cu
+SWEEP_THREADS, SWEEP_SHARED = 128, 48 * 1024  # size of a block of kernels/vm/program.cu
 
 
 def kind_of(row):
@@ -20,12 +20,12 @@ def kind_of(row):
 
 
 def share(row, copy, ns):
-    """Of the copy's bytes a second, of those that must be moved."""
+    """Share of the copy's bytes a second, for the bytes that must be moved."""
     return row["need_bytes"] / ns / copy if ns else 0
 
 
 def times(row, cores, ns):
-    """As fast as HEAVY_CORES of the cores that were measured."""
+    """Speed relative to HEAVY_CORES of the measured cores."""
     return row["cpu"] * cores / HEAVY_CORES / ns if ns else 0
 
 

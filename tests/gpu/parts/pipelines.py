@@ -95,16 +95,16 @@ WARPS = {
     **{f"warp {m}": ([f"warp: {{crs: 'EPSG:3857', method: {m}, bands: {{X: N, Y: R}}}}"], ["X", "Y"]) for m in (*METHODS, "lanczos")},
     **{f"warp, coarser, {m}": (["median: {bands: {SOFT: N}}", f"warp: {{crs: 'EPSG:32634', pixel: 27.3, method: {m}, bands: {{X: SOFT, Y: R}}}}",
                                 "roughness: {bands: {W: X}}"], ["X", "Y", "W"]) for m in ("bilinear", "mode")},
-    # By RPCs, over the ground of another file's heights.
+    # Placed by RPCs, over the ground of another file's heights.
     **{f"warp, relief, {m}": ([f"warp: {{crs: 'EPSG:32633', from: rpc, dem: H, pixel: 11, method: {m}, bands: {{X: N, Y: R}}}}"], ["X", "Y"])
        for m in ("nearest", "cubic", "average")},
 }
 WAYS = [("pinned", "wic"), ("pinned", "stream"), ("managed", "wic"), ("managed", "stream"), ("host", "wic")]
-USED = {"managed": "pinned"}  # what the process that owns the GPU shares with others is host memory
+USED = {"managed": "pinned"}  # the process that owns the GPU shares host memory with others
 
 
-# Of the scene of GRIDS, whose middle lies at 10.5792 E, 53.1942 N, as TIFF's tag of RPCs has them: biases, offsets and scales of
-# line, column, latitude, longitude and height, four polynomials. What is higher lies further to the right.
+# RPCs of the scene of GRIDS, with its middle at 10.5792 E, 53.1942 N, in the order of TIFF's tag of RPCs: biases, offsets and scales of
+# line, column, latitude, longitude and height, four polynomials. A higher place is further to the right.
 RPCS = [-1, -1, 500, 550, 53.1942, 10.5792, 200, 500, 550, 0.045, 0.083, 500] + [
     coefficients.get(i, 0) for coefficients in ({1: 0.02, 2: -1, 3: 0.01, 4: 0.002}, {0: 1, 2: 0.003},
                                                 {1: 1, 2: 0.02, 3: 0.04, 9: 0.0004}, {0: 1, 3: -0.004}) for i in range(20)]
@@ -135,14 +135,14 @@ def grid_pipeline(work, name):
 
 
 def grid_scene(host):
-    """The scene of GRIDS, and its sources beside it."""
+    """The scene of GRIDS, and its sources next to it."""
     host.scene("old", ["--size", "700x900", "--type", "Int16", "--block", "128", "--pixel", "13", "--corner", "600220,5899000", "--seed", "5"])
     host.scene("pan", ["--size", "4400x4000", "--bands", "1", "--pixel", "2.5", "--block", "256", "--seed", "7"])
     return host.scene("grids", ["--size", "1100x1000", "--block", "256", "--collar", "--kind", "coast"])
 
 
 def rpc_scene(scene):
-    """The same with RPCs: a directory with one tag more behind the file."""
+    """The same with RPCs: a directory with one tag more at the end of the file."""
     data = bytearray(scene.read_bytes())
     order, at = {b"II*\0": "<", b"MM\0*": ">"}[bytes(data[:4])], {b"I": "<I", b"M": ">I"}[bytes(data[:1])]
     first, = struct.unpack_from(at, data, 4)

@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""compute-sanitizer racecheck over the decoders. It follows barriers, and takes what threads tell each other by fences and atomics for races. Some
-functions of kernels/codec do that on purpose, and their comments say why it is right; every other race is a mistake."""
+"""compute-sanitizer racecheck over the decoders. It follows barriers, and reports data that threads exchange by fences and atomics as races. Some
+functions of kernels/codec do that on purpose, and their comments have the reason; every other race is a mistake."""
 import collections
 import pathlib
 import re
 import shutil
 
 CODEC = pathlib.Path(__file__).resolve().parents[3] / "kernels/codec"
-# A race is meant where both accesses lie in the functions of one of these; of two files, one in each.
+# A race is meant where both accesses are in the functions of one of these; of two files, one in each.
 MEANT = (
-    # A match is copied when the bitmap `missing`, which is changed by atomics behind a fence, says that its source is there.
+    # A match is copied when the bitmap `missing`, which is changed by atomics after a fence, shows that its source is there.
     {"inflate_copy.cuh": ("byte_of", "copy_short", "is_complete", "mark", "copy_long", "try_match")},
-    # Up to three bytes behind a source are read and not used, and those of a source that has left the ring are read from memory after that.
+    # Up to three bytes after a source are read and not used, and those of a source that has left the ring are read from memory after that.
     {"inflate_round.cuh": ("write_piece",), "inflate_copy.cuh": ("copy_short",)},
     # A word is read and written whole, and each that was ever stored is true.
     {"lzw.cuh": ("link_strings",)},
@@ -51,7 +51,7 @@ def is_meant(meant, *accesses):
 
 
 def races(text):
-    """Of racecheck's output, [((file, line) of the first access, (file, line) of the other, how many)]."""
+    """Parses racecheck's output: [((file, line) of the first access, (file, line) of the other, how many)]."""
     first, found = None, []
     for line in text.splitlines():
         access = ACCESS.search(line)

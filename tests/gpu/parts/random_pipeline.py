@@ -58,7 +58,7 @@ def crop(rng, _bands, _name, size):
     return {"crop": {"window": [x, y, max(1, (size[0] - x) // 2), max(1, (size[1] - y) // 2)]}}
 
 
-# With how often they are taken; the last two are taken first or not at all, as they change the grid of all bands.
+# With how often they are taken; the last two are taken first or not at all, because they change the grid of all bands.
 STEPS = ((math, 8), (convolve, 6), (window, 4), (stretch, 3), (mask, 1), (gate, 1), (classify, 1))
 GRIDS = (resample, crop)
 MADE = {math, convolve, window, stretch, classify}  # a band of a new name
@@ -86,7 +86,7 @@ def products(rng, bands):
 
 
 def pipeline(rng, n_bands, size):
-    """Of a scene of so many bands, (width, height) pixels."""
+    """A pipeline for a scene of this many bands, (width, height) pixels."""
     bands = [f"B{i}" for i in range(1, n_bands + 1)]
     found = {"input": {"match": ["*"], "bands": {name: i for i, name in enumerate(bands, 1)}}, "steps": []}
     if rng.random() < 0.3:
@@ -108,5 +108,5 @@ def compute(rng):
 
 
 def text(settings):
-    """As YAML, of which JSON is a part."""
+    """YAML text, of which JSON is a part."""
     return "\n".join(f"{key}: {json.dumps(value)}" for key, value in settings.items()) + "\n"

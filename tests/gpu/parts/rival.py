@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""pushbroom beside what NVIDIA's libraries make of the same scene (tests/bench/rivals/programs/nvtiff_cupy.py), where these are installed."""
+"""pushbroom compared with NVIDIA's libraries on the same scene (tests/bench/rivals/programs/nvtiff_cupy.py), where these are installed."""
 import json
 import pathlib
 import statistics

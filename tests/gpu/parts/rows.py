@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the GPU saves of a scene whose blocks go to it as files store them: a table, a row a kind of scene and pipeline. CPU and GPU take turns, the
+"""Time that the GPU saves on a scene whose blocks are moved to it as files store them: a table, a row a kind of scene and pipeline. CPU and GPU take turns, the
 scene is in the page cache, each figure is the median of the turns, and all turns of a row have to make the same bytes."""
 import collections
 import json
@@ -43,8 +43,8 @@ ALL = INPUT + """  steps:
 """
 BLAKE3 = "  output: {checksum: blake3}\n"
 
-# What is aimed at: a figure (stream, or total: with publishing) is to be so many times smaller than `base`, which is in seconds and what 16 cores of the
-# host with the H200 took before there was any decoding on a GPU; without a base, than the CPU beside it.
+# Aims: a figure (stream, or total: with publishing) is to be this factor smaller than `base`, which is the seconds of 16 cores of the host with the H200
+# before there was any decoding on a GPU; without a base, than the CPU's figure.
 Aim = collections.namedtuple("Aim", "figure times base")
 Row = collections.namedtuple("Row", "name title codec pipeline aims")
 ROWS = [
@@ -56,7 +56,7 @@ ROWS = [
     Row("ten", "deflate scene, 10 bands, halo", "DEFLATE", TEN, [Aim("total", 4, 6.26)]),
     Row("ten-blake3", "the same, BLAKE3 for SHA-256", "DEFLATE", TEN + BLAKE3, [Aim("total", 4, 6.26)]),
 ]
-CPU_SECONDS_AIM = 1.5  # of the host, a scene of one band
+CPU_SECONDS_AIM = 1.5  # seconds of the host for a scene of one band
 # A process that owns the GPU stays, as the service's does; and a command alone, which starts one, and waits for the driver before its stream begins.
 WAYS = {"CPU": ("cpu", "host"), "GPU": ("cuda", "device"), "GPU, command alone": ("cuda", "device")}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -109,19 +109,19 @@ def medians(results):
 
 
 def products(made):
-    """Checksums of the products whose bytes do not tell the way: an item has times, and names the device."""
+    """Checksums of the products whose bytes do not depend on the way: an item has times, and names the device."""
     return {name: value for name, value in sums(made).items() if not name.endswith(".json")}
 
 
 def judged(row, cpu, gpu):
-    """Words of what each aim comes to."""
+    """Text of the result of each aim."""
     for aim in row.aims:
         base = aim.base if aim.base is not None else cpu[aim.figure]
         yield f"{aim.figure} {base / gpu[aim.figure]:.1f} x of {base:.2f} s ({'aim' if base / gpu[aim.figure] < aim.times else 'reached:'} {aim.times} x)"
 
 
 def gpu_words(report):
-    """What the GPU and its link did meanwhile, and what the threads that feed it waited for."""
+    """Work of the GPU and its link meanwhile, and waits of the threads that feed it."""
     share = lambda x: "?" if x is None else f"{100 * x:.0f} %"
     gpu, link = report.get("gpu", {}), report.get("link", {})
     words = [f"GPU occupied {share(gpu.get('occupied_share'))}"] + [f"{w['name']} {w['ms']:.0f} ms" for w in gpu.get("work", []) if w["ms"] >= 1]

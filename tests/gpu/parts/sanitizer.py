@@ -33,7 +33,7 @@ def grid_sanitizer(host, _):
     def checked(case):
         name, (buffers, sync) = case
         config = host.config(f"{name}-{buffers}-{sync}-cuda", grid_pipeline(host.work, name), buffers, sync, "cuda")
-        whole = name in ("crop", "mix")  # whose windows lie inside the large one
+        whole = name in ("crop", "mix")  # their windows are inside the large one
         return host.call(*prefix, host.program("bench_in_process"), config, host.work / f"memcheck-{name}-{buffers}-{sync}", scene if whole else small,
                          limit=300)
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random scenes, damaged ones among them, through random pipelines: what the GPU makes of blocks that it decodes itself is what the CPU makes, or
-fails in the same words. Case I of seed S is always the same; a difference is made as small as it goes, and kept."""
+"""Random scenes, damaged ones among them, through random pipelines: products of blocks that the GPU decodes itself are the CPU's, or fail with
+the same message. Case I of seed S is always the same; a difference is made as small as possible, and kept."""
 import collections
 import concurrent.futures
 import copy
@@ -27,7 +27,7 @@ def files():
 
 
 def settings_of(rng, bands, size):
-    """Hostile files that say they are large are refused by both."""
+    """Hostile files with a large declared size are refused by both."""
     return {"limits": {"max_pixels": 4000000}, "compute": random_pipeline.compute(rng), "pipelines": {"p": random_pipeline.pipeline(rng, bands, size)}}
 
 
@@ -45,7 +45,7 @@ def case(host, seed, number):
 
 
 def describe(host, scene, path):
-    """Makes the scene; what it is."""
+    """Makes the scene; returns its description."""
     seed, side, damages = scene
     done = host.call(host.program("random_scene"), "--side", side, *(["--damage", damages] if damages else []), seed, path)
     if done.returncode:
@@ -62,8 +62,8 @@ def path_of(host, found, name):
 
 
 def outcome(result):
-    """Two runs agree where these are equal. An item has times, and says on what device. Of several damaged blocks any is found first;
-    what GDAL decodes is read by windows of other sizes."""
+    """Two runs agree where these are equal. An item has times, and names the device. Any of several damaged blocks is found first;
+    blocks that GDAL decodes are read by windows of other sizes."""
     if result["status"] == "successful":
         return {name: value for name, value in sums(result).items() if not name.endswith(".json") or name.endswith("statistics.json")}
     error = result.get("error")
@@ -74,7 +74,7 @@ def outcome(result):
 
 
 def agree(cpu, gpu):
-    """Whether two outcomes are one: of a block that both name, the same is said; of two that are damaged, which have codecs and damages of their
+    """True if two outcomes are equal: a block that both name has the same message; of two damaged blocks, which have codecs and damages of their
     own, either is found first."""
     if cpu == gpu or not isinstance(cpu, tuple) or not isinstance(gpu, tuple):
         return cpu == gpu

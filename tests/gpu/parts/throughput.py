@@ -58,7 +58,7 @@ class Scenes:
 
 
 def wait(daemon, n):
-    """The jobs, when so many have ended, however."""
+    """The jobs, when this many have ended in any way."""
     while True:
         jobs = [job for job in daemon.jobs(limit=1000) if job["status"] in ("successful", "failed", "dismissed")]
         if len(jobs) >= n:
@@ -67,7 +67,7 @@ def wait(daemon, n):
 
 
 def measure(host, daemon_kit, way, parallel, scenes, n):
-    """What n scenes took; a few go before, so that workers and the GPU's owner are there."""
+    """Time of n scenes; a few precede them, so that workers and the GPU's owner are there."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     daemon = start(daemon_kit, way, parallel)
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that go to the GPU as files store them: the CPU's products, and what a damaged block says"""
+"""Blocks that are moved to the GPU as files store them: the CPU's products, and messages for damaged blocks"""
 import concurrent.futures
 import pathlib
 import shutil
@@ -83,7 +83,7 @@ def same(host):
                 good = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
                 used = report.get("device"), report.get("codecs"), report.get("sync")
                 codecs = "host" if name.startswith("zstd") else "device"
-                there = {"made": 7, "pixels": 7, "picture": 1}.get(chain, 0)  # that the GPU makes
+                there = {"made": 7, "pixels": 7, "picture": 1}.get(chain, 0)  # products that the GPU makes
                 on = [p["on"] for p in report.get("encoded", [])]
                 good = good and (on[:there] == ["device"] * there or memory != "0")
                 why = "" if good and used == ("cuda:0", codecs, "stream") else made.get("error") or (used, report.get("codecs_why"), report.get("encoded"), sums(made), sums(reference))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What windows.py computes with. Each engine takes a job and gives the file to read and a function (reader, window, array) that
+"""Engines of windows.py. Each engine takes a job and gives the file to read and a function (reader, window, array) that
 fills the window's place in the array."""
 import os
 import pathlib
@@ -74,7 +74,7 @@ def by_numexpr(job, seen=None):
 
 
 def mirrored(job, reader, window):
-    """A window with its halo; what lies outside the image mirrors it without the edge pixel."""
+    """A window with its halo; pixels outside the image mirror it without the edge pixel."""
     x, y, w, h = window
     halo = job.gaussian // 2
     pixels, left, top = reader.around(x, y, w, h, halo)
@@ -133,7 +133,7 @@ def gaussian(job, engine, band):
 
 
 def by_vrt(job):
-    """GDAL's own pixel functions and filters compute: what is read of the VRT is the result."""
+    """GDAL's own pixel functions and filters compute: the pixels of the VRT are the result."""
     path = pathlib.Path(job.out).with_suffix(".vrt")
     path.write_text(vrt.text(job))
     numbers = list(range(1, len(job.outputs) + 1))

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every rival's program is told, and what all of them do alike: the job as JSON, the options of GDAL's COG driver, the
-sync of what was written."""
+"""Input of every rival's program, and common parts of all of them: the job as JSON, the options of GDAL's COG driver, the
+sync of the written files."""
 import json
 import math
 import os
 import pathlib
 import sys
 
-CACHE_MB = 256  # of GDAL's block cache: as much as windows of a thread each use; with 2048 the windows take 8 % longer
+CACHE_MB = 256  # size of GDAL's block cache: as much as windows of a thread each use; with 2048 the windows take 8 % longer
 os.environ.setdefault("GDAL_CACHEMAX", str(CACHE_MB))  # this and the rest before any GDAL is loaded
 os.environ.update({
     "GDAL_NUM_THREADS": "ALL_CPUS", "GDAL_MEM_ENABLE_OPEN": "YES", "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"})
@@ -22,7 +22,7 @@ class Job:
         vars(self).update(json.loads(text))
 
     def cog_options(self):
-        """Of GDAL's COG driver. A level of 0 leaves it to GDAL."""
+        """Options of GDAL's COG driver. A level of 0 leaves it to GDAL."""
         options = {"COMPRESS": self.compress.upper(), "BLOCKSIZE": "512", "NUM_THREADS": "ALL_CPUS", "BIGTIFF": "IF_SAFER",
                    "OVERVIEW_RESAMPLING": "AVERAGE", "OVERVIEWS": "AUTO" if self.overviews else "NONE"}
         if self.compress != "none":
@@ -31,7 +31,7 @@ class Job:
         return options
 
     def weights(self):
-        """Of the Gaussian, one dimension, with the sigma that OpenCV takes for that size."""
+        """Weights of the Gaussian, one dimension, with the sigma that OpenCV takes for that size."""
         sigma = 0.3 * ((self.gaussian - 1) / 2 - 1) + 0.8
         line = [math.exp(-((i - self.gaussian // 2) ** 2) / (2 * sigma * sigma)) for i in range(self.gaussian)]
         return [w / sum(line) for w in line]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What NVIDIA's libraries make of a scene that stays on the GPU: nvTIFF decodes a TIFF of 4 x UInt16, CuPy computes NDVI, five overviews and the
+"""Results of NVIDIA's libraries for a scene that stays on the GPU: nvTIFF decodes a TIFF of 4 x UInt16, CuPy computes NDVI, five overviews and the
 float predictor, nvCOMP deflates blocks of 512 x 512, and one copy brings the blocks back, which are written as a tiled TIFF with overviews. The libraries are
 loaded where they are installed (pip install cupy-cuda13x nvidia-nvtiff-cu13 nvidia-libnvcomp-cu13==5.*), never shipped.
 
     nvtiff_cupy.py SCENE.tif OUT.tif [TURNS [ALGORITHM]]
 
 Prints a line of JSON: milliseconds of each stage, medians of the turns; {"absent": why} where a library is missing. ALGORITHM is nvCOMP's, 0 to 5.
-Of a COG the order of the directories and GDAL's marks around blocks are left out, and so is the CRS."""
+The COG lacks the order of the directories, GDAL's marks around blocks, and the CRS."""
 import ctypes
 import hashlib
 import json
@@ -210,7 +210,7 @@ class Rival:
         return head
 
     def publish(self, out, n):
-        """Written, hashed and on the disk, each beside the others as far as Python lets them."""
+        """Written, hashed and on the disk, in parallel as far as Python allows it."""
         import threading
         head, body = self.directories(), memoryview(self.host)[:n]
         digest = hashlib.sha256(head)
@@ -241,7 +241,7 @@ class Rival:
         return {**took, "stream": 1e3 * (t[5] - t[0]), "total": 1e3 * (t[7] - t[0]), "bytes": n}
 
     def wrong(self, out):
-        """What is wrong with a block of each level, or of what was decoded."""
+        """Errors in a block of each level, or in the decoded pixels."""
         np, at = self.np, 0
         with open(self.scene, "rb") as file:
             file.seek(self.first[0])

@@ -19,11 +19,11 @@ import engines
 from windows import each, fill, store
 
 BUCKETS, SIDE = 256, 1024
-warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # of the PNG
+warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # for the PNG
 
 
 class Seen:
-    """What is kept of each window while it is in the cache: every n-th pixel of red, green and blue, and sums of the outputs."""
+    """Sample of each window while it is in the cache: every n-th pixel of red, green and blue, and sums of the outputs."""
 
     def __init__(self, count, height, width):
         self.step = -(-max(width, height) // SIDE)

@@ -18,7 +18,7 @@ from rasterio.windows import Window
 
 import engines
 
-SIDE = 1024  # of a window: four blocks; what is computed of it stays in the second-level cache
+SIDE = 1024  # side of a window: four blocks; its results stay in the second-level cache
 
 
 def windows(width, height):
@@ -46,7 +46,7 @@ class Memory:
         self.band = band
 
     def around(self, x, y, w, h, halo):
-        """As float32; also where in it the window begins."""
+        """Pixels as float32; also the place in them where the window begins."""
         left, top = max(x - halo, 0), max(y - halo, 0)
         return self.band[top:y + h + halo, left:x + w + halo].astype(np.float32), x - left, y - top
 
@@ -77,7 +77,7 @@ def computed(job, engine, like):
 
 
 def store(job, array, like):
-    """The array as it lies in memory is GDAL's dataset; overviews are made of it in memory, so that nothing is decoded again."""
+    """The array in memory is GDAL's dataset; overviews are made of it in memory, so that nothing is decoded again."""
     count, height, width = array.shape
     t = like.transform
     name = f"MEM:::DATAPOINTER={array.ctypes.data},PIXELS={width},LINES={height},BANDS={count},DATATYPE={job.type.capitalize().replace('Uint', 'UInt')}," \
