@@ -5,22 +5,22 @@
  * any thread may be held up between two of them. Their atomics are seq_cst, so interleaving is all there is. Names are
  * theirs, without wic_. run_spin.py checks it in many shapes, and checks that each BROKEN_* (a mistake one could make) is found.
  *
- *   SLOTS, N               slots of the ring; tickets that go through in all
+ *   SLOTS, N               slots of the ring; tickets of a run in all
  *   NP, NC                 producer and consumer threads, 1 or 2 of each
- *   CLOSE                  somebody closes at any moment; else the threads know how many tickets there are, and nothing
- *                          but a publication or a release wakes anybody
- *   ABORT                  somebody aborts at any moment; consumers ask for tickets until they hear of it
+ *   CLOSE                  a thread closes at any moment; else the threads know how many tickets there are, and nothing
+ *                          but a publication or a release wakes a thread
+ *   ABORT                  a thread aborts at any moment; consumers request tickets until they see it
  *   IMPATIENT              thread 0 of a side of two gives up at any moment, for good: its time limit
- *   SPURIOUS               so many sleeps end for no reason (a signal)
- *   SEVERAL                a thread that has two tickets to go takes two, if two are ready
+ *   SPURIOUS               number of sleeps that end for no reason (a signal)
+ *   SEVERAL                a thread that has two tickets left takes two, if two are ready
  *
  * What is proved, for each shape: every thread ends in every run (a lost wake-up or a deadlock is an end state with a
- * thread that has not; -DENDS: nor does any run go on for ever); tickets are handed out in order, each once, to each
- * side; nobody writes a slot that is written, full or read, nor reads one that is not full of its own ticket (gs,
+ * thread that has not; -DENDS: nor does any run continue for ever); tickets are handed out in order, each once, to each
+ * side; no thread writes a slot that is written, full or read, nor reads one that is not full of its own ticket (gs,
  * content: ghosts, which the protocol does not see).
- * Wrap-around: tickets count modulo MOD and start below it, `futex` likewise: both wrap in every run. The model stays
+ * Wrap-around: tickets count modulo MOD and start below it, and so does `futex`: both wrap in every run. The model stays
  * small because N < MOD; the 64 and 31 bits of channel.h give the same room.
- * Left out: the spin before parking (it only looks at `sequence` and calls try_take once more) and the statistics. The
+ * Left out: the spin before parking (it only looks at `sequence` and calls try_take again) and the statistics. The
  * kernel's wait queue wakes any of its sleepers here, not the first: that allows more than Linux does. */
 
 #ifndef SLOTS

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The device side of the channel: the proxy (wic/device/proxy.c), the link (wic/device/link.h) and the resident kernel below it,
- * which comes and goes. How host threads park is channel.pml's matter: here they wait by plain guards.
+ * which starts and ends. How host threads park is channel.pml's matter: here they wait by plain guards.
  *
  *   producer, consumer   at the other ends of the proxy's two channels
  *   proxy      takes tickets, posts them to the link as tiles, hands results over in their order; sends an idle kernel
  *              away, starts another for the next ticket; finds out that one has left by itself, starts another and posts
  *              again what was not handed over. Tiles count from 0 in each run of a kernel: tile n is ticket base + n
  *   monitor    watches the link's words: doorbell -> ready board, end and abort; a host that is silent (a heartbeat timeout) is an abort
- *   stream     tiles that go by copy engine: device_engine.pml
+ *   stream     tiles moved by copy engine: device_engine.pml
  *   block[b]   has piece b of every tile: waits for the tile on the ready board, reads, writes, counts; the last piece of a
  *              tile makes it done
  *   WARPS      the same block as it is made: activator -full-> worker -done-> publisher -empty-> activator, with DEPTH
@@ -18,21 +18,21 @@
  *   N, SLOTS       tickets; slots of both channels            BLOCKS, DEPTH   of the kernel; stages of a block
  *   SHORT          every other tile has a piece for block 0 only; without WARPS
  *   LONG           the last ticket's results are longer than a slot: the proxy refuses it, and nothing is written
- *   PULLS          pieces under way at most: the credits between the blocks; BLOCKS, the default: there is none
- *   IDLES          so often the proxy may send the kernel away with nothing under way
- *   TIMEOUTS         so often the host is silent for too long: at any moment, for it is stopped at any
+ *   PULLS          pieces under way at most: the credits between the blocks; BLOCKS, the default: no limit
+ *   IDLES          number of times that the proxy may send the kernel away with nothing under way
+ *   TIMEOUTS       number of times that the host is silent for too long: at any moment, because it is stopped at any
  *   ARRIVALS       blocks arrive one by one, the first kernel's too; the Monitor is in block 0
- *   RIVAL          so often another kernel, of another job or program, takes the place of one block and leaves it again. A
- *                  start may take too long then: the kernel is told to leave and started again, STARTS times at most
+ *   RIVAL          number of times that another kernel, of another job or program, takes the place of one block and leaves it again. A
+ *                  start may take too long then: the kernel gets a request to leave and is started again, STARTS times at most
  *   RIVAL_STAYS    the last of them never leaves
- *   SETUPS         so often another job of the process does what a resident kernel would hold up (wic_device_options.enter,
- *                  left, is_unwanted): it waits until the kernel has left, which is asked to; the last ticket waits for that
- *   TWO_WAY        producer and consumer are one party that sends no more than so many tickets ahead of what it got back
- *   ABORT          somebody aborts the channels at any moment; a kernel may fail to start again
+ *   SETUPS         number of times that another job of the process does what a resident kernel would hold up (wic_device_options.enter,
+ *                  left, is_unwanted): it waits until the kernel has left, on request; the last ticket waits for that
+ *   TWO_WAY        producer and consumer are one party that sends at most this many tickets ahead of its results
+ *   ABORT          a thread aborts the channels at any moment; a kernel may fail to start again
  *   HOST_DIES      the host stops at any moment, for ever     ENGINE, ENGINE_ALL, LAZY   device_engine.pml
  *
- * What is proved: everybody ends in every run, the kernel too; no slot or stage is read before it is full of its ticket
- * or written before it is free; every ticket comes out once, in order, with all its pieces; a slot is handed on
+ * Proved: all parties end in every run, the kernel too; no slot or stage is read before it is full of its ticket
+ * or written before it is free; every ticket leaves once, in order, with all its pieces; a slot is handed on
  * only when no block, copy or fetch can touch it any more; a kernel is started again for a reason only. */
 
 #ifndef SLOTS

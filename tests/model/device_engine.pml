@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Tiles that go by copy engine (wic/device/backend_engine.cu), as part of device.pml. Copies are made in batches of tiles, in
- * each direction by two streams in turn. Behind a copy its stream writes how far it has come: to the device, where the
+ * Tiles that are moved by copy engine (wic/device/backend_engine.cu), as part of device.pml. Copies are made in batches of tiles, in
+ * each direction by two streams in turn. After a copy its stream writes its position: to the device, where the
  * Monitor lets the doorbell words of those tiles pass, or to the host. When a batch is worth a copy is the host's choice:
- * it may go at any time while there is room for it, and must go when no other is under way.
+ * it may start at any time while there is room for it, and must start when no other is under way.
  *
- *   ENGINE      each tile may go by engine or be pulled, as the host likes     ENGINE_ALL   all go by engine
- *   LAZY        a batch goes only when no other is under way */
+ *   ENGINE      each tile may be moved by engine or pulled, as the host likes     ENGINE_ALL   all are moved by engine
+ *   LAZY        a batch starts only when no other is under way */
 
 /* --- words --- */
 byte landed[2], back_landed[2]; /* index: lane; the tile after the lane's last batch; device memory, pinned */

@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Several links as lanes of one resident kernel (wic/device/launch.h, lanes.cuh, backend_launch.cu): how a lane is opened, left
- * and opened again beside others, and when the kernel comes and leaves. How a tile gets through a lane is device.pml's matter:
+ * and opened again next to others, and when the kernel starts and leaves. How a tile gets through a lane is device.pml's matter:
  * here a tile is one number that each block gets to see.
  *
  *   host[l]       opens lane l, posts its tiles, closes or aborts it, waits until it is left, and then does with its memory what
  *                 it likes; VISITS times. The first to open launches the kernel, the last that is left has it leave
  *   monitor[l]    waits for an opening of lane l; copies what the host posts to the ready board; counts when it is over
- *   activator[b]  of block b, polls all lanes: opens, takes a piece, leaves a lane by a mark behind its pieces
- *   worker[b]     working warps and Publisher of block b behind its stages; counts a lane's mark
+ *   activator[b]  of block b, polls all lanes: opens, takes a piece, leaves a lane by a mark after its pieces
+ *   worker[b]     working warps and Publisher of block b after its stages; counts a lane's mark
  *
  *   LANES, BLOCKS, VISITS, TILES   of each lane and visit      DEPTH   stages of a block
  *   PULLS=1        a piece is taken only when the block before has taken that of the same tile (the credits)

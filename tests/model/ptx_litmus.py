@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Litmus tests of the memory model that wic's device side relies on (ptx_model.py decides them).
 
-known.litmus     what the ISA and the papers say about well-known programs: these test the checker
+known.litmus     results of the ISA and the papers for well-known programs: these test the checker
 handover.litmus  the hand-overs of wic between host, copy engine, warps and bulk copies. Each instruction names its place in the
                  sources, and a test compares; each is then weakened in turn (scope, order, fence, wait), which at
-                 least one test must find, or the file says why nothing depends on it
+                 least one test must find, or the file has the reason why nothing depends on it
 
 Usage: ptx_litmus.py [-v] [known | handover | sources] ...     all by default
 
@@ -201,7 +201,7 @@ def read_tests(path):
 
 
 def is_possible(test):
-    """Whether an execution exists in which all that `when` asks for holds."""
+    """True if an execution exists in which all conditions of `when` hold."""
     def holds(result):
         return all((result[register] == int(value)) == (how == "=") for register, how, value in test.when)
     return any(holds(result) for result in ptx_model.executions(Assembler(test).program))
@@ -262,7 +262,7 @@ def function_body(text, name):
 
 
 def compare_sources(others, read=lambda path: (ROOT / path).read_text()):
-    """What of the lines `place` and `order` the sources do not have: a place is instructions or calls of a function, an order
+    """Parts of the lines `place` and `order` that the sources do not have: a place is instructions or calls of a function, an order
     what follows what in one. FILE FUNCTION: TEXT; ..."""
     wrong = []
     for kind in ("place", "order"):

@@ -3,16 +3,16 @@
 """The PTX memory consistency model as a decision procedure for small programs: executions() yields every execution of a
 program that the axioms allow. ptx_litmus.py has the programs.
 
-What is followed: PTX ISA, chapter "Memory Consistency Model" (morally strong operations, release and acquire patterns,
+Sources: PTX ISA, chapter "Memory Consistency Model" (morally strong operations, release and acquire patterns,
 observation, base causality and communication order, the axioms), and for proxies Lustig, Cooksey, Giroux: "Mixed-Proxy
 Extensions for the NVIDIA PTX Memory Consistency Model" (ISCA 2022), as the ISA's chapter has no rule for a proxy fence: two
 accesses of one address by different proxies are ordered if they are in base causality order and a fence of the
-non-generic one's proxy lies between them, executed in that one's thread block.
+non-generic one's proxy is between them, executed in that one's thread block.
 
 Bulk copies (cp.async.bulk) are not in that paper; taken from the ISA:
-- their reads and writes are weak, by the async proxy, and come after all that the issuing thread did before;
-- their completion (complete_tx on an mbarrier, .release.cluster; or a group that is waited for) comes after their own reads
-  and writes only: it tells nothing about what the issuing thread did;
+- their reads and writes are weak, by the async proxy, and follow all that the issuing thread did before;
+- their completion (complete_tx on an mbarrier, .release.cluster; or a group that is waited for) follows their own reads and
+  writes only: it orders nothing that the issuing thread did;
 - a proxy fence is implied at the completion. wait_group.read waits for the reads alone: here without that fence.
 The host's atomic operations have system scope; a copy engine is a thread outside the GPU that takes tasks in their order,
 and the write of a stream memory operation has a system-wide fence before it (cuStreamWriteValue64's default).
@@ -25,12 +25,12 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 
 class Event:
     """kind: R, W; F: a memory fence; P: a proxy fence; N: a point in time (barrier, wait).
-    value: of a write a number, a register's name, or ("+", n): what the read of the pair found, and n."""
+    value: of a write a number, a register's name, or ("+", n): the value of the read of the pair, plus n."""
 
     def __init__(self, thread, kind, sem="weak", scope=None, loc=None, proxy="generic", value=None):
         self.thread, self.kind, self.sem, self.scope = thread, kind, sem, scope
         self.loc, self.proxy, self.value = loc, proxy, value
-        self.register = self.wanted = self.pair = None  # of a read; pair: the other half of a read-modify-write
+        self.register = self.wanted = self.pair = None  # members of a read; pair: the other half of a read-modify-write
         self.space = None                               # P: the state space that it is restricted to
         self.index = -1
 
@@ -60,7 +60,7 @@ class Program:
         self.threads, self.events = [], []
         self.before = []   # pairs of events that barriers and the API order
         self.issued = []   # (event of the issuing thread, access of the bulk copy)
-        self.controls = []  # (read that the program waits for, event that comes after it)
+        self.controls = []  # (read that the program waits for, event that follows it)
 
     def thread(self, name, cta, gpu=0):
         self.threads.append(Thread(name, cta, gpu))
@@ -74,7 +74,7 @@ class Program:
 
 
 def closure(rows):
-    """Transitive closure of a relation: rows[i] has the bits of what comes after i."""
+    """Transitive closure of a relation: rows[i] has the bits of all that follow i."""
     rows = list(rows)
     for k in range(len(rows)):
         bit, row = 1 << k, rows[k]
@@ -92,7 +92,7 @@ def is_acyclic(pairs, n):
 
 
 class Static:
-    """What is the same in all executions of a program."""
+    """Relations that are the same in all executions of a program."""
 
     def __init__(self, program):
         self.program, self.events = program, program.events
@@ -199,7 +199,7 @@ def base_causality(static, observed, fence_order):
             if (write.index, read.index) in observed and static.strong(first, last):
                 rows[first.index] |= 1 << last.index
     rows = closure(rows)
-    # What comes before a bulk copy's issue comes before its accesses, but not for that before its completion.
+    # Events before a bulk copy's issue precede its accesses, but not therefore its completion.
     final = list(rows)
     for issue, access in static.program.issued:
         for a in range(static.n):
@@ -214,7 +214,7 @@ def covers(fence, event):
 
 
 def is_preserved(static, base, a, b):
-    """Whether base causality order between two accesses of one address holds for their proxies, too."""
+    """True if base causality order between two accesses of one address holds for their proxies, too."""
     def order(x, y):
         return base[x.index] >> y.index & 1
     if a.proxy == b.proxy and (a.proxy == "generic" or a.thread.cta == b.thread.cta and a.thread.gpu == b.thread.gpu):

@@ -26,7 +26,7 @@ DEPTH = 20000
 SMALL, LARGE = "-O0", "-O1"
 EVERY_NTH_MISTAKE = 4  # in the short form
 
-# Shapes that must hold: (defines, also as a liveness property: no run goes on for ever; size).
+# Shapes that must hold: (defines, also as a liveness property: no run continues for ever; size).
 HOLDS = {
     "channel": [
         ("NP=1 NC=1 N=5 SLOTS=1", False, SMALL),
@@ -120,7 +120,7 @@ HOLDS = {
     ],
 }
 
-# One mistake each, in a shape that shows it: (defines, what spin must say).
+# One mistake each, in a shape that shows it: (defines, message of spin).
 STUCK, TOUCHED = "invalid end state", "assertion violated"
 BROKEN = {
     "channel": [
@@ -137,7 +137,7 @@ BROKEN = {
         ("NP=1 NC=1 N=4 SLOTS=2 SEVERAL BROKEN_WAKES_BEFORE_THE_SECOND", STUCK),
     ],
     "device": [
-        # A kernel that comes back.
+        # A kernel that returns.
         ("N=3 SLOTS=2 BLOCKS=2 IDLES=1 BROKEN_RESTARTS_BEFORE_IT_LEFT", STUCK),
         ("N=3 SLOTS=2 BLOCKS=2 TIMEOUTS=1 BROKEN_RESTARTS_BEFORE_IT_LEFT", TOUCHED),
         ("N=3 SLOTS=2 BLOCKS=2 IDLES=1 BROKEN_POSTS_TO_WHO_IS_LEAVING", STUCK),
@@ -224,7 +224,7 @@ def sh(command, folder):
 
 
 def search(model, defines, liveness, optimise):
-    """What pan says about one shape, or about what kept it from saying anything."""
+    """Verdict of pan on one shape, or the reason why it has no verdict."""
     with tempfile.TemporaryDirectory(prefix="pb-spin-") as folder:
         options = ["-D" + define for define in defines.split()] + (["-DENDS"] if liveness else [])
         rc, text = sh(["spin", "-a", *options, str(HERE / f"{model}.pml")], folder)
@@ -263,7 +263,7 @@ def check(model, defines, wanted, liveness, size, verbose):
 
 
 def shapes(model, kind, every):
-    """What is searched: (defines, what must be found, liveness, size)."""
+    """Searches: (defines, expected finding, liveness, size)."""
     if kind == "holds":
         rows = [(defines, None, liveness, size) for defines, liveness, size in HOLDS[model]]
         return rows if every else [row for row in rows if row[3] == SMALL]

@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two-way traffic by steps that nobody knows beforehand (wic/bench/replay_told.cu, whose device walks by
- * wic/pattern/replay.cuh): D0 has the schedule and gives D1 its steps one by one; chunks go through a ring each way; what
- * comes of D1's own steps is told to D0 and decides the next one. Every access to memory that both see is one step here.
+ * Two-way traffic by steps that no party knows beforehand (wic/bench/replay_told.cu, whose device walks by
+ * wic/pattern/replay.cuh): D0 has the schedule and gives D1 its steps one by one; chunks pass a ring each way; the
+ * results of D1's own steps are reported to D0 and decide the next one. Every access to memory that both see is one step here.
  * Its words are released and acquired, so interleaving is all there is. run_spin.py checks it in several shapes, and checks
  * that each BROKEN_* (a mistake one could make) is found.
  *
  *   N, COUNT               steps in all; chunks of a step, at most
  *   SLOTS, STEPS           of a ring of chunks; of the ring of steps
- *   WAYS_END               any step may end with fewer chunks, as its way has ended; its sender says so in the ring
+ *   WAYS_END               any step may end with fewer chunks, as its way has ended; its sender marks this in the ring
  *   ABORT                  D0 gives up before any chunk
  *
- * What is proved, for each shape: both parties end in every run; D1 reads each step as D0 wrote it, and D0 what D1 told of
- * that very step; a chunk is read as it was written, after that and before it is overwritten. Directions, counts and ends
+ * What is proved, for each shape: both parties end in every run; D1 reads each step as D0 wrote it, and D0 the report of
+ * D1 on that very step; a chunk is read as it was written, after that and before it is overwritten. Directions, counts and ends
  * are any, so every pattern is covered. */
 
 #ifndef N
