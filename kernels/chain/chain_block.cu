@@ -3,7 +3,7 @@
 //
 // chain_block.cuh as a kernel of its own: as many blocks as there is scratch for, taking the parts
 // of the tile in turn; the thread group is the whole block. It is for check_ops and
-// check_ops_speed and built with them alone.
+// check_ops_speed and built with them alone, quickly unless PB_GPU_TESTS is ON.
 #include "kernels/chain/chain_block.cuh"
 #include "kernels/launch.cuh"
 

@@ -17,11 +17,13 @@
  * need_bytes: of a pixel made, its samples read once and its outputs written; stage_bytes: bytes
  * that the kernels of `stages` load and store, scratch planes among it. The scene has UInt16 bands
  * of random samples with nodata. Times on the GPU are medians of 9 of several launches each, by
- * events. Without CUDA or a device: only the cores. Exits 1 when a chain fails. */
+ * events. Without CUDA or a device: only the cores. Exits 1 when a chain fails, 2 without a figure
+ * when the kernels were compiled quickly (figures.h). */
 #include "tests/op_cases.h"
 #include "tests/op_tile.h"
 #include "tests/gpu/ops_on_cores.h"
 #ifdef PB_HAVE_CUDA
+#include "tests/gpu/figures.h"
 #include "tests/gpu/ops_on_gpu.h"
 #endif
 #include "kernels/chain/chain_stage.h"
@@ -250,6 +252,8 @@ int main(int argc, char **argv)
     options.cores = ops_cores();
 #ifdef PB_HAVE_CUDA
     options.has_gpu = ops_gpu_is_there();
+    if (options.has_gpu && !figures_are_sound("check_ops_speed", ""))
+        return 2;
 #endif
     bool good = print_machine() && op_cases_walk(measure_case);
     for (size_t n = 1; n <= 16 && good && op_is_among(options.wanted, "steps"); n *= 2)

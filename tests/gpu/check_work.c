@@ -6,7 +6,8 @@
  * requests to stop, and missing pieces. Then the time of a scene from pinned memory to pinned
  * memory, in turn with streams of launches, whose bytes are compared as well.
  *
- *   check_work [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA
+ *   check_work [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA; 2 no figures, because
+ *                            the kernels were compiled quickly (figures.h)
  *
  * --quick times nothing: for running under compute-sanitizer. */
 #ifndef PB_HAVE_CUDA
@@ -18,6 +19,7 @@ int main(void)
     return 77;
 }
 #else
+#include "tests/gpu/figures.h"
 #include "tests/gpu/work_launches.h"
 
 enum { TURNS = 7, AGAIN = 20 };
@@ -268,6 +270,8 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "skipped: no GPU\n");
         return 77;
     }
+    if (!quick && !figures_are_sound("check_work", ", or compare bytes alone with --quick"))
+        return 2;
     for (int i = 0; i < CASES; i++) {
         good = check_case(&cases[i], 1, 1) && good;
         good = check_case(&cases[i], 0, quick ? 1 : AGAIN) && good;
