@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "pipeline/explain/explain_parts.h"
+#include "pipeline/explain/explain_plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,5 +99,6 @@ int pb_explain(const struct pb_run *run, const struct pb_explain_options *option
     pb_json_int(json, "memory_budget_bytes", (int64_t)view.options->config->compute.memory_bytes);
     pb_json_string(json, "device", view.device);
     explain_schedule(&view, json);
+    pb_explain_passes(view.plan, json);
     return rc;
 }
