@@ -3,7 +3,7 @@
 """Pipelines of the golden plans and products that use operators and files which no sample has."""
 import collections
 
-from scenes import doubles, four_bands, integers, planes, tiny, with_mask, with_sources
+from scenes import doubles, four_bands, integers, planes, real, tiny, with_mask, with_sources
 
 Feature = collections.namedtuple("Feature", "scene steps products input", defaults=("match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001",))
 FOUR = "match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001"
@@ -15,7 +15,7 @@ FEATURES = {
                     ["cog: {bands: [NDVI, R], type: float32}", "quicklook: {bands: [NDVI]}", "statistics: {bands: [NDVI]}"]),
     "warp-average": Feature(four_bands, ["median: {bands: {SOFT: N}}", "warp: {crs: 'EPSG:32634', pixel: 27.3, method: average, bands: {X: SOFT}}", "roughness: {bands: {W: X}}"],
                             ["cog: {bands: [X, W], type: float32}"]),
-    "tiles-mgrs": Feature(four_bands, ["index: {names: [NDVI]}", "warp: {grid: mgrs, pixel: 20, method: nearest, bands: [NDVI]}"],
+    "tiles-mgrs": Feature(four_bands, ["index: {names: [NDVI]}", "warp: {grid: mgrs, pixel: 60, method: nearest, bands: [NDVI]}"],
                           ["cog: {bands: [NDVI], type: int16, nodata: -32768, scale: 0.0001}", "quicklook: {bands: [NDVI]}"]),
     "tiles-web": Feature(four_bands, ["warp: {grid: web-mercator, zoom: 12, method: cubic, bands: [R]}"], ["cog: {bands: [R], type: float32}"]),
     "histogram-match": Feature(with_sources, ["histogram_match: {bands: [R, N], reference: [OLD_R, OLD_N]}"], ["cog: {bands: [R, N], type: float32}"], OLD),
@@ -57,6 +57,17 @@ FEATURES = {
                      ["cog: {bands: [VEG, SOIL, RMSE], type: float32}"]),
     "pattern-tiles": Feature(four_bands, ["index: {names: [NDVI]}"], ["cog: {bands: [NDVI], type: float32}"], FOUR + "}\n    exchange: {pattern: multiple, n0: 3, n1: 2"),
     "painted": Feature(four_bands, ["index: {names: [NDVI]}"], ["cog: {name: rgb, bands: [R, G, B], stretch: [2, 98], compress: deflate}", "cog: {name: ndvi, bands: [NDVI], ramp: ndvi, range: [-1, 1]}"]),
+    # Files of others in tests/data.
+    "real-landsat7": Feature(real("landsat7_L7_ETMs_6band.tif"), ["index: {names: [NDVI, SAVI]}", "median: {bands: {SOFT: NDVI}}"],
+                             ["cog: {bands: [NDVI, SAVI, SOFT], type: float32}", "quicklook: {bands: [R, G, B]}", "statistics: {bands: [NDVI]}", "stac: {datetime: file-time}"]),
+    "real-alpha": Feature(real("mask_alpha/RGBA.uint16_alpha255.tif"), ["math: {bands: {X: '(G - R) / (G + R)'}}"],
+                          ["cog: {bands: [X], type: float32}", "cog: {name: rgb, bands: [R, G, B], type: uint16, mask: true}"], "match: ['*'], bands: {B: 1, G: 2, R: 3}"),
+    "real-big-endian": Feature(real("global/blue_marble_720x360_be.tif"), ["convolve: {kernel: sobel, size: 3, bands: {E: G}}"],
+                               ["cog: {bands: [E], type: float32}", "cog: {name: rgb, bands: [R, G, B], type: uint8, nodata: 0}"], "match: ['*'], bands: {R: 1, G: 2, B: 3}"),
+    "real-palette": Feature(real("palette/lc_stars.tif"), ["resample: {factor: 0.4, bands: {C: L}}"], ["cog: {bands: [C], type: uint8, nodata: 255}"], "match: ['*'], bands: {L: 1}"),
+    "real-complex": Feature(real("odd/gdal_cint16.tif"), ["decibel: {bands: {D: A}}"], ["cog: {bands: [A, D], type: float32}"], "match: ['*'], bands: {A: 1}, complex: power"),
+    "real-gcps": Feature(real("sentinel1/s1-vh_2023_gcps.tiff"), ["warp: {crs: 'EPSG:3857', from: gcps, order: 1, bands: [V]}"], ["cog: {bands: [V], type: float32}"], "match: ['*'], bands: {V: 1}"),
+    "real-rpc": Feature(real("odd/gdal_byte_rpc.tif"), ["warp: {crs: 'EPSG:32755', from: rpc, height: 300, bands: [V]}"], ["cog: {bands: [V], type: float32}"], "match: ['*'], bands: {V: 1}"),
     "tiny": Feature(tiny, ["index: {names: [NDVI]}"], ["cog: {bands: [NDVI], type: float32}", "statistics: {}"], "match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}"),
 }
 

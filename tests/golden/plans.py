@@ -4,8 +4,8 @@
 """The plans of tests/golden/plans: every sample and every pipeline of features.py on the CPU and on GPUs that are not here, with small
 and large budgets, as text. A plan that differs prints a unified diff of its block and the way to make it by hand.
 
-    tests/golden/plans.py                        compares; exit 1 if a plan differs
-    tests/golden/plans.py --write                writes the plans of today
+    tests/golden/plans.py [GROUP...]             compares all plans, or those files; exit 1 if a plan differs
+    tests/golden/plans.py --write [GROUP...]     writes the plans of today
     tests/golden/plans.py --by-hand NAME DIR     makes the scene and the configuration of one plan in DIR and prints its command
 
 PB_BIN is the folder of the programs. `golden_plans` there is `pushbroom` in one process for all plans (tests/tools/golden_plans.c);
@@ -28,8 +28,8 @@ import scenes
 GOLDEN = pathlib.Path(__file__).resolve().parent / "plans"
 BIN = pathlib.Path(os.environ.get("PB_BIN", scenes.ROOT / "build/bin"))
 SIDE = 10980
-SMALL = {"sentinel1-grd": 4000, "sentinel1-flood": 600, "mosaic": 4000, "grids": 5000}  # sides of scenes that are not of SIDE
-# A plan's device and its section `compute`, in which threads is never all cores of the machine.
+SMALL = {"sentinel1-grd": 4000, "sentinel1-flood": 600, "mosaic": 4000, "grids": 5000}  # sides of other scenes than SIDE
+# A plan's device and its section `compute`; threads is never all cores of the machine.
 VARIANTS = [
     ("cpu", "memory: 64MiB, threads: 1"),
     ("cpu", "memory: 512MiB, threads: 2"),
@@ -191,20 +191,19 @@ def answers(wanted, work):
         yield case, json.loads(text.replace(str(work / case.pipeline), "DIR"))
 
 
-def plans():
-    """{group: text of its file}"""
+def plans(groups):
+    """{group: text of its file}; groups: all if empty"""
     texts = {}
     with tempfile.TemporaryDirectory(prefix="pb-golden-") as work:
-        for case, answer in answers(list(cases()), pathlib.Path(work)):
+        for case, answer in answers([c for c in cases() if not groups or c.group in groups], pathlib.Path(work)):
             texts.setdefault(case.group, []).append("\n".join(block_lines(case, answer)))
     return {group: "\n\n".join(blocks) + "\n" for group, blocks in texts.items()}
 
 
 # --- commands -------------------------------------------------------------------------------------
 
-def compare(found):
+def compare(kept, found):
     """Prints what differs; returns how many plans do."""
-    kept = {path.stem: path.read_text() for path in GOLDEN.glob("*.txt")}
     differing = 0
     for group in sorted(kept.keys() | found.keys()):
         blocks = [{text.splitlines()[0]: text.splitlines() for text in side.get(group, "").split("\n\n") if text} for side in (kept, found)]
@@ -231,21 +230,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--by-hand", nargs=2, metavar=("NAME", "DIR"))
+    parser.add_argument("groups", nargs="*", metavar="GROUP")
     o = parser.parse_args()
     if o.by_hand:
         by_hand(o.by_hand[0], pathlib.Path(o.by_hand[1]).resolve())
         return
-    found = plans()
+    found = plans(o.groups)
     n = sum(text.count("\n== ") + 1 for text in found.values())
     if o.write:
         GOLDEN.mkdir(exist_ok=True)
         for path in GOLDEN.glob("*.txt"):
-            path.unlink()
+            if not o.groups or path.stem in o.groups:
+                path.unlink()
         for group, text in found.items():
             (GOLDEN / f"{group}.txt").write_text(text)
         print(f"{n} plans written")
         return
-    differing = compare(found)
+    differing = compare({path.stem: path.read_text() for path in GOLDEN.glob("*.txt") if not o.groups or path.stem in o.groups}, found)
     print(f"{n} plans, {differing} of them differ" + (": if they are meant to, tests/golden/plans.py --write, and state the change in the commit" if differing else ""))
     sys.exit(1 if differing else 0)
 

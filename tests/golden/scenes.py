@@ -300,3 +300,10 @@ def integers(folder, make, n):
 
 def tiny(folder, make, n):
     return make(folder / "s.tif", 17, 5, 4, "float32", strips=1, codec="none")
+
+
+def real(name):
+    """A file of tests/data/real, whatever the side."""
+    def copy(folder, make, n):
+        return shutil.copyfile(REAL / name, folder / "s.tif")
+    return copy

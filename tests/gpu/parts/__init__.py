@@ -6,6 +6,7 @@ import collections
 from .codecs import codecs, codecs_sanitizer
 from .devices import devices, tune
 from .faults import cuda_faults
+from .golden import golden
 from .grids import grids, rounds, warps
 from .lanes import lanes
 from .operators import operators
@@ -33,6 +34,7 @@ PARTS = [
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
+    Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
