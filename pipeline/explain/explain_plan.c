@@ -14,39 +14,39 @@ static void put(struct pb_json *json, const char *key, uint64_t value)
 
 static void explain_tiles(const struct pb_plan *pass, struct pb_json *json)
 {
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     pb_json_object(json, "tiles");
     pb_json_int(json, "side", g->side_px);
     pb_json_int(json, "columns", g->cols);
     pb_json_int(json, "rows", g->rows);
-    pb_json_string(json, "order", pass->order == PB_ORDER_Z ? "z" : "rows");
-    pb_json_bool(json, "whole_rows", pass->whole_rows);
+    pb_json_string(json, "order", pass->layout.order == PB_ORDER_Z ? "z" : "rows");
+    pb_json_bool(json, "whole_rows", pass->layout.whole_rows);
     pb_json_int(json, "stripe_columns", g->stripe_cols);
     pb_json_int(json, "unit_columns", g->unit_cols);
-    put(json, "window_units", pass->window_units);
-    pb_json_int(json, "halo", pass->halo);
+    put(json, "window_units", pass->layout.window_units);
+    pb_json_int(json, "halo", pass->work.halo);
     pb_json_end(json);
 }
 
 /* Largest rectangle of a window that a tile reads. */
 static struct pb_rect largest_window(const struct pb_plan *pass, uint32_t window)
 {
-    const struct pb_grid *g = &pass->grid;
+    const struct pb_grid *g = &pass->layout.grid;
     const int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
     const int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
     const struct pb_rect core = {0, 0, w, h};
-    if (!pb_chain_keeps_grid(pass->chain))
-        return pb_chain_need_most(pass->chain, window, w, h);
-    const struct pb_rect middle = {pass->halo, pass->halo, core.w, core.h};
-    return pb_rect_grow(&middle, pass->halo, g->image_w, g->image_h);
+    if (!pb_chain_keeps_grid(pass->work.chain))
+        return pb_chain_need_most(pass->work.chain, window, w, h);
+    const struct pb_rect middle = {pass->work.halo, pass->work.halo, core.w, core.h};
+    return pb_rect_grow(&middle, pass->work.halo, g->image_w, g->image_h);
 }
 
 static void explain_source(const struct pb_plan *pass, size_t i, struct pb_json *json)
 {
     static const char *const masks[] = {NULL, "alpha", "host"};
-    const struct pb_plan_source *source = &pass->source[i];
-    const struct pb_plan_cells *cells = &pass->decoding.cells[i];
-    const struct pb_raw_how *how = &pass->whole.how[i];
+    const struct pb_plan_source *source = &pass->work.source[i];
+    const struct pb_plan_cells *cells = &pass->layout.decoding.cells[i];
+    const struct pb_raw_how *how = &pass->engine.whole.how[i];
     const struct pb_rect window = largest_window(pass, source->window);
     pb_json_object(json, NULL);
     put(json, "file", i);
@@ -67,7 +67,7 @@ static void explain_source(const struct pb_plan *pass, size_t i, struct pb_json 
         pb_json_int(json, "cell_height", cells->shape.h);
         pb_json_int(json, "cell_overlap", cells->shape.overlap);
     }
-    if (pass->whole.used) {
+    if (pass->engine.whole.used) {
         pb_json_bool(json, "decoded_by_host", how->by_host);
         pb_json_string(json, "device_mask", masks[how->mask]);
     }
@@ -77,8 +77,8 @@ static void explain_source(const struct pb_plan *pass, size_t i, struct pb_json 
 static void explain_sources(const struct pb_plan *pass, struct pb_json *json)
 {
     pb_json_array(json, "sources");
-    for (size_t i = 0; i < pass->n_sources; i++)
-        if (pass->source[i].n_bands > 0)
+    for (size_t i = 0; i < pass->work.n_sources; i++)
+        if (pass->work.source[i].n_bands > 0)
             explain_source(pass, i, json);
     pb_json_end(json);
 }
@@ -87,11 +87,11 @@ static void explain_digits(const struct pb_plan *pass, struct pb_json *json)
 {
     static const char *const counts[] = {NULL, "rounded", "lost"};
     pb_json_array(json, "digits");
-    for (size_t i = 0; i < pass->n_wide; i++) {
-        const struct pb_plan_wide *band = &pass->wide[i];
+    for (size_t i = 0; i < pass->work.n_wide; i++) {
+        const struct pb_plan_wide *band = &pass->work.wide[i];
         uint32_t planes = 0;
-        for (size_t k = 0; pass->rest != NULL && k < pass->n_outputs; k++)
-            planes += pass->rest_of[k] == i ? pass->rest[k].n : 0;
+        for (size_t k = 0; pass->work.outputs.rest != NULL && k < pass->work.outputs.n; k++)
+            planes += pass->work.outputs.rest_of[k] == i ? pass->work.outputs.rest[k].n : 0;
         pb_json_object(json, NULL);
         pb_json_string(json, "band", band->name);
         pb_json_string(json, "type", pb_type_name(band->type));
@@ -107,19 +107,20 @@ static void explain_chain(const struct pb_plan *pass, struct pb_json *json)
     const struct pb_chain_reduction *reductions;
     const struct pb_chain_image *images;
     pb_json_object(json, "chain");
-    put(json, "rounds", pass->is_earlier ? (uint64_t)pb_chain_rounds(pass->chain) : 1);
-    put(json, "outputs", pb_chain_output_count(pass->chain));
-    put(json, "instructions", pb_chain_instruction_count(pass->chain));
-    put(json, "reductions", pass->is_earlier ? pb_chain_reductions(pass->chain, &reductions) : 0);
-    put(json, "images", pass->is_earlier ? pb_chain_images(pass->chain, &images) : 0);
+    put(json, "rounds", pass->is_earlier ? (uint64_t)pb_chain_rounds(pass->work.chain) : 1);
+    put(json, "outputs", pb_chain_output_count(pass->work.chain));
+    put(json, "instructions", pb_chain_instruction_count(pass->work.chain));
+    put(json, "reductions",
+        pass->is_earlier ? pb_chain_reductions(pass->work.chain, &reductions) : 0);
+    put(json, "images", pass->is_earlier ? pb_chain_images(pass->work.chain, &images) : 0);
     pb_json_end(json);
-    if (pass->gate.chain == NULL)
+    if (pass->layout.gate.chain == NULL)
         return;
     pb_json_object(json, "gate");
-    pb_json_number(json, "minimum", pb_chain_gate_minimum(pass->chain));
-    put(json, "read_bytes", pass->gate.read_bytes);
-    put(json, "scratch_bytes", pass->gate.scratch_bytes);
-    put(json, "plane_px", pass->gate.plane_px);
+    pb_json_number(json, "minimum", pb_chain_gate_minimum(pass->work.chain));
+    put(json, "read_bytes", pass->layout.gate.read_bytes);
+    put(json, "scratch_bytes", pass->layout.gate.scratch_bytes);
+    put(json, "plane_px", pass->layout.gate.plane_px);
     pb_json_end(json);
 }
 
@@ -127,32 +128,32 @@ static void explain_slots(const struct pb_plan *pass, struct pb_json *json)
 {
     static const char *const memory[] = {"host", "pinned", "managed"};
     pb_json_object(json, "slots");
-    put(json, "in", pass->in_slots);
-    put(json, "in_bytes", pass->in_slot_bytes);
-    put(json, "out", pass->out_slots);
-    put(json, "out_bytes", pass->out_slot_bytes);
-    pb_json_string(json, "memory", memory[pass->mem]);
-    pb_json_int(json, "line_px", pass->format.line_px);
-    put(json, "head_bytes", pass->format.head_bytes);
-    put(json, "scratch_bytes", pass->scratch_bytes);
+    put(json, "in", pass->layout.in_slots);
+    put(json, "in_bytes", pass->layout.in_slot_bytes);
+    put(json, "out", pass->layout.out_slots);
+    put(json, "out_bytes", pass->layout.out_slot_bytes);
+    pb_json_string(json, "memory", memory[pass->engine.mem]);
+    pb_json_int(json, "line_px", pass->layout.format.line_px);
+    put(json, "head_bytes", pass->layout.format.head_bytes);
+    put(json, "scratch_bytes", pass->layout.scratch_bytes);
     pb_json_end(json);
 }
 
 static void explain_threads(const struct pb_plan *pass, struct pb_json *json)
 {
     pb_json_object(json, "threads");
-    pb_json_bool(json, "whole_tiles", pass->by_workers);
-    put(json, "reading", pass->readers);
-    put(json, "computing", pass->workers);
-    put(json, "writing", pass->writers);
-    put(json, "wanted", pass->threads_wanted);
+    pb_json_bool(json, "whole_tiles", pass->layout.by_workers);
+    put(json, "reading", pass->layout.readers);
+    put(json, "computing", pass->layout.workers);
+    put(json, "writing", pass->layout.writers);
+    put(json, "wanted", pass->layout.threads_wanted);
     pb_json_end(json);
 }
 
 static void explain_resident(const struct pb_plan *pass, struct pb_json *json)
 {
     static const char *const transports[] = {"bulk", "async", "loads", "copy", "in_place"};
-    const struct pb_plan_resident *r = &pass->resident;
+    const struct pb_plan_resident *r = &pass->engine.resident;
     const struct wic_transfer_plan *c = &r->chunks;
     pb_json_object(json, "resident");
     pb_json_bool(json, "used", r->used);
@@ -180,20 +181,20 @@ static void explain_resident(const struct pb_plan *pass, struct pb_json *json)
         put(json, "user_bytes", c->user_bytes);
     }
     pb_json_end(json);
-    if (pass->sums.chain.n == 0)
+    if (pass->layout.sums.chain.n == 0)
         return;
     pb_json_object(json, "sums");
-    put(json, "reductions", pass->sums.chain.n);
-    put(json, "numbers", pass->sums.chain.n_numbers);
-    put(json, "words", pass->sums.chain.words);
-    pb_json_int(json, "part_width", pass->sums.part_w);
-    pb_json_int(json, "part_height", pass->sums.part_h);
+    put(json, "reductions", pass->layout.sums.chain.n);
+    put(json, "numbers", pass->layout.sums.chain.n_numbers);
+    put(json, "words", pass->layout.sums.chain.words);
+    pb_json_int(json, "part_width", pass->layout.sums.part_w);
+    pb_json_int(json, "part_height", pass->layout.sums.part_h);
     pb_json_end(json);
 }
 
 static void explain_blocks(const struct pb_plan *pass, struct pb_json *json)
 {
-    const struct pb_plan_whole *w = &pass->whole;
+    const struct pb_plan_whole *w = &pass->engine.whole;
     pb_json_object(json, "blocks");
     pb_json_bool(json, "on_device", w->used);
     pb_json_string(json, "why_not", w->used ? NULL : w->why_not);
@@ -215,7 +216,7 @@ static void explain_blocks(const struct pb_plan *pass, struct pb_json *json)
 /* Products, or reductions of an earlier pass, that the device makes of the decoded blocks. */
 static void explain_made(const struct pb_plan *pass, struct pb_json *json)
 {
-    const struct pb_plan_out *out = &pass->out;
+    const struct pb_plan_out *out = &pass->engine.out;
     if (out->n == 0)
         return;
     pb_json_object(json, "made");
@@ -253,11 +254,11 @@ static void explain_made(const struct pb_plan *pass, struct pb_json *json)
 static void explain_exchange(const struct pb_plan *pass, struct pb_json *json)
 {
     char text[400];
-    if (pass->exchange.pattern == NULL)
+    if (pass->layout.exchange.pattern == NULL)
         return;
-    (void)pb_exchange_print(&pass->exchange, text, sizeof text);
+    (void)pb_exchange_print(&pass->layout.exchange, text, sizeof text);
     pb_json_object(json, "exchange");
-    pb_json_string(json, "of", pb_exchange_of_name(pass->exchange.of));
+    pb_json_string(json, "of", pb_exchange_of_name(pass->layout.exchange.of));
     pb_json_string(json, "pattern", text);
     pb_json_end(json);
 }
@@ -265,34 +266,34 @@ static void explain_exchange(const struct pb_plan *pass, struct pb_json *json)
 static void explain_memory(const struct pb_plan *pass, struct pb_json *json)
 {
     pb_json_object(json, "memory");
-    put(json, "total", pass->total_bytes);
-    put(json, "cells", pass->decoding.cells_bytes);
-    put(json, "caches", pass->decoding.cache_bytes);
-    put(json, "files", pass->decoding.reader_bytes);
-    put(json, "products", pass->product_bytes);
-    put(json, "held", pass->held_bytes);
-    put(json, "reductions", pass->reduce_bytes);
-    put(json, "images", pass->image_bytes);
-    put(json, "kept_tiles", pass->kept_bytes);
+    put(json, "total", pass->memory.total_bytes);
+    put(json, "cells", pass->layout.decoding.cells_bytes);
+    put(json, "caches", pass->layout.decoding.cache_bytes);
+    put(json, "files", pass->layout.decoding.reader_bytes);
+    put(json, "products", pass->memory.product_bytes);
+    put(json, "held", pass->memory.held_bytes);
+    put(json, "reductions", pass->memory.reduce_bytes);
+    put(json, "images", pass->memory.image_bytes);
+    put(json, "kept_tiles", pass->memory.kept_bytes);
     put(json, "digits", pb_plan_rest_bytes(pass));
-    put(json, "finished_blocks", pass->out.room_bytes);
-    put(json, "reserve", pass->reserve_bytes);
-    put(json, "wanted", pass->wanted_bytes);
+    put(json, "finished_blocks", pass->engine.out.room_bytes);
+    put(json, "reserve", pass->memory.reserve_bytes);
+    put(json, "wanted", pass->memory.wanted_bytes);
     pb_json_end(json);
 }
 
 void pb_explain_pass(const struct pb_plan *pass, struct pb_json *json)
 {
-    pb_json_string(json, "engine", pass->cuda ? "gpu" : "cpu");
-    pb_json_string(json, "engine_why", pass->cpu_why);
+    pb_json_string(json, "engine", pass->engine.cuda ? "gpu" : "cpu");
+    pb_json_string(json, "engine_why", pass->engine.cpu_why);
     explain_tiles(pass, json);
     explain_sources(pass, json);
-    pb_json_number(json, "decodes", pass->decoding.decodes);
+    pb_json_number(json, "decodes", pass->layout.decoding.decodes);
     explain_chain(pass, json);
     explain_digits(pass, json);
     explain_slots(pass, json);
     explain_threads(pass, json);
-    if (pass->cuda) {
+    if (pass->engine.cuda) {
         explain_resident(pass, json);
         explain_blocks(pass, json);
         explain_made(pass, json);

@@ -52,7 +52,7 @@ static int serve(const struct pb_run *run, uint32_t number, struct pb_err *err,
     if (request == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     int rc = pb_served_request_make(&run->facts, plan, number, err, request);
-    if (rc == 0 && pass->whole.used)
+    if (rc == 0 && pass->engine.whole.used)
         rc = pb_said_blocks_make(pass, (const struct pb_raster *const *)run->sources.raster,
                                  request, err, &stored, &n_stored);
     rc = rc ? rc : pb_plan_serve(&owner, request, err, out_plan, out_pass);
