@@ -9,6 +9,8 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
@@ -51,14 +53,14 @@ def products(program, scratch, name, case):
     config.write_text("compute: {device: cpu, memory: 256MiB, threads: 2, tile: 64}\npipelines:\n  p:\n    input: {bands: %s}\n" % bands +
                       ("    steps:\n" if steps else "") + "".join(f"      - {s}\n" for s in steps) + "    products:\n" + "".join(f"      - {p}\n" for p in kinds))
     done = run_to_end([*program, "run", "--quiet", "--json", "-c", config, "-o", scratch / "o", *(DATA / s for s in scenes)],
-                      stdout=pbtest.subprocess.PIPE, stderr=pbtest.subprocess.PIPE, text=True)
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, (program, name, done.stdout[-2000:], done.stderr)
     made = {}
     for line in done.stdout.splitlines():
         for product in json.loads(line)["products"]:
             path = pathlib.Path(product["path"])
             made[str(path.relative_to(scratch / "o"))] = hashlib.sha256(path.read_bytes()).hexdigest()
-    pbtest.shutil.rmtree(scratch / "o")
+    shutil.rmtree(scratch / "o")
     return made
 
 
@@ -80,4 +82,4 @@ for case in CASES:
     globals()[f"test_{case}"] = compared(case)
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import pbtest  # noqa: E402
+
 LATENCY = pathlib.Path(__file__).resolve().parent / "latency.py"
 FIGURES = {"p50_ms", "p90_ms", "cpu_ms", "burst_ms", "burst_cpu_ms", "run_ms", "run_cpu_ms", "many_ms", "many_cpu_ms", "busy_ms"}
 
@@ -25,4 +28,4 @@ class Latency(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    pbtest.main()

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names who is absent, and
-ends with JSON. The choice of the best and of a wrong pixel are tried separately. test_rivals.py BIN"""
+ends with JSON. The choice of the best and of a wrong pixel are tried separately."""
 import json
 import pathlib
 import re
@@ -14,16 +14,18 @@ import types
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(sys.argv.pop(1)).parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 from osgeo import gdal  # noqa: E402
 
 import operators  # noqa: E402
+import pbtest  # noqa: E402
 import results  # noqa: E402
 from operators import files  # noqa: E402
 from rivals import compare, contest, table  # noqa: E402
 from rivals.rows import ROWS, pipeline  # noqa: E402
+
+BUILD = pbtest.BIN.parent
 
 
 def scratch(test):
@@ -175,4 +177,5 @@ class OperatorFiles(unittest.TestCase):
             for side in ("ours", "theirs"):
                 self.assertTrue(row[side]["seconds"] > 0 and row[side]["cpu_seconds"] > 0 and row[side]["file_mb"] > 0, row)
 
-unittest.main()
+
+pbtest.main()

@@ -14,7 +14,8 @@ import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 SVG = "{http://www.w3.org/2000/svg}"
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
+import pbtest  # noqa: E402
 import wic_plot  # noqa: E402
 
 PARTS = ("results", "frontier", "neighbours")
@@ -167,4 +168,4 @@ class Plot(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    pbtest.main()

@@ -16,8 +16,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-from daemon_kit import Daemon, main, wait_for  # noqa: E402
-from pbtest import run, run_json  # noqa: E402
+from daemon_kit import Daemon, wait_for  # noqa: E402
+from pbtest import main, run, run_json  # noqa: E402
 
 PIPELINES = """compute: {device: auto}
 pipelines:
@@ -51,16 +51,13 @@ def gpus():
 
 @contextlib.contextmanager
 def service(**settings):
-    d = Daemon(fake=False, **settings)
-    text = d.config.read_text()
-    d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
-    try:
-        yield d.start()
-    except Exception:
-        print(d.log_text()[-6000:])
-        raise
-    finally:
-        d.remove()
+    with Daemon(fake=False, **settings) as d:
+        d.set_pipelines(PIPELINES)
+        try:
+            yield d.start()
+        except Exception:
+            print(d.log_text()[-6000:])
+            raise
 
 
 def drop(d, name):
@@ -155,6 +152,6 @@ if __name__ == "__main__":
     run("make_scene", "--size", "3000x2500", "--compress", "NONE", "--kind", "coast", folder / "scene.tif")
     print(json.dumps({"gpus": gpus()}))
     try:
-        main(workers=1)
+        main()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

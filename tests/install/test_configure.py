@@ -7,10 +7,14 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import pbtest  # noqa: E402
+
+ROOT = pbtest.SOURCE
 
 
 def packages(name):
@@ -62,4 +66,4 @@ class Configure(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    pbtest.main()

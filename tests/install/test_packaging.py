@@ -10,11 +10,15 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-BUILD = pathlib.Path(os.environ.get("PB_BIN", ROOT / "build/bin")).parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import pbtest  # noqa: E402
+
+ROOT = pbtest.SOURCE
+BUILD = pbtest.BIN.parent
 DEBIAN = ROOT / "deploy/debian"
 REMOVED = {"usr/share/doc/pushbroom/LICENSE"}  # deploy/debian/rules removes it
 
@@ -67,4 +71,4 @@ class Packaging(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    pbtest.main()

@@ -8,11 +8,15 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-BUILD = pathlib.Path(os.environ.get("PB_BIN", ROOT / "build/bin")).parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import pbtest  # noqa: E402
+
+ROOT = pbtest.SOURCE
+BUILD = pbtest.BIN.parent
 EXAMPLES = ROOT / "wic/examples"
 HOST = ("wic/wic.h", "wic/pattern/exchange.h", "wic/pattern/pattern.h", "wic/pattern/plugin.h", "wic/pattern/replay.h", "wic/pattern/schedule.h")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-"]
@@ -108,4 +112,4 @@ class Library(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    pbtest.main()

@@ -3,7 +3,6 @@
 """A real pushbroomd in a scratch directory, and a client of its socket, for the integration tests."""
 import atexit
 import collections
-import concurrent.futures
 import contextlib
 import json
 import os
@@ -12,11 +11,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
+import pbtest
 import stac_rules
 from patience import PATIENCE_S, finish, wait_for
 
@@ -38,8 +37,7 @@ def open_to_all(folder, programs):
     return copy
 
 
-BIN = open_to_all(pathlib.Path(os.environ.get("PB_BIN", HERE.parent.parent / "build" / "bin")).resolve(),
-                  ("pushbroom", "pushbroomd", "pushbroom-notify"))
+BIN = open_to_all(pbtest.BIN.resolve(), ("pushbroom", "pushbroomd", "pushbroom-notify"))
 FAKE_WORKER = open_to_all(HERE, ("fake_worker.py",)) / "fake_worker.py"
 
 CONFIG = """service:
@@ -62,37 +60,6 @@ pipelines:
     products:
       - statistics: {{}}
 """
-
-
-def cases(suite):
-    for part in suite:
-        yield from cases(part) if isinstance(part, unittest.TestSuite) else (part,)
-
-
-def run_case(case):
-    result = unittest.TestResult()
-    start = time.monotonic()
-    case.run(result)
-    return case, result, time.monotonic() - start
-
-
-def main(workers=3):
-    """unittest.main for tests that have a daemon each and mostly wait for it: several at a time. The
-    modules' tests by name as arguments, or all."""
-    module = sys.modules["__main__"]
-    loader = unittest.defaultTestLoader
-    suite = loader.loadTestsFromNames(sys.argv[1:], module) if sys.argv[1:] else loader.loadTestsFromModule(module)
-    bad = count = 0
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for case, result, seconds in pool.map(run_case, cases(suite)):
-            count += 1
-            word = "skip" if result.skipped else "ok" if result.wasSuccessful() else "FAIL"
-            print("%-4s %5.1f s  %s" % (word, seconds, case.id()), flush=True)
-            for _, text in result.failures + result.errors + result.skipped:
-                print(text, flush=True)
-            bad += not result.wasSuccessful()
-    print("%d tests, %d failed" % (count, bad))
-    sys.exit(1 if bad or count == 0 else 0)
 
 
 class RpcError(Exception):
@@ -146,7 +113,7 @@ class Client:
 
 
 class Daemon:
-    """settings: settle, rescan, stall, parallel, on_success, pipeline."""
+    """settings: settle, rescan, stall, parallel, on_success, pipeline. `with` removes it at the end."""
 
     def __init__(self, fake=True, worker=None, **settings):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
@@ -162,9 +129,20 @@ class Daemon:
         self.write_config(**settings)
         (self.root / "inbox").mkdir()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
     def write_config(self, **settings):
         self.settings.update(settings)
         self.config.write_text(CONFIG.format(**self.settings))
+
+    def set_pipelines(self, text):
+        """Replaces the pipelines of the configuration. The text may begin with keys of the section service."""
+        before = self.config.read_text()
+        self.config.write_text(before[:before.index("pipelines:")] + text)
 
     def limit_stall(self, stall):
         """From now on. A test that lets a job stall does so when its worker runs: a slow start is not a stall."""
@@ -220,6 +198,13 @@ class Daemon:
         temporary.write_text(text)
         if old:
             os.utime(temporary, (1e9, 1e9))
+        os.rename(temporary, self.root / "inbox" / name)
+
+    def drop_copy(self, source, name=None):
+        """drop() of a copy of a file or folder. It keeps the time of the original."""
+        name = name or source.name
+        temporary = self.root / ("." + name)
+        shutil.copytree(source, temporary) if source.is_dir() else shutil.copy2(source, temporary)
         os.rename(temporary, self.root / "inbox" / name)
 
     @contextlib.contextmanager

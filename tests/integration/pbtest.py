@@ -1,20 +1,17 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the integration tests: the place of the programs, a scratch directory, a way to run them, and a small runner
-that prints each test's name and its outcome."""
+"""Shared parts of test programs: the places of programs and data, a way to run a program, and the runner of the cases (main)."""
+import atexit
 import functools
 import json
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
-import sys
 import tempfile
-import traceback
 
-import stac_rules
 from patience import run_to_end
+from runner import Missed, Skip, main  # noqa: F401
 
 BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).resolve().parents[2] / "build/bin"))
 SOURCE = pathlib.Path(os.environ.get("PB_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
@@ -23,15 +20,6 @@ DATA = (pathlib.Path(os.environ["PB_SHARED_DATA"]) if "PB_SHARED_DATA" in os.env
 SANITIZED = bool(os.environ.get("PB_SANITIZE"))
 FOR_MEMORY = os.environ.get("PB_SANITIZE") == "address"
 FOR_RACES = os.environ.get("PB_SANITIZE") == "thread"
-SKIP = 77
-
-
-class Skip(Exception):
-    pass
-
-
-class Missed(Exception):
-    """The state that the test needs was over before we looked: the test is run again."""
 
 
 def run(*args, code=0, env=None, cwd=None):
@@ -46,6 +34,23 @@ def run(*args, code=0, env=None, cwd=None):
 def run_json(*args, **more):
     """`pushbroom run --json`: one object an input."""
     return [json.loads(line) for line in run(*args, **more).stdout.splitlines()]
+
+
+def program_folder():
+    """Makes a folder for all cases of the program, which removes it at its end. Called before main()."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-program-"))
+    atexit.register(shutil.rmtree, folder, True)
+    return folder
+
+
+def plain_scene(folder, size):
+    """An uncompressed scene of this many pixels a side; the cases that share the folder make it once."""
+    path = folder / f"{size}.tif"
+    if not path.exists():
+        own = folder / f"{size}-{os.getpid()}.tif"
+        run("make_scene", "--size", f"{size}x{size}", "--compress", "NONE", own)
+        own.rename(path)
+    return path
 
 
 def not_about_memory(function):
@@ -85,48 +90,3 @@ def sentinel2_files(*names):
     if missing:
         raise Skip(f"{folder / missing[0]} is not there")
     return paths
-
-
-def cpu_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def run_test(name, function, tries=10):
-    """One test, in a fresh directory."""
-    for left in reversed(range(tries)):
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix="pb-" + name[:20] + "-"))
-        try:
-            function(scratch)
-            return stac_rules.check_all(scratch)
-        except Missed as why:
-            print(f"again {name}: {why}", flush=True)
-            if left == 0:
-                raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
-def main(namespace):
-    """Runs every function of the module called test_*. Exit 77 when all were skipped."""
-    tests = [(name, f) for name, f in namespace.items() if name.startswith("test_") and callable(f)]
-    wanted = sys.argv[1:]
-    if wanted == ["--not-about-memory"]:
-        tests, wanted = [(name, f) for name, f in tests if getattr(f, "not_about_memory", False)], []
-    failed = skipped = 0
-    for name, function in tests:
-        if wanted and name not in wanted:
-            continue
-        before = cpu_seconds()
-        try:
-            run_test(name, function)
-            print(f"ok    {name}, {cpu_seconds() - before:.1f} s of the CPU", flush=True)
-        except Skip as why:
-            skipped += 1
-            print(f"skip  {name}: {why}", flush=True)
-        except Exception:  # a test's failure, whatever it is, is printed and counted
-            failed += 1
-            print(f"FAIL  {name}", flush=True)
-            traceback.print_exc()
-    print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed else SKIP if skipped == len(tests) else 0)

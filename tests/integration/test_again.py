@@ -12,7 +12,8 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, RpcError, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError  # noqa: E402
+from pbtest import main  # noqa: E402
 from test_own_products import ALL, MASKED, NAME, pipeline  # noqa: E402
 from test_scenes import small_folder  # noqa: E402
 
@@ -227,4 +228,4 @@ class Again(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 RULES = DEPLOY / "prometheus/pushbroom.rules.yml"
@@ -109,4 +110,4 @@ class Alarms(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

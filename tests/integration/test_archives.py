@@ -472,4 +472,4 @@ def test_other_files_and_other_names_are_not_taken(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -87,4 +87,4 @@ def test_it_is_of_plans_alone(scratch):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main()

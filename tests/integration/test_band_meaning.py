@@ -261,4 +261,4 @@ def test_observations_beyond_the_count_are_noted(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -17,7 +17,7 @@ import numpy as np  # noqa: E402
 from osgeo import gdal  # noqa: E402
 
 import pbtest  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 from test_cloud_order import image, item  # noqa: E402
 
 gdal.UseExceptions()
@@ -210,8 +210,7 @@ class Service(DaemonCase):
         return d.start() if start else d
 
     def configure(self, d, text):
-        before = d.config.read_text()
-        d.config.write_text(before[:before.index("pipelines:")] + text)
+        d.set_pipelines(text)
 
     def script(self, text):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
@@ -396,4 +395,4 @@ class Service(DaemonCase):
         wait_for(lambda: "from the quarantine to the inbox" in str(d.jobs()[0]["error"]))
 
 
-main()
+pbtest.main(workers=3)

@@ -400,21 +400,16 @@ def test_collection_grows_and_overwrites_no_other(scratch):
 
 def test_the_service_says_the_rule_in_status_and_log(scratch):
     folder = landsat_folder(scratch)
-    d = Daemon(fake=False, stall="300s")
-    text = d.config.read_text()
     config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}"], "R, N", "      - stac: {}")
-    d.config.write_text(text[:text.index("pipelines:")] + (scratch / "c.yaml").read_text())
-    try:
+    with Daemon(fake=False, stall="300s") as d:
+        d.set_pipelines((scratch / "c.yaml").read_text())
         d.start()
-        shutil.copytree(folder, d.root / "inbox/.scene")
-        (d.root / "inbox/.scene").rename(d.root / "inbox/scene")
+        d.drop_copy(folder, "scene")
         job = d.wait_job("scene", "successful")
         rule = "R = toa of band 4: DN * 0.000022615174686238066 - 0.11307587343119033"
         shown = pbtest.run("pushbroom", "status", job["id"], "--socket", d.root / "s.sock").stdout
         assert f"calibrate  {rule}" in shown, shown
         d.wait_for(lambda: rule in d.log_text())
-    finally:
-        d.remove()
 
 
 @pbtest.not_about_memory
@@ -437,4 +432,4 @@ def test_samples_run_as_they_stand(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -25,12 +25,8 @@ CONFIG = SOURCE / "samples/vegetation.yaml"
 
 @contextlib.contextmanager
 def service(**settings):
-    daemon = Daemon(**settings)
-    try:
-        daemon.start()
-        yield daemon
-    finally:
-        daemon.remove()
+    with Daemon(**settings) as daemon:
+        yield daemon.start()
 
 
 def cli(daemon, *words, **more):
@@ -633,4 +629,4 @@ def test_what_names_of_bands_mean(scratch):
     assert {"B", "G", "R", "RE1", "N", "S1", "S2", "T"} <= set(bands)
 
 
-pbtest.main(globals())
+pbtest.main()

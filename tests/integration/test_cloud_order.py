@@ -273,4 +273,4 @@ def test_mistakes_of_the_configuration(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

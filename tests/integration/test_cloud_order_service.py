@@ -13,7 +13,8 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 import numpy as np  # noqa: E402
 from osgeo import gdal  # noqa: E402
 
-from daemon_kit import DaemonCase, main  # noqa: E402
+from daemon_kit import DaemonCase  # noqa: E402
+from pbtest import main  # noqa: E402
 from test_cloud_order import image, item  # noqa: E402
 
 PIPELINE = """
@@ -35,8 +36,7 @@ pipelines:
 class Clouds(DaemonCase):
     def service(self, expire):
         d = self.daemon(fake=False, start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + PIPELINE.replace("EXPIRE", expire))
+        d.set_pipelines(PIPELINE.replace("EXPIRE", expire))
         (d.root / "made").mkdir()
         return d.start()
 
@@ -84,4 +84,4 @@ class Clouds(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -5,7 +5,6 @@
 """COGs that the writer makes, seen by GDAL: valid, equal to an independent numpy model of pixels and
 overviews for every type, codec, predictor and odd size, and the same bytes whatever the tile size,
 the order of tiles, the number of threads and the order in which they complete."""
-import atexit
 import hashlib
 import itertools
 import json
@@ -13,30 +12,22 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 
-try:
-    import numpy as np
-    from osgeo import gdal
-    from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
-except ImportError as reason:
-    print(f"skipped: {reason}")
-    sys.exit(77)
+import numpy as np
+from osgeo import gdal
+from osgeo_utils.samples import validate_cloud_optimized_geotiff as validator
+
+import pbtest
 
 gdal.UseExceptions()
-TOOL = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "write_cog"
-SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="pb-cog-"))
-atexit.register(shutil.rmtree, SCRATCH, True)
+TOOL = pbtest.BIN / "write_cog"
 TYPES = {"uint8": np.uint8, "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
          "uint32": np.uint32, "float32": np.float32, "float64": np.float64}
-FAILED = []
 
 
 def check(ok, what):
-    if not ok:
-        FAILED.append(what)
-        print("FAILED:", what)
+    assert ok, what
 
 
 def scene(w, h, bands, dtype, seed=0):
@@ -99,12 +90,12 @@ def same(a, b):
         a, b, equal_nan=np.issubdtype(a.dtype, np.floating))
 
 
-def write(planes, name="out.tif", **options):
+def write(scratch, planes, name="out.tif", **options):
     """Runs the tool; returns the path and what it printed, or None and its message."""
-    source = SCRATCH / "planes.raw"
+    source = scratch / "planes.raw"
     planes.tofile(source)
     bands, h, w = planes.shape
-    out = SCRATCH / name
+    out = scratch / name
     words = [str(TOOL), f"in={source}", f"out={out}", f"w={w}", f"h={h}", f"bands={bands}"]
     words += [f"{key}={value}" for key, value in options.items()]
     done = subprocess.run(words, capture_output=True, text=True)
@@ -115,15 +106,15 @@ def write(planes, name="out.tif", **options):
     check(said["bytes"] == len(data), f"{options}: length {said['bytes']} is not {len(data)}")
     if options.get("checksum", "sha2-256") == "sha2-256":
         check(said["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest(), f"{options}: checksum")
-    if not os.environ.get("PB_SANITIZE"):
+    if not pbtest.SANITIZED:
         slack = 64 * 1024  # overhead of malloc; zstd and spool objects
         check(said["taken"] <= said["declared"] + slack,
               f"{options}: took {said['taken']} bytes of memory, declared {said['declared']}")
     return out, said
 
 
-def verify(planes, what, dtype, nodata, **options):
-    out, said = write(planes, type=np.dtype(dtype).name, nodata=nodata, **options)
+def verify(scratch, planes, what, dtype, nodata, **options):
+    out, said = write(scratch, planes, type=np.dtype(dtype).name, nodata=nodata, **options)
     what = f"{what} {np.dtype(dtype).name} {options}"
     if out is None:
         check(False, f"{what}: {said}")
@@ -154,78 +145,76 @@ def verify(planes, what, dtype, nodata, **options):
 def thinned(items, step):
     """All of them; one of `step` with a sanitizer, which looks at the code and not at every combination."""
     items = list(items)
-    return items[::step] if os.environ.get("PB_SANITIZE") else items
+    return items[::step] if pbtest.SANITIZED else items
 
 
-def test_types_codecs_predictors():
+def test_types_codecs_predictors(scratch):
     for (name, dtype), compress in itertools.product(TYPES.items(), ["none", "deflate", "zstd", "lzw"]):
         floats = np.issubdtype(dtype, np.floating)
         for predictor in ([0, 1, 2, 3] if floats else [0, 1, 2]):
             bands = 3 if predictor == 0 else 1
             nodata = float("nan") if floats else (255 if name == "uint8" else 0)
-            verify(scene(300, 270, bands, dtype), "types", dtype, nodata, compress=compress,
+            verify(scratch, scene(300, 270, bands, dtype), "types", dtype, nodata, compress=compress,
                    predictor=predictor, block=64, tile=128)
 
 
-def test_chunky_bands():
+def test_chunky_bands(scratch):
     for (name, dtype), bands in itertools.product(TYPES.items(), [2, 5]):
         for predictor in ([2, 3] if np.issubdtype(dtype, np.floating) else [2]):
-            verify(scene(200, 150, bands, dtype), f"{bands} bands", dtype, 7, predictor=predictor,
+            verify(scratch, scene(200, 150, bands, dtype), f"{bands} bands", dtype, 7, predictor=predictor,
                    block=64, tile=64, overviews="nearest")
 
 
-def test_odd_sizes():
+def test_odd_sizes(scratch):
     sides = [1, 2, 511, 512, 513, 1025]
     for w, h in thinned(itertools.product(sides, sides), 5):
         overviews = "average" if (w + h) % 2 else "nearest"
-        verify(scene(w, h, 1, np.float32, w), f"{w}x{h}", np.float32, float("nan"), tile=512,
+        verify(scratch, scene(w, h, 1, np.float32, w), f"{w}x{h}", np.float32, float("nan"), tile=512,
                overviews=overviews, level=1)
     for w, h in [(5000, 1), (1, 5000), (777, 31)]:
         for order in ("rows", "z"):
-            verify(scene(w, h, 2, np.uint16, w), f"{w}x{h}", np.uint16, 0, tile=64, block=64,
+            verify(scratch, scene(w, h, 2, np.uint16, w), f"{w}x{h}", np.uint16, 0, tile=64, block=64,
                    order=order, flight=3)
-    verify(scene(900, 1000, 1, np.float32), "one block", np.float32, -9999.0, tile=1024, block=1024)
-    verify(scene(700, 100, 1, np.int16), "no overviews", np.int16, -32768, overviews="none")
+    verify(scratch, scene(900, 1000, 1, np.float32), "one block", np.float32, -9999.0, tile=1024, block=1024)
+    verify(scratch, scene(700, 100, 1, np.int16), "no overviews", np.int16, -32768, overviews="none")
 
 
-def test_nodata_everywhere():
+def test_nodata_everywhere(scratch):
     for dtype, nodata in [(np.uint8, 0), (np.uint8, 255), (np.int16, -32768), (np.uint32, 4294967295),
                           (np.int32, -2147483648), (np.float32, 0.1), (np.float64, 100.5)]:
         planes = scene(150, 140, 1, np.int16)
         planes[0, 5, :] = np.float32(nodata)
         stored = float(np.float32(nodata)) if dtype == np.float32 else nodata
-        verify(planes, "nodata", dtype, stored, block=64, tile=64)
-    verify(np.full((1, 300, 300), np.nan, np.float32), "all invalid", np.float32, float("nan"))
+        verify(scratch, planes, "nodata", dtype, stored, block=64, tile=64)
+    verify(scratch, np.full((1, 300, 300), np.nan, np.float32), "all invalid", np.float32, float("nan"))
 
 
-def test_same_bytes():
+def test_same_bytes(scratch):
     planes = scene(725, 611, 2, np.float32)
     sums = set()
     variants = itertools.product([64, 128, 512, 2048], ["rows", "z"], [1, 4], [1, 7])
     for seed, (tile, order, threads, flight) in enumerate(variants):
-        out, said = write(planes, tile=tile, order=order, threads=threads, flight=flight, seed=seed,
+        out, said = write(scratch, planes, tile=tile, order=order, threads=threads, flight=flight, seed=seed,
                           block=64, compress="zstd", level=1)
         check(out is not None, f"tile {tile} {order} {threads} threads: {said}")
         sums.add(said["checksum"] if out else None)
     check(len(sums) == 1, f"one image gave {len(sums)} different files")
 
 
-def test_same_bytes_whatever_waits_where():
+def test_same_bytes_whatever_waits_where(scratch):
     """Blocks that all fit into memory; that are written straight into the file; that wait in the spool; gaps that the file
     system closes, and those that are closed by moving the following bytes."""
+    shm = pathlib.Path("/dev/shm")  # a tmpfs
+    with tempfile.TemporaryDirectory(prefix="pb-cog-", dir=shm if os.access(shm, os.W_OK) else scratch) as own:
+        compare_places(scratch, [(scratch, 0), (scratch, 1), (pathlib.Path(own), 0)])
+
+
+def compare_places(scratch, places):
     planes = scene(780, 613, 1, np.float32)
-    places = [(SCRATCH, 0), (SCRATCH, 1)]
-    shm = pathlib.Path("/dev/shm")
-    if os.access(shm, os.W_OK):
-        own = pathlib.Path(tempfile.mkdtemp(prefix="pb-cog-", dir=shm))
-        atexit.register(shutil.rmtree, own, True)
-        places.append((own, 0))
-    else:
-        print("skipped: same bytes on a tmpfs: /dev/shm cannot be written")
     for mask, overviews in [(0, "average"), (1, "average"), (0, "none")]:
         sums = set()
         for (place, move), pool, order, threads in thinned(itertools.product(places, [1, 100000, 0], ["rows", "z"], [1, 2, 8]), 5):
-            out, said = write(planes, name=place / "out.tif", tile=64, order=order, threads=threads, flight=2 * threads,
+            out, said = write(scratch, planes, name=place / "out.tif", tile=64, order=order, threads=threads, flight=2 * threads,
                               seed=pool + threads, block=64, level=1, pool=pool, move=move, mask=mask, overviews=overviews)
             check(out is not None, f"pool {pool} {order} {threads} threads move {move} in {place}: {said}")
             sums.add(said["checksum"] if out else None)
@@ -243,31 +232,31 @@ def test_same_bytes_whatever_waits_where():
             level = halved(level, False)
 
 
-def test_checksums():
+def test_checksums(scratch):
     planes = scene(900, 800, 1, np.float32)
-    _, said = write(planes, checksum="none")
+    _, said = write(scratch, planes, checksum="none")
     check(said["checksum"] == "", f"no checksum was asked for: {said['checksum']}")
     for side in (900, 20):
-        out, said = write(planes[:, :side, :side], checksum="blake3")
+        out, said = write(scratch, planes[:, :side, :side], checksum="blake3")
         check(said["checksum"].startswith("blake3:") and len(said["checksum"]) == 71, f"blake3: {said['checksum']}")
         if shutil.which("b3sum") is None:
-            print("skipped: BLAKE3 of a file: b3sum is not installed")
+            print("not compared: BLAKE3 of a file: b3sum is not installed")
             continue
         told = subprocess.run(["b3sum", "--no-names", str(out)], capture_output=True, text=True, check=True).stdout.strip()
         check(said["checksum"] == "blake3:" + told, f"blake3: {said['checksum']}, b3sum says {told}")
 
 
-def test_bigtiff():
+def test_bigtiff(scratch):
     planes = scene(700, 650, 2, np.uint16)
-    verify(planes, "BigTIFF", np.uint16, 0, big=1, block=128, tile=256)
-    check((SCRATCH / "out.tif").read_bytes()[:4] == b"II\x2b\0", "big=1 made no BigTIFF")
-    verify(scene(60, 60, 1, np.uint8), "BigTIFF of one block", np.uint8, 0, big=1, tile=64)
-    verify(planes, "classic", np.uint16, 0, block=128, tile=256)
-    check((SCRATCH / "out.tif").read_bytes()[:4] == b"II\x2a\0", "a small file is a BigTIFF")
+    verify(scratch, planes, "BigTIFF", np.uint16, 0, big=1, block=128, tile=256)
+    check((scratch / "out.tif").read_bytes()[:4] == b"II\x2b\0", "big=1 made no BigTIFF")
+    verify(scratch, scene(60, 60, 1, np.uint8), "BigTIFF of one block", np.uint8, 0, big=1, tile=64)
+    verify(scratch, planes, "classic", np.uint16, 0, block=128, tile=256)
+    check((scratch / "out.tif").read_bytes()[:4] == b"II\x2a\0", "a small file is a BigTIFF")
 
 
-def test_georeference_is_in_the_main_directory_only():
-    out, _ = write(scene(1200, 1100, 1, np.float32))
+def test_georeference_is_in_the_main_directory_only(scratch):
+    out, _ = write(scratch, scene(1200, 1100, 1, np.float32))
     data = gdal.Open(str(out))
     check(data.GetGeoTransform() == (500000, 10, 0, 4600000, 0, -10), "geotransform")
     check('"EPSG","32631"' in data.GetProjection(), "projection")
@@ -277,54 +266,45 @@ def test_georeference_is_in_the_main_directory_only():
     check(second.GetGeoTransform(can_return_null=True) is None, "an overview has a geotransform")
 
 
-def test_refusals():
+def test_refusals(scratch):
     planes = scene(64, 64, 1, np.float32)
     for options, words in [(dict(type="uint8"), "nodata"), (dict(type="uint8", nodata=256), "256"),
                            (dict(type="uint16", nodata=0, predictor=3), "predictor"),
                            (dict(compress="deflate", level=13), "level"),
                            (dict(block=100, tile=100), "blocksize")]:
-        out, said = write(planes, **options)
+        out, said = write(scratch, planes, **options)
         check(out is None and words in said and "pipeline.product" in said, f"{options}: {said}")
-    out, said = write(planes, name="missing/out.tif")
+    out, said = write(scratch, planes, name="missing/out.tif")
     check(out is None and "output.write" in said, f"missing directory: {said}")
 
 
-def test_full_disk():
-    place = SCRATCH / "small"
+def test_full_disk(scratch):
+    place = scratch / "small"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
     if subprocess.run(mount, capture_output=True).returncode != 0:
-        print("skipped: full disk: mounting a tmpfs is not allowed here")
-        return
+        raise pbtest.Skip("mounting a tmpfs is not allowed here")
     try:
         # Larger than the disk will ever be; full while tiles arrive, and full at the end.
         for size, compress, pool, code in [(1000, "none", 0, "output.limit"), (1000, "deflate", 1, "output.full"),
                                            (1000, "deflate", 0, "output.full")]:
-            out, said = write(scene(size, size, 1, np.float32), name="small/out.tif", pool=pool,
+            out, said = write(scratch, scene(size, size, 1, np.float32), name="small/out.tif", pool=pool,
                               compress=compress, overviews="none", block=64, tile=64)
             check(out is None and code in said, f"full disk: {said}")
             check(not list(place.iterdir()), f"full disk: left {list(place.iterdir())}")
         for pool in (1, 0):
-            out, said = write(scene(450, 450, 1, np.float32), name="small/out.tif", pool=pool, threads=1, flight=1,
+            out, said = write(scratch, scene(450, 450, 1, np.float32), name="small/out.tif", pool=pool, threads=1, flight=1,
                               compress="deflate", overviews="none", block=64, tile=64)
             check(out is not None, f"blocks in the order of the file take their space once: {said}")
             out and out.unlink()
-        out, said = write(scene(400, 400, 1, np.float32), name="small/out.tif",
+        out, said = write(scratch, scene(400, 400, 1, np.float32), name="small/out.tif",
                           compress="none", overviews="none", block=64, tile=64)
         check(out is not None, f"blocks that are not compressed take their space once: {said}")
-        out, said = write(scene(400, 400, 1, np.float32), name="small/second.tif",  # with the first one it has no room
+        out, said = write(scratch, scene(400, 400, 1, np.float32), name="small/second.tif",  # with the first one it has no room
                           compress="none", overviews="none", block=64, tile=64)
         check(out is None and "output.full" in said, f"full disk: {said}")
     finally:
         subprocess.run(["umount", str(place)], check=True)
 
 
-if not TOOL.exists():
-    print(f"skipped: {TOOL} is not built")
-    sys.exit(77)
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        test()
-        print(name, flush=True)
-print(f"{len(FAILED)} failed")
-sys.exit(1 if FAILED else 0)
+pbtest.main()

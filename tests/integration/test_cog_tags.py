@@ -254,4 +254,4 @@ def test_a_mask_beside_a_nodata_value_is_a_mistake(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

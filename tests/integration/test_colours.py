@@ -248,4 +248,4 @@ def test_lossy_codecs_come_back_nearly_and_are_cogs(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

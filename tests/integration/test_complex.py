@@ -160,4 +160,4 @@ def test_each_file_of_a_scene_has_a_choice_of_its_own(scratch):
     assert result["error"]["code"] == "input.complex" and "s1-vv.tif" in result["error"]["message"], result
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -230,4 +230,4 @@ def test_a_damaged_block_fails_the_run(scratch):
     assert not list((scratch / "out").rglob("*.tif"))
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 AREA = """pipelines:
   area:
@@ -25,8 +26,7 @@ AREA = """pipelines:
 class Crop(DaemonCase):
     def service(self, area):
         d = self.daemon(fake=False, start=False, settle="50ms")
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + AREA % area)
+        d.set_pipelines(AREA % area)
         return d.start()
 
     def test_polygons_are_read_by_a_confined_worker(self):
@@ -62,4 +62,4 @@ class Crop(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -257,4 +257,4 @@ def test_points_are_omitted_and_cut_polygons_marked(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

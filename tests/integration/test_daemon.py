@@ -11,8 +11,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, main, wait_for  # noqa: E402
+from daemon_kit import BIN, wait_for  # noqa: E402
 from patience import PATIENCE_S, run_to_end  # noqa: E402
+from pbtest import main  # noqa: E402
 from service_case import Service  # noqa: E402
 
 
@@ -142,4 +143,4 @@ class Systemd(Service):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

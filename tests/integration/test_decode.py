@@ -288,10 +288,8 @@ def test_nothing_of_the_scene_before_is_published(scratch):
 
 
 def test_a_worker_publishes_nothing_of_the_job_before(scratch):
-    d = Daemon(fake=False)
-    try:
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + CONFIG)
+    with Daemon(fake=False) as d:
+        d.set_pipelines(CONFIG)
         d.start()
         canary = canary_scene(scratch / "canary.tif")
         for i, tile in enumerate((64, 128, 256)):  # one after the other: the same worker
@@ -308,8 +306,6 @@ def test_a_worker_publishes_nothing_of_the_job_before(scratch):
         found = [p for p in (d.root / "products").rglob("*") if p.is_file() and CANARY in p.read_bytes()]
         assert found and all("canary" in str(p) for p in found), found
         assert not [p for p in (d.root / "products").rglob("*") if "overfull" in p.name]
-    finally:
-        d.remove()
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -6,8 +6,6 @@ date and scale; through `pushbroom run` and through the inbox of a service."""
 import json
 import os
 import pathlib
-import shutil
-import unittest
 
 import numpy as np
 from osgeo import gdal
@@ -163,11 +161,9 @@ def test_the_inbox_takes_every_delivery_as_one_job(scratch):
     """All of them at once, each pipeline made of a preset."""
     kinds = [k for k in DELIVERIES if k not in ("PlanetScope, 4 bands",)]  # their names are those of planetscope, too
     presets = sorted({DELIVERIES[k][0] for k in kinds})
-    d = Daemon(fake=False)
-    try:
-        text = d.config.read_text()
+    with Daemon(fake=False) as d:
         pipelines = "".join(pbtest.run("pushbroom", "new", p).stdout.split("pipelines:\n")[1] for p in presets)
-        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n" + pipelines)
+        d.set_pipelines("pipelines:\n" + pipelines)
         d.start()
         for kind in kinds:
             made = DELIVERIES[kind][2](scratch / kind.replace(" ", "_"))
@@ -181,9 +177,7 @@ def test_the_inbox_takes_every_delivery_as_one_job(scratch):
         assert len(jobs()) == len(kinds), [j["input"] for j in jobs()]
         assert sorted(j["pipeline"] for j in jobs()) == sorted(DELIVERIES[k][0] for k in kinds)
         wait_for(lambda: d.files("inbox") == [])
-    finally:
-        d.remove()
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -9,7 +9,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import main, wait_for  # noqa: E402
+from daemon_kit import wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 from service_case import STOPS, Service  # noqa: E402
 
 
@@ -184,4 +185,4 @@ class LostDevice(Service):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

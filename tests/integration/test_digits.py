@@ -177,4 +177,4 @@ def test_doubles_beyond_float32_range_are_counted(scratch):
     assert "digits     A (float64): all kept where it is stored as it is" in text, text
 
 
-pbtest.main(globals())
+pbtest.main()

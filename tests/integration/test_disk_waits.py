@@ -14,11 +14,12 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
 import control  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 from patience import PATIENCE_S  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 
-@unittest.skipIf(os.environ.get("PB_SANITIZE"), "the shim of failing calls does not go together with a sanitizer")
+@unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
 class DiskWaits(DaemonCase):
     def hung(self):
         """A service with a running job, a file that it cannot claim, and the rule that ends its syncs' wait."""
@@ -81,4 +82,4 @@ class DiskWaits(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import unittest
 
-BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).parents[2] / "build/bin"))
+from pbtest import BIN, main
+
 PAGES = ("pushbroom.1", "pushbroom.yaml.5", "pushbroom-errors.7", "pushbroomd.8", "pushbroom-notify.8")
 
 
@@ -123,4 +124,4 @@ class Documents(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

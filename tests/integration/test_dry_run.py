@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`pushbroom run --dry-run`: questions of an operator before a run, for files, folders and groups; and that it reads no pixels
 and writes nothing."""
-import json
 import os
 import shutil
 
@@ -185,4 +184,4 @@ def test_a_path_that_needs_what_nothing_says(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -13,8 +13,9 @@ import sys
 from osgeo import gdal
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 from patience import finish  # noqa: E402
+from pbtest import main  # noqa: E402
 
 gdal.UseExceptions()
 DAY_MS = 86400000
@@ -275,4 +276,4 @@ class Duplicates(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -12,11 +12,10 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 
 import pbtest
 from daemon_kit import Daemon, wait_for
-from pbtest import SANITIZED, run, run_json
+from pbtest import plain_scene, run, run_json
 
 PIPELINE = """compute: {device: cpu, threads: 1}
 pipelines:
@@ -31,38 +30,19 @@ pipelines:
       - stac: {datetime: file-time}
 """
 FILES = (".pushbroom.json", "{}.png", "{}.stac.json", "{}.statistics.json", "{}.tif")
-made = {}
-
-
-def scene(size):
-    """One uncompressed scene of a size for all tests; 2048 is a matter of seconds on one thread."""
-    if not made:
-        made["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
-    path = made["folder"] / f"{size}.tif"
-    if not path.exists():
-        run("make_scene", "--size", f"{size}x{size}", "--compress", "NONE", path)
-    return path
-
-
-BIG = 1200 if SANITIZED else 3500
+FOLDER = pbtest.program_folder()
+BIG = 1200 if pbtest.SANITIZED else 2048  # pixels a side; its tiles take long enough to be stopped in the middle
 
 
 @contextlib.contextmanager
 def service(start=True, output=None, **settings):
-    d = Daemon(fake=False, stall="300s", **settings)
-    text = d.config.read_text()
-    pipeline = PIPELINE.replace("    steps:", f"    output: {output}\n    steps:") if output else PIPELINE
-    d.config.write_text(text[:text.index("pipelines:")] + pipeline)
-    try:
+    with Daemon(fake=False, **settings) as d:
+        d.set_pipelines(PIPELINE.replace("    steps:", f"    output: {output}\n    steps:") if output else PIPELINE)
         yield d.start() if start else d
-    finally:
-        d.remove()
 
 
-def drop(d, source, name):
-    """Into the inbox as a receiving station does it."""
-    shutil.copy(source, d.root / "inbox" / ("." + name))
-    os.rename(d.root / "inbox" / ("." + name), d.root / "inbox" / name)
+def scene(size):
+    return plain_scene(FOLDER, size)
 
 
 def cli(d, *words, **more):
@@ -121,7 +101,7 @@ def test_three_scenes_become_products_while_watched(scratch):
     with service() as d:
         small = scene(700)
         for name in ("a.tif", "b.tif", "c.tif"):
-            drop(d, small, name)
+            d.drop_copy(small, name)
         out = cli(d, "status", "--watch", "--until-idle", "--expect", "3", "--json").stdout
         seen = [json.loads(line) for line in out.splitlines()]
         assert {j["name"] for j in seen} == {"a.tif", "b.tif", "c.tif"}, out
@@ -140,11 +120,11 @@ def test_three_scenes_become_products_while_watched(scratch):
 
 def test_kill_9_of_the_service_loses_nothing(scratch):
     with service() as d:
-        drop(d, scene(700), "first.tif")
+        d.drop_copy(scene(700), "first.tif")
         first = wait(d, "first.tif", "successful")
-        drop(d, scene(BIG), "big.tif")
+        d.drop_copy(scene(BIG), "big.tif")
         wait_mid_job(d, "big.tif")
-        drop(d, scene(700), "waits.tif")
+        d.drop_copy(scene(700), "waits.tif")
         wait(d, "waits.tif", "accepted")
         workers = d.workers()
         d.stop(signal.SIGKILL)
@@ -165,7 +145,7 @@ def test_kill_9_of_the_service_loses_nothing(scratch):
 
 def test_kill_9_of_a_worker_is_tried_again(scratch):
     with service() as d:
-        drop(d, scene(BIG), "big.tif")
+        d.drop_copy(scene(BIG), "big.tif")
         wait_mid_job(d, "big.tif")
         for pid in d.workers():
             os.kill(pid, signal.SIGKILL)
@@ -177,7 +157,7 @@ def test_kill_9_of_a_worker_is_tried_again(scratch):
 
 def test_cancelled_job_keeps_input_and_can_be_retried(scratch):
     with service() as d:
-        drop(d, scene(BIG), "big.tif")
+        d.drop_copy(scene(BIG), "big.tif")
         job = wait_mid_job(d, "big.tif")
         cli(d, "cancel", job["id"])
         go_on(d.workers())
@@ -194,9 +174,9 @@ def test_broken_scene_is_quarantined_and_runs_repaired(scratch):
         whole = scene(700).read_bytes()
         (scratch / "cut.tif").write_bytes(whole[:len(whole) // 2])
         (scratch / "text.tif").write_text("this is no TIFF")
-        drop(d, scratch / "cut.tif", "cut.tif")
-        drop(d, scratch / "text.tif", "text.tif")
-        drop(d, scene(700), "good.tif")
+        d.drop_copy(scratch / "cut.tif", "cut.tif")
+        d.drop_copy(scratch / "text.tif", "text.tif")
+        d.drop_copy(scene(700), "good.tif")
         job = wait(d, "cut.tif", "failed")
         wait(d, "good.tif", "successful")
         assert wait(d, "text.tif", "failed")["error"]["code"] == "input.not_tiff"
@@ -217,7 +197,7 @@ def test_broken_scene_is_quarantined_and_runs_repaired(scratch):
 
 def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
     with service() as d:
-        drop(d, scene(BIG), "big.tif")
+        d.drop_copy(scene(BIG), "big.tif")
         wait_mid_job(d, "big.tif")
         go_on(d.workers())
         status, seconds = d.stop()
@@ -233,8 +213,7 @@ def test_sigterm_puts_the_job_back_within_10_seconds(scratch):
 def test_same_file_again_replaces_products_in_one_step(scratch):
     with service() as d:
         def deliver():
-            shutil.copy2(scene(700), d.root / "inbox/.x.tif")  # name, size and mtime are those of the first
-            os.rename(d.root / "inbox/.x.tif", d.root / "inbox/x.tif")
+            d.drop_copy(scene(700), "x.tif")  # name, size and mtime are those of the first
         deliver()
         before = wait(d, "x.tif", "successful")
         folder = d.root / "products/x/vegetation"
@@ -260,8 +239,7 @@ def test_other_file_of_equal_stat_has_its_own_place(scratch):
         def deliver(path):
             done = len(d.jobs(status="successful"))
             os.utime(path, (1e9, 1e9))
-            shutil.copy2(path, d.root / "inbox/.x.tif")
-            os.rename(d.root / "inbox/.x.tif", d.root / "inbox/x.tif")
+            d.drop_copy(path, "x.tif")
             return d.wait_for(lambda: d.jobs(status="successful")[0] if len(d.jobs(status="successful")) > done else None)
         places = [pathlib.Path(deliver(scratch / f)["directory"]).parent.name for f in ("x.tif", "other.tif", "other.tif", "x.tif")]
         assert places == ["x", "x~2", "x~2", "x"], places
@@ -272,13 +250,13 @@ def test_other_file_of_equal_stat_has_its_own_place(scratch):
 
 def test_other_file_of_the_same_name_has_its_own_place(scratch):
     with service(output="{exists: version}") as d:
-        drop(d, scene(700), "x.tif")
+        d.drop_copy(scene(700), "x.tif")
         before = wait(d, "x.tif", "successful")
         run("make_scene", "--size", "700x700", "--seed", "7", scratch / "other.tif")
-        drop(d, scratch / "other.tif", "x.tif")
+        d.drop_copy(scratch / "other.tif", "x.tif")
         after = d.wait_for(lambda: [j for j in d.jobs(status="successful") if j["id"] != before["id"]])[0]
         run("make_scene", "--size", "700x700", "--seed", "8", scratch / "third.tif")
-        drop(d, scratch / "third.tif", "x.tiff")  # the suffix is no part of the scene's name
+        d.drop_copy(scratch / "third.tif", "x.tiff")  # the suffix is no part of the scene's name
         third = wait(d, "x.tiff", "successful")
         assert products(d) == ["x", "x~2", "x~3"], products(d)
         for job, place in ((before, "x"), (after, "x~2"), (third, "x~3")):
@@ -291,7 +269,7 @@ def test_other_file_of_the_same_name_has_its_own_place(scratch):
 
 def test_path_places_products_and_refuses_other_input(scratch):
     with service(output='{path: "all/{pipeline}/{scene}", name: "{scene}_{product}"}') as d:
-        drop(d, scene(300), "x.tif")
+        d.drop_copy(scene(300), "x.tif")
         job = wait(d, "x.tif", "successful")
         folder = d.root / "products/all/vegetation/x"
         assert job["directory"] == str(folder), job
@@ -302,11 +280,11 @@ def test_path_places_products_and_refuses_other_input(scratch):
         assert item["id"] == "all.vegetation.x.vegetation" and {a["href"] for a in item["assets"].values()} == {"./x_cog.tif", "./x_quicklook.png", "./x_statistics.json"}, item
         before = kept(folder)
         run("make_scene", "--size", "300x300", "--seed", "7", scratch / "other.tif")
-        drop(d, scratch / "other.tif", "x.tif")
+        d.drop_copy(scratch / "other.tif", "x.tif")
         failed, = d.wait_for(lambda: d.jobs(status="failed"))
         assert failed["error"]["code"] == "output.exists" and "another input" in failed["error"]["message"], failed
         assert kept(folder) == before and (d.root / "quarantine/x.tif").exists()
-        drop(d, scene(300), "x.tif")  # the same content is the same input
+        d.drop_copy(scene(300), "x.tif")  # the same content is the same input
         again = d.wait_for(lambda: [j for j in d.jobs(status="successful") if j["id"] != job["id"]])[0]
         assert again["directory"] == str(folder)
 
@@ -317,7 +295,7 @@ def kept(folder):
 
 def test_unknown_path_field_fails_before_any_pixel(scratch):
     with service(output='{path: "{sensor}/{scene}"}') as d:
-        drop(d, scene(300), "x.tif")
+        d.drop_copy(scene(300), "x.tif")
         job = wait(d, "x.tif", "failed")
         assert job["error"]["code"] == "output.path" and "{sensor}" in job["error"]["message"], job
         assert job["tiles_done"] == 0 and not products(d), job
@@ -329,7 +307,7 @@ def test_products_have_the_permissions_of_the_config(scratch):
         with service(start=False) as d:
             d.config.write_text(d.config.read_text().replace("service:\n", "service:\n  products_mode: 0640\n"))
             d.start()
-            drop(d, scene(700), "x.tif")
+            d.drop_copy(scene(700), "x.tif")
             check_products(d, wait(d, "x.tif", "successful"))
             folder = d.root / "products/x"
             modes = {str(p.relative_to(folder.parent)): p.stat().st_mode & 0o7777 for p in (folder, *folder.rglob("*"))}
@@ -361,8 +339,5 @@ def test_full_disk_is_reported_and_job_continues_later(scratch):
             subprocess.run(["umount", small], check=True)
 
 
-try:
-    pbtest.main(globals())
-finally:
-    if made:
-        shutil.rmtree(made["folder"], ignore_errors=True)
+if __name__ == "__main__":
+    pbtest.main(workers=3)

@@ -5,6 +5,7 @@
 """`exchange` of a pipeline, seen from outside: for any pattern of the tiles, the products are the same bytes; a pattern that
 does not fit tiles is refused before the first pixel is read."""
 import json
+import shutil
 
 import pbtest
 from pbtest import run
@@ -55,7 +56,7 @@ def test_pattern_unsuitable_for_tiles_is_refused(scratch):
         assert (what or "") in done.stderr and ("exchange: " in done.stderr or not what), (exchange, done.stderr)
         assert bool(what) != (scratch / "out/scene").exists(), exchange
         for folder in (scratch / "out").glob("scene*"):
-            pbtest.shutil.rmtree(folder)
+            shutil.rmtree(folder)
 
 
 def test_operators_choose_the_exchange_of_tile_parts(scratch):
@@ -82,7 +83,7 @@ def test_operators_choose_the_exchange_of_tile_parts(scratch):
             report = json.loads(done.stdout.splitlines()[-1])["report"]
             assert report["exchanges"] == [wanted], (name, report["exchanges"])
             products.append((scratch / name / "scene/p/scene.tif").read_bytes())
-            pbtest.shutil.rmtree(scratch / name)
+            shutil.rmtree(scratch / name)
         assert products[0] == products[1], name
         config.write_text(config.read_text().replace(f"pattern: {wanted['pattern']}, {as_said}", "pattern: alternating"))
         line = 1 + config.read_text().splitlines().index("    exchange: {pattern: alternating}")
@@ -104,4 +105,4 @@ def test_patterns_say_which_operators_choose_them(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -14,7 +14,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../proof"))
 import control  # noqa: E402
-from daemon_kit import BIN, FAKE_WORKER, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, FAKE_WORKER, DaemonCase, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 LONG = "--long" in sys.argv
 if LONG:
@@ -78,7 +79,7 @@ class Faults(DaemonCase):
 class Hangs(Faults):
     def test_hung_storage_holds_the_queue_and_fails_no_job(self):
         """The reads of an input do not return, for a worker that could be ended any time."""
-        if os.environ.get("PB_SANITIZE"):
+        if SANITIZED:
             self.skipTest("the sanitizer wants to be the first library")
         d = self.daemon(fake=False, start=False)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -116,7 +117,7 @@ class Confinement(Faults):
     def test_unconfined_worker_reads_and_fails_nothing(self):
         if os.uname().machine not in ("x86_64", "aarch64"):
             self.skipTest("the numbers of the system calls are not known here")
-        if os.environ.get("PB_SANITIZE"):
+        if SANITIZED:
             self.skipTest("under a sanitizer the filter refuses instead of killing, and prctl(2) can install such a one")
         d = self.daemon(fake=False, start=False)
         d.prefix = [sys.executable, "-c", WITHOUT_SECCOMP]
@@ -277,4 +278,4 @@ class Disk(Faults):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

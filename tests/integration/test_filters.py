@@ -104,4 +104,4 @@ def test_unsharp_adds_what_a_gaussian_takes_away(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

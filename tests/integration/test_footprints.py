@@ -352,4 +352,4 @@ def test_points_around_a_pole_give_a_polygon_over_it(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

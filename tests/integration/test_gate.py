@@ -249,4 +249,4 @@ def test_mistakes_have_their_place(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

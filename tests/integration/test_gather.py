@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
@@ -20,9 +19,8 @@ from osgeo import gdal, osr  # noqa: E402
 
 import control  # noqa: E402
 import pbtest  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 from test_scenes import LANDSAT, landsat, small_folder  # noqa: E402
-
 
 
 def stack(path):
@@ -57,8 +55,7 @@ pipelines:
 class Sets(DaemonCase):
     def service(self, expire="1h", start=True, env=None, **settings):
         d = self.daemon(fake=False, start=False, **settings)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + PIPELINES.replace("EXPIRE", expire))
+        d.set_pipelines(PIPELINES.replace("EXPIRE", expire))
         (d.root / "made").mkdir()
         return d.start(env=env) if start else d
 
@@ -168,8 +165,7 @@ class Taking(Sets):
 
     def test_the_landsat_sample_runs_as_it_stands(self):
         d = self.daemon(fake=False, start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + (pbtest.SOURCE / "samples/landsat-c2-l2.yaml").read_text())
+        d.set_pipelines((pbtest.SOURCE / "samples/landsat-c2-l2.yaml").read_text())
         d.start()
         (d.root / "made").mkdir()
         for path in reversed(landsat(d.root / "made")):
@@ -239,7 +235,7 @@ class Missing(Sets):
 class Restarts(Sets):
     def hung(self, part, call="rename", **more):
         """A service that hangs in the claim, before the rename of one of the files, or another call."""
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False, **more)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -345,7 +341,7 @@ class Restarts(Sets):
         d.wait_job("S2X_a", "successful")
 
     def test_a_rename_that_fails_gives_the_files_back(self):
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -370,10 +366,9 @@ class Beside(Sets):
 
     def planets(self, expire="1h", sidecars=""):
         d = self.daemon(fake=False, start=False)
-        text = d.config.read_text()
         sample = (pbtest.SOURCE / "samples/planetscope-toa.yaml").read_text()
         sample = sample.replace("      nodata: 0\n", f"      nodata: 0\n      complete: {{expire: {expire}}}\n")
-        d.config.write_text(text[:text.index("pipelines:")] + sample + f"  every: {{input: {{match: [\"*.tif\"]{sidecars}}}, products: [statistics: {{}}]}}\n")
+        d.set_pipelines(sample + f"  every: {{input: {{match: [\"*.tif\"]{sidecars}}}, products: [statistics: {{}}]}}\n")
         (d.root / "made").mkdir()
         return d.start()
 
@@ -491,4 +486,4 @@ class Beside(Sets):
 
 
 if __name__ == "__main__":
-    main()
+    pbtest.main(workers=3)

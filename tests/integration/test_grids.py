@@ -632,4 +632,4 @@ def config_of(scratch, steps, outputs):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

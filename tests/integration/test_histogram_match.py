@@ -173,4 +173,4 @@ def test_mistakes_say_what_to_do(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -17,7 +17,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import DaemonCase, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 def exchange(one, other):
@@ -323,4 +324,4 @@ class Machine(Inbox):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -11,8 +11,9 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import run_to_end, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SERVICE, MEMBER = 65534, 1001
 
@@ -34,9 +35,7 @@ pipelines:
 class State(DaemonCase):
     def service(self, service="", user=None, **settings):
         d = self.daemon(start=False, **settings)
-        text = d.config.read_text()
-        text = text[:text.index("pipelines:")] + service + PIPELINES
-        d.config.write_text(text)
+        d.set_pipelines(service + PIPELINES)
         if user is not None:
             os.chmod(d.root, 0o755)
             os.chown(d.root, user, user)
@@ -211,4 +210,4 @@ class Refused(State):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

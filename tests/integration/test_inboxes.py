@@ -13,7 +13,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proof"))
 import control  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 
 class Inboxes(DaemonCase):
@@ -234,7 +235,7 @@ class Markers(Inboxes):
 
     def hung(self, call, part, **settings):
         """A service that hangs in that call for a path with that part."""
-        if os.environ.get("PB_SANITIZE"):
+        if SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.feed([self.MARKER], start=False, settle="1h", **settings)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -463,8 +464,7 @@ class Checksums(Inboxes):
 
     def test_each_listed_file_of_a_folder_is_compared(self):
         d = self.service(start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {scene: 'F_*', files: {R: a.tif}}, products: [statistics: {}]}\n")
+        d.set_pipelines("pipelines:\n  s: {input: {scene: 'F_*', files: {R: a.tif}}, products: [statistics: {}]}\n")
         d.start()
         (d.root / "outside.txt").write_text("o")
         for name, change, words in (("F_good", lambda text: text, None), ("F_bad", lambda text: "0" * 64 + text[64:].replace("  ./", " *F_bad/"), "has the SHA-256 checksum"),
@@ -504,9 +504,8 @@ class Checksums(Inboxes):
 
     def test_set_of_dead_service_needs_no_checksum(self):
         d = self.service(start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  s: {input: {group: '(?<scene>G\\d)_[a-z]\\.tif', "
-                            "files: {R: '{scene}_a.tif'}}, products: [statistics: {}]}\n")
+        d.set_pipelines("pipelines:\n  s: {input: {group: '(?<scene>G\\d)_[a-z]\\.tif', "
+                        "files: {R: '{scene}_a.tif'}}, products: [statistics: {}]}\n")
         claim = d.root / "work/20261121-081530-4f2a"
         (claim / "G1").mkdir(parents=True)
         (d.root / "one").mkdir()
@@ -592,4 +591,4 @@ class Refused(Inboxes):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

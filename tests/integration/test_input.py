@@ -251,4 +251,4 @@ def test_huge_uncompressed_product_reserves_no_space(scratch):
     assert error_of(result) == ("output.limit" if need > before.total else "output.full"), result
 
 
-pbtest.main(globals())
+pbtest.main()

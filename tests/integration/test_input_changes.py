@@ -11,7 +11,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
 import control  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 from test_scenes import small_folder  # noqa: E402
 
 PIPELINES = """
@@ -43,11 +44,10 @@ pipelines:
 class Changes(DaemonCase):
     def changed(self, deliver, name, changes):
         """Runs it until its product is synced, changes the file of that name, and lets it continue."""
-        if os.environ.get("PB_SANITIZE"):
+        if SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.daemon(fake=False, start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
+        d.set_pipelines(PIPELINES)
         made = small_folder(d.root / "made", "F_a")
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
         rule = faults.rule("fsync", control.HANG, path=".tif")
@@ -85,4 +85,4 @@ class Changes(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -9,7 +9,8 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, RpcError, main  # noqa: E402
+from daemon_kit import DaemonCase, RpcError  # noqa: E402
+from pbtest import main  # noqa: E402
 
 LIFE = ["job.accepted", "job.running", "job.successful"]
 NOTIFY = """notify:
@@ -166,4 +167,4 @@ class Journal(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

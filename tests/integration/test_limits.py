@@ -148,9 +148,8 @@ def test_tiles_count_together(scratch):
 
 
 def test_hostile_scene_leaves_service_working(scratch):
-    daemon = Daemon(fake=False)
-    try:
-        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + config(scratch, WARP).read_text())
+    with Daemon(fake=False) as daemon:
+        daemon.set_pipelines(config(scratch, WARP).read_text())
         daemon.start()
         for name, pixel_m in (("evil.tif", 30000), ("good1.tif", 10), ("good2.tif", 10)):
             scene(daemon.root / ("." + name), pixel_m)
@@ -161,8 +160,6 @@ def test_hostile_scene_leaves_service_working(scratch):
         assert job["error"]["code"] == "output.limit" and job["attempts"] == 1, job
         assert daemon.call("service.info")["troubles"] == []
         assert "evil.tif" in " ".join(daemon.files("quarantine"))
-    finally:
-        daemon.remove()
 
 
 def test_slow_patterns_hold_up_no_scan(scratch):
@@ -172,7 +169,7 @@ def test_slow_patterns_hold_up_no_scan(scratch):
     for i, pattern in enumerate(patterns):
         text += f"  f{i}:\n    input: {{scene: 'F{i}_*', files: {{R: R.tif, N: '{pattern}'}}}}\n    products: [cog: {{bands: [R], type: float32}}]\n"
     try:
-        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + text)
+        daemon.set_pipelines(text)
         daemon.start()
         for i in range(len(patterns)):
             folder = daemon.root / f".F{i}"
@@ -188,4 +185,4 @@ def test_slow_patterns_hold_up_no_scan(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

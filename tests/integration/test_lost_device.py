@@ -159,4 +159,4 @@ def test_config_readable_once_is_used_for_all_tries(scratch):
     assert devices(runs) == ["gpu", "gpu", "cpu"] and results(done)[0]["status"] == "successful", done
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -327,4 +327,4 @@ def test_angles_are_those_of_numpy_to_one_place(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -12,8 +12,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, main  # noqa: E402
+from daemon_kit import DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = "S2A_29RKH_20200219_0_L2A"
@@ -152,4 +153,4 @@ class Metrics(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

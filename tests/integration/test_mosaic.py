@@ -200,4 +200,4 @@ def test_tiles_of_a_delivery_need_not_share_a_pixel(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -15,12 +15,13 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
 import control  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 FOUND = "the service was killed before it stored that"
 
 
-@unittest.skipIf(os.environ.get("PB_SANITIZE"), "the shim of failing calls does not go together with a sanitizer")
+@unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
 class Moves(DaemonCase):
     def service(self, change=None, **settings):
         d = self.daemon(start=False, **{"settle": "50ms", **settings})
@@ -155,4 +156,4 @@ class Moves(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

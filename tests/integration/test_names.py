@@ -73,9 +73,8 @@ def test_run_takes_any_name(scratch):
 
 
 def test_service_takes_any_name(scratch):
-    daemon = Daemon(fake=False)
-    try:
-        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + PLAIN)
+    with Daemon(fake=False) as daemon:
+        daemon.set_pipelines(PLAIN)
         daemon.start()
         base = write_scene(scratch / "base.tif")
         wanted = names(27, 12)
@@ -89,8 +88,6 @@ def test_service_takes_any_name(scratch):
             assert job["status"] == "successful" and job["attempts"] == 1, job
             assert is_shown(job["name"]), ascii(job["name"])
             check_products(job["name"], job["products"])
-    finally:
-        daemon.remove()
 
 
 def odd_scenes(scratch):
@@ -120,9 +117,8 @@ def test_run_takes_names_that_are_no_utf8(scratch):
 
 
 def test_submit_takes_names_that_are_no_utf8(scratch):
-    daemon = Daemon(fake=False)
-    try:
-        daemon.config.write_text(daemon.config.read_text().split("pipelines:")[0] + ODD)
+    with Daemon(fake=False) as daemon:
+        daemon.set_pipelines(ODD)
         daemon.start()
         paths = odd_scenes(scratch)
         run("pushbroom", "submit", "--wait", "--socket", daemon.root / "s.sock", *paths)
@@ -132,9 +128,7 @@ def test_submit_takes_names_that_are_no_utf8(scratch):
             daemon.wait_for(lambda: daemon.call("job.get", id=again["id"])["status"] == "successful")
         one = daemon.call("job.submit", input=job["input"])  # the spelling of the list
         daemon.wait_for(lambda: daemon.call("job.get", id=one["id"])["status"] == "successful")
-    finally:
-        daemon.remove()
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -23,8 +23,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import finish, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SECRET = b"an old secret of the receivers"
 MOSQUITTO = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -531,4 +532,4 @@ class Notify(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

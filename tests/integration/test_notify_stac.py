@@ -16,8 +16,9 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stac_rules  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import finish, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SCENE = pathlib.Path(__file__).resolve().parents[1] / "data/real/sentinel2_29RKH/SCL.tif"
 BASE = "https://data.example.org/products"
@@ -222,4 +223,4 @@ class NotifyStac(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -228,4 +228,4 @@ def test_slope_without_georeference_needs_a_pixel_size(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -9,7 +9,8 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import DaemonCase, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 class Outcome(DaemonCase):
@@ -103,4 +104,4 @@ class Outcome(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

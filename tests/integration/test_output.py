@@ -101,4 +101,4 @@ def test_field_missing_in_metadata_is_a_clean_error(scratch):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main()

@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np  # noqa: E402
 import pbtest  # noqa: E402
-from daemon_kit import DaemonCase, main  # noqa: E402
+from daemon_kit import DaemonCase  # noqa: E402
 from test_scenes import small, small_folder  # noqa: E402
 
 RN = "{R: B04.tif, N: B08.tif}"
@@ -145,4 +145,4 @@ class Served(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    pbtest.main(workers=3)

@@ -15,9 +15,9 @@ import subprocess
 import tempfile
 import unittest
 
-from daemon_kit import Daemon, main, wait_for
+from daemon_kit import Daemon, wait_for
 from patience import PATIENCE_S, run_to_end
-from pbtest import BIN, run
+from pbtest import BIN, main, plain_scene, program_folder, run
 
 VERSION = run("pushbroom", "--version").stdout.split()[1]
 
@@ -33,37 +33,20 @@ pipelines:
       - cog: {bands: [NDVI, EVI, S], level: 1}
       - statistics: {}
 """
-folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-scenes-"))
-
-
+FOLDER = program_folder()
 LONG = 2400  # long enough to be stopped in the middle
-SIZES = (300, 700, 900, LONG)
-
-
-def make_scenes():
-    for size in SIZES:
-        run("make_scene", "--size", f"{size}x{size}", "--compress", "NONE", folder / f"{size}.tif")
-
-
-def scene(size):
-    return folder / f"{size}.tif"
 
 
 @contextlib.contextmanager
 def service(start=True, owners="cpu", **settings):
-    d = Daemon(fake=False, **settings)
-    text = d.config.read_text()
-    d.config.write_text(text[:text.index("pipelines:")] + PIPELINES)
-    d.options = ["--owner", owners]
-    try:
+    with Daemon(fake=False, **settings) as d:
+        d.set_pipelines(PIPELINES)
+        d.options = ["--owner", owners]
         yield d.start() if start else d
-    finally:
-        d.remove()
 
 
 def drop(d, size, name):
-    shutil.copy(scene(size), d.root / ("." + name))
-    os.rename(d.root / ("." + name), d.root / "inbox" / name)
+    d.drop_copy(plain_scene(FOLDER, size), name)
 
 
 def owner(d, other_than=0):
@@ -153,7 +136,7 @@ class Owner(unittest.TestCase):
             self.assertEqual([s["name"] for s in report["stages"]], ["read", "compute", "write"])
             self.assertGreater(report["stages"][1]["tiles"], 0)
             self.assertEqual(d.call("service.info")["device"], "cpu")
-            shutil.copy(scene(700), d.root / "a.tif")
+            shutil.copy(plain_scene(FOLDER, 700), d.root / "a.tif")
             run("pushbroom", "run", "-c", d.config, "-o", d.root / "alone", "--quiet", d.root / "a.tif")
             for name in ("a.tif", "a.statistics.json"):
                 here = (d.root / "alone/a/vegetation" / name).read_bytes()
@@ -303,8 +286,4 @@ class Owner(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    try:
-        make_scenes()
-        main()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    main(workers=3)

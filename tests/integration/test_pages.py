@@ -71,4 +71,4 @@ def test_overviews_and_masks_are_no_pages(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -148,4 +148,4 @@ def test_keys_of_painting_are_checked(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

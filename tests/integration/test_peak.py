@@ -108,4 +108,4 @@ def test_a_scene_of_several_files(scratch):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main()

@@ -109,4 +109,4 @@ def test_mistakes_are_told_with_their_place(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

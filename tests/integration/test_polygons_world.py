@@ -279,4 +279,4 @@ def test_cutline_across_the_edge_of_a_world_grid(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -203,8 +203,7 @@ def test_mistakes_of_pipelines_d_name_their_file(scratch):
 
 
 def test_a_service_reads_pipelines_d_again(scratch):
-    d = Daemon(fake=False, pipeline="plain")
-    try:
+    with Daemon(fake=False, pipeline="plain") as d:
         d.config.write_text(d.config.read_text().replace("*.tif", "*_plain.tif"))
         d.config = d.config.rename(d.root / "pushbroom.yaml")
         d.start()
@@ -214,9 +213,7 @@ def test_a_service_reads_pipelines_d_again(scratch):
         d.wait_for(lambda: d.log_text().count("is in use") > n)
         shutil.move(scene_file(scratch / "image.tif"), d.root / "inbox/one_more.tif")
         assert d.wait_job("one_more.tif", "successful")["pipeline"] == "more"
-    finally:
-        d.remove()
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

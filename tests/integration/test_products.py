@@ -11,20 +11,15 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import numpy as np
+from osgeo import gdal, osr
+
 import pbtest
 
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError as missing:
-    print("skipped:", missing)
-    sys.exit(77)
-
-TOOL = pathlib.Path(os.environ.get("PB_BIN", "build/bin")) / "write_products"
+TOOL = pbtest.BIN / "write_products"
 DATA = pbtest.DATA
 gdal.UseExceptions()
 # GDAL takes two locks of its own in either order while it starts, on one thread.
@@ -424,4 +419,4 @@ class Products(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    pbtest.main()

@@ -200,4 +200,4 @@ def test_a_file_that_is_there_stays(scratch):
     assert not (scratch / "q.json").exists()
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -11,8 +11,9 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, main  # noqa: E402
+from daemon_kit import BIN  # noqa: E402
 from patience import finish, run_to_end, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 from test_inbox_state import MEMBER, SERVICE, State  # noqa: E402
 
 ROOT_ONLY = unittest.skipUnless(os.geteuid() == 0, "only root can become other users")
@@ -207,4 +208,4 @@ class Service(Put):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

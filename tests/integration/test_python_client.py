@@ -16,8 +16,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "deploy/python"
 sys.path[:0] = [str(HERE), str(PACKAGE / "src")]
 import pushbroom_client as pc  # noqa: E402
-from daemon_kit import DaemonCase, main  # noqa: E402
+from daemon_kit import DaemonCase  # noqa: E402
 from patience import PATIENCE_S, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 class PythonClient(DaemonCase):
@@ -259,4 +260,4 @@ class PythonClient(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

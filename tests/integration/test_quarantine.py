@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """Questions of an operator about failed jobs: status with filters, retry of all that failed, and the content of quarantine."""
-import json
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 class Quarantine(DaemonCase):
@@ -78,4 +78,4 @@ class Quarantine(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

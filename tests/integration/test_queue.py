@@ -12,7 +12,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, main, wait_for  # noqa: E402
+from daemon_kit import BIN, Daemon, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 class Queue(unittest.TestCase):
@@ -196,4 +197,4 @@ class Queue(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -11,8 +11,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import run_to_end, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 
@@ -108,4 +109,4 @@ class Reload(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

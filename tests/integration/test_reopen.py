@@ -23,7 +23,7 @@ from osgeo import gdal, osr  # noqa: E402
 
 import control  # noqa: E402
 import pbtest  # noqa: E402
-from daemon_kit import BIN, DaemonCase, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 
 SCENE = "T1_202606"
 PIPELINES = """
@@ -69,8 +69,7 @@ def digest(path):
 class Joining(DaemonCase):
     def service(self, start=True, expire="200ms", more="", **settings):
         d = self.daemon(fake=False, start=False, **settings)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + more + PIPELINES.replace("EXPIRE", expire))
+        d.set_pipelines(more + PIPELINES.replace("EXPIRE", expire))
         (d.root / "made").mkdir()
         return d.start() if start else d
 
@@ -190,7 +189,7 @@ class Made(Joining):
         self.assertEqual(mean(), [np.float32(3803 / 4)])
 
     def test_scene_is_joined_after_a_step_of_the_clock(self):
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -530,7 +529,7 @@ class Killed(Joining):
 
     def at(self, call, path):
         """A service that is killed in that call, when a file joins."""
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -566,7 +565,7 @@ class Killed(Joining):
         self.at("fsync", "/work/done")
 
     def test_file_of_a_second_inbox_joins_after_a_kill(self):
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False)
         d.config.write_text(d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/other}}, {{path: {d.root}/inbox}}]\n"))
@@ -604,4 +603,4 @@ class Killed(Joining):
 
 
 if __name__ == "__main__":
-    main()
+    pbtest.main(workers=3)

@@ -11,8 +11,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, RpcError, wait_for  # noqa: E402
 from patience import run_to_end  # noqa: E402
+from pbtest import main  # noqa: E402
 from service_case import STOPS, Service  # noqa: E402
 
 
@@ -211,4 +212,4 @@ class Restart(Service):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

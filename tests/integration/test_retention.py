@@ -14,7 +14,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
 import control  # noqa: E402
-from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 YEAR_S = 365 * 86400
 
@@ -85,15 +86,13 @@ class Folders(Inputs):
 
     def service(self, retention="  retention: {done: 20h}\n"):
         d = self.daemon(start=False, fake=False, settle="50ms")
-        text = d.config.read_text()
         self.pipelines = ("pipelines:\n  s: {input: {scene: '*_*', files: {R: a/R.tif, N: a/N.tif}, complete: {expire: 200ms}}, products: [statistics: {}]}\n")
-        d.config.write_text(text[:text.index("pipelines:")] + retention + self.pipelines)
+        d.set_pipelines(retention + self.pipelines)
         return d.start()
 
     def configure(self, d, retention):
         d.write_config()
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + "  retention: %s\n" % retention + self.pipelines)
+        d.set_pipelines("  retention: %s\n" % retention + self.pipelines)
 
     def deliver(self, d, *names):
         for name in names:
@@ -174,7 +173,7 @@ class Folders(Inputs):
             self.assertEqual((d.root / ("quarantine/%s.error.json" % name)).exists(), stays)
 
 
-@unittest.skipIf(os.environ.get("PB_SANITIZE"), "the shim of failing calls does not go together with a sanitizer")
+@unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
 class Clock(Inputs):
     """Steps of the wall clock make no input old."""
 
@@ -246,4 +245,4 @@ class Clock(Inputs):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -377,4 +377,4 @@ def test_pipelines_of_a_scene_lie_side_by_side(scratch):
     assert sorted(os.listdir(scratch / "out/landsat7_L7_ETMs_6band")) == [".pushbroom.json", "p", "q"]
 
 
-pbtest.main(globals())
+pbtest.main()

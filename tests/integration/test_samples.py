@@ -275,4 +275,4 @@ def test_baseline_chooses_the_sentinel2_pipeline(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -194,4 +194,4 @@ def test_sample_runs_as_it_stands(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

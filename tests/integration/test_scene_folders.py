@@ -12,7 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
+from pbtest import main  # noqa: E402
 from test_scenes import small_folder  # noqa: E402
 
 PIPELINES = """
@@ -35,8 +36,7 @@ pipelines:
 class Folders(DaemonCase):
     def service(self, expire="1h", start=True, **settings):
         d = self.daemon(fake=False, start=False, **settings)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + PIPELINES.replace("EXPIRE", expire))
+        d.set_pipelines(PIPELINES.replace("EXPIRE", expire))
         (d.root / "made").mkdir()
         return d.start() if start else d
 
@@ -203,9 +203,8 @@ class Submitting(Folders):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         d = self.service(start=False)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + "pipelines:\n  p:\n    input: {match: [\"*.tif\"], metadata: \"{scene}_MTL.txt\","
-                            " sidecars: [.msk]}\n    products: [statistics: {}]\n")
+        d.set_pipelines("pipelines:\n  p:\n    input: {match: [\"*.tif\"], metadata: \"{scene}_MTL.txt\","
+                        " sidecars: [.msk]}\n    products: [statistics: {}]\n")
         d.start()
         os.chmod(d.root, 0o755)
         folder = small_folder(d.root / "made")
@@ -222,4 +221,4 @@ class Submitting(Folders):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

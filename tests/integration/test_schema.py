@@ -96,4 +96,4 @@ def test_schema_describes_every_key(_):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

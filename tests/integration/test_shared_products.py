@@ -14,8 +14,9 @@ import signal
 import subprocess
 import tempfile
 
-from daemon_kit import BIN, Daemon, DaemonCase, main, wait_for
+from daemon_kit import BIN, Daemon, DaemonCase, wait_for
 from patience import run_to_end
+from pbtest import main
 
 LOCAL_LOCKS = BIN / "local_locks.so"
 CONFIG = """service:
@@ -148,4 +149,4 @@ class SharedProducts(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

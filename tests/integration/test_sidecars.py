@@ -306,4 +306,4 @@ def test_a_dry_run_sees_them(scratch):
     assert "valid      by the file's mask" in said and "sidecars   x.tif.msk\n" in said, said
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -454,4 +454,4 @@ def test_an_address_without_the_file_is_refused(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

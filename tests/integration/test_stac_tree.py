@@ -200,4 +200,4 @@ def test_schemas_reject_a_wrong_item(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

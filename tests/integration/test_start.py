@@ -12,8 +12,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, RpcError, main, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
 from patience import run_to_end  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 class Start(DaemonCase):
@@ -290,4 +291,4 @@ class Check(Start):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

@@ -18,6 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import Client, Daemon, RpcError, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 IS_ROOT = os.geteuid() == 0
 USER_CLIENTS, USER_WATCHERS = 64, 32
@@ -113,7 +114,7 @@ class Limits(unittest.TestCase):
             s.close()
             self.assertLess(self.sockets(), sockets + USER_CLIENTS + 2)
         wait_for(lambda: self.sockets() <= sockets)
-        self.assertLess(self.resident() - resident, (400 if os.environ.get("PB_SANITIZE") else 4) << 20)
+        self.assertLess(self.resident() - resident, (400 if SANITIZED else 4) << 20)
 
     def test_connections_of_a_user_are_counted_on_arrival(self):
         before, resident = self.sockets(), self.resident()
@@ -124,7 +125,7 @@ class Limits(unittest.TestCase):
             s.connect(str(self.path))
             held.append(s)
         wait_for(lambda: self.sockets() <= before + USER_CLIENTS)
-        self.assertLess(self.resident() - resident, (400 if os.environ.get("PB_SANITIZE") else 4) << 20)
+        self.assertLess(self.resident() - resident, (400 if SANITIZED else 4) << 20)
 
     @unittest.skipUnless(IS_ROOT, "needs to be other users")
     def test_a_users_crowd_locks_no_other_user_out(self):
@@ -278,4 +279,4 @@ class Limits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main(workers=3)

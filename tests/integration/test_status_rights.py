@@ -20,6 +20,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Client, Daemon, RpcError, wait_for  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SERVICE, ALICE, BOB, ADMIN = 65534, 1001, 1002, 1003
 
@@ -272,4 +273,4 @@ class Rights(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main(workers=3)

@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import Daemon, RpcError, wait_for  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 
 
 class Socket(unittest.TestCase):
@@ -208,9 +209,9 @@ class Socket(unittest.TestCase):
         for _ in range(1000):
             self.d.call("service.info")
         # Sanitizers keep freed memory for a while.
-        limit = 400 if os.environ.get("PB_SANITIZE") else 2
+        limit = 400 if SANITIZED else 2
         self.assertLess(resident() - before, limit << 20)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main(workers=3)

@@ -12,8 +12,9 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import run_to_end  # noqa: E402
+from pbtest import main  # noqa: E402
 
 SERVICE = 65534
 MOUNTS = 'mount -t tmpfs none "$0" && chmod %o "$0" && exec setpriv --reuid %d --regid %d --clear-groups "$@"'
@@ -74,4 +75,4 @@ class Hidden(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

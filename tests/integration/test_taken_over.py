@@ -15,10 +15,8 @@ import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
-from pbtest import run  # noqa: E402
+from pbtest import SANITIZED, main, run  # noqa: E402
 from taken_over_kit import Attacks  # noqa: E402
-
-SANITIZED = bool(os.environ.get("PB_SANITIZE"))
 
 
 def landlock():
@@ -318,4 +316,4 @@ class TakenOverArchive(TakenOverRun):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main(workers=3)

@@ -313,4 +313,4 @@ def test_degrees_have_their_true_length_in_each_row(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -255,4 +255,4 @@ def test_what_cannot_be_is_refused_with_words(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

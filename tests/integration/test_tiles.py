@@ -183,4 +183,4 @@ def test_what_cannot_be_is_told_where_it_is_written(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

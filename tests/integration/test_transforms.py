@@ -317,4 +317,4 @@ def test_brightness_temperature_of_a_real_scene(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

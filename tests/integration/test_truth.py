@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file in TRUTH.tsv decodes to the pixels written there (sha256 over the bands one after the
 other, in the file's own type), or is refused as unsupported where the type or codec is none of ours.
-A file of the list that is not here is named and left out. Exits 77 when the sample files or the probe are not there."""
-import sys
-
+A file of the list that is not here is named and left out."""
 import pbtest
 
 PROBE = pbtest.BIN / "raster_probe"
@@ -39,28 +37,19 @@ def wrong(line, field):
     return None if digest == field[3] else "other pixels"
 
 
-def main():
-    for needed in (PROBE, DATA / "TRUTH.tsv"):
-        if not needed.exists():
-            print(f"skipped: {needed} is not there")
-            return 77
+def test_every_file_gives_the_listed_pixels(_):
+    if not (DATA / "TRUTH.tsv").exists():
+        raise pbtest.Skip(f"{DATA / 'TRUTH.tsv'} is not there")
     listed = list(truths())
     wanted = [(path, field) for path, field in listed if path.exists()]
     for path, _ in listed:
         if not path.exists():
-            print(f"skipped: {path} is not there")
-    if len(wanted) < LEAST:
-        print(f"only {len(wanted)} of {len(listed)} files are there")
-        return 1
-    run = pbtest.run("raster_probe", "-s", *(path for path, _ in wanted), code=None)
-    lines = run.stdout.splitlines()
-    if run.returncode != 0 or len(lines) != len(wanted):
-        print(f"raster_probe ended with {run.returncode} after {len(lines)} of {len(wanted)} files")
-        print(run.stderr[-4000:])
-        return 1
+            print(f"left out: {path} is not there")
+    assert len(wanted) >= LEAST, f"only {len(wanted)} of {len(listed)} files are there"
+    lines = pbtest.run("raster_probe", "-s", *(path for path, _ in wanted)).stdout.splitlines()
+    assert len(lines) == len(wanted), f"raster_probe ended after {len(lines)} of {len(wanted)} files"
     bad = [f"{path}: {what}" for (path, field), line in zip(wanted, lines) if (what := wrong(line, field))]
-    print("\n".join(bad) if bad else f"{len(wanted)} files give the pixels they should")
-    return 1 if bad else 0
+    assert not bad, "\n".join(bad)
 
 
-sys.exit(main())
+pbtest.main()

@@ -14,8 +14,8 @@ import tempfile
 import unittest
 
 from patience import run_to_end
+from pbtest import BIN, main
 
-BIN = pathlib.Path(os.environ.get("PB_BIN", pathlib.Path(__file__).parents[2] / "build/bin"))
 EXPOSURE_MAX = 1.0  # on a scale to 10; systemd calls up to 4 OK
 
 
@@ -208,4 +208,4 @@ class Unit(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

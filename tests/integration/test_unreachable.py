@@ -11,8 +11,9 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, main  # noqa: E402
+from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import run_to_end  # noqa: E402
+from pbtest import main  # noqa: E402
 
 
 def status(d, **who):
@@ -60,4 +61,4 @@ class Unreachable(DaemonCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(workers=3)

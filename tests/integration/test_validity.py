@@ -356,4 +356,4 @@ def test_valid_of_products_is_explained_and_checked(scratch):
     assert "cog.valid is for products with a mask or an alpha band" in wrong.stderr, wrong.stderr
 
 
-pbtest.main(globals())
+pbtest.main()

@@ -327,4 +327,4 @@ def config(scratch, params):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -4,7 +4,6 @@
 # ctest: threads
 """warp of scenes across 180 degrees: onto tiles and bounds of one side, whole, and refusals. Against gdalwarp."""
 import json
-import shutil
 
 import numpy as np
 from osgeo import gdal, osr
@@ -144,20 +143,15 @@ def test_world_fills_the_map_and_nothing_beyond_it(scratch):
 
 
 def test_refused_scene_is_no_trouble_of_config(scratch):
-    d = Daemon(fake=False, stall="300s")
-    text = d.config.read_text()
-    d.config.write_text(text[:text.index("pipelines:")] + config(scratch, 'crs: "EPSG:4326"').read_text().split("\n", 1)[1])
-    try:
+    with Daemon(fake=False, stall="300s") as d:
+        d.set_pipelines(config(scratch, 'crs: "EPSG:4326"').read_text().split("\n", 1)[1])
         d.start()
         jumping(scratch / "gcps.tif")
-        shutil.copy(scratch / "gcps.tif", d.root / "inbox/.gcps.tif")
-        (d.root / "inbox/.gcps.tif").rename(d.root / "inbox/gcps.tif")
+        d.drop_copy(scratch / "gcps.tif")
         job = d.wait_job("gcps.tif", "failed")
         assert job["error"]["code"] == "input.place", job
         assert d.trouble("config") is None and (d.root / "quarantine/gcps.tif").exists()
-    finally:
-        d.remove()
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

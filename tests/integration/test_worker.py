@@ -60,8 +60,7 @@ class Worker(unittest.TestCase):
     def daemon(self, extra="", **settings):
         d = Daemon(fake=False, **settings)
         self.addCleanup(d.remove)
-        text = d.config.read_text()
-        d.config.write_text(text[:text.index("pipelines:")] + extra + PIPELINES)
+        d.set_pipelines(extra + PIPELINES)
         return d
 
     def put(self, d, path):
@@ -199,7 +198,7 @@ class Worker(unittest.TestCase):
     def test_hostile_files_end_in_success_or_a_clear_error(self):
         d = self.daemon(stall="120s", parallel=2).start()
         files = sorted(p for p in (DATA / "hostile").iterdir() if p.is_file())
-        if os.environ.get("PB_SANITIZE"):
+        if pbtest.SANITIZED:
             files = files[::4]  # their decoders are for test_hostile, which takes all of them
         for path in files:
             d.call("job.submit", input=str(path))
@@ -216,4 +215,4 @@ class Worker(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    pbtest.main(workers=3)

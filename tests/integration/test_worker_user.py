@@ -17,13 +17,13 @@ import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Daemon  # noqa: E402
+from pbtest import SANITIZED, main  # noqa: E402
 from taken_over_kit import Attacks  # noqa: E402
 
 from osgeo import gdal  # noqa: E402
 
 gdal.UseExceptions()
 USER = "nobody"
-SANITIZED = bool(os.environ.get("PB_SANITIZE"))
 
 
 def deliver(d, name, owner=None):
@@ -48,6 +48,7 @@ def deliver_archive(d, name):
     (d.root / "new.zip").rename(d.root / "inbox" / name)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "another user can be had by root alone")
 class OwnUser(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -121,6 +122,7 @@ class OwnUser(Attacks, unittest.TestCase):
         return mask
 
 
+@unittest.skipUnless(os.geteuid() == 0, "another user can be had by root alone")
 class NoOwnUser(unittest.TestCase):
     """worker_user: "" where another user could be had: the service's own computes."""
 
@@ -136,6 +138,7 @@ class NoOwnUser(unittest.TestCase):
         d.wait_job("good.tif", "successful")
 
 
+@unittest.skipUnless(os.geteuid() == 0, "another user can be had by root alone")
 class UnitsUser(unittest.TestCase):
     """The service runs as the user `nobody` with the capabilities of a unit's drop-in (service/doc/security.md): it gives the
     processes that compute a user of their own."""
@@ -160,6 +163,7 @@ class UnitsUser(unittest.TestCase):
         self.assertEqual(pathlib.Path(job["directory"]).stat().st_uid, user.pw_uid)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "another user can be had by root alone")
 class ServicesUser(unittest.TestCase):
     """The service runs as the user `nobody`: processes of its user cannot look into it."""
 
@@ -193,7 +197,4 @@ class ServicesUser(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("skipped: another user can be had by root alone")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main(workers=3)

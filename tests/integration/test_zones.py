@@ -516,4 +516,4 @@ def test_mistakes_are_found_before_a_pixel_is_read(scratch):
 
 
 if __name__ == "__main__":
-    pbtest.main(globals())
+    pbtest.main()

@@ -18,8 +18,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 from daemon_kit import Client  # noqa: E402
 from patience import PATIENCE_S, Patience, cpu_ticks  # noqa: E402
+from pbtest import BIN  # noqa: E402
 
-BIN = pathlib.Path(os.environ.get("PB_BIN", HERE.parents[1] / "build/bin"))
 SHIM = pathlib.Path(os.environ.get("PB_FAULT_SHIM", BIN / "pbfault.so"))
 MANIFEST = ".pushbroom.json"
 CONFIG = """service:

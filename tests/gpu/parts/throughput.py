@@ -29,8 +29,7 @@ def kit(host):
 
 def start(daemon_kit, way, parallel):
     daemon = daemon_kit.Daemon(fake=False, parallel=parallel)
-    text = daemon.config.read_text()
-    daemon.config.write_text(text[:text.index("pipelines:")] + f"compute: {COMPUTE[way]}\npipelines:\n  ndvi:" + NDVI.replace("\n ", "\n   "))
+    daemon.set_pipelines(f"compute: {COMPUTE[way]}\npipelines:\n  ndvi:" + NDVI.replace("\n ", "\n   "))
     return daemon.start()
 
 
