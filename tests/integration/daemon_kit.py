@@ -115,8 +115,8 @@ class Client:
 class Daemon:
     """settings: settle, rescan, stall, parallel, on_success, pipeline. `with` removes it at the end."""
 
-    def __init__(self, fake=True, worker=None, **settings):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+    def __init__(self, fake=True, worker=None, parent=None, **settings):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-", dir=parent))
         self.fake = fake
         self.worker = worker  # another program in the workers' place
         self.settings = dict(settle="150ms", rescan="1s", stall="300s", parallel=1, on_success="archive",
@@ -178,8 +178,8 @@ class Daemon:
     def client(self, **options):
         return Client(self.root / "s.sock", **options)
 
-    def call(self, method, **params):
-        client = self.client()
+    def call(self, method, timeout=PATIENCE_S, **params):
+        client = self.client(timeout=timeout)
         try:
             return client.call(method, **params)
         finally:
@@ -201,9 +201,9 @@ class Daemon:
         os.rename(temporary, self.root / "inbox" / name)
 
     def drop_copy(self, source, name=None):
-        """drop() of a copy of a file or folder. It keeps the time of the original."""
+        """Copies a file or folder into the inbox, with its time, under a hidden name, and renames it."""
         name = name or source.name
-        temporary = self.root / ("." + name)
+        temporary = self.root / "inbox" / f".{name}.part"
         shutil.copytree(source, temporary) if source.is_dir() else shutil.copy2(source, temporary)
         os.rename(temporary, self.root / "inbox" / name)
 

@@ -85,7 +85,7 @@ class Daemon:
 
     def account(self, service, delivered, may_leave):
         for name, base in delivered.items():
-            service.drop(base, name)
+            service.drop_copy(base, name)
         service.start()
         started = service.settle_start()
         if started not in (None, 1, 2, NO_POOL):
@@ -100,7 +100,7 @@ class Daemon:
         wrong = account(service, delivered, self.scenes.bad, self.scenes.reference)
         if may_leave:
             wrong = [w for w in wrong if not w.startswith("left behind")]
-        status = service.stop()
+        status = service.end()
         if status != 0:
             wrong.append(f"the service ended with {status}")
         return "; ".join(wrong) + "\n" + service.tail(12) if wrong else None

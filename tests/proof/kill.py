@@ -33,7 +33,7 @@ def kill_one(service, rng):
     wanted = rng.random() < 0.5
     end = time.monotonic() + 1
     while wanted and time.monotonic() < end:
-        workers = service.workers()
+        workers = service.processes()
         if workers:
             service.kill(rng.choice(workers))
             return "worker"
@@ -65,7 +65,7 @@ def main():
         for _ in range(rng.choice((0, 1, 2)) if service.waiting_at_most(60) else 0):
             name = f"s{len(delivered):05}.tif"
             delivered[name] = scenes.choose(rng, BAD_SHARE)
-            service.drop(delivered[name], name)
+            service.drop_copy(delivered[name], name)
         time.sleep(rng.expovariate(1 / 0.25))
         count[kill_one(service, rng)] += 1
     faults.clear()
@@ -80,7 +80,7 @@ def main():
     good = sum(base not in scenes.bad for base in delivered.values())
     print(f"{count['service']} kills of the service, {count['worker']} of workers; {good} good and {len(delivered) - good} broken "
           f"scenes; {len(reader.seen)} products seen in {reader.looks} looks; {time.monotonic() - started:.0f} s")
-    status = service.stop()
+    status = service.end()
     if status != 0:
         wrong.append(f"the service ended with {status}")
     if options.keep or wrong:

@@ -320,7 +320,7 @@ class Load:
         if self.notify.longest > WATCHDOG_S or "READY=1" not in self.notify.states:
             self.wrong.append(f"the watchdog: {self.notify.longest:.1f} s, {self.notify.states}")
         begun = time.monotonic()
-        status = self.service.stop()
+        status = self.service.end()
         print(f"stopped in {time.monotonic() - begun:.1f} s")
         if status != 0 or "STOPPING=1" not in self.notify.states:
             self.wrong.append(f"the service ended with {status}: {self.service.tail()}")
@@ -334,7 +334,7 @@ class Load:
         for beside in (self.machine, *self.clients.values(), *([] if self.options.quiet else [self.crowd])):
             if beside.process.poll() is None:
                 beside.process.kill()
-        self.service.stop()
+        self.service.end()
         if self.hung is not None:
             self.hung.end()
         if self.wrong or self.options.keep:

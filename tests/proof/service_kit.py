@@ -10,14 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-from daemon_kit import Client  # noqa: E402
-from patience import PATIENCE_S, Patience, cpu_ticks  # noqa: E402
+from daemon_kit import Daemon  # noqa: E402
+from patience import Patience, cpu_ticks  # noqa: E402
 from pbtest import BIN  # noqa: E402
 
 SHIM = pathlib.Path(os.environ.get("PB_FAULT_SHIM", BIN / "pbfault.so"))
@@ -83,29 +82,25 @@ class Scenes:
         return rng.choice(self.bad if rng.random() < bad_share else self.good)
 
 
-class Service:
-    """pushbroomd on a scratch directory; start() and kill() at will."""
+class Service(Daemon):
+    """The daemon with the pipeline of the proofs and failing calls; start() and kill() at will."""
 
     def __init__(self, environment=None, parent=None, settle="100ms", parallel=2):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-proof-", dir=parent))
+        super().__init__(fake=False, parent=parent, settle=settle, parallel=parallel)
         self.environment = environment or {}
-        (self.root / "inbox").mkdir()
-        self.config = self.root / "config.yaml"
-        self.config.write_text(CONFIG.format(root=self.root, settle=settle, parallel=parallel))
-        self.log = self.root / "log"
-        self.process = None
+
+    def write_config(self, **settings):
+        self.settings.update(settings)
+        self.config.write_text(CONFIG.format(**self.settings))
 
     def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([BIN / "pushbroomd", "--config", self.config], stderr=log, stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.DEVNULL, env={**os.environ, **self.environment})
-        return self
+        return super().start(wait=False, env=self.environment)
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
-    def workers(self):
-        """Every process below the service, deepest last."""
+    def processes(self):
+        """Returns every process below the service, deepest last."""
         found, look = [], [self.process.pid]
         while look:
             pid = look.pop()
@@ -126,22 +121,9 @@ class Service:
         if pid is None:
             self.process.wait()
 
-    def stop(self):
-        if not self.alive():
-            return None
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return "SIGKILL, for it did not leave"
-
-    def call(self, method, timeout=PATIENCE_S, **params):
-        client = Client(self.root / "s.sock", timeout=timeout)
-        try:
-            return client.call(method, **params)
-        finally:
-            client.close()
+    def end(self):
+        """Returns the exit status; None if it did not run."""
+        return self.stop()[0] if self.alive() else None
 
     def wait_up(self):
         ended = self.settle_start()
@@ -161,15 +143,10 @@ class Service:
         return self.process.returncode
 
     def tail(self, lines=30):
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.log_text().splitlines()[-lines:])
 
-    def drop(self, source, name):
-        part = self.root / "inbox" / f".{name}.part"
-        shutil.copyfile(source, part)
-        os.rename(part, self.root / "inbox" / name)
-
-    def jobs(self):
-        return self.call("job.list", limit=1000)["jobs"]
+    def jobs(self, limit=1000):
+        return super().jobs(limit=limit)
 
     def waiting(self):
         """Files on their way: in the inbox or claimed."""
@@ -183,16 +160,6 @@ class Service:
 
     def waiting_at_most(self, count):
         return not (self.root / "work").is_dir() or self.waiting() <= count
-
-    def unfinished(self):
-        return [(job["id"], job["status"], job["progress"]) for job in self.jobs() if job["status"] in ("accepted", "running")]
-
-    def wait_idle(self):
-        """Until no job waits or runs."""
-        patience = Patience(self.unfinished)
-        while self.unfinished():
-            assert not patience.is_over(), "jobs still wait:\n" + self.tail()
-            time.sleep(0.1)
 
     def drain(self):
         patience = Patience(self.waiting)
@@ -210,7 +177,8 @@ class Service:
             time.sleep(0.1)
 
     def remove(self):
-        self.stop()
+        """Ends it without the checks of Daemon, because failing calls may have ended it before."""
+        self.end()
         shutil.rmtree(self.root, ignore_errors=True)
 
 

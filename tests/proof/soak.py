@@ -51,7 +51,7 @@ class Soak:
     def deliver(self):
         name = f"s{len(self.delivered):06}.tif"
         self.delivered[name] = self.scenes.choose(self.rng, 0.1)
-        self.service.drop(self.delivered[name], name)
+        self.service.drop_copy(self.delivered[name], name)
 
     def end_of(self, name, where):
         if name in self.ended:
@@ -83,7 +83,7 @@ class Soak:
 
     def disturb(self):
         dice = self.rng.random()
-        if dice < 0.03 and (workers := self.service.workers()):
+        if dice < 0.03 and (workers := self.service.processes()):
             self.service.kill(self.rng.choice(workers))
             self.kills += 1
         elif dice < 0.06:
@@ -156,7 +156,7 @@ def main():
     except AssertionError as error:
         soak.wrong.append(str(error))
     soak.judge()
-    status = soak.service.stop()
+    status = soak.service.end()
     if status != 0:
         soak.wrong.append(f"the service ended with {status}: {soak.service.tail()}")
     if soak.wrong:

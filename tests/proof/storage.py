@@ -39,7 +39,7 @@ class Trial:
             base = self.scenes.bad[i % len(self.scenes.bad)] if i < bad else self.scenes.good[i % len(self.scenes.good)]
             name = f"s{len(self.delivered):03}.tif"
             self.delivered[name] = base
-            self.service.drop(base, name)
+            self.service.drop_copy(base, name)
 
     def while_it_lasts(self, rules, seconds=2.0):
         """Scenes arrive while calls fail; the rules must have been met, and no good scene may be in quarantine."""
@@ -64,7 +64,7 @@ class Trial:
         self.service.wait_idle()
         self.service.wait_placed(self.delivered)
         wrong = account(self.service, self.delivered, self.scenes.bad, self.scenes.reference)
-        status = self.service.stop()
+        status = self.service.end()
         return wrong + ([f"the service ended with {status}"] if status != 0 else [])
 
 
