@@ -629,4 +629,4 @@ def test_what_names_of_bands_mean(scratch):
     assert {"B", "G", "R", "RE1", "N", "S1", "S2", "T"} <= set(bands)
 
 
-pbtest.main()
+pbtest.main(workers=3)
