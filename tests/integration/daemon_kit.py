@@ -144,6 +144,12 @@ class Daemon:
         before = self.config.read_text()
         self.config.write_text(before[:before.index("pipelines:")] + text)
 
+    def change(self, before, after, count=-1):
+        """Replaces a text of the configuration, at most `count` times."""
+        text = self.config.read_text()
+        assert before in text, (before, text)
+        self.config.write_text(text.replace(before, after, count))
+
     def limit_stall(self, stall):
         """From now on. A test that lets a job stall does so when its worker runs: a slow start is not a stall."""
         self.write_config(stall=stall)

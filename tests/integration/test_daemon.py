@@ -78,7 +78,7 @@ class Start(Service):
         if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(d.root).st_dev:
             self.skipTest("/dev/shm is not there, or is the filesystem of %s too" % d.root)
         inbox = "/dev/shm/pb-test-%d" % os.getpid()
-        d.config.write_text(d.config.read_text().replace(str(d.root / "inbox"), inbox))
+        d.change(str(d.root / "inbox"), inbox)
         try:
             d.start(wait=False)
             self.assertEqual(d.exit_status(), 2)

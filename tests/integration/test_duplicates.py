@@ -150,7 +150,7 @@ class Duplicates(DaemonCase):
     def test_file_read_with_another_is_not_compared(self):
         d = self.service()
         self.assertEqual(d.stop()[0], 0)
-        d.config.write_text(d.config.read_text().replace("      bands:", "      sidecars: [.msk]\n      bands:", 1))
+        d.change("      bands:", "      sidecars: [.msk]\n      bands:", 1)
         d.start()
 
         def send(name, status, masked):
@@ -170,7 +170,7 @@ class Duplicates(DaemonCase):
 
     def test_false_duplicate_of_a_worker_is_not_accepted(self):
         d = self.daemon(start=False, settle="50ms")
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  duplicates: {keep: 1d}\npipelines:", 1))
+        d.change("pipelines:", "  duplicates: {keep: 1d}\npipelines:", 1)
         d.start()
         d.drop("x.tif", "fault input.duplicate")
         job = d.wait_job("x.tif", "failed")

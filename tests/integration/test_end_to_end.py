@@ -305,7 +305,7 @@ def test_products_have_the_permissions_of_the_config(scratch):
     was = os.umask(0o077)
     try:
         with service(start=False) as d:
-            d.config.write_text(d.config.read_text().replace("service:\n", "service:\n  products_mode: 0640\n"))
+            d.change("service:\n", "service:\n  products_mode: 0640\n")
             d.start()
             d.drop_copy(scene(700), "x.tif")
             check_products(d, wait(d, "x.tif", "successful"))

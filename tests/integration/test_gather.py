@@ -62,7 +62,7 @@ class Sets(DaemonCase):
     def reload(self, d, before, after):
         """Files that arrive from now on meet the changed configuration."""
         n = d.log_text().count("is in use")
-        d.config.write_text(d.config.read_text().replace(before, after))
+        d.change(before, after)
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: d.log_text().count("is in use") > n)
 
@@ -291,7 +291,8 @@ class Restarts(Sets):
 
     def test_hidden_scene_name_is_no_scene_and_keeps_files(self):
         d = self.service(start=False)
-        d.config.write_text(d.config.read_text().replace("(?<scene>S2._[a-z0-9]+)", "S2(?<scene>[^_]+_[a-z0-9]+)").replace("{scene}_", "S2{scene}_"))
+        d.change("(?<scene>S2._[a-z0-9]+)", "S2(?<scene>[^_]+_[a-z0-9]+)")
+        d.change("{scene}_", "S2{scene}_")
         left = d.root / "work/20261121-081530-4f2a.gather"  # a claim of a service that took it for one
         (left / ".X_a").mkdir(parents=True)
         (left / ".from").symlink_to(d.root / "inbox")

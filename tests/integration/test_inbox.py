@@ -47,7 +47,7 @@ class Inbox(DaemonCase):
 class Ignored(Inbox):
     def test_ignored_names_stay_and_are_counted(self):
         d = self.daemon(start=False, settle="50ms")
-        d.config.write_text(d.config.read_text().replace("pipelines:", '  ignore: ["*.aux.xml", "browse*"]\npipelines:', 1))
+        d.change("pipelines:", '  ignore: ["*.aux.xml", "browse*"]\npipelines:', 1)
         d.start()
         d.drop("a.tif.AUX.XML")
         d.drop("browse.tif")

@@ -146,7 +146,7 @@ class Foreign(State):
         self.assertIn("no pipeline's input.match fits", self.info(d)["foreign"][0]["message"])
         self.assertEqual(d.files("inbox"), ["notes.txt"])
         self.assertEqual(self.metric(d, "inbox_waiting"), 0)
-        d.config.write_text(d.config.read_text().replace("files: leave", "files: quarantine"))
+        d.change("files: leave", "files: quarantine")
         d.process.send_signal(signal.SIGHUP)
         self.assertEqual(d.wait_job("notes.txt", "failed")["error"]["code"], "input.no_pipeline")
         wait_for(lambda: self.metric(d, "inbox_foreign") == 0)

@@ -27,8 +27,7 @@ class Inboxes(DaemonCase):
     def set_inboxes(self, d, inboxes):
         d.write_config()
         lines = "".join("\n    - " + line.replace("{root}", str(d.root)) for line in inboxes)
-        text = d.config.read_text().replace("  inbox: %s/inbox\n" % d.root, "  inboxes:%s\n" % lines)
-        d.config.write_text(text)
+        d.change("  inbox: %s/inbox\n" % d.root, "  inboxes:%s\n" % lines)
 
     def put(self, d, path, text="ok"):
         """Below the root, the proper way: written elsewhere, renamed in."""
@@ -71,7 +70,7 @@ class Several(Inboxes):
 
     def test_waiting_and_ignored_are_those_of_all(self):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/two\"}"], start=False, settle="1h")
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  ignore: [\"*.txt\"]\npipelines:", 1))
+        d.change("pipelines:", "  ignore: [\"*.txt\"]\npipelines:", 1)
         d.start()
         for inbox in ("one", "two"):
             for name in ("a.tif", "b.txt"):
@@ -163,8 +162,7 @@ class SubFolders(Inboxes):
         (outside / "x.tif").write_text("theirs")
         os.rename(d.root / "work/done/a", d.root / "aside")
         (d.root / "work/done/a").symlink_to(d.root / "aside")  # no link is followed
-        text = d.config.read_text().replace("pipelines:", "  retention: {done: 1ms, quarantine: 1ms}\npipelines:", 1)
-        d.config.write_text(text)
+        d.change("pipelines:", "  retention: {done: 1ms, quarantine: 1ms}\npipelines:", 1)
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: "c/x.tif" not in d.files("quarantine"))
         wait_for(lambda: "c/x.tif.error.json" not in d.files("quarantine"))
@@ -188,7 +186,7 @@ class SubFolders(Inboxes):
 
     def test_what_is_ignored_may_be_named_with_its_folder(self):
         d = self.recursive(start=False, settle="50ms")
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  ignore: [\"browse/*\", \"*.txt\"]\npipelines:", 1))
+        d.change("pipelines:", "  ignore: [\"browse/*\", \"*.txt\"]\npipelines:", 1)
         for path in ("one/browse/a.tif", "one/x/browse.tif", "one/x/n.txt"):
             os.makedirs(os.path.dirname(d.root / path), exist_ok=True)
             self.put(d, path)
@@ -246,7 +244,7 @@ class Markers(Inboxes):
 
     def test_file_is_taken_with_its_marker_and_not_before(self):
         d = self.feed([self.MARKER], settle="1h", start=False)
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  ignore: [\"*.done\"]\npipelines:", 1))
+        d.change("pipelines:", "  ignore: [\"*.done\"]\npipelines:", 1)
         d.start()
         os.makedirs(d.root / "one/a")
         for path in ("one/a/x.tif", "one/a/y.tif", "one/y.tif"):
@@ -315,7 +313,7 @@ class Markers(Inboxes):
             d.wait_job(name, "successful" if text == "ok" else "failed")
         wait_for(lambda: "good.tif" in d.files("work/done") and "bad.tif" in d.files("quarantine"))
         (d.root / "quarantine/other.done").touch()
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  retention: {done: 1ms, quarantine: 1ms}\npipelines:", 1))
+        d.change("pipelines:", "  retention: {done: 1ms, quarantine: 1ms}\npipelines:", 1)
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: d.files("work/done") == [] and d.files("quarantine") == ["other.done"])
 

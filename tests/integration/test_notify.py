@@ -421,7 +421,7 @@ class Notify(DaemonCase):
             ("exec", "name: hangs, command: [%s]" % self.script(
                 d, "hangs", "trap '' TERM\nsleep 1000 &\necho $! > %s.new\nmv %s.new %s\nwait\n" % (3 * (d.root / "pid",)), "/bin/sh")),
             ("exec", "name: missing, command: [/nonexistent/program]")], start=False)
-        d.config.write_text(d.config.read_text().replace("timeout: 60s, name: hangs", "timeout: 1s, name: hangs"))
+        d.change("timeout: 60s, name: hangs", "timeout: 1s, name: hangs")
         self.notifier(d)
         self.run_one(d, "a.tif")
         self.wait(d, (d.root / "tried2").exists)

@@ -204,7 +204,7 @@ def test_mistakes_of_pipelines_d_name_their_file(scratch):
 
 def test_a_service_reads_pipelines_d_again(scratch):
     with Daemon(fake=False, pipeline="plain") as d:
-        d.config.write_text(d.config.read_text().replace("*.tif", "*_plain.tif"))
+        d.change("*.tif", "*_plain.tif")
         d.config = d.config.rename(d.root / "pushbroom.yaml")
         d.start()
         written(d.root / "pipelines.d/more.yaml", f"pipelines: {{more: {PLAIN.replace('X', 'more')}}}\n")

@@ -65,7 +65,7 @@ class Queue(unittest.TestCase):
         d = Daemon()
         self.addCleanup(d.remove)
         urgent = '  urgent: {priority: 5, input: {match: ["u*.tif"], bands: {R: 1}}, products: [statistics: {}]}\n'
-        d.config.write_text(d.config.read_text().replace("pipelines:\n", "pipelines:\n" + urgent, 1))
+        d.change("pipelines:\n", "pipelines:\n" + urgent, 1)
         d.start()
         d.drop("first.tif", "until go")
         d.wait_job("first.tif", "running")

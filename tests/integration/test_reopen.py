@@ -229,7 +229,7 @@ class Made(Joining):
         os.rename(d.root / "made/next", d.root / "inbox/T1_20260701.tif")
         self.assertIsNone(d.wait_job("T1_202607", "successful")["replaces"])
         n = d.log_text().count("is in use")
-        d.config.write_text(d.config.read_text().replace("reopen: 90d", "reopen: 1ms"))
+        d.change("reopen: 90d", "reopen: 1ms")
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: d.log_text().count("is in use") > n)
         self.drop(d, 12)  # output.exists: refuse, and a part of a scene is never put in the place of more
@@ -292,7 +292,8 @@ class Beside(Joining):
 
     def test_sidecars_of_earlier_files_are_read_with_them(self):
         d = self.service(start=False)
-        d.config.write_text(d.config.read_text().replace("\\.tif'", "\\.tif(\\.msk)?'").replace("grid: S_1", "grid: S_1\n      sidecars: [.msk]"))
+        d.change("\\.tif'", "\\.tif(\\.msk)?'")
+        d.change("grid: S_1", "grid: S_1\n      sidecars: [.msk]")
         d.start()
         self.drop(d, 5, beside=[self.mask(d, 5, True)])
         self.done(d, 1)
@@ -568,7 +569,7 @@ class Killed(Joining):
         if pbtest.SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.service(start=False)
-        d.config.write_text(d.config.read_text().replace(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/other}}, {{path: {d.root}/inbox}}]\n"))
+        d.change(f"  inbox: {d.root}/inbox\n", f"  inboxes: [{{path: {d.root}/other}}, {{path: {d.root}/inbox}}]\n")
         (d.root / "other").mkdir()
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
         d.start(env=faults.environment())

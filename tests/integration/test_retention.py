@@ -23,7 +23,7 @@ YEAR_S = 365 * 86400
 class Inputs(DaemonCase):
     def configure(self, d, retention):
         d.write_config()
-        d.config.write_text(d.config.read_text().replace("pipelines:", "  retention: %s\npipelines:" % retention, 1))
+        d.change("pipelines:", "  retention: %s\npipelines:" % retention, 1)
 
     def reload(self, d, retention):
         self.configure(d, retention)

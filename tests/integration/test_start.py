@@ -67,7 +67,7 @@ class Foreign(Start):
             other.config.write_text(other.config.read_text().replace(str(other.root / shared), str(d.root / shared)).replace(
                 str(other.root / "inbox"), str(d.root / "in2")))
             if shared == "quarantine":  # on one filesystem with work, but another work
-                other.config.write_text(other.config.read_text().replace(str(other.root / "work"), str(d.root / "work2")))
+                other.change(str(other.root / "work"), str(d.root / "work2"))
             other.start(wait=False)
             self.assertEqual(other.exit_status(), 1)
             self.assertRegex(other.log_text(), r"another pushbroomd \(pid %d\) works on %s; stop it, or give this one its own "
@@ -101,7 +101,7 @@ class State(Start):
         store's log is left, so the next start needs room on the disk."""
         disk = self.small_disk(size)
         d = self.daemon(start=False, rescan="500ms")
-        d.config.write_text(d.config.read_text().replace("%s/state" % d.root, "%s/state" % disk))
+        d.change("%s/state" % d.root, "%s/state" % disk)
         d.start()
         d.drop("first.tif")
         d.wait_job("first.tif", "successful")
@@ -267,7 +267,7 @@ class Check(Start):
     def test_it_takes_relative_directories_as_a_start_does(self):
         d = self.daemon(start=False)
         os.rmdir(d.root / "inbox")
-        d.config.write_text(d.config.read_text().replace("%s/" % d.root, ""))
+        d.change("%s/" % d.root, "")
         daemon = [BIN / "pushbroomd", "-c", d.config]
         check = run_to_end([*daemon, "--check"], cwd=d.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(check.returncode, 0, check.stdout)
@@ -280,7 +280,7 @@ class Check(Start):
     def test_it_sees_two_filesystems(self):
         d = self.daemon(start=False)
         disk = self.small_disk("200k")
-        d.config.write_text(d.config.read_text().replace(str(d.root / "work"), "%s/a/work" % disk))
+        d.change(str(d.root / "work"), "%s/a/work" % disk)
         self.refused(d, 2, "different filesystems")
 
     def test_it_may_be_asked_while_the_service_runs(self):

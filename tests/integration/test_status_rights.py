@@ -31,8 +31,7 @@ class Rights(unittest.TestCase):
         d = Daemon(stall="300s")
         self.addCleanup(d.remove)
         os.chmod(d.root, 0o755)
-        text = d.config.read_text().replace("  settle:", "  admins: [\"%d\", nobody-of-that-name]\n  settle:" % ADMIN)
-        d.config.write_text(text)
+        d.change("  settle:", "  admins: [\"%d\", nobody-of-that-name]\n  settle:" % ADMIN)
         if user is not None:
             os.chown(d.root, user, user)
             os.chown(d.root / "inbox", user, user)

@@ -31,8 +31,7 @@ class TakenOver(Attacks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.d = d = Daemon(fake=False, worker=BIN / cls.program, parallel=3, settle="100ms", stall="300s")
-        text = d.config.read_text().replace("  stall:", "  max_attempts: 1\n  stall:")
-        d.config.write_text(text)
+        d.change("  stall:", "  max_attempts: 1\n  stall:")
         (d.root / "products").mkdir()
         (d.root / "products/older").write_text("an older product")
         (d.root / "outside").write_text("somebody else's")

@@ -129,7 +129,7 @@ class NoOwnUser(unittest.TestCase):
     def test_scenes_are_computed_as_the_service(self):
         d = Daemon(fake=False, settle="100ms")
         self.addCleanup(d.remove)
-        d.config.write_text(d.config.read_text().replace("  stall:", "  worker_user: \"\"\n  stall:"))
+        d.change("  stall:", "  worker_user: \"\"\n  stall:")
         d.start()
         client = d.client()
         self.addCleanup(client.close)
@@ -147,7 +147,7 @@ class UnitsUser(unittest.TestCase):
         d = Daemon(fake=False, settle="100ms")
         self.addCleanup(d.remove)
         user = pwd.getpwnam(USER)
-        d.config.write_text(d.config.read_text().replace("  stall:", "  worker_user: daemon\n  stall:"))
+        d.change("  stall:", "  worker_user: daemon\n  stall:")
         d.root.chmod(0o755)
         for path in [d.root, *d.root.rglob("*")]:
             os.chown(path, user.pw_uid, user.pw_gid)
