@@ -57,8 +57,8 @@ const struct pb_exec_type *pb_exec_of(const struct pb_plan *plan)
     if (plan->engine.whole.used)
         return &pb_exec_whole;
 #ifdef PB_HAVE_CUDA
-    if (plan->cuda)
-        return plan->resident.used ? &pb_exec_cuda : &pb_exec_stream;
+    if (plan->engine.cuda)
+        return plan->engine.resident.used ? &pb_exec_cuda : &pb_exec_stream;
 #endif
     (void)plan;
     return &pb_exec_cpu;
