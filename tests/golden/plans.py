@@ -6,7 +6,7 @@ and large budgets, as text. A plan that differs prints a unified diff of its blo
 
     tests/golden/plans.py [GROUP...]             compares all plans, or those files; exit 1 if a plan differs
     tests/golden/plans.py --write [GROUP...]     writes the plans of today
-    tests/golden/plans.py --by-hand NAME DIR     makes the scene and the configuration of one plan in DIR and prints its command
+    tests/golden/plans.py --by-hand NAME DIR     makes the scene and the configuration of one plan in DIR and prints its commands
 
 PB_BIN is the folder of the programs. `golden_plans` there is `pushbroom` in one process for all plans (tests/tools/golden_plans.c);
 it also plans as the process that owns the GPU does ("served"), and as a process that computes on it by itself ("own")."""
@@ -224,6 +224,8 @@ def by_hand(name, folder):
     scene = make_scene(case.pipeline, folder / case.pipeline)
     words = [word for word in arguments(case, folder / case.pipeline, scene, 0) if word != "--quiet"]
     print(shlex.join([str(BIN / "pushbroom"), *words]))
+    if case.device != "cpu":
+        print("the same with `served` and `own`: " + "printf '%s\\t' " + shlex.join(words) + f" | {BIN / 'golden_plans'}")
 
 
 def main():
