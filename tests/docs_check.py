@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documents agree with the tree. Prints every gap, exits 1.
     docs_check.py ROOT             links, limits of length, commands, samples, sample files, words of the code, error codes
-    docs_check.py ROOT --write     writes service/doc/errors.md from config/base/err_codes.def
+    docs_check.py ROOT --write     writes the pages made of a .def: service/doc/errors.md, service/doc/engines.md
     docs_check.py --links FOLDER   links of an installed tree only"""
 import pathlib
 import re
 import sys
 
-GENERATED = ("kernels/ops/", "service/doc/errors.md")
+GENERATED = ("kernels/ops/", "service/doc/errors.md", "service/doc/engines.md")
 FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/")
 FOREIGN = re.compile(r"^(build|\.|LICENSES/|tests/data/|tests/fuzz/)")
 LINES = {"README.md": 250, "CONTRIBUTING.md": 150}
@@ -131,6 +131,44 @@ def error_gaps(root):
         yield "service/doc/errors.md: not what config/base/err_codes.def has; write it with: tests/docs_check.py . --write"
 
 
+ENGINES = {
+    "GPU": "Computing on the GPU: else the CPU computes",
+    "RESIDENT": "A kernel that stays on the GPU: else each tile is a launch",
+    "DECODER": "Decoding on the GPU: else the host decodes",
+    "FILE": "Decoding of a file on the GPU: else the host decodes this file",
+    "PRODUCTS": "Products made on the GPU of the decoded pixels: else the host makes this product",
+    "MANAGED": "Managed slots: else they are pinned",
+}
+KINDS = {
+    "CHOSEN": "The configuration demands it.",
+    "MACHINE": "The machine, or its memory, does not allow it.",
+    "SCENE": "The scene or the product gains nothing from it, or cannot have it.",
+    "MISSING": "The engine could do it and does not.",
+}
+
+
+def engine_page(root):
+    text = (root / "pipeline/device/engine_limits.def").read_text()
+    rows = re.findall(r'^PB_LIMIT\(\w+, (\w+), (\w+), "([^"]+)", "([^"]+)", "([^"]*)"\)$', text, re.M)
+    if len(rows) != text.count("\nPB_LIMIT("):
+        return None
+    out = "# Limits of the engines\n\nThe products are the same in any case. `pushbroom run --dry-run -v` and the report have the reason of a job.\n"
+    out += "`tests/docs_check.py . --write` writes this page from [engine_limits.def](../../pipeline/device/engine_limits.def).\n"
+    out += "\n| kind | meaning |\n|---|---|\n" + "".join(f"| {kind.lower()} | {words} |\n" for kind, words in KINDS.items())
+    for engine, title in ENGINES.items():
+        out += f"\n## {title}\n\n| feature | kind | reason | remedy |\n|---|---|---|---|\n"
+        out += "".join(f"| {feature} | {kind.lower()} | {reason} | {remedy} |\n" for of, kind, feature, reason, remedy in rows if of == engine)
+    return out
+
+
+def engine_gaps(root):
+    path, page = root / "service/doc/engines.md", engine_page(root)
+    if page is None:
+        yield "pipeline/device/engine_limits.def: a row is not of the form PB_LIMIT(...)"
+    elif not path.exists() or path.read_text() != page:
+        yield "service/doc/engines.md: not what pipeline/device/engine_limits.def has; write it with: tests/docs_check.py . --write"
+
+
 def command_gaps(root, readme):
     commands = re.findall(r'^    \{\{\.name = "([a-z-]+)"', (root / "service/cli/cli.c").read_text(), re.M)
     if len(commands) < 8:
@@ -173,6 +211,7 @@ def gaps(root):
             yield from length_gaps(name, text)
     yield from command_gaps(root, (root / "README.md").read_text())
     yield from error_gaps(root)
+    yield from engine_gaps(root)
     yield from sample_gaps(root)
     for name in GLOSSARIES:
         yield from glossary_gaps(root, name)
@@ -185,6 +224,7 @@ if __name__ == "__main__":
         where = pathlib.Path(sys.argv[1])
         if "--write" in sys.argv:
             (where / "service/doc/errors.md").write_text(error_page(where))
+            (where / "service/doc/engines.md").write_text(engine_page(where))
         found = list(gaps(where))
     print("\n".join(found) if found else "docs: links, lengths, commands, error codes, samples and words agree with the tree")
     sys.exit(1 if found else 0)

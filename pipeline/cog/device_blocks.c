@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The device compresses like deflate's defaults. For all other codecs it makes raw blocks, which
  * the host compresses. */
+#include "pipeline/device/engine_limits.h"
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/cog/cog_format.h"
 #include "pipeline/cog/mask_encoder.h"
@@ -21,13 +22,13 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
     struct pb_block_format format = {.codec = &pb_codec_none};
     struct pb_encode_needs needs;
     if (options->painter != NULL)
-        return "its pixels are painted";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_PAINTED);
     if (pb_cog_writer_planes(options) > options->n_bands)
-        return "it has more digits than float32, which the host keeps";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_DIGITS);
     if (pb_cog_format(options, NULL, &format) != 0)
-        return "its format cannot be";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_FORMAT);
     if (format.codec->bands != 0)
-        return "its codec is one of pictures";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_PICTURES);
     *out = (struct pb_device_blocks){
         .format = {.block_px = options->block_px,
                    .n_bands = format.n_bands,
@@ -49,7 +50,7 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
     const struct pb_encode_format mask = pb_device_blocks_mask(out);
     if (pb_encode_measure(&out->format, 1, &needs) != 0 ||
         (out->has_mask && pb_encode_measure(&mask, 1, &needs) != 0))
-        return "the GPU's encoder does not take its format";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_ENCODER);
     return NULL;
 }
 

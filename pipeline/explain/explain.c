@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/explain/explain_plan.h"
+#include "pipeline/plan/engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,29 @@ static void explain_schedule(const struct pb_run_view *view, struct pb_json *jso
     pb_json_end(json);
 }
 
+/* Writes the engines that the plan does not use, or uses in part, with what the reader can do. */
+static void explain_limits(const struct pb_run_view *view, struct pb_json *json)
+{
+    struct pb_engine_reason reason[PB_ENGINE_REASONS_MAX];
+    const size_t n = pb_engine_reasons(view->plan, view->options->config, reason);
+    if (n == 0)
+        return;
+    pb_json_array(json, "limits");
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_engine_limit *limit = pb_engine_limit_of(reason[i].reason);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "engine", pb_engine_words(reason[i].engine));
+        pb_json_string(json, "reason", reason[i].reason);
+        if (limit != NULL) {
+            pb_json_string(json, "feature", limit->feature);
+            pb_json_string(json, "kind", pb_limit_kind_name(limit->kind));
+            pb_json_string(json, "remedy", limit->remedy[0] != '\0' ? limit->remedy : NULL);
+        }
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 int pb_explain(const struct pb_run *run, const struct pb_explain_options *options,
                struct pb_json *json, struct pb_err *err)
 {
@@ -98,6 +122,7 @@ int pb_explain(const struct pb_run *run, const struct pb_explain_options *option
     pb_json_int(json, "memory_bytes", (int64_t)pb_plan_total_bytes(view.plan));
     pb_json_int(json, "memory_budget_bytes", (int64_t)view.options->config->compute.memory_bytes);
     pb_json_string(json, "device", view.device);
+    explain_limits(&view, json);
     explain_schedule(&view, json);
     pb_explain_passes(view.plan, json);
     return rc;

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/plan/part_exchange.h"
 #include "pipeline/plan/plan_bands.h"
 #include "pipeline/plan/plan_fit.h"
@@ -227,7 +228,7 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
     if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
         struct pb_plan host = *base;
-        host.engine.whole.why_not = "compute.memory is too small for its slots";
+        host.engine.whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_SLOTS);
         host.engine.whole.why_bytes = pb_plan_least_bytes(&sided, r);
         rc = pb_plan_with_side(&host, r, side, &tried, &sided);
     }
@@ -277,32 +278,11 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
     plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
     plan->engine.cuda = request->cuda;
     int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
-    if (plan->engine.cuda && side == 0) {
+    const struct pb_engine_case facts = {.plan = plan, .request = request, .side = side};
+    if (plan->engine.cuda)
+        plan->engine.cpu_why = pb_engine_refuses(PB_ENGINE_GPU, &facts);
+    if (plan->engine.cpu_why != NULL) {
         plan->engine.cuda = false;
-        plan->engine.cpu_why =
-            "its tiles need planes of over 2^31 pixels, more than a GPU's kernels "
-            "count";
-    }
-    if (plan->engine.cuda && request->remote && plan->work.has_warp) {
-        plan->engine.cuda = false;
-        plan->engine.cpu_why = "warp is not supported by the process that owns the GPU";
-        side = 0;
-    }
-    if (plan->engine.cuda && request->remote && pb_chain_has_curves(plan->work.chain)) {
-        plan->engine.cuda = false;
-        plan->engine.cpu_why = "histogram_match is not supported by the process that owns the GPU";
-        side = 0;
-    }
-    if (plan->engine.cuda && request->remote && plan->work.n_images > 0) {
-        plan->engine.cuda = false;
-        plan->engine.cpu_why =
-            "a step sieves, for which this process keeps whole images that the one "
-            "which owns the GPU does not have";
-        side = 0;
-    }
-    if (plan->engine.cuda && request->tile != NULL) {
-        plan->engine.cuda = false;
-        plan->engine.cpu_why = "products of tiles of a grid are made by the CPU";
         side = 0;
     }
     plan->layout.by_workers = !plan->engine.cuda && (!request->remote || request->cuda);

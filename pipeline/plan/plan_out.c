@@ -3,10 +3,9 @@
 /* A product is made on the device if the device has an encoder for it, and enough memory. */
 #include "pipeline/plan/plan_out.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/engine.h"
 
 #include "kernels/reduce/statistics_device.h"
-#include "wic/pattern/schedule.h"
 
 #include <string.h>
 
@@ -189,20 +188,6 @@ static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 
 /* --- products -------------------------------------------------------------------------------- */
 
-/* Why no product is made there; NULL: some may be made. */
-static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    const struct pb_exchange_config *exchange = &r->pipeline->exchange;
-    if (!plan->engine.whole.used)
-        return "the scene's blocks are decoded on the host";
-    if (plan->work.outputs.n > PB_BANDS_MAX)
-        return "tiles have more than 64 bands";
-    if (exchange->of != PB_EXCHANGE_PARTS && exchange->pattern != NULL &&
-        exchange->pattern != &wic_pattern_unidirectional)
-        return "tiles follow an exchange pattern";
-    return NULL;
-}
-
 /* Bits of the planes of tiles that the product uses. */
 static uint64_t planes_of(const struct pb_product_env *env, const struct pb_product_config *config)
 {
@@ -246,14 +231,14 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     const struct pb_product_type *type = pb_product_type(config->kind);
     struct pb_plan_made made = {.product = (uint32_t)i};
     if (type->on_device == NULL)
-        return "products of this kind are written from pixels";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_KIND);
     if (out->n == PB_OUT_MADE)
-        return "16 others are made there";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_MORE);
     const char *why = type->on_device(env, config, &made.blocks);
     if (why != NULL)
         return why;
     if (!made.blocks.parts && !is_even(plan, made.blocks.format.block_px))
-        return "compute.tile is not its blocksize times a power of two";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_SIDE);
     place_planes(&made);
     out->made[out->n++] = made;
     out->by_device |= UINT64_C(1) << i;
@@ -272,7 +257,7 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
         const struct pb_product_config *config = r->pipeline->products[i];
         if (pb_product_type(config->kind)->tile == NULL)
             continue;
-        const char *why = i < PB_OUT_PRODUCTS ? none : "there are more than 64 products";
+        const char *why = i < PB_OUT_PRODUCTS ? none : pb_limit_reason(PB_LIMIT_PRODUCTS_MANY);
         why = why != NULL ? why : make_there(plan, &env, i, &out);
         if (i < PB_OUT_PRODUCTS)
             out.why[i] = why;
@@ -346,11 +331,11 @@ void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request)
         take_said(plan, request->said_out);
         return;
     }
-    plan->engine.out = choose(plan, request, refuse(plan, request));
+    const struct pb_engine_case facts = {.plan = plan, .request = request};
+    plan->engine.out = choose(plan, request, pb_engine_refuses(PB_ENGINE_PRODUCTS, &facts));
     if (plan->engine.out.n > 0 && !fits(plan, &plan->engine.out)) {
         const uint64_t would_do = least_of_all(plan, &plan->engine.out);
-        plan->engine.out =
-            choose(plan, request, "compute.device_memory is too small for finished blocks");
+        plan->engine.out = choose(plan, request, pb_limit_reason(PB_LIMIT_PRODUCTS_MEMORY));
         plan->engine.out.why_bytes = would_do;
     }
 }

@@ -9,6 +9,7 @@
 #include "pipeline/plan/plan_resident.h"
 #include "config/config.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/plan/plan_sums.h"
 
 #include "kernels/chain/chain_block.h"
@@ -20,7 +21,6 @@
 enum {
     KIB = 1024,
     WARP = 32,
-    SM_LEAST = 75,
     PART_PX = 8192,
     PART_SIDE = 128,
     PART_SIDE_LEAST = 8,
@@ -29,12 +29,6 @@ enum {
     PROGRAM_LONG = 100 /* instructions: computing, not the link, is the limit then, and each
                           multiprocessor gets a block */
 };
-
-/* Processes that share a GPU get time slices, unless MPS combines them, and a resident kernel
- * uses its time slices also while it waits. */
-static const char SHARED_WHY[] =
-    "service.parallel_jobs is over 1, and processes that share a GPU without MPS take turns on it: "
-    "a resident kernel would starve the others";
 
 /* The tile must be sent with its pieces. */
 enum { USER_BYTES = (sizeof(struct pb_tile) + 15) / 16 * 16 };
@@ -189,11 +183,9 @@ const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_confi
 
 const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    bool other = plan->engine.cuda && request->config->compute.buffers == PB_BUFFERS_MANAGED &&
-                 plan->engine.mem != PB_MEM_MANAGED;
-    return other ? "the process that owns the GPU computes, and memory that two processes map "
-                   "cannot be managed"
-                 : "";
+    const struct pb_engine_case facts = {.plan = plan, .request = request};
+    const char *why = pb_engine_refuses(PB_ENGINE_MANAGED, &facts);
+    return why != NULL ? why : "";
 }
 
 struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
@@ -202,22 +194,10 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     struct pb_plan_resident r = {0};
     const struct pb_device_traits *traits = request->traits;
     const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
-    if (!plan->engine.cuda || gpu == NULL)
-        r.why_not = "there is no GPU";
-    else if (gpu->compute < SM_LEAST)
-        r.why_not = "the GPU is older than sm_75";
-    else if (request->config->compute.sync == PB_SYNC_STREAM)
-        r.why_not = "compute.sync is stream";
-    else if (plan->engine.whole.used)
-        r.why_not = "blocks are decoded on the GPU, by launches";
-    else if (request->stream_why != NULL)
-        r.why_not = request->stream_why;
-    else if (request->jobs_beside > 1 && !traits->mps)
-        r.why_not = SHARED_WHY;
-    else if (traits->time_limited)
-        r.why_not = "the GPU drives a display and ends kernels that run for seconds";
-    else if (plan->engine.mem == PB_MEM_HOST)
-        r.why_not = "compute.buffers is host, which a GPU cannot read by itself";
+    const struct pb_engine_case facts = {.plan = plan, .request = request};
+    r.why_not = pb_engine_refuses(PB_ENGINE_RESIDENT, &facts);
+    if (r.why_not != NULL)
+        r.used = false;
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else
@@ -226,7 +206,7 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
              pull_lines(plan, traits, &r)) ||
             take_whole(plan, gpu, plan->engine.mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
-        r.why_not = "the chain needs more shared memory than a block of this GPU has";
+        r.why_not = pb_limit_reason(PB_LIMIT_RESIDENT_SHARED);
     r.shared = r.used && request->remote;
     if (gpu != NULL)
         r.gpu = *gpu;

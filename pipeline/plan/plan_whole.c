@@ -8,18 +8,15 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/engine.h"
 
 #include "kernels/codec/decode_device.h"
-#include "wic/pattern/schedule.h"
 
-enum { COMPRESSION_NONE = 1, COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
 enum {
     SHARE = 4, /* jobs for which a GPU has memory, if not configured */
     FASTER = 2 /* factor over all cores from which a GPU decodes alone */
 };
 
-#define PIECE_MOST          (UINT64_C(64) << 20)
 #define SHARED_MOST         (UINT64_C(8) << 20) /* limit of a decoded block that cores send */
 #define CORE_BYTES_SECOND   250e6               /* decoding speed of a core */
 #define SET_UP_SECONDS      0.1
@@ -27,124 +24,19 @@ enum {
 #define LINK_BYTES_SECOND   12e9  /* assumed for a link that was not measured */
 #define SHARED_BYTES_SECOND 100e9 /* for memory that GPU and host share */
 
-static bool is_compressed(const struct pb_raster_info *info)
-{
-    return info->tiff_compression != COMPRESSION_NONE;
-}
-
-/* Why the GPU cannot decode blocks of the source; NULL: it can. */
-static const char *by_host(const struct pb_raster_info *info)
-{
-    bool known = !is_compressed(info) || info->tiff_compression == COMPRESSION_LZW ||
-                 info->tiff_compression == COMPRESSION_DEFLATE ||
-                 info->tiff_compression == DEFLATE_OLD;
-    if (!info->own_blocks)
-        return "a file's codec, or the layout of its blocks, is not supported on the GPU";
-    if (info->complex.kind != PB_COMPLEX_NONE)
-        return "a file's pixels are complex numbers";
-    if (!known)
-        return "a file's codec is not deflate or LZW";
-    if (is_compressed(info) && info->stored_block_bytes > PIECE_MOST)
-        return "a block of a file takes more than 64 MiB as it is stored";
-    if (info->alpha_band > 0 && info->has_mask && pb_type_bytes(info->type) > 1)
-        return "a file's alpha band has more than 8 bits";
-    return NULL;
-}
-
 /* Decoding of the source; *why: why the host decodes some of it. */
 static struct pb_raw_how how_of(const struct pb_plan_source *source,
                                 const struct pb_raster_info *info, const char **why)
 {
-    const char *own = by_host(info);
+    const struct pb_engine_case facts = {.info = info};
+    const char *own = pb_engine_refuses(PB_ENGINE_FILE, &facts);
     struct pb_raw_how how = {.by_host = own != NULL};
     if (source->has_mask)
         how.mask = how.by_host || info->alpha_band == 0 ? PB_RAW_MASK_HOST : PB_RAW_MASK_ALPHA;
     if (own == NULL && how.mask == PB_RAW_MASK_HOST)
-        own = "a file's mask is not stored with its pixels";
+        own = pb_limit_reason(PB_LIMIT_FILE_MASK);
     *why = own;
     return how;
-}
-
-/* Bytes of one plane of a block, if the host decodes. */
-static uint64_t stand_in_bytes(const struct pb_raster_info *info)
-{
-    uint32_t w, h;
-    pb_raw_blocks_stand_in(info, &w, &h);
-    return (uint64_t)w * h * pb_type_bytes(info->type);
-}
-
-static const char *refuse_source(const struct pb_raster_info *info, const struct pb_raw_how *how)
-{
-    if (info->is_made)
-        return "the host computes a plane in addition to the files (tables of the metadata, a "
-               "cutline, or a sieved band)";
-    if (how->by_host && stand_in_bytes(info) > PIECE_MOST)
-        return "a block that the host would decode for it takes more than 64 MiB";
-    if (info->top_down) /* one thread decodes the rows in their order */
-        return "one compressed strip holds the image of a file";
-    return NULL;
-}
-
-static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
-        uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
-        uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
-        if (plan->work.source[i].n_bands > 0 && !plan->engine.whole.how[i].by_host)
-            n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
-    }
-    return n;
-}
-
-/* Why the scene's blocks are decoded on the host, although nothing else is against the GPU. */
-static const char *refuse_sources(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_plan_source *source = &plan->work.source[i];
-        const char *why = source->n_bands > 0
-                              ? refuse_source(pb_plan_info(plan, r, i), &plan->engine.whole.how[i])
-                              : NULL;
-        if (why != NULL)
-            return why;
-    }
-    return NULL;
-}
-
-/* True if a pass runs repeatedly with numbers of the round before. */
-static bool has_loops(const struct pb_plan *plan)
-{
-    const struct pb_chain_reduction *reduction;
-    size_t n = plan->is_earlier ? pb_chain_reductions(plan->work.chain, &reduction) : 0;
-    for (size_t i = 0; i < n; i++)
-        if (reduction[i].reduce.n_numbers > 0)
-            return true;
-    return false;
-}
-
-static const char *refuse(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    if (!plan->engine.cuda || r->traits == NULL)
-        return "there is no GPU";
-    if (r->config->compute.codecs == PB_CODECS_HOST)
-        return "compute.codecs is host";
-    if (plan->layout.gate.chain != NULL)
-        return "a gate decides from pixels which tiles are read";
-    if (r->whole_said < 0)
-        return "they are decoded by the process that runs the job";
-    if (r->remote && count_blocks(plan, r) > PB_SERVED_BLOCKS_MAX)
-        return "the scene has more blocks than the process that owns the GPU accepts";
-    if (r->remote && r->pipeline->exchange.of != PB_EXCHANGE_PARTS &&
-        r->pipeline->exchange.pattern != &wic_pattern_unidirectional)
-        return "tiles follow an exchange pattern, to another process";
-    if (plan->engine.mem != PB_MEM_PINNED)
-        return "compute.buffers is not pinned";
-    if (plan->work.n_wide > 0)
-        return "a band has more digits than float32, and only the host keeps them";
-    if (has_loops(plan))
-        return "a step looks at the image again and again, and its tiles stay on the GPU";
-    return refuse_sources(plan, r);
 }
 
 /* Bytes of a pixel in the form in which it is sent. */
@@ -180,7 +72,7 @@ static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_req
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t rows = (uint64_t)plan->layout.grid.side_px + 2 * (uint64_t)plan->work.halo;
-        rows += is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
+        rows += pb_raster_is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
         const struct pb_plan_source *source = &plan->work.source[i];
         uint64_t plane =
@@ -205,7 +97,7 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         double block = (double)info->block_w * info->block_h * pixel;
-        if (plan->work.source[i].n_bands == 0 || !is_compressed(info) ||
+        if (plan->work.source[i].n_bands == 0 || !pb_raster_is_compressed(info) ||
             plan->engine.whole.how[i].by_host)
             continue;
         block = info->pixel_interleaved ? block : block / info->n_bands;
@@ -243,7 +135,7 @@ static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_r
         uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
                          (uint64_t)info->block_h *
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
-        if (plan->work.source[i].n_bands > 0 && is_compressed(info) &&
+        if (plan->work.source[i].n_bands > 0 && pb_raster_is_compressed(info) &&
             !plan->engine.whole.how[i].by_host && bytes > most)
             most = bytes;
     }
@@ -281,12 +173,12 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
-        uint64_t bytes = is_compressed(info) ? info->stored_block_bytes : row;
+        uint64_t bytes = pb_raster_is_compressed(info) ? info->stored_block_bytes : row;
         uint64_t mask = (uint64_t)info->block_w * (uint64_t)info->block_h;
         if (plan->engine.whole.how[i].by_host)
-            bytes = stand_in_bytes(info);
-        else if (is_compressed(info) && plan->engine.whole.how[i].mask == PB_RAW_MASK_HOST &&
-                 bytes < mask)
+            bytes = pb_raw_blocks_stand_in_bytes(info);
+        else if (pb_raster_is_compressed(info) &&
+                 plan->engine.whole.how[i].mask == PB_RAW_MASK_HOST && bytes < mask)
             bytes = mask;
         if (plan->work.source[i].n_bands > 0 && bytes > most)
             most = bytes;
@@ -303,7 +195,8 @@ struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
         const struct pb_raster_info *info = pb_plan_info(plan, request, i);
         const struct pb_raw_how *how = &plan->engine.whole.how[i];
         struct pb_rect cell = {.x = 0};
-        if (plan->work.source[i].n_bands > 0 && plan->engine.whole.shares && is_compressed(info))
+        if (plan->work.source[i].n_bands > 0 && plan->engine.whole.shares &&
+            pb_raster_is_compressed(info))
             out.reader_bytes += plan->layout.readers * pb_raster_reader_bytes(info);
         if (plan->work.source[i].n_bands == 0 || (!how->by_host && how->mask != PB_RAW_MASK_HOST))
             continue;
@@ -341,7 +234,8 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     with_how.engine.whole = whole;
     plan = &with_how;
     if (whole.why_not == NULL)
-        whole.why_not = refuse(plan, request);
+        whole.why_not = pb_engine_refuses(
+            PB_ENGINE_DECODER, &(struct pb_engine_case){.plan = plan, .request = request});
     if (whole.why_not != NULL)
         return whole;
     whole.device_bytes = request->config->compute.device_memory_bytes;
@@ -354,15 +248,14 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     if (pb_chain_keeps_grid(plan->work.chain) && least_bytes(plan, request) < whole.least_bytes)
         whole.least_bytes = least_bytes(plan, request);
     if (!pb_chain_keeps_grid(plan->work.chain) && all_bytes(plan, request) > whole.device_bytes)
-        whole.why_not = "the scene does not fit into compute.device_memory, and its grid changes";
+        whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_GRID);
     else if (least_bytes(plan, request) > whole.device_bytes &&
              all_bytes(plan, request) > whole.device_bytes)
-        whole.why_not = "compute.device_memory is too small for two rows of tiles";
+        whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
              (is_small(plan, request) || is_small_of_host(plan, request)))
-        whole.why_not = whole.all_by_host
-                            ? whole.host_why
-                            : "the scene is small: the host's cores are through with it earlier";
+        whole.why_not =
+            whole.all_by_host ? whole.host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole.used = whole.why_not == NULL;
     whole.keeps = whole.used && !request->remote && request->whole_said == 0 &&
                   all_bytes(plan, request) <= whole.device_bytes;

@@ -183,6 +183,11 @@ void pb_raster_cache_reserve(int64_t bytes); /* negative releases */
  * row of the image: one block of every band if the window begins and ends on block columns or
  * spans the image, else every block of the rows it touches. */
 uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info);
+/* Returns true if the blocks of its file are compressed. */
+static inline bool pb_raster_is_compressed(const struct pb_raster_info *info)
+{
+    return info->tiff_compression != 1;
+}
 uint64_t pb_raster_sample_bytes(const struct pb_raster_info *info); /* bytes of a stored sample */
 uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window);
 

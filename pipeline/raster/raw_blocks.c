@@ -21,6 +21,13 @@ void pb_raw_blocks_stand_in(const struct pb_raster_info *info, uint32_t *out_w, 
     *out_h = whole_blocks(info->block_h, CELL_H, info->height);
 }
 
+uint64_t pb_raw_blocks_stand_in_bytes(const struct pb_raster_info *info)
+{
+    uint32_t w, h;
+    pb_raw_blocks_stand_in(info, &w, &h);
+    return (uint64_t)w * h * pb_type_bytes(info->type);
+}
+
 static int make_stand_in(struct pb_raw_blocks *blocks, const struct pb_raster_info *info,
                          struct pb_err *err)
 {

@@ -17,6 +17,9 @@ struct pb_raw_how {
     } mask;
 };
 
+/* Largest size of a block that is sent at once, in bytes. */
+#define PB_RAW_PIECE_MOST (UINT64_C(64) << 20)
+
 struct pb_raw_blocks {
     const struct pb_raster *raster; /* borrowed */
     const struct pb_block_layout *layout;
@@ -36,6 +39,8 @@ void pb_raw_blocks_free(struct pb_raw_blocks *blocks);
 /* Sizes in pixels of the substitute blocks of a raster: whole blocks of the file, at least 256 x
  * 128 px if the image is that large. The same for a raster with blocks of this size. */
 void pb_raw_blocks_stand_in(const struct pb_raster_info *info, uint32_t *out_w, uint32_t *out_h);
+/* Bytes of one plane of such a block. */
+uint64_t pb_raw_blocks_stand_in_bytes(const struct pb_raster_info *info);
 
 /* Reads stored bytes of block `index` of a raster at that place, from byte `from` of the block.
  * Errors of pb_raster_read. Thread: any. */

@@ -203,6 +203,21 @@ static void say_memory(const struct pb_json_value *plan)
              cli_json_number(plan, "memory_budget_bytes") / mib, cli_json_text(plan, "device"));
 }
 
+/* Prints the engines of a GPU that are not used: that of computing for all readers, the others for
+ * those who tune. */
+static void say_limits(const struct pb_json_value *plan, bool verbose)
+{
+    const struct pb_json_value *limits = pb_json_get(plan, "limits", NULL);
+    for (size_t i = 0; i < pb_json_count(limits); i++) {
+        const struct pb_json_value *limit = pb_json_at(limits, i);
+        const char *engine = cli_json_text(limit, "engine"),
+                   *remedy = cli_json_text(limit, "remedy");
+        if (verbose || strcmp(engine, "computing on the GPU") == 0)
+            cli_line("not used", "%s: %s%s%s", engine, cli_json_text(limit, "reason"),
+                     remedy[0] != '\0' ? "; " : "", remedy);
+    }
+}
+
 /* Prints the lines of a device that is not present: how tiles would be transferred to it, and
  * which device decodes. */
 static void say_as(const struct pb_json_value *plan, const struct pb_json_value *schedule,
@@ -258,6 +273,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
     for (size_t i = 0; i < pb_json_count(products); i++)
         say_product(pb_json_at(products, i), &reason);
     say_memory(plan);
+    say_limits(plan, verbose);
     say_schedule(plan, verbose);
     (void)cli_flush();
 }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/device/owner_streams.h"
+#include "pipeline/device/engine_limits.h"
 
 #include <string.h>
 
@@ -11,8 +12,7 @@ void pb_owner_stream_why(const struct pb_owner_facts *facts, char why[PB_OWNER_W
         (void)snprintf(pid, sizeof pid, " (PID %d)", facts->other_pid);
     why[0] = '\0';
     if (facts->time_limited)
-        (void)snprintf(why, PB_OWNER_WHY_BYTES,
-                       "the GPU drives a display and ends kernels that run for seconds");
+        (void)snprintf(why, PB_OWNER_WHY_BYTES, "%s", pb_limit_reason(PB_LIMIT_RESIDENT_DISPLAY));
     else if (facts->others > 0 && !facts->mps)
         (void)snprintf(why, PB_OWNER_WHY_BYTES,
                        "%d other process%s%s on the GPU, and without MPS they take turns with a "

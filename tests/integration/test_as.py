@@ -77,6 +77,18 @@ def test_a_scene_is_planned_as_on_that_device(scratch):
     assert told["plan"]["as"]["device"] == told["plan"]["device"] == "t4" and told["plan"]["as"]["decoded_at_a_time"] == 40, told
 
 
+def test_unused_engines_have_reason_and_remedy(scratch):
+    scene = scratch / "s.tif"
+    run("make_scene", "--size", "1400x1400", "--compress", "DEFLATE", scene)
+    (scratch / "c.yaml").write_text("compute: {codecs: host}\n" + CONFIG)
+    common = ["pushbroom", "run", "--dry-run", "--as", "h200", "-c", scratch / "c.yaml", "-o", scratch / "o", scene]
+    limits = json.loads(run(*common, "--json").stdout)["plan"]["limits"]
+    assert limits == [{"engine": "decoding on the GPU", "reason": "compute.codecs is host", "feature": "compute.codecs: host",
+                       "kind": "chosen", "remedy": "set compute.codecs to auto"}], limits
+    line = "  not used   decoding on the GPU: compute.codecs is host; set compute.codecs to auto\n"
+    assert line in run(*common, "-v").stdout and line not in run(*common).stdout, run(*common, "-v").stdout
+
+
 def test_it_is_of_plans_alone(scratch):
     (scratch / "c.yaml").write_text(CONFIG)
     common = ["-c", scratch / "c.yaml", "-o", scratch / "o", "x.tif"]

@@ -3,6 +3,7 @@
  * ctest: threads
  *
  * Transport of tiles to a GPU, planned for devices that are absent. */
+#include "pipeline/plan/engine.h"
 #include "pipeline/run/stream/stream.h"
 
 #include "config/limits_config.h"
@@ -206,6 +207,26 @@ START_TEST(warping_pipeline_stays_in_this_process)
 }
 END_TEST
 
+START_TEST(engines_not_used_have_their_table_row)
+{
+    struct pb_engine_reason reason[PB_ENGINE_REASONS_MAX];
+    struct question q = sum_of_bands;
+    q.compute = ", codecs: host, sync: stream";
+    (void)ask(&q);
+    ck_assert_uint_eq(pb_engine_reasons(plan, config, reason), 2);
+    const enum pb_limit expected[] = {PB_LIMIT_RESIDENT_SYNC, PB_LIMIT_DECODER_CODECS};
+    for (size_t i = 0; i < 2; i++) {
+        const struct pb_engine_limit *limit = pb_engine_limit_of(reason[i].reason);
+        ck_assert_ptr_eq(limit, pb_engine_limit(expected[i]));
+        ck_assert_uint_eq(limit->engine, reason[i].engine);
+        ck_assert_uint_eq(limit->kind, PB_LIMIT_CHOSEN);
+        ck_assert_str_ne(limit->remedy, "");
+    }
+    forget();
+    ck_assert_ptr_null(pb_engine_limit_of("no row has this"));
+}
+END_TEST
+
 START_TEST(histograms_are_matched_by_a_gpu_of_this_process)
 {
     struct question q = sum_of_bands;
@@ -394,6 +415,7 @@ int main(void)
     tcase_add_test(tests, sieved_image_is_computed_by_a_gpu_of_this_process);
     tcase_add_test(tests, sieve_of_too_many_cell_borders_is_refused);
     tcase_add_test(tests, warping_pipeline_stays_in_this_process);
+    tcase_add_test(tests, engines_not_used_have_their_table_row);
     tcase_add_test(tests, histograms_are_matched_by_a_gpu_of_this_process);
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);

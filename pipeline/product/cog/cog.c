@@ -4,6 +4,7 @@
  * cog_writer.c does the rest. The tags are made by create, so that metadata which cannot be
  * written fails before the first pixel. */
 #include "config/base/json_writer.h"
+#include "pipeline/device/engine_limits.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/codec/predictor.h"
@@ -256,8 +257,8 @@ static const char *cog_on_device(const struct pb_product_env *env,
     struct pb_cog_options options;
     struct pb_cog_blocks blocks;
     int n = look_ahead(env, cog_of(config), &painter, plane, &options, &blocks);
-    return n < 1           ? "its bands are not known"
-           : blocks.copied ? "its blocks are copied from the scene"
+    return n < 1           ? pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN)
+           : blocks.copied ? pb_limit_reason(PB_LIMIT_PRODUCTS_COPIED)
                            : pb_device_blocks_of(&options, plane, out);
 }
 

@@ -3,6 +3,7 @@
 /* A quicklook whose pyramid is made by a device: of all its levels only the blocks of the level
  * for the picture are copied to the host, as float32 samples with the bands of a pixel
  * interleaved. */
+#include "pipeline/device/engine_limits.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/codec/predictor.h"
@@ -33,7 +34,7 @@ const char *pb_quicklook_on_device(const struct pb_product_env *env,
     const struct pb_shrink how = pb_quicklook_sizes(env, config);
     const int n = pb_quicklook_planes(env, config, plane, NULL);
     if (n < 1)
-        return "its bands are not known";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN);
     *out = (struct pb_device_blocks){
         .format = {.block_px = block_px_of(env->grid, (uint32_t)n),
                    .n_bands = (uint32_t)n,
@@ -52,7 +53,7 @@ const char *pb_quicklook_on_device(const struct pb_product_env *env,
     out->fill = join.fill;
     if (pb_quantizer_init(&out->format.quantizer, PB_F32, NAN) != 0 ||
         pb_encode_measure(&out->format, 1, &needs) != 0)
-        return "the GPU makes no blocks of its size";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_SIZE);
     return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/statistics_device.h"
+#include "pipeline/device/engine_limits.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
 #include "pipeline/numbers/value_tally.h"
@@ -172,9 +173,9 @@ static const char *statistics_on_device(const struct pb_product_env *env,
     uint32_t plane[PB_BANDS_MAX];
     int n = pb_product_bands(env, config, plane, NULL);
     if (n < 1)
-        return "its bands are not known";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN);
     if (percentiles_of(config)->n > 0)
-        return "percentiles are counted by the host";
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_PERCENTILES);
     pb_device_parts_of((uint32_t)n, plane, out);
     return NULL;
 }

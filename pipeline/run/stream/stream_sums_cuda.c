@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/stream/stream_sums.h"
 #include "pipeline/device/cuda_err.h"
+#include "pipeline/device/engine_limits.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/plan_sums.h"
 
@@ -37,9 +38,9 @@ static int shape(struct pb_stream_sums *q, struct pb_err *err)
             pb_plan_sums_measure(q->plan, l->threads, PB_CHAIN_BLOCK_SHARED, &l->needs, &l->places);
     l->threads *= 2;
     q->lane_bytes = l->blocks * l->places.bytes;
-    return rc < 0 ? pb_fail(err, PB_E_DEVICE_FAILED,
-                            "the chain needs more shared memory than a block of this GPU has")
-                  : 0;
+    return rc < 0
+               ? pb_fail(err, PB_E_DEVICE_FAILED, "%s", pb_limit_reason(PB_LIMIT_RESIDENT_SHARED))
+               : 0;
 }
 
 int pb_stream_sums_create(const struct pb_plan *plan, uint32_t lanes, struct pb_err *err,
