@@ -166,6 +166,13 @@ class Plot(unittest.TestCase):
         self.change(65536, 0, "poll-elected", gbs=[19, 20, 21])
         self.assertIn("1.25 (50 / stream-batch 40) GB/s", self.row("64 KiB", "max", "wic"))
 
+    def test_readme_has_the_figures_of_wic_channel(self):
+        root = HERE.parents[1]
+        done = subprocess.run([sys.executable, str(HERE / "wic_plot.py"), "--channel", str(root / "wic/bench/h200.json")], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| 16 KiB | 80 % | 24 / 411 | 109 / 153 |", done.stdout)
+        self.assertIn(done.stdout.strip(), (root / "wic/README.md").read_text())
+
 
 if __name__ == "__main__":
     pbtest.main()

@@ -5,6 +5,7 @@
 
     wic_plot.py FILE.json.. > FILE.svg
     wic_plot.py --table FILE.json..
+    wic_plot.py --channel FILE.json..     the table of wic/README.md: wic by wic.h, and streams that batch
 
 Several files of one GPU (--frontier, --neighbours own, --neighbours mps, ..) make one picture: throughput and latency by
 chunk size, latency against offered load (a panel a size; a load that a strategy did not keep up with is left out), and
@@ -250,6 +251,19 @@ def table(report):
     return "\n".join(out)
 
 
+def channel_table(report):
+    """wic as a user of wic.h gets it, streams that batch, and the link alone: median and 99th percentile, us, and CPUs."""
+    rows = {(r["chunk_bytes"], r["load"], r["strategy"]): r for r in report["frontier"]}
+    out = ["| chunk | load | wic-channel, us | stream-batch, us | wic, us | CPUs: wic-channel, stream-batch |", "|---|---|---|---|---|---|"]
+    for chunk, load in sorted({key[:2] for key in rows if key[1] in (5, 50, 80) and key[0] <= 1 << 20}):
+        three = [rows.get((chunk, load, name)) for name in ("wic-channel", "stream-batch", "wic")]
+        if None in three:
+            continue
+        us = [f"{number(r['p50_us'][1])} / {number(r['p99_us'][1])}" if r["kept_up"] else "-" for r in three]
+        out.append(f"| {size(chunk)} | {load} % | {' | '.join(us)} | {three[0]['cpu']:.1f}, {three[1]['cpu']:.1f} |")
+    return "\n".join(out)
+
+
 def merged(paths):
     report = {}
     for path in paths:
@@ -265,7 +279,8 @@ def merged(paths):
 
 
 def main():
-    paths = [word for word in sys.argv[1:] if word != "--table"]
+    printed = {"--table": table, "--channel": channel_table}
+    paths = [word for word in sys.argv[1:] if word not in printed]
     if not paths or any(word.startswith("-") for word in paths):
         sys.exit(__doc__)
     report = merged(paths)
@@ -273,7 +288,7 @@ def main():
     if not used <= set(STRATEGIES) or not used:
         unknown = ", ".join(sorted(used - set(STRATEGIES)))
         sys.exit(f"{paths[0]}: " + (f"no colour for {unknown}" if unknown else "no results"))
-    print(table(report) if "--table" in sys.argv else draw(report))
+    print(next((make(report) for word, make in printed.items() if word in sys.argv), None) or draw(report))
 
 
 if __name__ == "__main__":
