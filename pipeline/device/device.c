@@ -40,6 +40,12 @@ void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES])
     out[0] = '\0';
 }
 
+bool pb_device_calls_wait(int32_t index)
+{
+    (void)index;
+    return false;
+}
+
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
     (void)index, (void)out_traits;

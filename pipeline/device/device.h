@@ -49,6 +49,9 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 /* Copy rates between pinned memory and the device, measured by moving `bytes` each way, in bytes
  * per second; 0 after a failure. */
 void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
+/* Measures if calls that allocate memory or make streams wait for a kernel that stays, which makes
+ * a resident kernel useless: true. False also if it cannot be measured. */
+bool pb_device_calls_wait(int32_t index);
 /* Makes it the calling thread's current device. */
 int pb_device_use(int32_t index, struct pb_err *err);
 #define PB_DEVICE_DRIVER_BYTES 40

@@ -4,6 +4,7 @@
 #include "pipeline/device/tuning_file.h"
 
 #include "wic/device/link.h"
+#include "wic/device/pause.h"
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
@@ -140,4 +141,9 @@ void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from
         (void)cudaEventDestroy(b);
     (void)cudaFree(device);
     (void)cudaFreeHost(host);
+}
+
+bool pb_device_calls_wait(int32_t index)
+{
+    return cudaSetDevice(index) == cudaSuccess && wic_gpu_calls_wait() == 1;
 }

@@ -9,6 +9,8 @@
 
 #include "pipeline/device/residency.h"
 
+#include "wic/device/pause.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -165,7 +167,7 @@ int pb_lane_join(const struct pb_chain_resident_shape *shape, const struct wic_t
     }
     (void)pthread_mutex_unlock(&lock);
     if (old != NULL)
-        pb_residency_free_later(end_launch, old, 0); /* after the links that were its lanes */
+        wic_gpu_free_later(end_launch, old, 0); /* after the links that were its lanes */
     if (*out_lane == NULL)
         free(lane);
     return rc;

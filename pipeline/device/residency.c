@@ -8,27 +8,13 @@
 
 #include "config/base/clock.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define HIGH_WEIGHT 8u
-
-/* Memory to free when no kernel runs. */
-struct later {
-    struct later *next;
-    void (*free_it)(void *user);
-    void *user;
-    size_t bytes;
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* residents, and changes of the rest */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct pb_resident *residents;
-static struct later *later, **later_end = &later;
-static size_t later_bytes;
-static atomic_int frees; /* calls in progress or waiting */
 static _Atomic uint64_t state;
 static _Atomic uint64_t quiet_ns = UINT64_MAX;
 static uint64_t linger_ns = PB_RESIDENCY_LINGER_NS;
@@ -47,14 +33,15 @@ static void change(void)
 static bool counts(const struct pb_resident *r, uint64_t now)
 {
     bool lingers = r->left_ns > 0 && now - r->left_ns < linger_ns;
-    return r->share > 0 || r->waits || lingers;
+    return r->share > 0 || r->waits || r->launches || lingers;
 }
 
 static void note_quiet(uint64_t now)
 {
     uint64_t next = UINT64_MAX;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
-        if (r->share == 0 && !r->waits && counts(r, now) && r->left_ns + linger_ns < next)
+        if (r->share == 0 && !r->waits && !r->launches && counts(r, now) &&
+            r->left_ns + linger_ns < next)
             next = r->left_ns + linger_ns;
     atomic_store(&quiet_ns, next);
 }
@@ -86,14 +73,27 @@ static uint32_t taken(void)
     return sum;
 }
 
-void pb_residency_join(struct pb_resident *resident, int64_t priority)
+static void join(struct pb_resident *resident, int64_t priority, bool launches)
 {
     resident->priority = priority;
     resident->jobs = 1;
+    resident->launches = launches;
     (void)pthread_mutex_lock(&lock);
     resident->next = residents;
     residents = resident;
+    if (launches)
+        change();
     (void)pthread_mutex_unlock(&lock);
+}
+
+void pb_residency_join(struct pb_resident *resident, int64_t priority)
+{
+    join(resident, priority, false);
+}
+
+void pb_residency_join_launches(struct pb_resident *resident, int64_t priority)
+{
+    join(resident, priority, true);
 }
 
 void pb_residency_part(struct pb_resident *resident)
@@ -124,7 +124,7 @@ uint32_t pb_residency_enter(struct pb_resident *resident)
     resident->waits = true;
     change();
     uint32_t share = share_of(resident, pb_clock_mono_ns());
-    while (atomic_load(&frees) > 0 || taken() + share > PB_RESIDENCY_WHOLE) {
+    while (taken() + share > PB_RESIDENCY_WHOLE) {
         (void)pthread_cond_wait(&changed, &lock);
         share = share_of(resident, pb_clock_mono_ns());
     }
@@ -136,25 +136,6 @@ uint32_t pb_residency_enter(struct pb_resident *resident)
     return share;
 }
 
-/* Frees deferred memory while no kernel runs, and none starts: the caller is counted in `frees`. */
-static void run_later(void)
-{
-    for (;;) {
-        (void)pthread_mutex_lock(&lock);
-        struct later *first = later;
-        if (first != NULL) {
-            later = first->next;
-            later_end = later != NULL ? later_end : &later;
-            later_bytes -= first->bytes;
-        }
-        (void)pthread_mutex_unlock(&lock);
-        if (first == NULL)
-            return;
-        first->free_it(first->user);
-        free(first);
-    }
-}
-
 void pb_residency_left(struct pb_resident *resident)
 {
     (void)pthread_mutex_lock(&lock);
@@ -162,13 +143,7 @@ void pb_residency_left(struct pb_resident *resident)
     resident->left_ns = pb_clock_mono_ns();
     note_quiet(resident->left_ns);
     change();
-    bool mine = later != NULL && taken() == 0;
-    (void)atomic_fetch_add(&frees, mine);
     (void)pthread_mutex_unlock(&lock);
-    if (mine) {
-        run_later();
-        pb_residency_free_end();
-    }
 }
 
 static void look(struct pb_resident *resident)
@@ -186,63 +161,10 @@ static void look(struct pb_resident *resident)
 
 bool pb_residency_is_unwanted(struct pb_resident *resident)
 {
-    if (atomic_load(&frees) > 0)
-        return true;
     uint64_t quiet = atomic_load(&quiet_ns);
     bool same = atomic_load(&state) == atomic_load(&resident->known) &&
                 (quiet == UINT64_MAX || pb_clock_mono_ns() < quiet);
     if (!same)
         look(resident);
     return atomic_load(&resident->differs);
-}
-
-bool pb_residency_free_begin(void)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(PB_RESIDENCY_FREE_NS / 1000000000);
-    (void)pthread_mutex_lock(&lock);
-    (void)atomic_fetch_add(&frees, 1);
-    int rc = 0;
-    while (taken() > 0 && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&changed, &lock, &until);
-    bool none = taken() == 0;
-    (void)pthread_mutex_unlock(&lock);
-    return none;
-}
-
-void pb_residency_free_end(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    (void)atomic_fetch_sub(&frees, 1);
-    (void)pthread_cond_broadcast(&changed);
-    (void)pthread_mutex_unlock(&lock);
-}
-
-void pb_residency_free_all(void)
-{
-    if (pb_residency_free_begin())
-        run_later();
-    pb_residency_free_end();
-}
-
-void pb_residency_free_later(void (*free_it)(void *user), void *user, size_t bytes)
-{
-    struct later *own = malloc(sizeof *own);
-    (void)pthread_mutex_lock(&lock);
-    bool now = own == NULL || taken() == 0;
-    if (own != NULL) {
-        *own = (struct later){NULL, free_it, user, bytes};
-        *later_end = own;
-        later_end = &own->next;
-        later_bytes += bytes;
-        now = now || later_bytes > PB_RESIDENCY_LATER_BYTES;
-    }
-    (void)pthread_mutex_unlock(&lock);
-    if (own == NULL && pb_residency_free_begin())
-        free_it(user);
-    if (own == NULL)
-        pb_residency_free_end();
-    if (now)
-        pb_residency_free_all();
 }

@@ -17,6 +17,7 @@ enum {
     FASTER = 2 /* factor over all cores from which a GPU decodes alone */
 };
 
+#define ROW_BYTES           UINT64_C(256)       /* most that aligning a row of a plane adds */
 #define SHARED_MOST         (UINT64_C(8) << 20) /* limit of a decoded block that cores send */
 #define CORE_BYTES_SECOND   250e6               /* decoding speed of a core */
 #define SET_UP_SECONDS      0.1
@@ -49,18 +50,28 @@ static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_req
                : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
 }
 
-/* Bytes of the sources on the device: stored, decoded, and as planes. */
+static uint64_t whole_blocks(int32_t px, int32_t block_px)
+{
+    const uint64_t n = (uint64_t)px, block = block_px > 0 ? (uint64_t)block_px : 1;
+    return (n + block - 1) / block * block;
+}
+
+/* Upper estimate of the bytes of the sources on the device: stored, decoded by whole blocks, and as
+ * planes, whose rows are aligned. */
 static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         const struct pb_plan_source *source = &plan->work.source[i];
-        uint64_t px = (uint64_t)info->width * (uint64_t)info->height;
+        const uint64_t w = whole_blocks(info->width, info->block_w);
+        const uint64_t h = whole_blocks(info->height, info->block_h);
         uint64_t plane =
             pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
+        uint64_t row = (uint64_t)info->width * plane + ROW_BYTES * (source->n_bands + 1);
         if (source->n_bands > 0)
-            bytes += info->file_bytes + px * (pixel_bytes(plan, r, i) + plane);
+            bytes +=
+                info->file_bytes + w * h * pixel_bytes(plan, r, i) + (uint64_t)info->height * row;
     }
     return bytes;
 }

@@ -71,6 +71,8 @@ static int open_device(struct owner *owner, const char *word, struct pb_err *err
     if (rc == 0 && owner->index >= 0 && pb_device_traits(owner->index, &owner->traits) != 0)
         rc = pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
                      owner->index);
+    if (rc == 0 && owner->index >= 0 && !owner->traits.time_limited)
+        owner->calls_wait = pb_device_calls_wait(owner->index);
     (void)snprintf(owner->device, sizeof owner->device, owner->index < 0 ? "cpu" : "cuda:%d",
                    owner->index);
     return rc;
@@ -86,6 +88,7 @@ static int session_count(const struct owner *owner, int wanted)
 void owner_stream_why(struct owner *owner, char why[PB_OWNER_WHY_BYTES])
 {
     struct pb_owner_facts facts = {.time_limited = owner->traits.time_limited,
+                                   .calls_wait = owner->calls_wait,
                                    .mps = owner->traits.mps};
     (void)pthread_mutex_lock(&owner->lock);
     facts.full = pb_clock_mono_ms() < owner->full_until_ms;

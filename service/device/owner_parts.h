@@ -13,6 +13,7 @@ struct owner {
     char device[64]; /* "cuda:0", "cpu" */
     int32_t index;   /* -1 = the CPU */
     struct pb_device_traits traits;
+    bool calls_wait;  /* measured when the device was opened */
     const char *path; /* path of the socket */
     struct pb_socket_bind bound;
     struct pb_admission admission;

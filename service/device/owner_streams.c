@@ -13,6 +13,9 @@ void pb_owner_stream_why(const struct pb_owner_facts *facts, char why[PB_OWNER_W
     why[0] = '\0';
     if (facts->time_limited)
         (void)snprintf(why, PB_OWNER_WHY_BYTES, "%s", pb_limit_reason(PB_LIMIT_RESIDENT_DISPLAY));
+    else if (facts->calls_wait)
+        (void)snprintf(why, PB_OWNER_WHY_BYTES,
+                       "with this driver calls that allocate memory wait for a kernel that stays");
     else if (facts->others > 0 && !facts->mps)
         (void)snprintf(why, PB_OWNER_WHY_BYTES,
                        "%d other process%s%s on the GPU, and without MPS they take turns with a "

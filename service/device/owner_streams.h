@@ -14,6 +14,7 @@
 struct pb_owner_facts {
     bool time_limited; /* the driver ends kernels that run for seconds */
     bool mps;          /* processes share the GPU concurrently */
+    bool calls_wait;   /* calls that allocate memory wait for a resident kernel */
     bool full;         /* a kernel found no room a short time ago */
     int others;        /* count of processes other than the owner that compute on it */
     int32_t other_pid; /* one of these processes; 0 = unknown */

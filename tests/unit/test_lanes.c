@@ -241,11 +241,13 @@ static void *flow(void *user)
 {
     for (int i = 0; i < ROUNDS; i++) {
         (void)pb_lane_enter(user);
+        wic_gpu_enter();
         (void)atomic_fetch_add(&inside, 1);
-        for (int k = 0; k < 500 && !pb_lane_is_unwanted(user); k++)
+        for (int k = 0; k < 500 && !wic_gpu_is_paused() && !pb_lane_is_unwanted(user); k++)
             (void)k; /* a moment, less if a thread frees memory */
         (void)atomic_fetch_sub(&inside, 1);
         pb_lane_left(user);
+        wic_gpu_left();
     }
     return NULL;
 }
@@ -253,9 +255,9 @@ static void *flow(void *user)
 static void *free_memory(void *user)
 {
     for (int i = 0; i < ROUNDS / 10; i++) {
-        if (!pb_residency_free_begin() || atomic_load(&inside) != 0)
+        if (wic_gpu_pause(WIC_GPU_PAUSE_NS) != 0 || atomic_load(&inside) != 0)
             atomic_store(&wrong, true);
-        pb_residency_free_end();
+        wic_gpu_resume();
     }
     return user;
 }

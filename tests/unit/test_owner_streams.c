@@ -25,6 +25,8 @@ START_TEST(a_gpu_where_no_kernel_can_stay_has_a_reason)
     expect((struct pb_owner_facts){.time_limited = true}, LIMIT);
     expect((struct pb_owner_facts){.time_limited = true, .mps = true, .others = 2, .full = true},
            LIMIT);
+    expect((struct pb_owner_facts){.calls_wait = true, .mps = true},
+           "with this driver calls that allocate memory wait for a kernel that stays");
     expect((struct pb_owner_facts){.others = 1, .other_pid = 4711},
            "1 other process computes (PID 4711)" TURNS);
     expect((struct pb_owner_facts){.others = 3}, "3 other processes compute" TURNS);

@@ -7,6 +7,7 @@
 #include "proxy_stream.h"
 
 #include "run_suite.h"
+#include "wic/device/pause.h"
 
 #include <sys/prctl.h>
 
@@ -373,6 +374,31 @@ START_TEST(unwanted_kernel_leaves_mid_run_and_returns)
 }
 END_TEST
 
+START_TEST(kernel_leaves_for_a_pause_and_returns)
+{
+    struct stream s = {.tiles = 80};
+    stream_open(&s);
+    start_proxy(&s);
+    start_threads(&s, s.tiles);
+    while (atomic_load(&fake.worked) == 0) {
+        sleep_ns(MS);
+    }
+    ck_assert_int_eq(wic_gpu_pause(WIC_GPU_PAUSE_NS), 0);
+    const unsigned starts = atomic_load(&fake.starts);
+    const uint64_t worked = atomic_load(&fake.worked);
+    ck_assert_int_eq(atomic_load(&fake.link.running), 0);
+    sleep_ns(50 * MS);
+    ck_assert_uint_eq(atomic_load(&fake.starts), starts);
+    ck_assert_uint_eq(atomic_load(&fake.worked), worked);
+    wic_gpu_resume();
+    join_producers(&s);
+    wic_close(s.in);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_uint_eq(s.stats.tiles, s.tiles);
+}
+END_TEST
+
 START_TEST(kernel_leaves_while_the_results_have_no_slot)
 {
     struct stream s = {.tiles = 40, .out_slots = 2, .hold = true, .options = {.idle_ns = 2 * MS}};
@@ -605,6 +631,7 @@ int main(void)
     tcase_add_test(t, run_restores_the_callers_timer_slack);
     tcase_add_test(t, kernel_leaves_when_idle_and_comes_back);
     tcase_add_test(t, unwanted_kernel_leaves_mid_run_and_returns);
+    tcase_add_test(t, kernel_leaves_for_a_pause_and_returns);
     tcase_add_test(t, kernel_leaves_while_the_results_have_no_slot);
     tcase_add_loop_test(t, kernel_without_heartbeat_resumes_unfinished_tiles, 1, 5);
     tcase_add_test(t, heartbeat_lost_during_return_does_not_repeat_tile);

@@ -4,6 +4,8 @@
 #include "config/base/clock.h"
 #include "pipeline/device/residency.h"
 
+#include "wic/device/pause.h"
+
 #include "run_suite.h"
 
 #include <check.h>
@@ -24,14 +26,16 @@ static void *kernel(void *user)
     pb_residency_join(&own, *(const int *)user);
     while (!atomic_load(&stop)) {
         int share = (int)pb_residency_enter(&own);
+        wic_gpu_enter();
         wrong += atomic_fetch_add(&taken, share) + share > PB_RESIDENCY_WHOLE;
         atomic_fetch_add(&staying, 1);
-        while (!pb_residency_is_unwanted(&own) && !atomic_load(&stop))
+        while (!wic_gpu_is_paused() && !pb_residency_is_unwanted(&own) && !atomic_load(&stop))
             wrong += atomic_load(&freeing) != 0;
         atomic_fetch_add(&stays, 1);
         atomic_fetch_sub(&staying, 1);
         atomic_fetch_sub(&taken, share);
         pb_residency_left(&own);
+        wic_gpu_left();
     }
     pb_residency_part(&own);
     return NULL;
@@ -40,14 +44,14 @@ static void *kernel(void *user)
 static void *free_memory(void *user)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        pb_residency_free_begin();
+        wrong += wic_gpu_pause(WIC_GPU_PAUSE_NS) != 0;
         atomic_fetch_add(&freeing, 1);
         wrong += atomic_load(&staying) != 0;
-        pb_residency_free_begin(); /* one free inside another */
-        pb_residency_free_end();
+        wrong += wic_gpu_pause(WIC_GPU_PAUSE_NS) != 0; /* one pause inside another */
+        wic_gpu_resume();
         wrong += atomic_load(&staying) != 0;
         atomic_fetch_sub(&freeing, 1);
-        pb_residency_free_end();
+        wic_gpu_resume();
     }
     return user;
 }
@@ -181,56 +185,23 @@ START_TEST(a_higher_priority_has_eight_times_the_share)
 }
 END_TEST
 
-/* --- what is freed later -------------------------------------------------------------------- */
-
-static atomic_int freed;
-
-static void free_one(void *user)
+START_TEST(launches_have_a_share_while_they_are_joined)
 {
-    wrong += atomic_load(&staying) != 0;
-    (void)atomic_fetch_add(&freed, (int)(intptr_t)user);
-}
-
-START_TEST(what_is_freed_later_waits_until_no_kernel_is_there)
-{
-    pb_residency_set_linger(SOON_NS);
+    pb_residency_set_linger(NEVER_NS);
+    struct pb_resident launches = {0};
     struct entering a;
-    atomic_store(&freed, 0);
-    pb_residency_free_later(free_one, (void *)(intptr_t)1, 1);
-    ck_assert_int_eq(atomic_load(&freed), 1); /* none is there */
     begin(&a, 0);
     ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
-    pb_residency_free_later(free_one, (void *)(intptr_t)10, 1);
-    pb_residency_free_later(free_one, (void *)(intptr_t)100, 1);
-    ck_assert_int_eq(atomic_load(&freed), 1);
-    ck_assert(!pb_residency_is_unwanted(&a.own)); /* it need not leave for that */
+    pb_residency_join_launches(&launches, 0);
+    ck_assert(pb_residency_is_unwanted(&a.own)); /* it has to return with its part */
     pb_residency_left(&a.own);
-    ck_assert_int_eq(atomic_load(&freed), 111);
-    end(&a);
-}
-END_TEST
-
-static void *free_much(void *user)
-{
-    pb_residency_free_later(free_one, user, PB_RESIDENCY_LATER_BYTES + 1);
-    return NULL;
-}
-
-START_TEST(too_much_to_be_freed_later_has_kernels_leave)
-{
-    pthread_t thread;
-    struct entering a;
-    atomic_store(&freed, 0);
-    begin(&a, 0);
+    ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE / 2);
+    ck_assert(!pb_residency_is_unwanted(&a.own));
+    pb_residency_part(&launches);
+    ck_assert(pb_residency_is_unwanted(&a.own));
+    pb_residency_part(&launches); /* it has parted already */
+    pb_residency_left(&a.own);
     ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
-    ck_assert_int_eq(pthread_create(&thread, NULL, free_much, (void *)(intptr_t)7), 0);
-    until_unwanted(&a);
-    ck_assert_int_eq(atomic_load(&freed), 0);
-    pb_residency_left(&a.own);
-    pthread_join(thread, NULL);
-    ck_assert_int_eq(atomic_load(&freed), 7);
-    ck_assert_uint_eq(pb_residency_enter(&a.own), PB_RESIDENCY_WHOLE);
-    pb_residency_left(&a.own);
     end(&a);
 }
 END_TEST
@@ -256,8 +227,7 @@ int main(void)
     tcase_add_test(tc, a_kernel_alone_has_all_and_two_have_half_each);
     tcase_add_test(tc, who_has_no_kernel_for_a_while_counts_no_longer);
     tcase_add_test(tc, a_higher_priority_has_eight_times_the_share);
-    tcase_add_test(tc, what_is_freed_later_waits_until_no_kernel_is_there);
-    tcase_add_test(tc, too_much_to_be_freed_later_has_kernels_leave);
+    tcase_add_test(tc, launches_have_a_share_while_they_are_joined);
     tcase_add_test(tc, a_kernel_of_three_jobs_has_three_times_the_share);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

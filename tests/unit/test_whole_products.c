@@ -118,6 +118,34 @@ START_TEST(products_of_a_composite_are_made_on_the_device)
 }
 END_TEST
 
+/* Memory of any size for which a plan decodes on the device is enough for its run: the scene's edge
+ * blocks are decoded whole. */
+START_TEST(planned_device_memory_is_enough_for_the_run)
+{
+    int runs = 0;
+    char out[40];
+    struct pb_err err = {0};
+    tile_px = 128;
+    ck_assert_int_eq(open_with(REAL "real/mask_alpha/cog_rgba.tif", PLAIN,
+                               "      - cog: {bands: [SUM], blocksize: 64}\n"),
+                     0);
+    for (uint64_t memory = 1 << 16; memory < 1 << 24; memory += memory / 32) {
+        int rc;
+        config->compute.device_memory_bytes = memory;
+        ck_assert_int_eq(make_plan(true), 0);
+        if (plan->engine.whole.used && plan->engine.out.n > 0) {
+            make_products(out, &rc, &err);
+            ck_assert_msg(rc == 0, "%llu bytes: %s", (unsigned long long)memory, err.msg);
+            remove_files(out);
+            runs++;
+        }
+        pb_plan_destroy(plan);
+    }
+    ck_assert_int_gt(runs, 10);
+    close_scene();
+}
+END_TEST
+
 START_TEST(finished_blocks_wait_in_memory_for_any_checksum)
 {
     ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN,
@@ -171,6 +199,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
     tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
+    tcase_add_test(tc, planned_device_memory_is_enough_for_the_run);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);
     tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
     suite_add_tcase(suite, tc);

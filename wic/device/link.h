@@ -33,10 +33,11 @@
  * (wic/device/transfer_plan.h).
  *
  * Everything is allocated and loaded in create; between start and the end of join nothing here
- * calls a function that could wait for the resident kernel. Neither must the caller: no cudaMalloc,
- * cudaFree, stream creation, default-stream work or first launch of a lazily loaded kernel in
- * between. All functions return 0 or a negative errno. Thread: one at a time, unless said
- * otherwise; its current device must be the one of create, or be set by start. */
+ * calls a function that could wait for the resident kernel. Neither must the caller, except in a
+ * pause (wic/device/pause.h): no cudaMalloc, cudaFree, stream creation, default-stream work or
+ * first launch of a lazily loaded kernel. All functions return 0 or a negative errno. Thread: one
+ * at a time, unless said otherwise; its current device must be the one of create, or be set by
+ * start. */
 #include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>

@@ -9,6 +9,7 @@
 #include "wic/channel.h"
 #include "wic/futex.h"
 #include "wic/spin.h"
+#include "wic/device/pause.h"
 #include "wic/device/proxy_inside.h"
 #include "wic/device/stay.h"
 
@@ -51,6 +52,7 @@ static void launch_is_over(const struct wic_device *device)
     if (device->options.left != NULL) {
         device->options.left(device->options.context);
     }
+    wic_gpu_left();
 }
 
 /* Launches the kernel and posts the tiles that an earlier launch left unfinished. */
@@ -62,6 +64,7 @@ static int launch(struct wic_device *device)
     if (device->options.enter != NULL) {
         wic_link_share(device->link, device->options.enter(device->options.context));
     }
+    wic_gpu_enter();
     for (uint32_t i = 0; i < starts && rc == -EBUSY; i++) {
         rc = aborted(device) ? -ECANCELED
                              : wic_link_start(device->link, device->in_first + device->base,
@@ -142,7 +145,7 @@ static int watch(struct wic_device *device, int64_t now)
 static bool is_unwanted(const struct wic_device *device)
 {
     const struct wic_device_options *o = &device->options;
-    return o->is_unwanted != NULL && o->is_unwanted(o->context);
+    return wic_gpu_is_paused() || (o->is_unwanted != NULL && o->is_unwanted(o->context));
 }
 
 /* One iteration while the kernel is resident. */
@@ -299,7 +302,9 @@ int wic_device_close(struct wic_device *device, struct wic_device_stats *out_sta
     if (out_stats != NULL) {
         *out_stats = device->stats;
     }
-    int rc = wic_link_destroy(device->link);
+    int rc = wic_gpu_pause(WIC_GPU_PAUSE_NS); /* what follows waits for other resident kernels */
+    rc = rc ? rc : wic_link_destroy(device->link);
+    wic_gpu_resume();
     free_device(device);
     return rc;
 }

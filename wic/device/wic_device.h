@@ -65,8 +65,8 @@ struct wic_device_options {
     void *context;
     /* Of a process with several devices of this kind, all NULL or none: `enter` is called before
      * each launch of the kernel and may wait, `left` when that launch is over. It returns the part
-     * of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that the launch has. When is_unwanted
-     * says so, the kernel leaves as soon as what it has is done, and is launched anew. */
+     * of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that the launch has. If is_unwanted
+     * returns true, the kernel leaves as soon as what it has is done, and is launched again. */
     uint32_t (*enter)(void *context);
     void (*left)(void *context);
     bool (*is_unwanted)(void *context);
@@ -124,9 +124,9 @@ int wic_device_run(struct wic_device *device);
 /* What it has done so far. Thread: the one of run, or any after it. */
 void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats);
 
-/* Frees the device in any case. out_stats may be NULL. 0, or -ETIMEDOUT: the kernel or a copy is
- * still on the GPU, and the memory that it may use was not freed; see wic_link_destroy. Thread:
- * init. */
+/* Frees the device in any case, in a pause of the other kernels of the process. out_stats may be
+ * NULL. 0, or -ETIMEDOUT: a kernel or a copy is still on the GPU, and the memory that it may use
+ * was not freed; see wic_link_destroy. Thread: init. */
 int wic_device_close(struct wic_device *device, struct wic_device_stats *out_stats);
 
 #ifdef __cplusplus

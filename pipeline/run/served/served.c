@@ -5,13 +5,14 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/device/residency.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/stream/run_threads.h"
 #include "pipeline/run/served/said_blocks.h"
 #include "pipeline/run/served/spare_room.h"
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/served/tile_pool.h"
+
+#include "wic/device/pause.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,10 +141,11 @@ static void measure_link(struct pb_served *s)
 {
     (void)pthread_mutex_lock(&rates.lock);
     if (!rates.known) {
-        (void)pb_residency_free_begin(); /* the measurement also frees; other work distorts it */
+        (void)wic_gpu_pause(
+            WIC_GPU_PAUSE_NS); /* the measurement also frees; other work distorts it */
         pb_device_link(s->pass->engine.device_index, RATE_BYTES, &rates.to_device,
                        &rates.from_device);
-        pb_residency_free_end();
+        wic_gpu_resume();
     }
     rates.known = true;
     s->to_device_rate = rates.to_device;
@@ -305,7 +307,7 @@ void pb_served_destroy(struct pb_served *s)
     end_threads(s);
     pb_run_threads_fini(&s->threads);
     if (s->exec != NULL && s->on_gpu)
-        pb_residency_free_later(take_down, s, device_bytes(s));
+        wic_gpu_free_later(take_down, s, device_bytes(s));
     else
         take_down(s);
 }

@@ -4,7 +4,8 @@
 
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
-#include "pipeline/device/residency.h"
+
+#include "wic/device/pause.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,15 +96,15 @@ void pb_tile_room_close(struct pb_tile_room *room)
     struct pb_tile_room *own = room->pinned ? malloc(sizeof *own) : NULL;
     if (own != NULL) {
         *own = *room;
-        pb_residency_free_later(unmake, own, room->bytes);
+        wic_gpu_free_later(unmake, own, room->bytes);
     } else if (!pb_device_left_behind()) {
-        bool none = !room->pinned || pb_residency_free_begin();
+        bool none = !room->pinned || wic_gpu_pause(WIC_GPU_PAUSE_NS) == 0;
         if (room->pinned && none)
             pb_mem_unpin(room->slots);
         if (none)
             (void)munmap(room->slots, room->bytes);
         if (room->pinned)
-            pb_residency_free_end();
+            wic_gpu_resume();
     }
     *room = (struct pb_tile_room){0};
 }

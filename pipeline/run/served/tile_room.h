@@ -22,7 +22,7 @@ int pb_tile_room_make(size_t bytes, bool pin, struct pb_err *err, struct pb_tile
 /* For the other process. fd is borrowed. service.protocol: it has fewer bytes. */
 int pb_tile_room_open(int fd, size_t bytes, struct pb_err *err, struct pb_tile_room *out_room);
 /* A zeroed room is fine. Pinned memory is unpinned and unmapped when no kernel is resident, perhaps
- * later, and after earlier deferred frees (pb_residency_free_later). Memory that a hung GPU may
+ * later, and after earlier deferred frees (wic_gpu_free_later). Memory that a hung GPU may
  * still use is not freed. */
 void pb_tile_room_close(struct pb_tile_room *room);
 

@@ -14,6 +14,7 @@
 #include "pipeline/run/stream/stream.h"
 
 #include "kernels/chain/chain_resident.h"
+#include "wic/device/pause.h"
 #include "wic/device/wic_device.h"
 
 #include <errno.h>
@@ -103,12 +104,12 @@ static void exec_destroy(void *exec)
         return;
     part(e);
     (void)cudaSetDevice(e->stream->plan->engine.device_index);
-    bool none = pb_residency_free_begin();
+    bool none = wic_gpu_pause(WIC_GPU_PAUSE_NS) == 0;
     if (!none || (e->device != NULL && wic_device_close(e->device, NULL) == -ETIMEDOUT))
         pb_device_leave_behind();
     if (!pb_device_left_behind())
         pb_chain_resident_destroy(e->chain);
-    pb_residency_free_end();
+    wic_gpu_resume();
     free(e);
 }
 
@@ -187,7 +188,7 @@ static int open_device(struct exec_cuda *e, const struct wic_device_options *opt
     int rc = wic_device_open(options, &e->device);
     if (rc != -ENOLCK && rc != -ENOMEM)
         return rc;
-    pb_residency_free_all(); /* frees memory and lanes of jobs that have ended */
+    wic_gpu_free_all(); /* frees memory and lanes of jobs that have ended */
     return wic_device_open(options, &e->device);
 }
 

@@ -9,11 +9,12 @@
 #include "pipeline/device/cuda_err.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
+#include "pipeline/device/residency.h"
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/stream_sums.h"
 
 #include "kernels/chain/chain_cuda.h"
-#include "wic/watchdog.h"
+#include "wic/device/pause.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define HANG_NS   (60 * SECOND_NS)
 
-enum { NAP_NS = 10000 };
+enum { NAP_NS = 10000, THREADS = 2 };
 
 #define CHECK(err, call, what)                                                                     \
     do {                                                                                           \
@@ -56,25 +57,30 @@ struct exec_stream {
     void *flights_memory;
     uint64_t in_bytes, out_bytes; /* transferred over the link; the finisher's */
     uint32_t launched;            /* count of tiles */
+    struct pb_resident resident;  /* until both threads have ended */
+    atomic_uint ended;
 };
 
-/* Waits for an event, at most HANG_NS: then device.lost, because the GPU does not answer. Polls,
- * because CUDA has no wait with a limit; the naps are short compared to a tile. */
+/* Waits for an event, at most HANG_NS in which no kernel of this process is resident: then
+ * device.lost, because the GPU does not answer. Polls, because CUDA has no wait with a limit; the
+ * naps are short compared to a tile. */
 static int wait_event(cudaEvent_t event, const char *what, struct pb_err *err)
 {
-    struct wic_watchdog dog = {0, 0};
+    struct wic_gpu_wait wait = {{0, 0}, 0, false};
     const struct timespec nap = {.tv_nsec = NAP_NS};
-    for (;;) {
-        cudaError_t rc = cudaEventQuery(event);
-        if (rc != cudaErrorNotReady)
-            return pb_cuda_err(err, rc, what);
+    cudaError_t rc;
+    while ((rc = cudaEventQuery(event)) == cudaErrorNotReady) {
         (void)cudaGetLastError(); /* clears "not ready", which is not an error */
-        if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
-            return pb_fail(err, PB_E_DEVICE_LOST,
-                           "GPU timeout: %s took over %d s; the process must be restarted", what,
-                           (int)(HANG_NS / SECOND_NS));
+        if (wic_gpu_hangs(&wait, pb_clock_mono_ns(), HANG_NS))
+            break;
         nanosleep(&nap, NULL);
     }
+    wic_gpu_waited(&wait);
+    if (rc != cudaErrorNotReady)
+        return pb_cuda_err(err, rc, what);
+    return pb_fail(err, PB_E_DEVICE_LOST,
+                   "GPU timeout: %s took over %d s; the process must be restarted", what,
+                   (int)(HANG_NS / SECOND_NS));
 }
 
 /* Waits at most a second until the work of the stream is done; true if it is. A lost context has no
@@ -132,6 +138,7 @@ static void exec_destroy(void *exec)
     if (e == NULL)
         return;
     (void)cudaSetDevice(e->device);
+    pb_residency_part(&e->resident);
     for (uint32_t i = 0; i < e->n_lanes; i++)
         if (e->lanes[i].stream && !pb_device_left_behind() && !is_idle(e->lanes[i].stream))
             pb_device_leave_behind();
@@ -178,6 +185,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
         exec_destroy(e);
         return rc;
     }
+    pb_residency_join_launches(&e->resident, plan->work.priority);
     *out_exec = e;
     return 0;
 }
@@ -185,7 +193,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
 static uint32_t exec_threads(const void *exec)
 {
     (void)exec;
-    return 2;
+    return THREADS;
 }
 
 /* Describes a queued tile. */
@@ -302,9 +310,8 @@ static int finish(struct exec_stream *e, struct pb_err *err)
     return rc;
 }
 
-static void exec_run(void *exec, uint32_t thread)
+static void run(struct exec_stream *e, uint32_t thread)
 {
-    struct exec_stream *e = exec;
     struct pb_err err = {0};
     int rc = pb_cuda_err(&err, cudaSetDevice(e->device), "selecting the device");
     if (rc == 0)
@@ -319,6 +326,14 @@ static void exec_run(void *exec, uint32_t thread)
     if (err.code != PB_OK)
         pb_stream_fail(e->stream, &err);
     wic_abort(e->flights); /* wakes the other thread of the two */
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct exec_stream *e = exec;
+    run(e, thread);
+    if (atomic_fetch_add(&e->ended, 1) + 1 == THREADS)
+        pb_residency_part(&e->resident);
 }
 
 static void exec_link(const void *exec, struct pb_link_report *out)

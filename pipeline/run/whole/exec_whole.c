@@ -8,7 +8,7 @@
 
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
-#include "wic/watchdog.h"
+#include "wic/device/pause.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -92,21 +92,22 @@ void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t si
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
                      const char *what, struct pb_err *err)
 {
-    struct wic_watchdog dog = {0, 0};
+    struct wic_gpu_wait poll = {{0, 0}, 0, false};
     const struct timespec nap = {.tv_nsec = NAP_NS};
     uint64_t since = pb_clock_mono_ns();
-    for (;;) {
-        int rc = e->ops->happened(e->device, event, what, err);
-        if (rc != 0) {
-            whole_waited(e, wait, since);
-            return rc < 0 ? rc : 0;
-        }
-        if (wic_watchdog_expired(&dog, pb_clock_mono_ns(), HANG_NS))
-            return pb_fail(err, PB_E_DEVICE_LOST,
-                           "GPU timeout: %s took over %d s; the process must be restarted", what,
-                           (int)(HANG_NS / SECOND_NS));
+    int rc;
+    while ((rc = e->ops->happened(e->device, event, what, err)) == 0) {
+        if (wic_gpu_hangs(&poll, pb_clock_mono_ns(), HANG_NS))
+            break;
         nanosleep(&nap, NULL);
     }
+    wic_gpu_waited(&poll);
+    whole_waited(e, wait, since);
+    if (rc == 0)
+        return pb_fail(err, PB_E_DEVICE_LOST,
+                       "GPU timeout: %s took over %d s; the process must be restarted", what,
+                       (int)(HANG_NS / SECOND_NS));
+    return rc < 0 ? rc : 0;
 }
 
 int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t from, uint32_t to,
@@ -278,7 +279,10 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
 
 static void exec_destroy(void *exec)
 {
-    whole_close(exec);
+    struct pb_exec_whole *e = exec;
+    if (e != NULL)
+        pb_residency_part(&e->resident);
+    whole_close(e);
 }
 
 static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
@@ -307,6 +311,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
         exec_destroy(e);
         return rc;
     }
+    pb_residency_join_launches(&e->resident, e->map.plan->work.priority);
     *out_exec = e;
     return 0;
 }
@@ -329,11 +334,10 @@ static void abort_all(struct pb_exec_whole *e)
     wic_abort(e->batches.channel);
 }
 
-static void exec_run(void *exec, uint32_t thread)
+static void run(struct pb_exec_whole *e, uint32_t thread)
 {
     static int (*const body[WHOLE_THREADS])(struct pb_exec_whole *, struct pb_err *) = {
         whole_feed, whole_release, whole_dispatch, whole_finish, whole_collect};
-    struct pb_exec_whole *e = exec;
     struct pb_err err = {0};
     (void)prctl(PR_SET_TIMERSLACK, (unsigned long)NAP_NS / 4); /* naps are short */
     int rc = e->ops->use(e->device, &err);
@@ -346,6 +350,14 @@ static void exec_run(void *exec, uint32_t thread)
     if (err.code != PB_OK)
         pb_stream_fail(e->stream, &err);
     abort_all(e);
+}
+
+static void exec_run(void *exec, uint32_t thread)
+{
+    struct pb_exec_whole *e = exec;
+    run(e, thread);
+    if (atomic_fetch_add(&e->ended, 1) + 1 == WHOLE_THREADS)
+        pb_residency_part(&e->resident);
 }
 
 void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *out)

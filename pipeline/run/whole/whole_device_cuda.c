@@ -7,9 +7,9 @@
 #include "config/base/clock.h"
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
-#include "pipeline/device/residency.h"
 
 #include "kernels/chain/chain_cuda.h"
+#include "wic/device/pause.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -76,11 +76,11 @@ static void close_device(void *device)
     for (uint32_t i = 0; c->queue != NULL && i < c->counts.queues; i++)
         if (c->queue[i] != NULL && !pb_device_left_behind() && !is_idle(c->queue[i]))
             pb_device_leave_behind();
-    if (!pb_residency_free_begin())
+    if (wic_gpu_pause(WIC_GPU_PAUSE_NS) < 0)
         pb_device_leave_behind();
     if (!pb_device_left_behind())
         free_all(c);
-    pb_residency_free_end();
+    wic_gpu_resume();
     free(c->chain);
     free(c->event);
     free(c->queue);
@@ -150,7 +150,7 @@ static int take_memory(void *device, size_t bytes, struct pb_err *err, void **ou
     cudaError_t error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
-        pb_residency_free_all(); /* frees memory of jobs that have ended */
+        wic_gpu_free_all(); /* frees memory of jobs that have ended */
         error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
     }
     int rc = pb_cuda_err(err, error, "allocating memory for blocks");
@@ -183,11 +183,11 @@ static void keep(void *device, void *memory)
 static void drop(int32_t device_index, void *memory)
 {
     (void)cudaSetDevice(device_index);
-    if (!pb_residency_free_begin())
+    if (wic_gpu_pause(WIC_GPU_PAUSE_NS) < 0)
         pb_device_leave_behind();
     if (!pb_device_left_behind())
         (void)cudaFree(memory);
-    pb_residency_free_end();
+    wic_gpu_resume();
 }
 
 static int seen(void *device, void *host, struct pb_err *err, void **out)

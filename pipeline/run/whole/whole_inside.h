@@ -13,6 +13,7 @@
  * are sent; the dispatcher queues tiles whose groups are decoded, and the products of their rows
  * (whole_out.h); the finisher hands results to the writers, and reports finished bands to the
  * feeder (`through`); the collector brings finished blocks to the writers. */
+#include "pipeline/device/residency.h"
 #include "pipeline/plan/part_exchange.h"
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/base/remote.h"
@@ -172,6 +173,8 @@ struct pb_exec_whole {
     pthread_mutex_t clock_lock; /* protects the spans, and progress */
     struct pb_spans occupied, worked[PB_DEVICE_WORKS];
     struct whole_progress progress;
+    struct pb_resident resident; /* until all threads have ended */
+    atomic_uint ended;
 };
 
 /* Events; the first is EVENT_SHARED. */
@@ -188,7 +191,8 @@ uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
 uint32_t whole_events(const struct pb_exec_whole *e);
-/* Waits, at most a minute: device.lost then. wait: kind under which the time is counted. */
+/* Waits, at most a minute in which no kernel of this process is resident: device.lost then. wait:
+ * kind under which the time is counted. */
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
                      const char *what, struct pb_err *err);
 /* Counts the time since since_ns as waiting for a channel. */
