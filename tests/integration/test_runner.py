@@ -14,10 +14,10 @@ import pbtest
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def program(scratch, text, *arguments, workers=1):
+def program(scratch, text, *arguments, workers=1, more=""):
     """Runs a test program that consists of these cases; returns its exit status and lines."""
     path = scratch / "program.py"
-    path.write_text(f"import os, signal, sys, unittest\nsys.path.insert(0, {HERE!r})\nimport pbtest\n{text}\npbtest.main(workers={workers})\n")
+    path.write_text(f"import os, signal, sys, unittest\nsys.path.insert(0, {HERE!r})\nimport pbtest\n{text}\npbtest.main(workers={workers}{more})\n")
     done = subprocess.run([sys.executable, "-B", path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout.splitlines()
 
@@ -120,6 +120,13 @@ def test_class_fixture_is_shared(scratch):
     assert status == 1 and "FAIL  setUpClass (__main__.A)" in lines and "AssertionError: no fixture" in lines, lines
     status, lines = program(scratch, FIXTURE.format("raise pbtest.Skip('no tool')"), workers=2)
     assert status == 77 and "skip  setUpClass (__main__.A): no tool" in lines, lines
+
+
+def test_first_failure_ends_the_run_on_demand(scratch):
+    methods = "class A(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls): pass\n    def test_1(self): assert False\n    def test_2(self): pass\n"
+    for text in (methods, "def test_1(scratch): assert False\ndef test_2(scratch): pass\n"):
+        status, lines = program(scratch, text, more=", arguments=['--verbose'], stop_at_failure=True")
+        assert status == 1 and lines[-1].startswith("0 passed, 1 failed, 0 skipped: "), lines
 
 
 def test_missed_state_repeats_the_case(scratch):
