@@ -265,7 +265,7 @@ int pb_warp_create(const struct pb_warp_want *want, pb_warp_points *points, void
                              .n_heights = 1,
                              .users = 1};
     rc = pb_warp_fill(warp, points, of, want);
-    rc = rc ? rc : pb_warp_find_most(warp);
+    rc = rc ? rc : pb_warp_complete(warp);
     if (rc < 0) {
         destroy(warp);
         return rc;

@@ -83,6 +83,13 @@ struct pb_warp_want {
  * user. Thread: any, one. */
 int pb_warp_create(const struct pb_warp_want *want, pb_warp_points *points, void *of,
                    struct pb_warp **out_warp);
+/* Returns true if tree and leaves of one height are as pb_warp_create() makes them: sizes are
+ * possible, each entry names the next unused entries or the next leaf, and positions are finite and
+ * near enough for exact sums. Checks tables of another process. Takes linear time. */
+bool pb_warp_is_sound(const struct pb_warp *warp);
+/* Makes the squares, the boxes and `most` from tree and leaves of one height, which are sound.
+ * Returns 0 or -ENOMEM. Thread: any, one. */
+int pb_warp_complete(struct pb_warp *warp);
 /* Makes one of n_heights that were made for the heights low, low + step, ..., of equal sizes; takes
  * them. 0; -ENOMEM, then all are gone. Thread: any, one. */
 int pb_warp_stack(struct pb_warp *const *warps, uint32_t n_heights, double low, double step,

@@ -441,7 +441,6 @@ static int store(struct pb_warp *warp, const struct pb_warp_torn *torn, size_t n
 
             to->x[k] = p.x;
             to->y[k] = p.y;
-            pb_warp_box_add(&warp->box[torn[from[i].pixel].cell], p.x, p.y);
         }
     }
     warp->n_leaf += pieces->n;

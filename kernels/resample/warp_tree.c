@@ -21,7 +21,6 @@
 #define EMPTY_PART  8.0 /* .. or from this part of the squares that the tree begins with */
 #define POINTS_MOST ((size_t)1 << 23) /* asked for, before a larger error is allowed */
 #define KERNEL_PX   4.0               /* of the widest kernel, and one more */
-#define ROUNDING_PX 1e-6 /* of sums of float64, by which a position may leave its corners' box */
 #define PROBES      16
 #define QUARTERS    4
 #define FAR         8.0 /* changes from point to point: twice the width of a square */
@@ -29,7 +28,6 @@
 /* A square whose entry is not known yet. */
 struct square {
     size_t slot; /* in warp->tree */
-    uint32_t cell;
     double x, y;
     struct pb_warp_leaf known;
 };
@@ -72,27 +70,19 @@ static bool is_somewhere(double x, double y)
     return isfinite(x) && isfinite(y);
 }
 
-void pb_warp_box_add(struct pb_warp_box *box, double x, double y)
-{
-    box->x0 = fmin(box->x0, x - ROUNDING_PX);
-    box->y0 = fmin(box->y0, y - ROUNDING_PX);
-    box->x1 = fmax(box->x1, x + ROUNDING_PX);
-    box->y1 = fmax(box->y1, y + ROUNDING_PX);
-}
-
 static struct pb_warp_box no_box(void)
 {
     return (struct pb_warp_box){INFINITY, INFINITY, -INFINITY, -INFINITY};
 }
 
-static void box_add(struct pb_warp_box *box, double x, double y, double error)
+static void box_add(struct pb_warp_box *box, double x, double y)
 {
     if (!is_somewhere(x, y))
         return;
-    box->x0 = fmin(box->x0, x - error);
-    box->y0 = fmin(box->y0, y - error);
-    box->x1 = fmax(box->x1, x + error);
-    box->y1 = fmax(box->y1, y + error);
+    box->x0 = fmin(box->x0, x);
+    box->y0 = fmin(box->y0, y);
+    box->x1 = fmax(box->x1, x);
+    box->y1 = fmax(box->y1, y);
 }
 
 /* Column and row of a probe in that: those in which one of the two is odd. */
@@ -144,7 +134,7 @@ static struct seen look(const struct square *s, const struct pb_warp_lattice *al
 
         pb_warp_leaf_at(&s->known, col / 4.0, row / 4.0, &at);
         seen.places += is_somewhere(all->x[row][col], all->y[row][col]);
-        box_add(&seen.box, all->x[row][col], all->y[row][col], 0.0);
+        box_add(&seen.box, all->x[row][col], all->y[row][col]);
         seen.error_px =
             fmax(seen.error_px, fmax(off(at.x, all->x[row][col]), off(at.y, all->y[row][col])));
     }
@@ -209,24 +199,11 @@ static bool is_void(const struct maker *m, const struct seen *seen,
     return is_far(m, all);
 }
 
-/* By how much a parabola may leave the box of its three points. */
-static double bend(const double *v)
-{
-    double most = 0;
-
-    for (int i = 0; i < 3; i++)
-        most = fmax(most, fmax(fabs(v[3 * i] - 2 * v[3 * i + 1] + v[3 * i + 2]),
-                               fabs(v[i] - 2 * v[3 + i] + v[6 + i])));
-    return most;
-}
-
 static int add_leaf(struct maker *m, const struct square *s)
 {
     struct pb_warp *const w = m->warp;
-    struct pb_warp_box *const box = &w->box[s->cell];
-    const bool exact = m->size < 1.0;
 
-    if (exact && !is_somewhere(s->known.x[0], s->known.y[0])) {
+    if (m->size < 1.0 && !is_somewhere(s->known.x[0], s->known.y[0])) {
         w->tree[s->slot] = PB_WARP_VOID;
         return 0;
     }
@@ -236,9 +213,6 @@ static int add_leaf(struct maker *m, const struct square *s)
     w->leaf = leaves;
     if (rc < 0)
         return rc;
-    const double more = exact ? 0 : fmax(bend(s->known.x), bend(s->known.y));
-    for (int i = 0; i < (exact ? 1 : PB_WARP_KNOWN); i++)
-        box_add(box, s->known.x[i], s->known.y[i], ROUNDING_PX + more);
     w->leaf[w->n_leaf] = s->known;
     w->tree[s->slot] = (uint32_t)w->n_leaf++;
     return 0;
@@ -256,7 +230,6 @@ static int add_quarter(struct maker *m, const struct square *s, int quarter,
         return rc;
     struct square *const q = &m->next.at[m->next.n++];
     *q = (struct square){.slot = m->warp->n_tree + (size_t)quarter,
-                         .cell = s->cell,
                          .x = s->x + right * m->size / 2,
                          .y = s->y + low * m->size / 2};
     for (int i = 0; i < PB_WARP_KNOWN; i++) {
@@ -275,7 +248,7 @@ static int add_torn(struct maker *m, const struct square *s)
     m->torn = torn;
     if (rc < 0)
         return rc;
-    m->torn[m->n_torn++] = (struct pb_warp_torn){s->x, s->y, s->cell, m->warp->n_tree + QUARTERS};
+    m->torn[m->n_torn++] = (struct pb_warp_torn){s->x, s->y, m->warp->n_tree + QUARTERS};
     return 0;
 }
 
@@ -389,10 +362,8 @@ static int begin(struct maker *m)
         struct square *const s = &m->now.at[i];
         const size_t col = i % cols, row = i / cols;
 
-        *s = (struct square){.slot = i,
-                             .cell = (uint32_t)i,
-                             .x = (double)(col * (size_t)w->side),
-                             .y = (double)(row * (size_t)w->side)};
+        *s = (struct square){
+            .slot = i, .x = (double)(col * (size_t)w->side), .y = (double)(row * (size_t)w->side)};
         for (size_t k = 0; k < PB_WARP_KNOWN; k++) {
             const size_t at = (2 * row + k / 3) * across + 2 * col + k % 3;
 
@@ -400,7 +371,6 @@ static int begin(struct maker *m)
             s->known.y[k] = y[at];
         }
         w->tree[i] = PB_WARP_VOID;
-        w->box[i] = no_box();
     }
     free(x);
     return 0;
@@ -441,19 +411,21 @@ static int make_tree(struct pb_warp *warp, pb_warp_points *points, void *of,
     return rc;
 }
 
+void pb_warp_lay(struct pb_warp *warp)
+{
+    warp->side = SIDE_LEAST;
+    while ((warp->w > warp->h ? warp->w : warp->h) / warp->side > CELLS_MOST)
+        warp->side *= 2;
+    warp->cols = warp->w / warp->side + (warp->w % warp->side != 0);
+    warp->rows = warp->h / warp->side + (warp->h % warp->side != 0);
+}
+
 int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of,
                  const struct pb_warp_want *want)
 {
     int rc = -E2BIG;
 
-    warp->side = SIDE_LEAST;
-    while ((warp->w > warp->h ? warp->w : warp->h) / warp->side > CELLS_MOST)
-        warp->side *= 2;
-    warp->cols = (warp->w + warp->side - 1) / warp->side;
-    warp->rows = (warp->h + warp->side - 1) / warp->side;
-    warp->box = calloc((size_t)warp->cols * (size_t)warp->rows, sizeof *warp->box);
-    if (warp->box == NULL)
-        return -ENOMEM;
+    pb_warp_lay(warp);
     for (double error = fmax(want->error_px, PB_WARP_ERROR_PX);
          rc == -E2BIG && error <= PB_WARP_ERROR_MOST; error *= 8)
         rc = make_tree(warp, points, of, want, error);

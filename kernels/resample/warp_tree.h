@@ -11,16 +11,15 @@ struct pb_warp_lattice {
 
 /* A pixel of the new grid whose positions jump. */
 struct pb_warp_torn {
-    double x, y;   /* its upper left corner */
-    uint32_t cell; /* the square that the tree begins with around it */
+    double x, y; /* its upper left corner */
     size_t more; /* entry of the tree that takes the first of its pieces; the next: their number */
 };
 
-/* Fills tree, leaves and boxes of a warp whose sizes are known. 0; -ENOMEM; -E2BIG. */
+/* Fills side, cols and rows of a warp whose size is known. */
+void pb_warp_lay(struct pb_warp *warp);
+/* Fills tree and leaves of a warp whose sizes are known. 0; -ENOMEM; -E2BIG. */
 int pb_warp_fill(struct pb_warp *warp, pb_warp_points *points, void *of,
                  const struct pb_warp_want *want);
-/* Adds a position to a box, and what rounding may move it by. */
-void pb_warp_box_add(struct pb_warp_box *box, double x, double y);
 /* Whether positions of a square's lattice lie on two sides of a jump. */
 bool pb_warp_lattice_is_torn(const struct pb_warp_lattice *all);
 /* The pieces of the footprints of torn pixels. 0; -ENOMEM. */
