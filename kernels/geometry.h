@@ -31,6 +31,8 @@ struct pb_grid_limits {
     uint64_t growth;        /* the configured factor between them, for messages */
 };
 
+struct pb_way_finder;
+
 /* What steps may know of the scene. */
 struct pb_scene_facts {
     bool assumed; /* no scene is there yet: sizes and places stand for those that will come */
@@ -42,9 +44,8 @@ struct pb_scene_facts {
     const void *calibration_of;
     pb_area_find *area; /* of steps that name one; NULL = none was looked for */
     const void *area_of;
-    const struct pb_ground_finder *ground;   /* of steps that change the coordinate system; NULL =
-                                                nobody knows where the scene lies */
-    const struct pb_ground_heights *heights; /* of the same; NULL = no input has a place */
+    const struct pb_way_finder *ways;  /* of steps that change the coordinate system (way.h); NULL =
+                                          nobody knows where the scene lies */
     const struct pb_ground_tile *tile; /* that products are made of, of a step that cuts them into
                                           tiles; NULL = none was chosen */
 };

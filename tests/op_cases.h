@@ -142,7 +142,7 @@ static inline int op_case_chain(const struct pb_op *op, const struct pb_op_case 
                                                   .radians = 1e-4,
                                                   .law = PB_GROUND_LATITUDE},
                                          .calibration = op_case_rule,
-                                         .ground = &op_ground};
+                                         .ways = &op_ways};
     const struct pb_chain_source source = {
         .w = side, .h = side, .placed = true, .map = pb_map_identity()};
     size_t at;

@@ -7,7 +7,7 @@
  * query has a height, pixels are shifted by it, not quite evenly; from a grid that has a
  * place of its own and to one that is known, heights are looked up, whose pixels are 2.5 times as
  * large. */
-#include "kernels/ground.h"
+#include "kernels/graph/way.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,4 +109,8 @@ static inline int op_heights_range(const void *of, uint32_t input, const double 
 
 static const struct pb_ground_heights op_heights = {.place = op_heights_place,
                                                     .range = op_heights_range};
+
+/* Ways that are made by these. */
+static struct pb_way_maker op_way_maker = {&op_ground, &op_heights};
+static const struct pb_way_finder op_ways = {.of = &op_way_maker, .find = pb_way_make};
 #endif

@@ -128,9 +128,15 @@ void pb_chain_set_results(struct pb_chain *chain, const struct pb_chain_reductio
  * pb_chain_set_results does. state: when it has ended. 0 or -ENOMEM. */
 int pb_chain_set_counts(struct pb_chain *chain, const struct pb_chain_reduction *reduction,
                         const void *state);
-/* Whether a pass takes curves; and the bytes of knots and counts. */
-bool pb_chain_has_curves(const struct pb_chain *chain);
+/* The number of curves of a whole chain; and the bytes of a pass's knots and counts. */
+size_t pb_chain_curves(const struct pb_chain *chain);
 size_t pb_chain_curve_bytes(const struct pb_chain *chain);
+/* The knots (kernels/vm/curve_pixel.h) that a pass has for a curve of the chain: how many, 0 where
+ * none are set; *out_knots: NULL where the pass takes no such curve; else borrowed. */
+uint32_t pb_chain_curve_knots(const struct pb_chain *pass, uint32_t number,
+                              const float **out_knots);
+/* Sets these in the pass, PB_CURVE_KNOTS_MAX at most, as pb_chain_set_counts does. */
+void pb_chain_set_knots(struct pb_chain *pass, uint32_t number, const float *knots, uint32_t n);
 
 /* A whole image that an earlier pass makes of an output: an input of passes after that one, behind
  * those of the spec, alone on a source behind those of the spec. */

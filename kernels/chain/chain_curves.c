@@ -75,9 +75,6 @@ int pb_chain_curves_define(const struct pb_graph *graph, struct pb_chain *chain)
         chain->curves[i].reduction[0] = graph->curves[i].from;
         chain->curves[i].reduction[1] = graph->curves[i].to;
     }
-    chain->has_curves = graph->n_curves > 0;
-    for (size_t i = 0; i < chain->n_earlier; i++)
-        chain->earlier[i]->has_curves = chain->has_curves;
     return 0;
 }
 
@@ -93,11 +90,6 @@ void pb_chain_curves_fini(struct pb_chain *chain)
 
 /* --- what a run asks ------------------------------------------------------------------------- */
 
-bool pb_chain_has_curves(const struct pb_chain *chain)
-{
-    return chain->has_curves;
-}
-
 size_t pb_chain_curve_bytes(const struct pb_chain *chain)
 {
     size_t bytes = chain->n_curves * 2 * pb_counts_bytes();
@@ -107,17 +99,64 @@ size_t pb_chain_curve_bytes(const struct pb_chain *chain)
     return bytes;
 }
 
+/* The instruction of a place, if it takes the curve; else NULL. */
+static struct pb_instr *taker(const struct pb_chain *pass, size_t place, uint32_t number)
+{
+    const struct pb_chain_curve_place *const at = &pass->curve_places[place];
+    struct pb_instr *const instr = &pass->stages[at->stage].code[at->instr];
+
+    return instr->index == number ? instr : NULL;
+}
+
+static float *knots_of(const struct pb_chain *pass, size_t place)
+{
+    const struct pb_chain_curve_place *const at = &pass->curve_places[place];
+    struct pb_instr *const code = pass->stages[at->stage].code;
+
+    return (float *)(void *)(code + code[at->instr].curve.at);
+}
+
 /* Puts the curve into the programs of a pass. */
 static void set_knots(struct pb_chain *pass, uint32_t number, const struct pb_chain_curve *curve)
 {
     for (size_t i = 0; i < pass->n_curve_places; i++) {
-        struct pb_instr *const code = pass->stages[pass->curve_places[i].stage].code;
-        struct pb_instr *const instr = &code[pass->curve_places[i].instr];
+        struct pb_instr *const instr = taker(pass, i, number);
 
-        if (instr->index == number)
-            instr->curve.n = (int32_t)pb_counts_match(&curve->counts[0], &curve->counts[1],
-                                                      (float *)(void *)(code + instr->curve.at));
+        if (instr != NULL)
+            instr->curve.n =
+                (int32_t)pb_counts_match(&curve->counts[0], &curve->counts[1], knots_of(pass, i));
     }
+}
+
+uint32_t pb_chain_curve_knots(const struct pb_chain *pass, uint32_t number, const float **out_knots)
+{
+    for (size_t i = 0; i < pass->n_curve_places; i++) {
+        const struct pb_instr *const instr = taker(pass, i, number);
+
+        if (instr != NULL) {
+            *out_knots = knots_of(pass, i);
+            return (uint32_t)instr->curve.n;
+        }
+    }
+    *out_knots = NULL;
+    return 0;
+}
+
+void pb_chain_set_knots(struct pb_chain *pass, uint32_t number, const float *knots, uint32_t n)
+{
+    for (size_t i = 0; i < pass->n_curve_places; i++) {
+        struct pb_instr *const instr = taker(pass, i, number);
+
+        if (instr == NULL)
+            continue;
+        memcpy(knots_of(pass, i), knots, n * 2 * sizeof *knots);
+        instr->curve.n = (int32_t)n;
+    }
+}
+
+size_t pb_chain_curves(const struct pb_chain *chain)
+{
+    return chain->n_curves;
 }
 
 int pb_chain_set_counts(struct pb_chain *chain, const struct pb_chain_reduction *reduction,

@@ -153,7 +153,6 @@ struct pb_chain {
     size_t n_curves;
     struct pb_chain_curve_place *curve_places;
     size_t n_curve_places;
-    bool has_curves;               /* some pass has */
     struct pb_chain_image *images; /* pb_chain_images */
     size_t n_images;
 };

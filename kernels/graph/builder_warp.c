@@ -3,7 +3,7 @@
  *
  * Grids in other coordinate systems. */
 #include "kernels/graph/builder_state.h"
-#include "kernels/graph/relief.h"
+#include "kernels/graph/way.h"
 #include "kernels/tiling.h"
 
 #include <errno.h>
@@ -95,37 +95,38 @@ static bool reaches(struct pb_builder *b, const struct pb_ground_ask *ask,
     return false;
 }
 
-/* The way from the new grid to that of frame `own`, which has the reference grid of w x h. */
+static bool grid_fits(void *of, double w, double h)
+{
+    return pb_builder_grid_fits(of, w, h);
+}
+
+/* The way that the step asks for; false: reported. */
+static bool find_way(struct pb_builder *b, struct pb_way_ask *ask, struct pb_way *out)
+{
+    const struct pb_way_finder *const finder = b->scene->ways;
+    char why[300] = "";
+
+    ask->fits = grid_fits;
+    ask->fits_of = b;
+    const int rc = finder->find(finder->of, ask, why, sizeof why, out);
+    if (rc == 0 && reaches(b, ask->ask, out->warp))
+        return true;
+    pb_way_release(out);
+    if (rc < 0 && rc != -ECANCELED)
+        (void)report(b, rc, why);
+    return false;
+}
+
+/* The way from the new grid to that of frame `own`. */
 static int32_t open_way(struct pb_builder *b, const struct pb_ground_ask *ask, int32_t own)
 {
-    const struct pb_ground_finder *const finder = b->scene->ground;
-    struct pb_ground_way way = {0};
-    struct pb_warp *warp = NULL;
-    char why[300] = "";
-    int rc = finder->open(finder->of, ask, why, sizeof why, &way);
+    struct pb_way_ask full = {.ask = ask};
+    struct pb_way way;
 
-    if (rc < 0)
-        return report(b, rc, why);
-    if (!pb_builder_grid_fits(b, way.w, way.h)) {
-        finder->close(way.transform);
-        free(way.ground.crs);
+    if (!find_way(b, &full, &way))
         return -1;
-    }
-    const struct pb_warp_want want = {.w = way.w,
-                                      .h = way.h,
-                                      .source_w = ask->source_w,
-                                      .source_h = ask->source_h,
-                                      .error_px = way.error_px,
-                                      .has_areas = ask->has_areas};
-    rc = pb_warp_create(&want, finder->points, way.transform, &warp);
-    finder->close(way.transform);
-    if (rc < 0 || !reaches(b, ask, warp)) {
-        free(way.ground.crs);
-        pb_warp_put(warp);
-        return rc < 0 ? report(b, rc, why) : -1;
-    }
     const int32_t grid = add_frame(b, &way.ground, way.w, way.h);
-    add_way(b, own, b->graph.n_frames, warp, -1);
+    add_way(b, own, b->graph.n_frames, way.warp, -1);
     return grid;
 }
 
@@ -135,32 +136,23 @@ static int32_t open_relief(struct pb_builder *b, const struct pb_ground_ask *ask
 {
     const struct pb_node node = b->graph.nodes[heights];
     const struct pb_geometry at = b->graph.grids[node.grid];
-    const struct pb_relief_ask relief_ask = {.finder = b->scene->ground,
-                                             .heights = b->scene->heights,
-                                             .ask = ask,
-                                             .input = node.index,
-                                             .w = at.w,
-                                             .h = at.h};
-    struct pb_relief relief;
-    char why[300] = "";
-    const int rc = pb_relief_open(&relief_ask, why, sizeof why, &relief);
+    struct pb_way_ask full = {
+        .ask = ask, .on_relief = true, .input = node.index, .w = at.w, .h = at.h};
+    struct pb_way way;
 
-    relief.ground.on_relief = true;
-    if (rc == 0)
-        (void)snprintf(relief.ground.by, sizeof relief.ground.by,
-                       "%s on ground of %.0f to %.0f m, which band %.40s has",
-                       pb_ground_of_height(ask->model), relief.warp->low,
-                       relief.warp->low + relief.warp->step * (relief.warp->n_heights - 1), band);
-    if (rc < 0 || !pb_builder_grid_fits(b, relief.w, relief.h) || !reaches(b, ask, relief.warp)) {
-        pb_relief_release(&relief);
-        return rc < 0 ? report(b, rc, why) : -1;
-    }
-    const int32_t source = add_frame(b, &relief.heights_ground, at.w, at.h);
+    if (!find_way(b, &full, &way))
+        return -1;
+    way.ground.on_relief = true;
+    (void)snprintf(way.ground.by, sizeof way.ground.by,
+                   "%s on ground of %.0f to %.0f m, which band %.40s has",
+                   pb_ground_of_height(ask->model), way.warp->low,
+                   way.warp->low + way.warp->step * (way.warp->n_heights - 1), band);
+    const int32_t source = add_frame(b, &way.heights_ground, at.w, at.h);
     const int32_t from = b->graph.n_frames;
     const pb_value input = source < 0 ? source : pb_graph_input(&b->graph, node.index, source);
-    const int32_t grid = add_frame(b, &relief.ground, relief.w, relief.h);
-    add_way(b, from, b->graph.n_frames, relief.heights_warp, -1);
-    add_way(b, own, b->graph.n_frames, relief.warp, input);
+    const int32_t grid = add_frame(b, &way.ground, way.w, way.h);
+    add_way(b, from, b->graph.n_frames, way.heights_warp, -1);
+    add_way(b, own, b->graph.n_frames, way.warp, input);
     if (input < 0)
         b->error = b->error ? b->error : input;
     return input < 0 ? -1 : grid;
@@ -205,7 +197,7 @@ static bool is_placed(struct pb_builder *b, const struct pb_ground_ask *ask, int
 
     if (isnan(b->graph.grids[grid].map.scale_x))
         why = "a band is of " PB_UNPLACED_SOURCE;
-    else if (b->scene->ground == NULL)
+    else if (b->scene->ways == NULL)
         why = "the scene is not placed on the Earth, so its pixels cannot be brought into another "
               "system";
     else if (b->graph.grids[grid].frame > 0 && ask->model != PB_GROUND_AUTO)
@@ -251,8 +243,7 @@ int32_t pb_builder_warp_relief(struct pb_builder *b, const struct pb_ground_ask 
     if (b->error || heights == PB_VALUE_POISON)
         return -1;
     if (b->graph.nodes[heights].kind != PB_NODE_INPUT ||
-        pb_graph_image_of(&b->graph, &b->graph.nodes[heights]) != NULL ||
-        (!b->scene->assumed && b->scene->heights == NULL)) {
+        pb_graph_image_of(&b->graph, &b->graph.nodes[heights]) != NULL) {
         (void)pb_builder_mistake(b, PB_DIAG_BAND, NULL, 0,
                                  "'%.80s' has been changed by a step: heights are a band of a file "
                                  "as it is read; scale and offset of input.sources may change it",

@@ -43,8 +43,7 @@ static int make_tree(const struct pb_relief_ask *r, const struct pb_ground_ask *
 }
 
 /* The way from the grid to that of the heights. */
-static int open_heights(const struct pb_relief_ask *r, char *why, size_t bytes,
-                        struct pb_relief *out)
+static int open_heights(const struct pb_relief_ask *r, char *why, size_t bytes, struct pb_way *out)
 {
     const struct pb_ground_ask at = {.crs = r->ask->crs,
                                      .source_w = r->w,
@@ -61,7 +60,7 @@ static int open_heights(const struct pb_relief_ask *r, char *why, size_t bytes,
 }
 
 /* The heights that pixels of the grid may have, in whole metres. */
-static int find_range(const struct pb_relief_ask *r, const struct pb_relief *relief, char *why,
+static int find_range(const struct pb_relief_ask *r, const struct pb_way *relief, char *why,
                       size_t bytes, double out[2])
 {
     const struct pb_warp_box all = {0, 0, relief->w, relief->h};
@@ -95,7 +94,7 @@ static void extent_of(const struct pb_ground *ground, int32_t w, int32_t h, doub
 
 /* Sets the grid to what the finder makes of the ask. */
 static int set_grid(const struct pb_relief_ask *r, const struct pb_ground_ask *ask, char *why,
-                    size_t bytes, struct pb_relief *out)
+                    size_t bytes, struct pb_way *out)
 {
     struct pb_ground_way way = {0};
     const int rc = r->finder->open(r->finder->of, ask, why, bytes, &way);
@@ -115,7 +114,7 @@ static int widen(const struct pb_relief_ask *r, double height, char *why, size_t
                  double extent[4])
 {
     struct pb_ground_ask ask = *r->ask;
-    struct pb_relief at = {0};
+    struct pb_way at = {0};
     double own[4];
 
     ask.has_height = true;
@@ -128,13 +127,13 @@ static int widen(const struct pb_relief_ask *r, double height, char *why, size_t
         extent[2] = fmax(extent[2], own[2]);
         extent[3] = fmax(extent[3], own[3]);
     }
-    pb_relief_release(&at);
+    pb_way_release(&at);
     return rc;
 }
 
 /* Makes the grid hold the scene on ground of both heights; *grew: it did not. */
 static int grow_grid(const struct pb_relief_ask *r, const double range[2], char *why, size_t bytes,
-                     struct pb_relief *out, bool *grew)
+                     struct pb_way *out, bool *grew)
 {
     struct pb_ground_ask ask = *r->ask;
     const int32_t w = out->w, h = out->h;
@@ -150,7 +149,7 @@ static int grow_grid(const struct pb_relief_ask *r, const double range[2], char 
     return rc;
 }
 
-static int find_grid(const struct pb_relief_ask *r, char *why, size_t bytes, struct pb_relief *out,
+static int find_grid(const struct pb_relief_ask *r, char *why, size_t bytes, struct pb_way *out,
                      double range[2])
 {
     bool grew = true;
@@ -168,7 +167,7 @@ static int find_grid(const struct pb_relief_ask *r, char *why, size_t bytes, str
 
 /* --- the scene -------------------------------------------------------------------------------- */
 
-static struct pb_ground_ask ask_at(const struct pb_relief_ask *r, const struct pb_relief *relief,
+static struct pb_ground_ask ask_at(const struct pb_relief_ask *r, const struct pb_way *relief,
                                    double height)
 {
     struct pb_ground_ask ask = *r->ask;
@@ -187,7 +186,7 @@ struct samples {
     double line;
 };
 
-static void sample_row(const struct pb_relief_ask *r, const struct pb_relief *relief,
+static void sample_row(const struct pb_relief_ask *r, const struct pb_way *relief,
                        const struct pb_ground_way *way, int row, struct samples *out)
 {
     out->line = relief->h * (row + 0.5) / SAMPLES;
@@ -213,7 +212,7 @@ static bool is_between(const struct pb_relief_ask *r, double x0, double y0, doub
 
 /* The farthest that a place in the scene is from where it is on other ground. */
 static int find_move(const struct pb_relief_ask *r, const double range[2], char *why, size_t bytes,
-                     const struct pb_relief *relief, double *most)
+                     const struct pb_way *relief, double *most)
 {
     struct pb_ground_way way[2] = {{0}, {0}};
     const struct pb_ground_ask low = ask_at(r, relief, range[0]),
@@ -251,7 +250,7 @@ struct range {
 /* Trees for n heights from the lowest to the highest. A place in the scene lies beyond it on ground
  * of other heights, where its positions are needed as well. */
 static int make_levels(const struct pb_relief_ask *r, const struct range *range, uint32_t n,
-                       char *why, size_t bytes, struct pb_relief *out)
+                       char *why, size_t bytes, struct pb_way *out)
 {
     const double step = (range->m[1] - range->m[0]) / (n - 1);
     struct pb_warp *level[PB_WARP_HEIGHTS_MOST] = {NULL};
@@ -278,7 +277,7 @@ static bool is_near(const struct pb_warp *warp, double x, double y)
 
 /* The largest distance of positions on ground of that height from where they are. */
 static int measure_at(const struct pb_relief_ask *r, double height, char *why, size_t bytes,
-                      const struct pb_relief *relief, double *most)
+                      const struct pb_way *relief, double *most)
 {
     const struct pb_ground_ask at = ask_at(r, relief, height);
     const struct pb_map same = pb_map_identity();
@@ -307,7 +306,7 @@ static int measure_at(const struct pb_relief_ask *r, double height, char *why, s
 
 /* Between the heights of trees, where a parabola is furthest off. */
 static int measure(const struct pb_relief_ask *r, char *why, size_t bytes,
-                   const struct pb_relief *relief, double *most)
+                   const struct pb_way *relief, double *most)
 {
     const struct pb_warp *const w = relief->warp;
     int rc = 0;
@@ -329,7 +328,7 @@ static double error_of(const struct pb_warp *warp)
 }
 
 static int open_scene(const struct pb_relief_ask *r, const double range[2], char *why, size_t bytes,
-                      struct pb_relief *out)
+                      struct pb_way *out)
 {
     double off_px = INFINITY, wanted_px = 0;
     struct range all = {.m = {range[0], range[1]}};
@@ -350,24 +349,14 @@ static int open_scene(const struct pb_relief_ask *r, const double range[2], char
     return -EINVAL;
 }
 
-int pb_relief_open(const struct pb_relief_ask *ask, char *why, size_t why_bytes,
-                   struct pb_relief *out)
+int pb_relief_open(const struct pb_relief_ask *ask, char *why, size_t why_bytes, struct pb_way *out)
 {
     double range[2] = {0, 0};
     int rc;
 
-    *out = (struct pb_relief){.warp = NULL};
+    *out = (struct pb_way){.warp = NULL};
     rc = ask->heights->place(ask->heights->of, ask->input, why, why_bytes, &out->heights_ground);
     rc = rc ? rc : find_grid(ask, why, why_bytes, out, range);
     rc = rc ? rc : open_scene(ask, range, why, why_bytes, out);
     return rc;
-}
-
-void pb_relief_release(struct pb_relief *relief)
-{
-    pb_warp_put(relief->warp);
-    pb_warp_put(relief->heights_warp);
-    free(relief->ground.crs);
-    free(relief->heights_ground.crs);
-    *relief = (struct pb_relief){.warp = NULL};
 }

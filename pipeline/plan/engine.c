@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/plan_ways.h"
 
 #include "wic/pattern/schedule.h"
 
@@ -22,24 +22,9 @@ static bool has_large_planes(facts_of c)
     return c->side == 0;
 }
 
-static bool warps_remotely(facts_of c)
+static bool has_far_ways(facts_of c)
 {
-    return c->request->remote && c->plan->work.has_warp;
-}
-
-static bool has_remote_curves(facts_of c)
-{
-    return c->request->remote && pb_chain_has_curves(c->plan->work.chain);
-}
-
-static bool has_remote_images(facts_of c)
-{
-    return c->request->remote && c->plan->work.n_images > 0;
-}
-
-static bool makes_tiles_of_grid(facts_of c)
-{
-    return c->request->tile != NULL;
+    return c->request->remote && !pb_plan_ways_are_sound(c->plan);
 }
 
 /* --- a resident kernel ----------------------------------------------------------------------- */
@@ -108,23 +93,9 @@ static bool child_decodes(facts_of c)
     return c->request->whole_said < 0;
 }
 
-/* Count of the blocks that the GPU decodes. */
-static uint64_t count_blocks(const struct pb_plan *plan, const struct pb_plan_request *r)
+static bool warps_remotely(facts_of c)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
-        uint64_t across = (uint64_t)(info->width + info->block_w - 1) / (uint64_t)info->block_w;
-        uint64_t down = (uint64_t)(info->height + info->block_h - 1) / (uint64_t)info->block_h;
-        if (plan->work.source[i].n_bands > 0 && !plan->engine.whole.how[i].by_host)
-            n += across * down * (info->pixel_interleaved ? 1 : (uint64_t)info->n_bands);
-    }
-    return n;
-}
-
-static bool has_many_blocks(facts_of c)
-{
-    return c->request->remote && count_blocks(c->plan, c->request) > PB_SERVED_BLOCKS_MAX;
+    return c->request->remote && c->plan->work.has_warp;
 }
 
 static bool is_two_way_remotely(facts_of c)
@@ -253,10 +224,7 @@ static bool maps_managed(facts_of c)
 
 static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_GPU_PLANES] = has_large_planes,
-    [PB_LIMIT_GPU_WARP] = warps_remotely,
-    [PB_LIMIT_GPU_CURVES] = has_remote_curves,
-    [PB_LIMIT_GPU_IMAGES] = has_remote_images,
-    [PB_LIMIT_GPU_TILES] = makes_tiles_of_grid,
+    [PB_LIMIT_GPU_WAYS] = has_far_ways,
     [PB_LIMIT_RESIDENT_NO_GPU] = has_no_gpu,
     [PB_LIMIT_RESIDENT_OLD] = is_old,
     [PB_LIMIT_RESIDENT_SYNC] = syncs_by_stream,
@@ -269,7 +237,7 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_CODECS] = decodes_by_host,
     [PB_LIMIT_DECODER_GATE] = has_gate,
     [PB_LIMIT_DECODER_CHILD] = child_decodes,
-    [PB_LIMIT_DECODER_BLOCKS] = has_many_blocks,
+    [PB_LIMIT_DECODER_WARP] = warps_remotely,
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
     [PB_LIMIT_DECODER_BUFFERS] = is_not_pinned,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,

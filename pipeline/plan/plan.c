@@ -24,6 +24,7 @@
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_resident.h"
 #include "pipeline/plan/plan_sums.h"
+#include "pipeline/plan/plan_ways.h"
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/plan/tile_exchange.h"
 #include "pipeline/raster/ground.h"
@@ -378,6 +379,7 @@ void pb_plan_destroy(struct pb_plan *plan)
     free(plan->earlier);
     pb_chain_destroy(plan->work.chain);
     pb_raster_close(plan->work.placed);
+    pb_plan_ways_free(plan);
     free(plan->work.calibrated);
     free(plan->work.images);
     for (size_t i = 0; plan->work.outputs.names != NULL && i < plan->work.outputs.n; i++)

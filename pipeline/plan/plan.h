@@ -30,6 +30,8 @@
 struct pb_config;
 struct pb_pipeline_config;
 struct pb_source_config;
+struct pb_served_tail;
+struct pb_way;
 
 /* Work of a resident kernel on the tiles (plan_resident.c). */
 struct pb_plan_resident {
@@ -177,6 +179,9 @@ struct pb_plan_work {
     int32_t halo;                /* halo of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene is first, alone in window 0 */
     size_t n_sources, n_windows;
+    /* Ways to other coordinate systems, for another process that computes (plan_ways.h); n_ways. */
+    struct pb_way *ways;
+    size_t n_ways;
     /* Images of the whole chain; those of an earlier pass belong to the last pass. */
     struct pb_plan_image *images;
     size_t n_images;
@@ -319,6 +324,9 @@ struct pb_plan_request {
     /* Tile for which the products are made, for a step that cuts into tiles; NULL = no such step.
      */
     const struct pb_ground_tile *tile;
+    /* For a request of another process: its ways to other coordinate systems (plan_ways.h); else
+     * NULL: they are made. */
+    struct pb_served_tail *ways;
     /* For a request of another process: 1: blocks are sent as they are stored, -1: they are not; 0:
      * no such request. */
     int32_t whole_said;

@@ -10,6 +10,7 @@
 #include "pipeline/plan/plan_images.h"
 #include "pipeline/plan/plan_limits.h"
 #include "pipeline/plan/plan_valid.h"
+#include "pipeline/plan/plan_ways.h"
 
 #include "config/wanted_bands.h"
 #include "kernels/expr/mask_presets.h"
@@ -358,14 +359,16 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     struct pb_plan_heights heights = {
         .request = request, .input = in->input, .number = in->number, .file = in->file};
     const struct pb_ground_heights ground_heights = pb_plan_heights(&heights);
-    facts.heights = &ground_heights;
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
     facts.area_of = &areas;
     facts.tile = request->tile;
     const struct pb_grid_limits limits = pb_plan_grid_limits(request);
     facts.limits = &limits;
-    facts.ground = request->raster != NULL ? &finder : NULL;
+    struct pb_plan_ways_made made = {.maker = {&finder, &ground_heights}, .plan = plan};
+    const struct pb_way_finder ways =
+        request->ways != NULL ? pb_plan_ways_take(request->ways) : pb_plan_ways_make(&made);
+    facts.ways = request->raster != NULL || request->ways != NULL ? &ways : NULL;
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
@@ -398,7 +401,9 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
         return fail_with(err, &mistakes);
     const struct pb_ground *ground = pb_chain_ground(plan->work.chain);
     const struct pb_geometry grid = pb_chain_geometry(plan->work.chain);
-    return ground != NULL ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->work.placed) : 0;
+    return ground != NULL && request->ways == NULL
+               ? pb_raster_placed(ground, grid.w, grid.h, err, &plan->work.placed)
+               : 0;
 }
 
 /* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
@@ -443,6 +448,8 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->is_earlier = true;
         pass->work.images = plan->work.images;
         pass->work.n_images = plan->work.n_images;
+        pass->work.ways = plan->work.ways;
+        pass->work.n_ways = plan->work.n_ways;
         pass->work.has_warp = plan->work.has_warp;
         pass->work.outputs.n = pb_chain_output_count(pass->work.chain);
         set_sources(pass, request, in);

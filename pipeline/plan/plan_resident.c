@@ -26,6 +26,7 @@ enum {
     PART_SIDE_LEAST = 8,
     PART_PLANE_PX = 128 * KIB,
     PIECE_LEAST = 8 * KIB,
+    AGAIN_MOST = 4,    /* limit of the pixels that parts read, in those that the tile reads */
     PROGRAM_LONG = 100 /* instructions: computing, not the link, is the limit then, and each
                           multiprocessor gets a block */
 };
@@ -188,6 +189,21 @@ const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan
     return why != NULL ? why : "";
 }
 
+/* True if parts would read their surroundings again and again. The way to another coordinate system
+ * is known by squares (pb_warp_most): on a large scene these are larger than parts, which then read
+ * the same pixels many times. */
+static bool reads_too_much(const struct pb_plan *plan)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    int32_t part_w, part_h, w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
+    if (pb_chain_keeps_grid(plan->work.chain))
+        return false;
+    pb_plan_cut_parts(plan, &part_w, &part_h);
+    double part = (double)pb_chain_plane_px(plan->work.chain, part_w, part_h),
+           tile = (double)pb_chain_plane_px(plan->work.chain, w, h);
+    return part / ((double)part_w * part_h) > AGAIN_MOST * tile / ((double)w * h);
+}
+
 struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
                                          const struct pb_plan_request *request)
 {
@@ -198,6 +214,8 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     r.why_not = pb_engine_refuses(PB_ENGINE_RESIDENT, &facts);
     if (r.why_not != NULL)
         r.used = false;
+    else if (reads_too_much(plan))
+        r.why_not = pb_limit_reason(PB_LIMIT_RESIDENT_PARTS);
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else

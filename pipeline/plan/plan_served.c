@@ -12,9 +12,11 @@
 #include "pipeline/plan/plan_parts.h"
 #include "pipeline/plan/plan_served_parts.h"
 
+#include "kernels/vm/curve_pixel.h"
 #include "wic/wic.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +30,6 @@ uint64_t pb_served_slots_bytes(const struct pb_plan *pass)
 struct facts {
     struct pb_raster_info info[PB_FILES_MAX];
     struct pb_plan_other others[PB_FILES_MAX];
-    struct pb_calibrated rules[PB_SERVED_RULES_MAX];
-    struct pb_plan_area areas[PB_SERVED_AREAS_MAX];
     struct pb_plan_out out;
 };
 
@@ -98,61 +98,67 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
     request->others = facts->others;
-    for (uint32_t i = 0; i < said->n_rules; i++) {
-        const struct pb_served_rule *from = &said->rule[i];
-        facts->rules[i] = (struct pb_calibrated){.step = from->step,
-                                                 .entry = from->entry,
-                                                 .rule = {.gain = from->gain,
-                                                          .offset = from->offset,
-                                                          .has_planck = from->has_planck != 0,
-                                                          .k1 = from->k1,
-                                                          .k2 = from->k2,
-                                                          .has_tables = from->has_tables != 0,
-                                                          .area = from->area,
-                                                          .noise = from->noise}};
-    }
     request->said_out = &facts->out;
-    request->rules = facts->rules;
-    request->n_rules = said->n_rules;
-    for (uint32_t i = 0; i < said->n_areas; i++) {
-        const struct pb_served_area *from = &said->area[i];
-        facts->areas[i] = (struct pb_plan_area){.step = from->step,
-                                                .area = {.none = from->none != 0,
-                                                         .has_cutline = from->has_cutline != 0,
-                                                         .cutline = from->cutline,
-                                                         .left = from->left,
-                                                         .top = from->top,
-                                                         .right = from->right,
-                                                         .bottom = from->bottom}};
-    }
-    request->areas = facts->areas;
-    request->n_areas = said->n_areas;
+    request->tile = said->has_tile ? &said->tile : NULL;
 }
 
-/* Takes the numbers; their count must be that of the chain. */
-static int take_numbers(const struct pb_served_request *said, struct pb_plan *plan,
+/* Takes the rules and areas, which stay in the tail. */
+static bool take_arrays(const struct pb_served_request *said, struct pb_served_tail *tail,
+                        struct pb_plan_request *request)
+{
+    request->rules = pb_served_tail_take(tail, said->n_rules, sizeof *request->rules);
+    request->areas = pb_served_tail_take(tail, said->n_areas, sizeof *request->areas);
+    bool sound = request->rules != NULL && request->areas != NULL;
+    for (uint32_t i = 0; i < said->n_rules && sound; i++)
+        sound = pb_served_is_rule(&request->rules[i]);
+    for (uint32_t i = 0; i < said->n_areas && sound; i++)
+        sound = pb_served_is_area(said, &request->areas[i], request->pipeline);
+    request->n_rules = said->n_rules;
+    request->n_areas = said->n_areas;
+    return sound;
+}
+
+/* Takes the knots of a pass's curves. */
+static bool take_curves(struct pb_served_tail *tail, const struct pb_plan *plan,
                         struct pb_plan *pass)
 {
+    for (uint32_t i = 0; i < pb_chain_curves(plan->work.chain); i++) {
+        const uint32_t *n = pb_served_tail_take(tail, 1, sizeof *n);
+        const float *knots = n != NULL && *n <= PB_CURVE_KNOTS_MAX
+                                 ? pb_served_tail_take(tail, *n, 2 * sizeof *knots)
+                                 : NULL;
+        bool sound = knots != NULL;
+        for (uint32_t k = 0; sound && k < *n; k++)
+            sound = isfinite(knots[2 * k]) && isfinite(knots[2 * k + 1]) &&
+                    (k == 0 || knots[2 * k] >= knots[2 * k - 2]);
+        if (!sound)
+            return false;
+        pb_chain_set_knots(pass->work.chain, i, knots, *n);
+    }
+    return true;
+}
+
+/* Takes the numbers; the chain determines how many there are. */
+static bool take_numbers(struct pb_served_tail *tail, struct pb_plan *plan, struct pb_plan *pass)
+{
     const struct pb_chain_reduction *r;
-    uint32_t at = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
         size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
-        for (size_t k = 0; k < n; at += r[k].reduce.n, k++) {
-            if (r[k].reduce.n > said->n_numbers - at)
-                return -EPROTO;
-            pb_chain_set_results(plan->work.chain, &r[k], &said->numbers[at]);
+        for (size_t k = 0; k < n; k++) {
+            const double *results = pb_served_tail_take(tail, r[k].reduce.n, sizeof *results);
+            if (results == NULL)
+                return false;
+            pb_chain_set_results(plan->work.chain, &r[k], results);
         }
     }
     size_t n = pb_chain_reductions(pass->work.chain, &r);
-    for (size_t k = 0; k < n; at += r[k].reduce.n_numbers, k++) {
-        float numbers[PB_REDUCE_NUMBERS_MAX];
-        if (r[k].reduce.n_numbers > said->n_numbers - at)
-            return -EPROTO;
-        for (uint32_t i = 0; i < r[k].reduce.n_numbers; i++)
-            numbers[i] = (float)said->numbers[at + i];
+    for (size_t k = 0; k < n; k++) {
+        const float *numbers = pb_served_tail_take(tail, r[k].reduce.n_numbers, sizeof *numbers);
+        if (numbers == NULL)
+            return false;
         pb_chain_loop_again(pass->work.chain, &r[k], numbers);
     }
-    return at == said->n_numbers ? 0 : -EPROTO;
+    return take_curves(tail, plan, pass);
 }
 
 static int bad(struct pb_err *err)
@@ -197,11 +203,12 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
 }
 
 int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_request *said,
-                  struct pb_err *err, struct pb_plan **out_plan, struct pb_plan **out_pass)
+                  struct pb_served_tail *tail, struct pb_err *err, struct pb_plan **out_plan,
+                  struct pb_plan **out_pass)
 {
-    if (!pb_served_is_sound(said, base))
-        return bad(err);
     struct pb_plan_request request = *base;
+    if (!pb_served_is_sound(said, base) || !take_arrays(said, tail, &request))
+        return bad(err);
     struct pb_plan *plan = calloc(1, sizeof *plan), *pass = NULL;
     struct facts *facts = calloc(1, sizeof *facts);
     int rc = plan && facts ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
@@ -210,6 +217,7 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     if (rc == 0) {
         take_facts(said, facts, &request);
         request.remote = true;
+        request.ways = tail;
         if (said->by_streams && request.stream_why == NULL)
             request.stream_why = "the run requests streams";
         rc = pb_plan_bands(plan, &request, err);
@@ -218,10 +226,8 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
         rc = bad(err);
     if (rc == 0) {
         pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
-        rc = take_numbers(said, plan, pass) == 0 ? size_pass(pass, &request, said, err) : bad(err);
+        rc = take_numbers(tail, plan, pass) ? size_pass(pass, &request, said, err) : bad(err);
         plan->layout.exchange = base->pipeline->exchange;
-        if (plan->layout.exchange.of == PB_EXCHANGE_PARTS)
-            pass->layout.exchange = plan->layout.exchange;
     }
     free(facts);
     if (rc < 0) {

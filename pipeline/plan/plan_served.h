@@ -6,31 +6,11 @@
  * that computes for another makes it again from the configuration and from facts of the scene,
  * which the other sends: no fact is used before it is checked. Pure. Thread: any.
  */
+#include "kernels/tiling.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_served_tail.h"
 
-enum {
-    PB_SERVED_SLOTS_MAX = 4096,
-    PB_SERVED_WORKERS_MAX = 512,
-    PB_SERVED_WINDOW_MAX = 16384,
-    PB_SERVED_NUMBERS_MAX = 4096,
-    PB_SERVED_RULES_MAX = 256,
-    PB_SERVED_AREAS_MAX = 64,
-    PB_SERVED_BLOCKS_MAX = 200000
-};
-
-/* Calibration of one entry of a step's bands. */
-struct pb_served_rule {
-    uint32_t step, entry;
-    int32_t has_planck, has_tables, area, noise;
-    double gain, offset, k1, k2;
-};
-
-/* Area of a step, in pixels of the scene. */
-struct pb_served_area {
-    uint32_t step;
-    int32_t none, has_cutline, cutline;
-    double left, top, right, bottom;
-};
+enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_WINDOW_MAX = 16384 };
 
 /* Layout of a source's blocks, if they are sent as they are stored. */
 struct pb_served_layout {
@@ -40,12 +20,6 @@ struct pb_served_layout {
     uint32_t compression, predictor;
     uint64_t stored_max;
     unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */
-};
-
-/* Stored bytes of all blocks of the sources that are read, one source after the other. */
-struct pb_served_stored {
-    const uint32_t *bytes;
-    uint32_t n;
 };
 
 /* One source of the scene, the delivered file first. */
@@ -77,7 +51,12 @@ struct pb_served_out {
     struct pb_served_made made[PB_OUT_MADE];
 };
 
-/* Request to the computing process. Plain numbers; pb_served_is_sound() range-checks them. */
+/* Request to the computing process. Plain numbers; pb_served_is_sound() range-checks them. Facts of
+ * variable size are in its tail: the rules of calibration (n_rules of struct pb_calibrated), the
+ * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems
+ * (plan_ways.h); numbers that are known since passes before: the results of all reductions, in the
+ * order of the earlier passes, those of this pass's loops, the knots of its curves; with `whole`
+ * the stored bytes of all blocks of the sources that are read, one source after the other. */
 struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; the count of earlier passes = the last */
     int32_t side_px;
@@ -96,28 +75,25 @@ struct pb_served_request {
     struct pb_ground_unit unit;
     uint32_t n_sources;
     struct pb_served_source source[PB_FILES_MAX];
-    /* Numbers of the chain's programs from passes before: the results of all reductions, in the
-     * order of the earlier passes, then the numbers of this pass's loops. */
-    uint32_t n_numbers;
-    double numbers[PB_SERVED_NUMBERS_MAX];
-    uint32_t n_rules;
-    struct pb_served_rule rule[PB_SERVED_RULES_MAX];
-    uint32_t n_areas;
-    struct pb_served_area area[PB_SERVED_AREAS_MAX];
+    uint32_t n_rules, n_areas;
+    int32_t has_tile;
+    struct pb_ground_tile tile; /* for which the products are made */
 };
 
 /* Conversions (plan_served_out.c). False: the numbers are invalid. */
 void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said);
 bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out);
 
-/* Request for pass `pass` of a plan that was made from *request. -E2BIG: too many reductions to
- * send.
- */
+/* Request for pass `pass` of a plan that was made from *request, and its tail, which is empty
+ * before; without the bytes of stored blocks, which the caller appends. */
 int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
-                           uint32_t pass, struct pb_err *err, struct pb_served_request *out);
+                           uint32_t pass, struct pb_err *err, struct pb_served_request *out,
+                           struct pb_served_tail *out_tail);
 /* Plan of one pass. Only config, pipeline, device and traits of base are used; the rest is taken
- * from `said`, which is checked: service.protocol if it is invalid. The slots use at most
- * compute.memory. The returned plan owns the whole chain; *out_pass is the pass in it. */
+ * from `said` and its tail, which are checked: service.protocol if they are invalid. The slots use
+ * at most compute.memory. The bytes of stored blocks are left in the tail. The returned plan owns
+ * the whole chain and uses no byte of the tail; *out_pass is the pass in it. */
 int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_request *said,
-                  struct pb_err *err, struct pb_plan **out_plan, struct pb_plan **out_pass);
+                  struct pb_served_tail *tail, struct pb_err *err, struct pb_plan **out_plan,
+                  struct pb_plan **out_pass);
 #endif

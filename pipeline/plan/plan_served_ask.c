@@ -5,6 +5,7 @@
 #include "pipeline/plan/plan_served.h"
 #include "config/config.h"
 #include "pipeline/plan/plan_served_parts.h"
+#include "pipeline/plan/plan_ways.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,43 +26,41 @@ static void say_source(const struct pb_raster_info *info, struct pb_served_sourc
     }
 }
 
-static int say_numbers(const double *from, uint32_t n, struct pb_err *err,
-                       struct pb_served_request *out)
-{
-    if (n > PB_SERVED_NUMBERS_MAX - out->n_numbers)
-        return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the pipeline has more reductions than the process that owns the device "
-                       "takes");
-    memcpy(&out->numbers[out->n_numbers], from, n * sizeof *from);
-    out->n_numbers += n;
-    return 0;
-}
-
-static int say_loop(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
-                    struct pb_err *err, struct pb_served_request *out)
+static int send_loop(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                     struct pb_err *err, struct pb_served_tail *tail)
 {
     float now[PB_REDUCE_NUMBERS_MAX] = {0};
-    double numbers[PB_REDUCE_NUMBERS_MAX];
     pb_chain_loop_start(pass, loop, now);
-    for (uint32_t k = 0; k < loop->reduce.n_numbers; k++)
-        numbers[k] = now[k];
-    return say_numbers(numbers, loop->reduce.n_numbers, err, out);
+    return pb_served_tail_add(tail, now, loop->reduce.n_numbers * sizeof *now, err);
 }
 
-static int say_results(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
-                       struct pb_served_request *out)
+static int send_curves(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
+                       struct pb_served_tail *tail)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < pb_chain_curves(plan->work.chain) && rc == 0; i++) {
+        const float *knots;
+        const uint32_t n = pb_chain_curve_knots(own->work.chain, i, &knots);
+        rc = pb_served_tail_add(tail, &n, sizeof n, err);
+        rc = rc ? rc : pb_served_tail_add(tail, knots, n * 2 * sizeof *knots, err);
+    }
+    return rc;
+}
+
+static int send_results(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
+                        struct pb_served_tail *tail)
 {
     const struct pb_chain_reduction *r;
     int rc = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
         size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
         for (size_t k = 0; k < n && rc == 0; k++)
-            rc = say_numbers(r[k].results, r[k].reduce.n, err, out);
+            rc = pb_served_tail_add(tail, r[k].results, r[k].reduce.n * sizeof *r[k].results, err);
     }
     size_t n = pb_chain_reductions(own->work.chain, &r);
     for (size_t k = 0; k < n && rc == 0; k++)
-        rc = say_loop(own->work.chain, &r[k], err, out);
-    return rc;
+        rc = send_loop(own->work.chain, &r[k], err, tail);
+    return rc ? rc : send_curves(plan, own, err, tail);
 }
 
 /* All passes have the slots of the largest, if the budget has room for them in each. Measured on
@@ -83,52 +82,22 @@ static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
     return most;
 }
 
-static int say_rules(const struct pb_plan *plan, struct pb_err *err, struct pb_served_request *out)
+/* Appends the facts of variable size. */
+static int make_tail(const struct pb_plan_request *request, const struct pb_plan *plan,
+                     const struct pb_plan *own, struct pb_err *err, struct pb_served_tail *tail)
 {
-    if (plan->work.n_calibrated > PB_SERVED_RULES_MAX)
-        return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the pipeline calibrates more bands than the process that owns the device "
-                       "takes");
-    out->n_rules = (uint32_t)plan->work.n_calibrated;
-    for (uint32_t i = 0; i < out->n_rules; i++) {
-        const struct pb_calibrated *c = &plan->work.calibrated[i];
-        out->rule[i] = (struct pb_served_rule){.step = (uint32_t)c->step,
-                                               .entry = (uint32_t)c->entry,
-                                               .has_planck = c->rule.has_planck,
-                                               .gain = c->rule.gain,
-                                               .offset = c->rule.offset,
-                                               .k1 = c->rule.k1,
-                                               .k2 = c->rule.k2,
-                                               .has_tables = c->rule.has_tables,
-                                               .area = c->rule.area,
-                                               .noise = c->rule.noise};
-    }
-    return 0;
-}
-
-static int say_areas(const struct pb_plan_request *request, struct pb_err *err,
-                     struct pb_served_request *out)
-{
-    if (request->n_areas > PB_SERVED_AREAS_MAX)
-        return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the pipeline crops more often than the process that owns the device takes");
-    out->n_areas = (uint32_t)request->n_areas;
-    for (uint32_t i = 0; i < out->n_areas; i++) {
-        const struct pb_area *a = &request->areas[i].area;
-        out->area[i] = (struct pb_served_area){.step = (uint32_t)request->areas[i].step,
-                                               .none = a->none,
-                                               .has_cutline = a->has_cutline,
-                                               .cutline = a->cutline,
-                                               .left = a->left,
-                                               .top = a->top,
-                                               .right = a->right,
-                                               .bottom = a->bottom};
-    }
-    return 0;
+    int rc = pb_served_tail_add(tail, plan->work.calibrated,
+                                plan->work.n_calibrated * sizeof *plan->work.calibrated, err);
+    rc = rc ? rc
+            : pb_served_tail_add(tail, request->areas, request->n_areas * sizeof *request->areas,
+                                 err);
+    rc = rc ? rc : pb_plan_ways_send(plan, tail, err);
+    return rc ? rc : send_results(plan, own, err, tail);
 }
 
 int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
-                           uint32_t pass, struct pb_err *err, struct pb_served_request *out)
+                           uint32_t pass, struct pb_err *err, struct pb_served_request *out,
+                           struct pb_served_tail *out_tail)
 {
     const struct pb_plan *own = pass < plan->n_earlier ? plan->earlier[pass] : plan;
     const struct pb_raster_info *info = request->info;
@@ -160,7 +129,10 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
         if (request->others[i].placed)
             out->source[i + 1].map = request->others[i].map;
     }
-    int rc = say_rules(plan, err, out);
-    rc = rc ? rc : say_areas(request, err, out);
-    return rc ? rc : say_results(plan, own, err, out);
+    out->n_rules = (uint32_t)plan->work.n_calibrated;
+    out->n_areas = (uint32_t)request->n_areas;
+    out->has_tile = request->tile != NULL;
+    if (request->tile != NULL)
+        out->tile = *request->tile;
+    return make_tail(request, plan, own, err, out_tail);
 }

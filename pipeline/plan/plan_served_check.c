@@ -9,18 +9,19 @@
 #include "pipeline/plan/plan_served_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Limit of coordinates and scales on a raster. */
 #define FAR 1e15
 
-static bool is_near(double x)
+bool pb_served_is_near(double x)
 {
     return isfinite(x) && fabs(x) <= FAR;
 }
 
 static bool is_scale(double x)
 {
-    return is_near(x) && x >= 1 / FAR;
+    return pb_served_is_near(x) && x >= 1 / FAR;
 }
 
 static bool is_source(const struct pb_served_source *s, const struct pb_limits *limits)
@@ -29,8 +30,9 @@ static bool is_source(const struct pb_served_source *s, const struct pb_limits *
                  s->h <= limits->max_side_px &&
                  (uint64_t)s->w * (uint64_t)s->h <= limits->max_pixels;
     bool banded = s->n_bands > 0 && s->n_bands <= PB_BANDS_MAX && s->n_bands <= limits->max_bands;
-    bool mapped = !s->placed || (is_scale(s->map.scale_x) && is_scale(s->map.scale_y) &&
-                                 is_near(s->map.offset_x) && is_near(s->map.offset_y));
+    bool mapped =
+        !s->placed || (is_scale(s->map.scale_x) && is_scale(s->map.scale_y) &&
+                       pb_served_is_near(s->map.offset_x) && pb_served_is_near(s->map.offset_y));
     return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
 }
 
@@ -58,22 +60,54 @@ static size_t sources_of(const struct pb_pipeline_config *pipeline)
            (pb_plan_cutlines(pipeline) > 0);
 }
 
-/* True if the area's cutline is a plane of the last source. */
-static bool is_cutline(const struct pb_served_request *said, const struct pb_served_area *area,
-                       const struct pb_pipeline_config *pipeline)
+static bool is_text(const char *text, size_t room)
 {
-    return area->has_cutline == 0 || (pb_plan_cutlines(pipeline) > 0 && area->cutline >= 0 &&
-                                      area->cutline < said->source[said->n_sources - 1].n_bands);
+    return memchr(text, '\0', room) != NULL;
 }
 
-static bool is_unit(const struct pb_ground_unit *unit)
+bool pb_served_is_rule(const struct pb_calibrated *rule)
+{
+    return pb_served_is_bool(&rule->rule.has_planck) && pb_served_is_bool(&rule->rule.has_tables) &&
+           pb_served_is_near(rule->rule.gain) && pb_served_is_near(rule->rule.offset) &&
+           pb_served_is_near(rule->rule.k1) && pb_served_is_near(rule->rule.k2) &&
+           is_text(rule->band, sizeof rule->band) && is_text(rule->of, sizeof rule->of);
+}
+
+/* True if the area's cutline is a plane of the last source. */
+static bool is_cutline(const struct pb_served_request *said, const struct pb_area *area,
+                       const struct pb_pipeline_config *pipeline)
+{
+    return !area->has_cutline || (pb_plan_cutlines(pipeline) > 0 && area->cutline >= 0 &&
+                                  area->cutline < said->source[said->n_sources - 1].n_bands);
+}
+
+bool pb_served_is_area(const struct pb_served_request *said, const struct pb_plan_area *area,
+                       const struct pb_pipeline_config *pipeline)
+{
+    const struct pb_area *a = &area->area;
+    const bool near = pb_served_is_near(a->left) && pb_served_is_near(a->top) &&
+                      pb_served_is_near(a->right) && pb_served_is_near(a->bottom);
+    return near && pb_served_is_bool(&a->none) && pb_served_is_bool(&a->has_both) &&
+           pb_served_is_bool(&a->has_cutline) && is_cutline(said, a, pipeline);
+}
+
+static bool is_tile(const struct pb_ground_tile *tile)
+{
+    bool near = pb_served_is_near(tile->pixel) && tile->pixel >= 0;
+    for (int i = 0; i < 4; i++)
+        near = near && pb_served_is_near(tile->bounds[i]);
+    return near && is_text(tile->id, sizeof tile->id) && is_text(tile->code, sizeof tile->code) &&
+           is_text(tile->crs, sizeof tile->crs);
+}
+
+bool pb_served_is_unit(const struct pb_ground_unit *unit)
 {
     const bool even = unit->law == PB_GROUND_EVEN;
     const bool known = even || unit->law == PB_GROUND_LATITUDE || unit->law == PB_GROUND_MERCATOR;
     bool fine = known && unit->square >= 0 && unit->square < 1 && unit->map_square >= 0 &&
-                unit->map_square < 1 && is_near(unit->origin);
+                unit->map_square < 1 && pb_served_is_near(unit->origin);
     for (int i = 0; i < 2; i++)
-        fine = fine && is_near(unit->metres[i]) && unit->metres[i] >= 0;
+        fine = fine && pb_served_is_near(unit->metres[i]) && unit->metres[i] >= 0;
     return fine && (even || (is_scale(unit->axis) && is_scale(unit->radians)));
 }
 
@@ -88,23 +122,13 @@ bool pb_served_is_sound(const struct pb_served_request *said, const struct pb_pl
     bool sided = said->side_px >= 64 && said->side_px <= 8192;
     bool placed = true;
     for (int i = 0; i < 6; i++)
-        placed = placed && (!said->has_transform || is_near(said->transform[i]));
-    placed = placed && is_unit(&said->unit);
-    if (!counted || !ordered || !sided || !placed || said->n_numbers > PB_SERVED_NUMBERS_MAX ||
+        placed = placed && (!said->has_transform || pb_served_is_near(said->transform[i]));
+    placed = placed && pb_served_is_unit(&said->unit);
+    if (!counted || !ordered || !sided || !placed || said->whole > 2 ||
         said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
-    if (said->n_rules > PB_SERVED_RULES_MAX || said->whole > 2 ||
-        said->n_areas > PB_SERVED_AREAS_MAX)
+    if (said->has_tile && !is_tile(&said->tile))
         return false;
-    for (uint32_t i = 0; i < said->n_areas; i++)
-        if (!is_near(said->area[i].left) || !is_near(said->area[i].top) ||
-            !is_near(said->area[i].right) || !is_near(said->area[i].bottom) ||
-            !is_cutline(said, &said->area[i], base->pipeline))
-            return false;
-    for (uint32_t i = 0; i < said->n_rules; i++)
-        if (!is_near(said->rule[i].gain) || !is_near(said->rule[i].offset) ||
-            !is_near(said->rule[i].k1) || !is_near(said->rule[i].k2))
-            return false;
     for (uint32_t i = 0; i < said->n_sources; i++)
         if (!is_source(&said->source[i], &base->config->limits) ||
             (said->whole != 0 && !is_layout(&said->source[i], &base->config->limits)))

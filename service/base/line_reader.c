@@ -57,18 +57,35 @@ static bool make_room(struct pb_line_reader *reader)
     return true;
 }
 
+/* Reads what is available, again after a signal; returns 0 or less at the end. */
+static ssize_t receive_some(struct pb_line_reader *reader, char *to, size_t bytes)
+{
+    ssize_t n;
+    do
+        n = receive(reader, to, bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 bool pb_line_reader_fill(struct pb_line_reader *reader)
 {
     if (!make_room(reader))
         return false;
-    ssize_t n;
-    do
-        n = receive(reader, reader->text + reader->end, reader->room - reader->end - 1);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0)
-        return false;
-    reader->end += (size_t)n;
-    return true;
+    ssize_t n = receive_some(reader, reader->text + reader->end, reader->room - reader->end - 1);
+    reader->end += n > 0 ? (size_t)n : 0;
+    return n > 0;
+}
+
+bool pb_line_reader_bytes(struct pb_line_reader *reader, void *to, size_t bytes)
+{
+    const size_t here = reader->end - reader->start;
+    size_t at = here < bytes ? here : bytes;
+    if (at > 0)
+        (void)memcpy(to, reader->text + reader->start, at);
+    reader->start += at;
+    for (ssize_t n = 1; at < bytes && n > 0; at += n > 0 ? (size_t)n : 0)
+        n = receive_some(reader, (char *)to + at, bytes - at);
+    return at == bytes;
 }
 
 char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes)
@@ -81,6 +98,17 @@ char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes)
     *out_bytes = (size_t)(end - line);
     reader->start += *out_bytes + 1;
     return line;
+}
+
+bool pb_line_send_bytes(int fd, const void *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        ssize_t n = write(fd, (const char *)from + at, bytes - at);
+        if (n < 0 && errno != EINTR)
+            return false;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return true;
 }
 
 bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, size_t n_passed)

@@ -27,6 +27,10 @@ void pb_line_reader_fini(struct pb_line_reader *reader);
 bool pb_line_reader_fill(struct pb_line_reader *reader);
 /* Next complete line, NUL-terminated without its newline, borrowed until fill; NULL if absent. */
 char *pb_line_reader_next(struct pb_line_reader *reader, size_t *out_bytes);
+/* Reads the bytes that follow the last line. Returns false if the other end is gone before. */
+bool pb_line_reader_bytes(struct pb_line_reader *reader, void *to, size_t bytes);
+/* Writes bytes. Returns false if the other end is gone. */
+bool pb_line_send_bytes(int fd, const void *from, size_t bytes);
 /* Writes the text and a newline, with n_passed descriptors (only over a socket). Returns false if
  * the other end is gone. */
 bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, size_t n_passed);

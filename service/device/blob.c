@@ -21,12 +21,6 @@ void pb_blob_print(struct pb_json *json, const char *key, const void *from, size
     free(text);
 }
 
-size_t pb_blob_bytes(const struct pb_json_value *object, const char *key)
-{
-    const char *text = pb_json_get_text(object, key);
-    return text != NULL ? strlen(text) / 2 : 0;
-}
-
 bool pb_blob_take(const struct pb_json_value *object, const char *key, void *to, size_t bytes)
 {
     const char *text = pb_json_get_text(object, key);

@@ -11,8 +11,6 @@
 #include <stddef.h>
 
 void pb_blob_print(struct pb_json *json, const char *key, const void *from, size_t bytes);
-/* Size of the member's struct; 0 if absent. */
-size_t pb_blob_bytes(const struct pb_json_value *object, const char *key);
 /* Returns false, and writes nothing, if the member is absent or has another size. */
 bool pb_blob_take(const struct pb_json_value *object, const char *key, void *to, size_t bytes);
 #endif

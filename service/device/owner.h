@@ -9,16 +9,17 @@
  *
  *   {"cmd":"hello","version","job","config": YAML text,"config_name","pipeline"}
  *   {"event":"hello","device","index","stream_why","traits"}
- *   {"cmd":"open","request": struct pb_served_request}         a session, for one pass of the run
+ *   {"cmd":"open","bytes"}                                     a session, for one pass of the run;
+ *       these bytes follow: struct pb_served_request and its tail (pipeline/plan/plan_served.h)
  *   {"event":"ready","in_slot_bytes","out_slot_bytes","line_px","threads","sync"}  with the memory
  *   {"event":"end","end": struct pb_remote_end}                the channels have ended
  *   {"event":"failed","code","message"}                        instead of any answer
  *
  * Instead of hello, {"cmd":"load"} queries the load; the answer is the event "load" below.
  *
- * One session of a connection at a time. Structs are in hexadecimal digits (blob.h). The end of a
- * connection ends its session: its channels are aborted and its memory is freed. Only root and the
- * owner's user may connect.
+ * One session of a connection at a time. Structs in lines are in hexadecimal digits (blob.h). The
+ * end of a connection ends its session: its channels are aborted and its memory is freed. Only root
+ * and the owner's user may connect.
  *
  * On stdout: {"event":"device","device","why"} when the device was opened; if it could not be
  * opened, "" and the reason, and the process ends with PB_OWNER_NO_DEVICE. {"event":"load",

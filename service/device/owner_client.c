@@ -174,24 +174,25 @@ static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
     return rc;
 }
 
+/* Sends the request and its tail after the line that announces them. */
+static bool send_request(int fd, const struct pb_served_request *request,
+                         const struct pb_served_tail *tail)
+{
+    char line[64];
+    int n = snprintf(line, sizeof line, "{\"cmd\":\"open\",\"bytes\":%zu}",
+                     sizeof *request + tail->bytes);
+    return pb_line_send(fd, line, (size_t)n, NULL, 0) &&
+           pb_line_send_bytes(fd, request, sizeof *request) &&
+           pb_line_send_bytes(fd, tail->data, tail->bytes);
+}
+
+/* The owner may refuse the request before it has read all of it; its answer has the reason. */
 static int ask(struct pb_owner_client *client, const struct pb_served_request *request,
-               const struct pb_served_stored *stored, struct pb_err *err,
+               const struct pb_served_tail *tail, struct pb_err *err,
                struct pb_json_value **out_ready)
 {
-    size_t bytes = 0;
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "cmd", "open");
-    pb_blob_print(json, "request", request, sizeof *request);
-    if (stored->n > 0)
-        pb_blob_print(json, "stored", stored->bytes, stored->n * sizeof *stored->bytes);
-    pb_json_end(json);
-    const char *text = pb_json_text(json, &bytes);
-    int rc = text == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
-    if (rc == 0 && !pb_line_send(client->lines.fd, text, bytes, NULL, 0))
-        rc = gone(err);
-    pb_json_destroy(json);
-    return rc ? rc : next_line(client, "ready", err, out_ready);
+    (void)send_request(client->lines.fd, request, tail);
+    return next_line(client, "ready", err, out_ready);
 }
 
 static void free_session(struct session *own)
@@ -212,16 +213,15 @@ static void close_session(void *user, struct pb_remote_session *session)
 }
 
 static int open_session(void *user, const struct pb_plan *pass,
-                        const struct pb_served_request *request,
-                        const struct pb_served_stored *stored, struct pb_err *err,
-                        struct pb_remote_session *out)
+                        const struct pb_served_request *request, const struct pb_served_tail *tail,
+                        struct pb_err *err, struct pb_remote_session *out)
 {
     struct pb_owner_client *client = user;
     struct pb_json_value *ready = NULL;
     struct session *own = calloc(1, sizeof *own);
     int64_t threads = 1, n_stored = 0;
     int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
-                         : ask(client, request, stored, err, &ready);
+                         : ask(client, request, tail, err, &ready);
     rc = rc ? rc : take_pool(client, pass, ready, err, own);
     if (rc == 0) {
         const char *sync = pb_json_get_text(ready, "sync");

@@ -250,14 +250,13 @@ static bool fail_session(struct session *s, const struct pb_err *err)
     return said;
 }
 
-/* Request of a job. */
+/* Request of a job, and what follows it. */
 struct wish {
     struct pb_served_request request;
-    struct pb_served_stored stored;
-    uint32_t bytes[PB_SERVED_BLOCKS_MAX];
+    struct pb_served_tail tail;
 };
 
-static bool serve(struct session *s, const struct wish *said, struct pb_err *err)
+static bool serve(struct session *s, struct wish *said, struct pb_err *err)
 {
     const struct pb_plan_request base = {.config = s->config,
                                          .pipeline = s->pipeline,
@@ -267,7 +266,7 @@ static bool serve(struct session *s, const struct wish *said, struct pb_err *err
     struct pb_served *served = NULL;
     int fd = -1;
     int64_t before = (int64_t)s->room.bytes;
-    int rc = pb_served_create(&base, &said->request, &said->stored, &s->room, err, &served, &fd);
+    int rc = pb_served_create(&base, &said->request, &said->tail, &s->room, err, &served, &fd);
     owner_loaded(s->owner, 0, (int64_t)s->room.bytes - before);
     if (rc != 0)
         return fail_session(s, err);
@@ -294,7 +293,7 @@ static bool is_gone_waiting(void *user)
 }
 
 /* Waits for admission, then serves the session. */
-static bool serve_in_turn(struct session *s, const struct wish *said)
+static bool serve_in_turn(struct session *s, struct wish *said)
 {
     struct pb_err err = {0};
     s->waits = false;
@@ -312,26 +311,34 @@ static bool serve_in_turn(struct session *s, const struct wish *said)
     return more;
 }
 
-static bool take_wish(const struct pb_json_value *line, struct wish *out)
+/* Reads the request that follows its line. Its tail has at most the memory that a job may use. */
+static bool take_wish(struct session *s, const struct pb_json_value *line, struct wish *out)
 {
-    size_t bytes = pb_blob_bytes(line, "stored");
-    out->stored = (struct pb_served_stored){out->bytes, (uint32_t)(bytes / sizeof *out->bytes)};
-    return pb_blob_take(line, "request", &out->request, sizeof out->request) &&
-           bytes <= sizeof out->bytes &&
-           (bytes == 0 || pb_blob_take(line, "stored", out->bytes, bytes));
+    int64_t bytes = 0;
+    const int64_t least = sizeof out->request;
+    if (pb_json_get_int(line, "bytes", &bytes) != 0 || bytes < least ||
+        (uint64_t)(bytes - least) > s->config->compute.memory_bytes)
+        return false;
+    out->tail.bytes = (size_t)(bytes - least);
+    out->tail.data = malloc(out->tail.bytes + 1);
+    return out->tail.data != NULL &&
+           pb_line_reader_bytes(&s->lines, &out->request, sizeof out->request) &&
+           pb_line_reader_bytes(&s->lines, out->tail.data, out->tail.bytes);
 }
 
 static bool take_command(struct session *s, const struct pb_json_value *line)
 {
     struct pb_err err = {0};
-    struct wish *said = malloc(sizeof *said);
+    struct wish *said = calloc(1, sizeof *said);
     bool more = false;
-    if (said != NULL && is_command(line, "open") && take_wish(line, said)) {
+    if (said != NULL && is_command(line, "open") && take_wish(s, line, said)) {
         more = serve_in_turn(s, said);
     } else {
         (void)pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a line that the device's owner does not know");
         (void)say_failed(s, &err);
     }
+    if (said != NULL)
+        pb_served_tail_free(&said->tail);
     free(said);
     return more;
 }

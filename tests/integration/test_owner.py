@@ -33,14 +33,29 @@ pipelines:
       - cog: {bands: [NDVI, EVI, S], level: 1}
       - statistics: {}
 """
+# Facts that only the process with the files finds: ways to other coordinate systems, curves, sieved bands, tiles of a grid.
+REACHING = """compute: {device: cpu, threads: 2}
+pipelines:
+  reaching:
+    input: {match: ["*.tif"], bands: {B: 1, G: 2, R: 3, N: 4}}
+    steps:
+      - histogram_match: {bands: {M: N}, reference: [R]}
+      - math: {bands: {K: "floor(B / 300)"}}
+      - sieve: {bands: [K], size: 9}
+      - warp: {crs: "EPSG:4326", method: cubic, bands: [M, G]}
+      - warp: {grid: web-mercator, zoom: 13, size: 256, method: average, bands: [M, G]}
+      - stretch: {bands: {S: M}}
+    products:
+      - cog: {bands: [M, G, S], level: 1}
+"""
 FOLDER = program_folder()
 LONG = 2400  # long enough to be stopped in the middle
 
 
 @contextlib.contextmanager
-def service(start=True, owners="cpu", **settings):
+def service(start=True, owners="cpu", pipelines=PIPELINES, **settings):
     with Daemon(fake=False, **settings) as d:
-        d.set_pipelines(PIPELINES)
+        d.set_pipelines(pipelines)
         d.options = ["--owner", owners]
         yield d.start() if start else d
 
@@ -142,6 +157,18 @@ class Owner(unittest.TestCase):
                 here = (d.root / "alone/a/vegetation" / name).read_bytes()
                 self.assertEqual((d.root / "products/a/vegetation" / name).read_bytes(), here, name)
             self.assertEqual(wait_for(lambda: pools(owner(d)) == 0), True)
+
+    def test_facts_of_files_reach_the_owner(self):
+        with service(pipelines=REACHING) as d:
+            drop(d, 900, "a.tif")
+            job = d.wait_job("a.tif", "successful")
+            self.assertEqual((job["report"]["device"], job["report"]["sync"]), ("cpu", "wic"))
+            shutil.copy(plain_scene(FOLDER, 900), d.root / "a.tif")
+            run("pushbroom", "run", "-c", d.config, "-o", d.root / "alone", "--quiet", d.root / "a.tif")
+            made = {p.relative_to(d.root / "products"): p.read_bytes() for p in (d.root / "products").rglob("*.tif")}
+            here = {p.relative_to(d.root / "alone"): p.read_bytes() for p in (d.root / "alone").rglob("*.tif")}
+            self.assertGreater(len(here), 1)
+            self.assertEqual(made, here)
 
     def test_jobs_side_by_side_have_one_owner(self):
         with service(parallel=2) as d:
@@ -252,8 +279,8 @@ class Owner(unittest.TestCase):
                 self.assertEqual(said["event"], "failed", line)
                 self.assertIsNone(c.hear(), "the connection is closed")
                 c.close()
-            for line in (b"x", {"cmd": "hello"}, {"cmd": "open"}, {"cmd": "open", "request": "00"},
-                         {"cmd": "open", "request": "zz" * 40}):
+            for line in (b"x", {"cmd": "hello"}, {"cmd": "open"}, {"cmd": "open", "bytes": 7}, {"cmd": "open", "bytes": -1},
+                         {"cmd": "open", "bytes": 1 << 62}, {"cmd": "open", "bytes": "zz"}):
                 c = Line(path)
                 c.say(self.hello(d))
                 self.assertEqual(c.hear()["device"], "cpu")
@@ -261,6 +288,12 @@ class Owner(unittest.TestCase):
                 self.assertEqual(c.hear()["event"], "failed", line)
                 self.assertIsNone(c.hear())
                 c.close()
+            c = Line(path)
+            c.say(self.hello(d))
+            self.assertEqual(c.hear()["device"], "cpu")
+            c.say(b'{"cmd": "open", "bytes": 8000000}\n' + bytes(8000000))  # a request of zeros
+            self.assertEqual(c.hear()["code"], "service.protocol")
+            c.close()
             c = Line(path)
             c.say(b"x" * (9 << 20))
             self.assertIsNone(c.hear())

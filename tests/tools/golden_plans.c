@@ -48,15 +48,15 @@ static int serve(const struct pb_run *run, uint32_t number, struct pb_err *err,
                                           .cuda = true,
                                           .traits = run->options.remote->traits};
     struct pb_served_request *request = malloc(sizeof *request);
-    uint32_t *stored = NULL, n_stored = 0;
+    struct pb_served_tail tail = {.data = NULL};
     if (request == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    int rc = pb_served_request_make(&run->facts, plan, number, err, request);
+    int rc = pb_served_request_make(&run->facts, plan, number, err, request, &tail);
     if (rc == 0 && pass->engine.whole.used)
         rc = pb_said_blocks_make(pass, (const struct pb_raster *const *)run->sources.raster,
-                                 request, err, &stored, &n_stored);
-    rc = rc ? rc : pb_plan_serve(&owner, request, err, out_plan, out_pass);
-    free(stored);
+                                 request, &tail, err);
+    rc = rc ? rc : pb_plan_serve(&owner, request, &tail, err, out_plan, out_pass);
+    pb_served_tail_free(&tail);
     free(request);
     return rc;
 }

@@ -24,14 +24,18 @@ static inline struct pb_tile_pool_shape served_session_shape(const struct pb_pla
 }
 
 /* kept: the room of the side that computes; the caller's, also after an error. */
-static inline int
-served_session_open(const struct pb_plan_request *base, const struct pb_plan *pass,
-                    const struct pb_served_request *request, const struct pb_served_stored *stored,
-                    struct pb_tile_room *kept, struct pb_err *err, struct pb_remote_session *out)
+static inline int served_session_open(const struct pb_plan_request *base,
+                                      const struct pb_plan *pass,
+                                      const struct pb_served_request *request,
+                                      const struct pb_served_tail *sent, struct pb_tile_room *kept,
+                                      struct pb_err *err, struct pb_remote_session *out)
 {
     struct served_session *own = calloc(1, sizeof *own);
     int fd = -1;
-    int rc = pb_served_create(base, request, stored, kept, err, &own->served, &fd);
+    struct pb_served_tail tail = {.data = NULL};
+    ck_assert_int_eq(pb_served_tail_add(&tail, sent->data, sent->bytes, err), 0);
+    int rc = pb_served_create(base, request, &tail, kept, err, &own->served, &fd);
+    pb_served_tail_free(&tail);
     if (rc < 0) {
         free(own);
         return rc;

@@ -26,7 +26,7 @@ static struct pb_chain *chain_of(const struct pb_op *op, const struct pb_op_case
                                          .transform = {0, 1, 0, 0, 0, -1},
                                          .unit = {.metres = {1, 1}},
                                          .calibration = op_case_rule,
-                                         .ground = &op_ground};
+                                         .ways = &op_ways};
     const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};
     struct pb_chain *chain = NULL;
     struct pb_diag diag;

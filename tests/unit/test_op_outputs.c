@@ -41,7 +41,7 @@ static bool check_case(const struct pb_op *op, const struct pb_op_case *c)
     static const struct pb_scene_facts scene = {.has_transform = true,
                                                 .transform = {0, 1, 0, 0, 0, -1},
                                                 .calibration = op_case_rule,
-                                                .ground = &op_ground};
+                                                .ways = &op_ways};
     struct op_params params;
     struct pb_builder b;
     struct pb_diag last = {.kind = PB_DIAG_NONE};

@@ -79,7 +79,8 @@ static void begin(void)
                   "%s", errors.err[0].msg);
     const struct pb_plan_request base = {
         .config = config, .pipeline = &config->pipelines[0], .device_index = -1};
-    ck_assert_msg(pb_plan_serve(&base, &request, &err, &whole, &pass) == 0, "%s", err.msg);
+    struct pb_served_tail none = {.data = NULL};
+    ck_assert_msg(pb_plan_serve(&base, &request, &none, &err, &whole, &pass) == 0, "%s", err.msg);
     start_owner();
 }
 
@@ -115,8 +116,8 @@ static void *open_session(void *user)
     ck_assert_msg(job->fd >= 0, "%s", err.msg);
     ck_assert_msg(pb_owner_client_begin(&job->client, job->fd, &err) == 0, "%s", err.msg);
     const struct pb_remote *remote = &job->client.remote;
-    int rc = remote->open(remote->user, pass, &request, &(struct pb_served_stored){.n = 0}, &err,
-                          &job->session);
+    int rc = remote->open(remote->user, pass, &request, &(struct pb_served_tail){.data = NULL},
+                          &err, &job->session);
     ck_assert_msg(rc == 0, "%s", err.msg);
     atomic_store(&job->open, true);
     return NULL;

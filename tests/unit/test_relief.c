@@ -16,7 +16,7 @@ static const struct pb_ground_ask scene_ask = {
     .crs = "EPSG:1", .source_w = SIDE, .source_h = SIDE, .part = {0, 0, SIDE, SIDE}};
 
 static int open_on(const struct pb_ground_finder *finder, const struct pb_ground_heights *heights,
-                   const struct pb_ground_ask *scene, char why[300], struct pb_relief *out)
+                   const struct pb_ground_ask *scene, char why[300], struct pb_way *out)
 {
     const struct pb_relief_ask ask = {
         .finder = finder, .heights = heights, .ask = scene, .w = SIDE / 2, .h = SIDE / 2};
@@ -38,7 +38,7 @@ static struct pb_warp_job job_of(const struct pb_warp *warp, enum pb_resampling 
 
 START_TEST(positions_keep_the_bound_on_ground_of_any_height)
 {
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
     uint32_t random = 7;
     size_t there = 0;
@@ -65,13 +65,13 @@ START_TEST(positions_keep_the_bound_on_ground_of_any_height)
     /* The file changed since it was looked at: beyond the boxes nothing is read. */
     ck_assert(pb_warp_position(&job, 50, 50, 1e6f).x == pb_warp_position(&job, 50, 50, 900).x);
     ck_assert(pb_warp_position(&job, 50, 50, -INFINITY).y == pb_warp_position(&job, 50, 50, 100).y);
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
 START_TEST(boxes_hold_the_positions_of_every_height)
 {
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
     uint32_t random = 5;
 
@@ -87,7 +87,7 @@ START_TEST(boxes_hold_the_positions_of_every_height)
         ck_assert(isnan(at.x) ||
                   (at.x >= box.x0 && at.x <= box.x1 && at.y >= box.y0 && at.y <= box.y1));
     }
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ static const struct pb_ground_finder swinging = {
 
 START_TEST(boxes_contain_positions_that_bend_between_samples)
 {
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300] = "";
     double least = 0;
 
@@ -144,7 +144,7 @@ START_TEST(boxes_contain_positions_that_bend_between_samples)
         least = fmin(least, at.y - v);
     }
     ck_assert_double_le(least, 0.9 * -SWING_PX / 4); /* on ground of the three heights 0 */
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -175,27 +175,27 @@ START_TEST(trees_are_as_many_as_positions_need)
     } cases[] = {{0, 3}, {0.1, 3}, {0.15, 5}, {0.35, 9}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct pb_relief relief;
+        struct pb_way relief;
         char why[300];
 
         waves = cases[i].waves;
         ck_assert_int_eq(open_on(&wavy, &op_heights, &scene_ask, why, &relief), 0);
         ck_assert_msg(relief.warp->n_heights == cases[i].n, "%g waves: %u heights", waves,
                       relief.warp->n_heights);
-        pb_relief_release(&relief);
+        pb_way_release(&relief);
     }
 }
 END_TEST
 
 START_TEST(ground_that_no_trees_fit_is_refused)
 {
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
 
     waves = 3;
     ck_assert_int_eq(open_on(&wavy, &op_heights, &scene_ask, why, &relief), -EINVAL);
     ck_assert_msg(strstr(why, "between heights of 100 and 900 m") != NULL, "%s", why);
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -228,7 +228,7 @@ START_TEST(every_place_is_found_however_far_height_moves_it)
                                         .part = {0, 0, LEANING, LEANING}};
 
     for (size_t k = 0; k < sizeof leans / sizeof leans[0]; k++) {
-        struct pb_relief relief;
+        struct pb_way relief;
         char why[300] = "";
         uint32_t random = 3;
 
@@ -249,7 +249,7 @@ START_TEST(every_place_is_found_however_far_height_moves_it)
                           "%g pixels a metre, %g m: %g %g, not %g %g", lean, (double)height, at.x,
                           at.y, x, v);
         }
-        pb_relief_release(&relief);
+        pb_way_release(&relief);
     }
 }
 END_TEST
@@ -279,7 +279,7 @@ static const struct pb_ground_finder moving = {
 
 START_TEST(grid_contains_the_scene_at_any_ground_height)
 {
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
 
     ck_assert_int_eq(open_on(&moving, &op_heights, &scene_ask, why, &relief), 0);
@@ -287,7 +287,7 @@ START_TEST(grid_contains_the_scene_at_any_ground_height)
     ck_assert_double_eq(relief.ground.transform[3], -10);
     ck_assert_int_eq(relief.w, 180);
     ck_assert_int_eq(relief.h, 180);
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -299,13 +299,13 @@ START_TEST(bounds_that_were_given_stay)
                                         .part = {0, 0, SIDE, SIDE},
                                         .has_bounds = true,
                                         .bounds = {20, -70, 60, -30}};
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
 
     ck_assert_int_eq(open_on(&moving, &op_heights, &bound, why, &relief), 0);
     ck_assert_int_eq(relief.w, 40);
     ck_assert_double_eq(relief.ground.transform[0], 20);
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -324,12 +324,12 @@ static int no_range(const void *of, uint32_t input, const double box[4], char *w
 START_TEST(an_area_without_heights_is_refused)
 {
     const struct pb_ground_heights none = {.place = op_heights_place, .range = no_range};
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
 
     ck_assert_int_eq(open_on(&op_ground, &none, &scene_ask, why, &relief), -EINVAL);
     ck_assert_str_eq(why, "the heights have no valid pixel in the area of the scene");
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
     const struct pb_resample_source source = {px, {0, 0, SIDE, SIDE}};
     const struct pb_plane in = {px, {0, 0, SIDE, SIDE}}, out = {made, {0, 0, W, H}},
                           heights = {ground, {0, 0, W + 1, H + 1}};
-    struct pb_relief relief;
+    struct pb_way relief;
     char why[300];
     uint32_t random = 3;
 
@@ -368,7 +368,7 @@ START_TEST(a_pixel_alone_has_the_bits_of_the_row)
         }
         free(temp);
     }
-    pb_relief_release(&relief);
+    pb_way_release(&relief);
 }
 END_TEST
 
@@ -384,10 +384,8 @@ static int make_chain(const char *const *names, const struct pb_item (*items)[2]
     struct pb_chain_step steps[3];
     struct pb_item given[3][2]; /* borrowed by params */
     const struct pb_item crs = {.text = "EPSG:3857"}, rpc = {.text = "rpc"};
-    const struct pb_scene_facts scene = {.has_transform = true,
-                                         .transform = {0, 1, 0, 0, 0, -1},
-                                         .ground = &op_ground,
-                                         .heights = &op_heights};
+    const struct pb_scene_facts scene = {
+        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ways = &op_ways};
     const struct pb_chain_input inputs[] = {
         {.name = "a", .type = PB_U16, .has_nodata = true, .nodata = 3, .scale = 1},
         {.name = "h", .type = PB_U8, .scale = 3.1, .offset = 100, .source = 1}};

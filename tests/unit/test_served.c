@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { SIDE = 64, COLS = 8, ROWS = 5, SECOND_MS = 1000 };
+enum { SIDE = 64, COLS = 8, ROWS = 5, LEAST_TILES = 30, SECOND_MS = 1000 };
 
 /* --- the other side, in this process --------------------------------------------------------- */
 
@@ -25,12 +25,11 @@ static struct pb_tile_room kept; /* room of the side that computes, between two 
 static int rooms;
 
 static int open_session(void *user, const struct pb_plan *pass,
-                        const struct pb_served_request *request,
-                        const struct pb_served_stored *stored, struct pb_err *err,
-                        struct pb_remote_session *out)
+                        const struct pb_served_request *request, const struct pb_served_tail *tail,
+                        struct pb_err *err, struct pb_remote_session *out)
 {
     const void *before = kept.slots;
-    int rc = served_session_open(user, pass, request, stored, &kept, err, out);
+    int rc = served_session_open(user, pass, request, tail, &kept, err, out);
     rooms += kept.slots != before;
     sessions += rc == 0;
     return rc;
@@ -58,14 +57,14 @@ static void run_into(const char *directory, const struct pb_remote *remote)
     ck_assert_msg(pb_run_publish(run, &err, &result) == 0, "%s", err.msg);
     ck_assert_str_eq(result.report.device, "cpu");
     ck_assert_str_eq(result.report.sync, "wic");
-    ck_assert_uint_ge(result.report.stage[1].tiles, COLS * ROWS);
+    ck_assert_uint_ge(result.report.stage[1].tiles, LEAST_TILES);
     pb_run_destroy(run);
 }
 
 static void expect_same_products(void)
 {
     sessions = rooms = 0;
-    char here[128], there[128], command[400];
+    char here[128], there[128], command[1000];
     struct pb_plan_request base = base_request();
     const struct pb_remote remote = {.device = "cpu",
                                      .device_index = -1,
@@ -78,7 +77,10 @@ static void expect_same_products(void)
     run_into(here, NULL);
     run_into(there, &remote);
     pb_tile_room_close(&kept);
-    snprintf(command, sizeof command, "cmp %s/scene/p/scene.tif %s/scene/p/scene.tif", here, there);
+    snprintf(command, sizeof command,
+             "cd %s/scene/p && ls *.tif > %s/names && while read -r f; do cmp $f %s/scene/p/$f || "
+             "exit 1; done < %s/names && rm -r %s %s",
+             here, root, there, root, here, there);
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -151,7 +153,102 @@ START_TEST(rules_of_calibration_travel)
 }
 END_TEST
 
-/* A request for blocks as they are stored, in the process that owns a GPU. */
+/* The scene of the fixture, on the Earth: 500 x 300 pixels of 10 m of UTM zone 33. */
+static void place_scene(void)
+{
+    enum { TAGS = 14, W = 500, H = 300, EXTRA = 8 + 2 + TAGS * 12 + 4, DATA = EXTRA + 104 };
+    static const double scale[3] = {10, 10, 0}, tie[6] = {0, 0, 0, 399960, 5300040, 0};
+    static const uint16_t keys[16] = {1, 1, 0, 3, 1024, 0, 1, 1, 1025, 0, 1, 1, 3072, 0, 1, 32633};
+    FILE *f = fopen(input, "wb");
+    ck_assert_ptr_nonnull(f);
+    fwrite("II*\0\10\0\0\0", 1, 8, f);
+    put16(f, TAGS);
+    put_tag(f, 256, 4, 1, W);
+    put_tag(f, 257, 4, 1, H);
+    put_tag(f, 258, 3, 2, 8 * 65537);
+    put_tag(f, 259, 3, 1, 1);
+    put_tag(f, 262, 3, 1, 1);
+    put_tag(f, 273, 4, 1, DATA);
+    put_tag(f, 277, 3, 1, 2);
+    put_tag(f, 278, 4, 1, H);
+    put_tag(f, 279, 4, 1, W * H * 2);
+    put_tag(f, 338, 3, 1, 0);
+    put_tag(f, 339, 3, 2, 65537);
+    put_tag(f, 33550, 12, 3, EXTRA);
+    put_tag(f, 33922, 12, 6, EXTRA + 24);
+    put_tag(f, 34735, 3, 16, EXTRA + 72);
+    put32(f, 0);
+    fwrite(scale, sizeof scale, 1, f);
+    fwrite(tie, sizeof tie, 1, f);
+    fwrite(keys, sizeof keys, 1, f);
+    for (unsigned i = 0; i < W * H; i++) { /* smooth, and single pixels for a sieve */
+        fputc((int)(i % W / 4 + i / W / 8), f);
+        fputc((int)((i * 2654435761u) >> 31) * 7 + (int)(i % W / 100), f);
+    }
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(ways_to_other_systems_travel)
+{
+    static const char *const method[] = {"nearest", "bilinear", "cubic",
+                                         "lanczos", "average",  "mode"};
+    place_scene();
+    for (size_t i = 0; i < sizeof method / sizeof method[0]; i++) {
+        char steps[300];
+        snprintf(steps, sizeof steps,
+                 "      - math: {bands: {S: 'A + B'}}\n"
+                 "      - warp: {crs: 'EPSG:3857', pixel: 12, method: %s}\n",
+                 method[i]);
+        config_use_steps("", steps);
+        expect_same_products();
+        ck_assert_int_eq(sessions, 1);
+    }
+}
+END_TEST
+
+START_TEST(ways_travel_with_every_pass)
+{
+    place_scene();
+    config_use_steps("", "      - warp: {crs: 'EPSG:4326', method: cubic}\n"
+                         "      - stretch: {bands: [A, B]}\n"
+                         "      - warp: {crs: 'EPSG:3857', pixel: 12}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n");
+    expect_same_products();
+    ck_assert_int_ge(sessions, 2);
+}
+END_TEST
+
+START_TEST(curves_travel)
+{
+    place_scene();
+    config_use_steps("", "      - histogram_match: {bands: [A], reference: [B]}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n");
+    expect_same_products();
+    ck_assert_int_ge(sessions, 2);
+}
+END_TEST
+
+START_TEST(pixels_of_a_sieved_band_travel)
+{
+    place_scene();
+    config_use_steps("", "      - sieve: {bands: [B], size: 9}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n");
+    expect_same_products();
+    ck_assert_int_eq(sessions, 2);
+}
+END_TEST
+
+START_TEST(tiles_of_a_grid_are_those_of_one_process)
+{
+    place_scene();
+    config_use_steps("", "      - math: {bands: {S: 'A + B'}}\n"
+                         "      - warp: {grid: web-mercator, zoom: 13, size: 256}\n");
+    expect_same_products();
+    ck_assert_int_ge(sessions, 2); /* one a tile */
+}
+END_TEST
+
+/* Facts that a process that owns a GPU finds in a request for blocks as they are stored. */
 struct asked {
     struct pb_plan_request base;
     struct pb_err why;
@@ -160,17 +257,16 @@ struct asked {
 };
 
 static int serve_plan(void *user, const struct pb_plan *pass,
-                      const struct pb_served_request *request,
-                      const struct pb_served_stored *stored, struct pb_err *err,
-                      struct pb_remote_session *out)
+                      const struct pb_served_request *request, const struct pb_served_tail *tail,
+                      struct pb_err *err, struct pb_remote_session *out)
 {
     struct asked *asked = user;
     struct pb_plan *plan = NULL, *own = NULL;
     (void)pass;
-    (void)stored;
     (void)out;
     asked->whole = request->whole;
-    asked->rc = pb_plan_serve(&asked->base, request, &asked->why, &plan, &own);
+    struct pb_served_tail sent = *tail;
+    asked->rc = pb_plan_serve(&asked->base, request, &sent, &asked->why, &plan, &own);
     pb_plan_destroy(plan);
     return pb_fail(err, PB_E_JOB_DISMISSED, "nothing is computed here");
 }
@@ -234,21 +330,32 @@ static struct pb_served_request sound(void)
     return r;
 }
 
-static int serve(const struct pb_served_request *r, struct pb_served **out, int *out_fd)
+static int serve(const struct pb_served_request *r, struct pb_served_tail *tail,
+                 struct pb_served **out, int *out_fd)
 {
     struct pb_plan_request base = base_request();
     struct pb_err err = {0};
-    const struct pb_served_stored none = {.n = 0};
-    return pb_served_create(&base, r, &none, &kept, &err, out, out_fd);
+    int rc = pb_served_create(&base, r, tail, &kept, &err, out, out_fd);
+    pb_served_tail_free(tail);
+    return rc;
+}
+
+/* tail: n of these structs. */
+static void expect_refused_with(const struct pb_served_request *r, const void *tail, size_t bytes)
+{
+    struct pb_served_tail sent = {.data = NULL};
+    struct pb_served *served = NULL;
+    struct pb_err err = {0};
+    int fd = -1;
+    ck_assert_int_eq(pb_served_tail_add(&sent, tail, bytes, &err), 0);
+    ck_assert_int_lt(serve(r, &sent, &served, &fd), 0);
+    ck_assert_ptr_null(served);
+    ck_assert_int_eq(fd, -1);
 }
 
 static void expect_refused(const struct pb_served_request *r)
 {
-    struct pb_served *served = NULL;
-    int fd = -1;
-    ck_assert_int_lt(serve(r, &served, &fd), 0);
-    ck_assert_ptr_null(served);
-    ck_assert_int_eq(fd, -1);
+    expect_refused_with(r, NULL, 0);
 }
 
 START_TEST(requests_that_make_no_sense_are_refused)
@@ -282,20 +389,52 @@ START_TEST(requests_that_make_no_sense_are_refused)
     REFUSED((r.unit.law = PB_GROUND_LATITUDE, r.unit.axis = 0));
     REFUSED((r.unit.law = PB_GROUND_MERCATOR, r.unit.axis = 6e6, r.unit.radians = NAN));
     REFUSED(r.unit.map_square = 1);
-    REFUSED(r.n_areas = PB_SERVED_AREAS_MAX + 1);
-    REFUSED((r.n_areas = 1, r.area[0].right = NAN));
-    REFUSED((r.n_areas = 1, r.area[0].has_cutline = 1)); /* the pipeline cuts nothing */
+    REFUSED(r.n_areas = 1);
+    REFUSED(r.n_areas = UINT32_MAX);
     REFUSED(r.pass = 1);
     REFUSED(r.room_bytes = UINT64_MAX);
-    REFUSED(r.n_numbers = 1);
-    REFUSED(r.n_numbers = UINT32_MAX);
+    REFUSED(r.n_rules = 1);
     REFUSED(r.n_rules = UINT32_MAX);
-    REFUSED((r.n_rules = 1, r.rule[0].gain = NAN));
+    REFUSED((r.has_tile = 1, memset(r.tile.id, 'a', sizeof r.tile.id)));
+    REFUSED((r.has_tile = 1, r.tile.bounds[3] = NAN));
+    REFUSED((r.has_tile = 1, r.tile.pixel = -1));
     r = sound(); /* more than compute.memory */
     r.in_slots = PB_SERVED_SLOTS_MAX;
     r.side_px = 4096;
     r.source[0].w = r.source[0].h = 8192;
     expect_refused(&r);
+}
+END_TEST
+
+START_TEST(facts_in_a_tail_are_checked)
+{
+    const struct pb_plan_area area = {.area = {.right = 5, .bottom = 5}};
+    const struct pb_calibrated rule = {.rule = {.gain = 1}};
+    const unsigned char byte = 2;
+    struct pb_served_request r = sound();
+#define AREA(change)                                                                               \
+    do {                                                                                           \
+        struct pb_plan_area a = area;                                                              \
+        change;                                                                                    \
+        expect_refused_with(&r, &a, sizeof a);                                                     \
+    } while (0)
+#define RULE(change)                                                                               \
+    do {                                                                                           \
+        struct pb_calibrated a = rule;                                                             \
+        change;                                                                                    \
+        expect_refused_with(&r, &a, sizeof a);                                                     \
+    } while (0)
+    r.n_areas = 1;
+    AREA(a.area.right = NAN);
+    AREA(a.area.has_cutline = true); /* the pipeline cuts nothing */
+    AREA(memcpy(&a.area.none, &byte, 1));
+    r.n_areas = 0;
+    r.n_rules = 1;
+    RULE(a.rule.gain = NAN);
+    RULE(memcpy(&a.rule.has_planck, &byte, 1));
+    RULE(memset(a.band, 'a', sizeof a.band));
+    r.n_rules = 0; /* a fact too many */
+    expect_refused_with(&r, &area, sizeof area);
 }
 END_TEST
 
@@ -314,7 +453,8 @@ static struct hostile hostile_begin(void)
     struct pb_served_request r = sound();
     struct pb_tile_room room;
     int fd = -1;
-    ck_assert_int_eq(serve(&r, &h.served, &fd), 0);
+    struct pb_served_tail none = {.data = NULL};
+    ck_assert_int_eq(serve(&r, &none, &h.served, &fd), 0);
     const struct pb_plan *p = pb_served_plan(h.served);
     const struct pb_tile_pool_shape shape = served_session_shape(p);
     struct pb_tile_pool_shape larger = shape, more = shape;
@@ -513,9 +653,15 @@ int main(void)
     tcase_add_test(tc, results_of_earlier_passes_travel);
     tcase_add_test(tc, numbers_of_loops_travel);
     tcase_add_test(tc, rules_of_calibration_travel);
+    tcase_add_test(tc, ways_to_other_systems_travel);
+    tcase_add_test(tc, ways_travel_with_every_pass);
+    tcase_add_test(tc, curves_travel);
+    tcase_add_test(tc, pixels_of_a_sieved_band_travel);
+    tcase_add_test(tc, tiles_of_a_grid_are_those_of_one_process);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
     tcase_add_test(tc, unread_file_is_accepted_where_blocks_are_as_stored);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
+    tcase_add_test(tc, facts_in_a_tail_are_checked);
     tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);
     tcase_add_test(tc, a_tile_out_of_its_turn_ends_the_session);
     tcase_add_test(tc, a_tile_that_is_not_there_ends_the_session);

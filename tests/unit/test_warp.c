@@ -333,7 +333,7 @@ START_TEST(tiles_of_any_size_make_the_whole_image)
         struct pb_chain_step steps[3];
         const struct pb_item crs = {.text = "EPSG:3857"}, method = {.text = methods[m]};
         const struct pb_scene_facts scene = {
-            .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ground = &op_ground};
+            .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ways = &op_ways};
         const struct pb_chain_input input = {
             .name = "a", .type = PB_U16, .has_nodata = true, .nodata = 3, .scale = 1};
         const struct pb_chain_source source = {SIDE, SIDE, true, pb_map_identity()};

@@ -49,10 +49,8 @@ static struct pb_chain *make_chain(const char *const names[STEPS], int m, enum p
 {
     struct op_params params[STEPS];
     struct pb_chain_step steps[STEPS];
-    const struct pb_scene_facts scene = {.has_transform = true,
-                                         .transform = {0, 1, 0, 0, 0, -1},
-                                         .ground = &op_ground,
-                                         .heights = &op_heights};
+    const struct pb_scene_facts scene = {
+        .has_transform = true, .transform = {0, 1, 0, 0, 0, -1}, .ways = &op_ways};
     const struct pb_chain_input inputs[] = {
         {.name = "a", .type = type, .has_nodata = true, .nodata = TILE_NODATA, .scale = 1},
         {.name = "h",

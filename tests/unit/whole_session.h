@@ -132,7 +132,7 @@ static struct pb_tile_room theirs; /* room of the side that computes */
 
 static inline int open_session(void *user, const struct pb_plan *pass,
                                const struct pb_served_request *said,
-                               const struct pb_served_stored *stored, struct pb_err *err,
+                               const struct pb_served_tail *tail, struct pb_err *err,
                                struct pb_remote_session *out)
 {
     const struct pb_plan_request base = {.config = config,
@@ -141,7 +141,7 @@ static inline int open_session(void *user, const struct pb_plan *pass,
                                          .traits = &traits,
                                          .whole_device = device_table};
     (void)user;
-    int rc = served_session_open(&base, pass, said, stored, &theirs, err, out);
+    int rc = served_session_open(&base, pass, said, tail, &theirs, err, out);
     if (rc < 0)
         pb_tile_room_close(&theirs);
     return rc;

@@ -140,9 +140,10 @@ const struct pb_op pb_op_histogram_match = {
                 "away would have; the values of a bin of the reference are taken as spread evenly "
                 "over it. Both are counted in passes over the "
                 "scene before, one\n"
-                "for samples, two for other values, which other steps of the kind share. A GPU "
-                "matches unless\n"
-                "another process owns it.\n"
+                "for samples, two for other values, which other steps of the kind share. The CPU "
+                "counts, "
+                "a GPU\n"
+                "matches.\n"
                 "\n"
                 "  - histogram_match: {bands: [R, G, B], reference: [R_OLD, G_OLD, B_OLD]}\n"
                 "  - histogram_match: {bands: {PAN_M: PAN}, reference: [I], mask: CLEAR}\n",

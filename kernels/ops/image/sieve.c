@@ -118,8 +118,7 @@ const struct pb_op pb_op_sieve = {
                 "of "
                 "a grid, areas\n"
                 "are those of the tile. The CPU sieves; a GPU computes the "
-                "steps before\n"
-                "and after, unless another process owns it.\n"
+                "steps before and after.\n"
                 "\n"
                 "  - sieve: {bands: [SCL], size: 10}\n"
                 "  - sieve: {bands: {CLEAN: CLASSES}, size: 25, connectivity: 8, mask: CLEAR}\n",

@@ -32,10 +32,9 @@ struct pb_remote {
     int32_t device_index;
     const char *stream_why; /* why it keeps no kernel on the device; NULL = it may keep one */
     void *user;
-    /* The request was made from the plan `pass`; slots have the sizes of this plan. stored: for a
-     * request with `whole`; else its n is 0. */
+    /* The request was made from the plan `pass`; slots have the sizes of this plan. */
     int (*open)(void *user, const struct pb_plan *pass, const struct pb_served_request *request,
-                const struct pb_served_stored *stored, struct pb_err *err,
+                const struct pb_served_tail *tail, struct pb_err *err,
                 struct pb_remote_session *out_session);
     /* Returns when the session has stopped computing: 0 when the channels ended or were aborted
      * here, else the session's error; device.lost when the process has died. Thread: one. */

@@ -67,16 +67,15 @@ static int open_session(struct pb_pass *pass, const struct pb_pass_request *requ
     const struct pb_remote *remote = request->remote;
     struct pb_stream *s = &pass->stream;
     struct pb_served_request *said = malloc(sizeof *said);
-    struct pb_served_stored stored = {.n = 0};
-    uint32_t *bytes = NULL;
+    struct pb_served_tail tail = {.data = NULL};
     int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
-    rc =
-        rc ? rc : pb_served_request_make(request->facts, request->last, request->number, err, said);
+    rc = rc ? rc
+            : pb_served_request_make(request->facts, request->last, request->number, err, said,
+                                     &tail);
     if (rc == 0 && pass->plan->engine.whole.used)
-        rc = pb_said_blocks_make(pass->plan, request->raster, said, err, &bytes, &stored.n);
-    stored.bytes = bytes;
-    rc = rc ? rc : remote->open(remote->user, pass->plan, said, &stored, err, &pass->session);
-    free(bytes);
+        rc = pb_said_blocks_make(pass->plan, request->raster, said, &tail, err);
+    rc = rc ? rc : remote->open(remote->user, pass->plan, said, &tail, err, &pass->session);
+    pb_served_tail_free(&tail);
     free(said);
     if (rc < 0)
         return rc;

@@ -33,56 +33,46 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
 static const struct pb_served_layout unread = {
     .block_w = 256, .block_h = 256, .by_host = 1, .compression = COMPRESSION_NONE, .predictor = 1};
 
-/* Allocates n more sizes. */
-static int make_room(uint32_t **stored, uint32_t has, uint64_t n, struct pb_err *err)
+static int send_sizes(const struct pb_raw_blocks *blocks, struct pb_served_tail *tail,
+                      struct pb_err *err)
 {
-    if (has + n > PB_SERVED_BLOCKS_MAX)
-        return pb_fail(err, PB_E_DEVICE_FAILED,
-                       "the scene has more blocks than the process that owns the device takes");
-    uint32_t *more = realloc(*stored, (has + n + 1) * sizeof *more);
-    if (more == NULL)
+    uint32_t *bytes = malloc((blocks->n + 1) * sizeof *bytes);
+    if (bytes == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    *stored = more;
-    return 0;
+    for (uint64_t i = 0; i < blocks->n; i++)
+        bytes[i] =
+            blocks->place[i].bytes < UINT32_MAX ? (uint32_t)blocks->place[i].bytes : UINT32_MAX;
+    int rc = pb_served_tail_add(tail, bytes, blocks->n * sizeof *bytes, err);
+    free(bytes);
+    return rc;
 }
 
 static int say_source(const struct pb_raster *raster, const struct pb_raw_how *how,
-                      struct pb_served_layout *out_layout, uint32_t **stored, uint32_t *n,
+                      struct pb_served_layout *out_layout, struct pb_served_tail *tail,
                       struct pb_err *err)
 {
     struct pb_raw_blocks blocks = {.n = 0};
     int rc = pb_raw_blocks_open(&blocks, raster, how, err);
-    uint64_t sizes = how->by_host ? 0 : blocks.n;
-    rc = rc ? rc : make_room(stored, *n, sizes, err);
     if (rc == 0)
         say_layout(&blocks, raster, out_layout);
-    for (uint64_t i = 0; rc == 0 && *stored != NULL && i < sizes; i++) {
-        uint64_t bytes = blocks.place[i].bytes;
-        (*stored)[(*n)++] = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
-    }
+    if (rc == 0 && !how->by_host)
+        rc = send_sizes(&blocks, tail, err);
     pb_raw_blocks_free(&blocks);
     return rc;
 }
 
 int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *const *raster,
-                        struct pb_served_request *request, struct pb_err *err,
-                        uint32_t **out_stored, uint32_t *out_n)
+                        struct pb_served_request *request, struct pb_served_tail *tail,
+                        struct pb_err *err)
 {
-    uint32_t *stored = NULL, n = 0;
     int rc = 0;
     for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         if (plan->work.source[i].n_bands > 0)
-            rc = say_source(raster[i], &plan->engine.whole.how[i], &request->source[i].layout,
-                            &stored, &n, err);
+            rc = say_source(raster[i], &plan->engine.whole.how[i], &request->source[i].layout, tail,
+                            err);
         else
             request->source[i].layout = unread;
-    if (rc < 0) {
-        free(stored);
-        return rc;
-    }
-    *out_stored = stored;
-    *out_n = n;
-    return 0;
+    return rc;
 }
 
 /* --- the serving process ---------------------------------------------------------------------- */
@@ -115,8 +105,7 @@ static void take_layout(const struct pb_served_source *said, struct pb_block_lay
 }
 
 static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_raw_how *how,
-                       const struct pb_served_source *from, const struct pb_served_stored *stored,
-                       uint32_t *at)
+                       const struct pb_served_source *from, struct pb_served_tail *tail)
 {
     struct pb_raw_blocks *blocks = &said->blocks[i];
     struct pb_block_layout *l = &said->layout[i];
@@ -129,32 +118,29 @@ static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_ra
     blocks->n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
     if (how->by_host)
         return l->compression == COMPRESSION_NONE ? 0 : -EPROTO;
-    if (blocks->n > stored->n - *at)
+    const uint32_t *bytes = pb_served_tail_take(tail, blocks->n, sizeof *bytes);
+    if (bytes == NULL)
         return -EPROTO;
     blocks->place = calloc(blocks->n, sizeof *blocks->place);
     if (blocks->place == NULL)
         return -ENOMEM;
     for (uint64_t k = 0; k < blocks->n; k++) {
-        blocks->place[k].bytes = stored->bytes[*at + k];
+        blocks->place[k].bytes = bytes[k];
         if (l->compression != COMPRESSION_NONE && blocks->place[k].bytes > from->layout.stored_max)
             return -EPROTO;
     }
-    *at += (uint32_t)blocks->n;
     return 0;
 }
 
 int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_request *request,
-                        const struct pb_served_stored *stored, struct pb_err *err,
+                        struct pb_served_tail *tail, struct pb_err *err,
                         struct pb_said_blocks **out)
 {
     struct pb_said_blocks *said = calloc(1, sizeof *said);
-    uint32_t at = 0;
     int rc = said == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         if (plan->work.source[i].n_bands > 0)
-            rc = take_source(said, i, &plan->engine.whole.how[i], &request->source[i], stored, &at);
-    if (rc == 0 && at != stored->n)
-        rc = -EPROTO;
+            rc = take_source(said, i, &plan->engine.whole.how[i], &request->source[i], tail);
     if (rc == 0) {
         *out = said;
         return 0;

@@ -171,8 +171,8 @@ static int set_up(struct pb_served *s, uint64_t room_bytes, struct pb_err *err,
 }
 
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     const struct pb_served_stored *stored, struct pb_tile_room *room,
-                     struct pb_err *err, struct pb_served **out_served, int *out_fd)
+                     struct pb_served_tail *tail, struct pb_tile_room *room, struct pb_err *err,
+                     struct pb_served **out_served, int *out_fd)
 {
     struct pb_served *s = calloc(1, sizeof *s);
     int fd = -1;
@@ -180,7 +180,7 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     pthread_mutex_init(&s->stream.lock, NULL);
     pb_run_threads_init(&s->threads);
-    int rc = pb_plan_serve(base, said, err, &s->plan, &s->pass);
+    int rc = pb_plan_serve(base, said, tail, err, &s->plan, &s->pass);
     if (rc == 0) {
         s->stream.plan = s->pass;
         s->on_gpu = s->pass->engine.cuda && base->whole_device == NULL;
@@ -188,7 +188,9 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
         s->stream.limits = &base->config->limits;
         s->stream.whole_device = base->whole_device;
         if (s->pass->engine.whole.used)
-            rc = pb_said_blocks_take(s->pass, said, stored, err, &s->said);
+            rc = pb_said_blocks_take(s->pass, said, tail, err, &s->said);
+        if (rc == 0 && tail->at != tail->bytes)
+            rc = pb_fail(err, PB_E_SERVICE_PROTOCOL, "a request with more facts than its plan has");
         s->stream.whole_blocks = s->said != NULL ? s->said->blocks : NULL;
         rc = rc ? rc : make_arrivals(s, err);
         rc = rc ? rc : set_up(s, said->room_bytes, err, room, &fd);

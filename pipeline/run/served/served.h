@@ -13,13 +13,13 @@
 
 struct pb_served;
 
-/* base, said: same as for pb_plan_serve. *room: zeroed, or with the slots of the job's previous
- * pass, which has been destroyed; it is used again if it fits, else made again. It is the caller's
- * and must stay until after destroy. *out_fd: memfd of the channels' words for the other process,
- * the caller's; the other process also needs room->fd. */
+/* base, said, tail: same as for pb_plan_serve; the tail is used up. *room: zeroed, or with the
+ * slots of the job's previous pass, which has been destroyed; it is used again if it fits, else
+ * made again. It is the caller's and must stay until after destroy. *out_fd: memfd of the channels'
+ * words for the other process, the caller's; the other process also needs room->fd. */
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     const struct pb_served_stored *stored, struct pb_tile_room *room,
-                     struct pb_err *err, struct pb_served **out_served, int *out_fd);
+                     struct pb_served_tail *tail, struct pb_tile_room *room, struct pb_err *err,
+                     struct pb_served **out_served, int *out_fd);
 const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream"; and the count of threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);

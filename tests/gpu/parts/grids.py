@@ -5,42 +5,37 @@ from .host import sums
 from .pipelines import GRIDS, ROUNDS, USED, WARPS, WAYS, grid_pipeline, grid_scene, rpc_scene
 
 
-def grids(host, _):
-    print("3b. products of several grids and sources, CPU against GPU")
-    scene = grid_scene(host)
+def compare(host, names, scene_of, stays=True):
+    """Products of an owner's GPU, in all ways that a program may have it, against those of the CPU. stays: a kernel stays for all of
+    them; else the plan may launch instead."""
     host.begin_owner()
-    for name in GRIDS:
-        pipeline = grid_pipeline(host.work, name)
-        reference, _ = host.run(host.config(name, pipeline), scene, "cpu", "cpu")
+    for name in names:
+        pipeline, scene = grid_pipeline(host.work, name), scene_of(name)
+        label = name.replace(" ", "_").replace(",", "")
+        reference, _ = host.run(host.config(label, pipeline), scene, "cpu", "cpu")
         for buffers, sync in WAYS[:4]:
-            made, _ = host.run(host.config(f"{name}-{buffers}-{sync}", pipeline, buffers, sync), scene, "cuda", "cuda")
-            same = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference)
+            made, _ = host.run(host.config(f"{label}-{buffers}-{sync}", pipeline, buffers, sync), scene, "cuda", "cuda")
+            same = reference["status"] == made["status"] == "successful" and sums(made) == sums(reference) != {}
             report = made.get("report", {})
             used = report.get("buffers"), report.get("device"), report.get("sync")
-            right = used == (USED.get(buffers, buffers), "cuda:0", sync)
-            what = f"{report.get('elapsed_ms')} ms, cpu {reference.get('report', {}).get('elapsed_ms')} ms" if same and right else \
+            right = used[:2] == (USED.get(buffers, buffers), "cuda:0") and used[2] in ((sync,) if stays else (sync, "stream"))
+            what = f"{used[2]:6} {report.get('elapsed_ms')} ms, cpu {reference.get('report', {}).get('elapsed_ms')} ms" if same and right else \
                 made.get("error") or (used, made.get("device_why"), sums(made), sums(reference), reference.get("error"))
-            host.check(same and right, f"{name:10} {buffers:8} {sync:7} {what}")
+            host.check(same and right, f"{name:24} {buffers:8} {sync:7} {what}")
     host.end_owner()
 
 
+def grids(host, _):
+    print("3b. products of several grids and sources, CPU against GPU")
+    scene = grid_scene(host)
+    compare(host, GRIDS, lambda _: scene)
+
+
 def warps(host, _):
-    """In one process, which has the GPU for itself."""
-    print("3d. products in other coordinate systems, CPU against GPU, byte for byte")
+    print("3d. products in other coordinate systems, of curves and of sieved bands, CPU against GPU")
     plain = grid_scene(host)
     seen = rpc_scene(plain)
-
-    def made(label, pipeline, scene, *way):
-        out = host.work / f"out-{label}".replace(" ", "_").replace(",", "")
-        done = host.call(host.program("bench_in_process"), host.config(label, pipeline, *way), out, scene)
-        return {path.name: path.read_bytes() for path in out.rglob("*.tif")}, (done.stdout + done.stderr).strip()
-
-    for name in WARPS:
-        pipeline, scene = grid_pipeline(host.work, name), seen if "relief" in name else plain
-        reference, _ = made(f"{name} cpu", pipeline, scene, "auto", "wic", "cpu")
-        for buffers, sync in WAYS[:4]:
-            products, said = made(f"{name} {buffers} {sync}", pipeline, scene, buffers, sync, "cuda")
-            host.check(reference and products == reference and said.startswith("cuda"), f"{name:24} {buffers:8} {sync:7} {said[-150:]}")
+    compare(host, WARPS, lambda name: seen if "relief" in name else plain, stays=False)
 
 
 def rounds(host, _):

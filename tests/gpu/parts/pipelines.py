@@ -98,6 +98,13 @@ WARPS = {
     # Placed by RPCs, over the ground of another file's heights.
     **{f"warp, relief, {m}": ([f"warp: {{crs: 'EPSG:32633', from: rpc, dem: H, pixel: 11, method: {m}, bands: {{X: N, Y: R}}}}"], ["X", "Y"])
        for m in ("nearest", "cubic", "average")},
+    "warp, two systems": (["warp: {crs: 'EPSG:4326', method: cubic, bands: {X: N, Y: R}}", "stretch: {bands: {Z: X}, high: 255}",
+                           "warp: {crs: 'EPSG:3857', pixel: 12, bands: [X, Y, Z]}"], ["X", "Y", "Z"]),
+    "warp, tiles, mgrs": (["warp: {grid: mgrs, pixel: 20, method: bilinear, bands: {X: N, Y: R}}"], ["X", "Y"]),
+    "warp, tiles, web": (["warp: {grid: web-mercator, zoom: 13, size: 512, method: average, bands: {X: N, Y: R}}"], ["X", "Y"]),
+    "match": (["histogram_match: {bands: {X: N, Y: R}, reference: [R, G]}", "convolve: {kernel: gaussian, size: 5, bands: {SOFT: X}}"],
+              ["X", "Y", "SOFT"]),
+    "sieve": (['math: {bands: {K: "floor(N * 20)"}}', "sieve: {bands: {X: K}, size: 12}", "median: {bands: {Y: X}}"], ["X", "Y"]),
 }
 WAYS = [("pinned", "wic"), ("pinned", "stream"), ("managed", "wic"), ("managed", "stream"), ("host", "wic")]
 USED = {"managed": "pinned"}  # the process that owns the GPU shares host memory with others
