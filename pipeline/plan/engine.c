@@ -83,11 +83,6 @@ static bool decodes_by_host(facts_of c)
     return c->request->config->compute.codecs == PB_CODECS_HOST;
 }
 
-static bool has_gate(facts_of c)
-{
-    return c->plan->layout.gate.chain != NULL;
-}
-
 static bool child_decodes(facts_of c)
 {
     return c->request->whole_said < 0;
@@ -123,6 +118,11 @@ static bool has_loops(facts_of c)
         if (reduction[i].reduce.n_numbers > 0)
             return true;
     return false;
+}
+
+static bool loops_remotely(facts_of c)
+{
+    return c->request->remote && has_loops(c) && c->plan->layout.sums.chain.n == 0;
 }
 
 /* Returns true if it holds for a file that the pass reads. */
@@ -235,13 +235,12 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_RESIDENT_HOST] = has_host_slots,
     [PB_LIMIT_DECODER_NO_GPU] = has_no_gpu,
     [PB_LIMIT_DECODER_CODECS] = decodes_by_host,
-    [PB_LIMIT_DECODER_GATE] = has_gate,
     [PB_LIMIT_DECODER_CHILD] = child_decodes,
     [PB_LIMIT_DECODER_WARP] = warps_remotely,
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
     [PB_LIMIT_DECODER_BUFFERS] = is_not_pinned,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,
-    [PB_LIMIT_DECODER_LOOPS] = has_loops,
+    [PB_LIMIT_DECODER_LOOPS] = loops_remotely,
     [PB_LIMIT_DECODER_MADE] = has_made_planes,
     [PB_LIMIT_DECODER_LARGE] = has_large_blocks,
     [PB_LIMIT_DECODER_STRIP] = has_strip,

@@ -130,7 +130,8 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
     int32_t side =
         pb_plan_gate_side(plan) > 0 ? pb_plan_gate_side(plan) : r->config->compute.tile_px;
     if (side == 0) {
-        side = plan->engine.cuda ? SIDE_CUDA : SIDE_CPU;
+        /* With a gate small tiles are better, because more of them are left out. */
+        side = plan->engine.cuda && pb_chain_gate(plan->work.chain) == NULL ? SIDE_CUDA : SIDE_CPU;
         int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
         if (is_power_of_two(r->info->block_w) && is_power_of_two(r->info->block_h) &&
             block <= 4096 && block > side)

@@ -73,6 +73,7 @@ struct pb_plan_whole {
     uint32_t streams;     /* count of blocks that the GPU decodes at once */
     bool in_place;        /* blocks are read, and results written, in the host's slots */
     bool keeps;           /* memory is enough for the whole scene, which stays for later passes */
+    bool one_band;        /* the pass needs the whole scene there at once */
     bool shares;          /* cores decode blocks, too, if the GPU is slower */
     /* Estimates in bytes/s: decoding by a core and by the GPU; transfer to it. */
     double core_rate, device_rate, link_rate;

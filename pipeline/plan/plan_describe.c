@@ -101,7 +101,9 @@ static size_t count_held(const struct pb_plan *plan)
     size_t held = 0;
     for (size_t i = 0; i < plan->n_earlier; i++) {
         const struct pb_plan *pass = plan->earlier[i];
-        held += pass->engine.whole.keeps ? (size_t)pb_chain_rounds(pass->work.chain) - 1 : 0;
+        const bool stays =
+            pass->engine.whole.keeps || (pass->engine.whole.used && pass->layout.sums.chain.n > 0);
+        held += stays ? (size_t)pb_chain_rounds(pass->work.chain) - 1 : 0;
         held += pb_plan_whole_holds(pass, pass->next);
     }
     return held;

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan/plan_gate.h"
 
+#include <math.h>
+
 enum { SQUARE_PX = 512 };
 
 struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)
@@ -75,6 +77,49 @@ struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_til
     return first;
 }
 
+struct pb_plan_gate_look pb_plan_gate_look(const struct pb_plan *plan, const struct pb_tile *tile)
+{
+    const double minimum = pb_chain_gate_minimum(plan->work.chain);
+    struct pb_plan_gate_look look = {
+        .first = pb_plan_gate_tile(plan, tile),
+        .part = pb_chain_gate_rect(plan->work.chain, &tile->core, minimum == 0),
+        .enough = 1};
+    if (minimum > 0)
+        look.enough = (uint64_t)ceil(minimum * look.part.w * look.part.h);
+    return look;
+}
+
+struct pb_rect pb_plan_gate_most(const struct pb_plan *plan)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    return pb_chain_gate_rect_most(plan->work.chain, smaller(g->side_px, g->image_w),
+                                   smaller(g->side_px, g->image_h));
+}
+
+uint64_t pb_plan_gate_device_bytes(const struct pb_plan *plan)
+{
+    if (pb_chain_gate(plan->work.chain) == NULL)
+        return 0;
+    const struct pb_rect most = pb_plan_gate_most(plan);
+    return PB_GATE_BATCH * (uint64_t)most.w * (uint64_t)most.h * sizeof(float);
+}
+
+struct pb_tile_in pb_plan_gate_view(const struct pb_plan *plan, const struct pb_tile_in *in,
+                                    const struct pb_slot_format *format)
+{
+    const struct pb_chain *chain = plan->layout.gate.chain;
+    const struct pb_geometry grid = pb_chain_geometry(chain);
+    struct pb_tile_in view = *in;
+    view.image_w = grid.w;
+    view.image_h = grid.h;
+    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+        const size_t before = format->source[i].n_planes - pb_chain_planes_of(chain, i);
+        if (view.window[i].data != NULL)
+            view.window[i].data = (char *)view.window[i].data + before * view.window[i].plane_bytes;
+    }
+    return view;
+}
+
 void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest)
 {
     if (plan->layout.gate.chain == NULL)
@@ -113,6 +158,8 @@ uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_req
         bytes +=
             2 *
             (pb_plan_gate_blocks(&plan->work.source[i], pb_plan_info(plan, request, i)) / 8 + 8);
+    if (plan->engine.whole.used) /* the device computes the gate */
+        return bytes;
     return bytes + plan->layout.readers *
                        ((uint64_t)g->read_bytes + g->scratch_bytes + g->plane_px * sizeof(float));
 }

@@ -19,6 +19,22 @@ int32_t pb_plan_gate_side(const struct pb_plan *plan);
 
 /* Part of a tile that is read first: its core is the gate's. */
 struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_tile *tile);
+enum { PB_GATE_BATCH = 16 }; /* most tiles whose gates a device computes together */
+/* Work of the gate for a tile. */
+struct pb_plan_gate_look {
+    struct pb_tile first; /* part of the tile that is read first; its core is the gate's */
+    struct pb_rect part;  /* part of this core whose passing pixels count; w 0: no pixel */
+    uint64_t enough;      /* count of passing pixels from which the tile passes */
+};
+struct pb_plan_gate_look pb_plan_gate_look(const struct pb_plan *plan, const struct pb_tile *tile);
+/* Size of the largest core of the gate. */
+struct pb_rect pb_plan_gate_most(const struct pb_plan *plan);
+/* Planes of the windows that the gate's chain reads: its planes are the last ones of each source,
+ * of which a window has n_planes. */
+struct pb_tile_in pb_plan_gate_view(const struct pb_plan *plan, const struct pb_tile_in *in,
+                                    const struct pb_slot_format *format);
+/* Device memory for the planes of a batch. */
+uint64_t pb_plan_gate_device_bytes(const struct pb_plan *plan);
 /* Count of the blocks of one band in a source's file; 0: no band is read later. */
 uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source,
                              const struct pb_raster_info *info);

@@ -9,15 +9,17 @@
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
+#include "pipeline/plan/plan_gate.h"
 
 #include "kernels/codec/decode_device.h"
 
 enum {
-    SHARE = 4, /* jobs for which a GPU has memory, if not configured */
-    FASTER = 2 /* factor over all cores from which a GPU decodes alone */
+    ALIGN = 256,       /* bytes; as PB_WHOLE_ALIGN (run/whole/whole_map.h) */
+    PARTS_SHARE = 512, /* parts of a block exceed it by at most 1 / 512 */
+    SHARE = 4,         /* jobs for which a GPU has memory, if not configured */
+    FASTER = 2         /* factor over all cores from which a GPU decodes alone */
 };
 
-#define ROW_BYTES           UINT64_C(256)       /* most that aligning a row of a plane adds */
 #define SHARED_MOST         (UINT64_C(8) << 20) /* limit of a decoded block that cores send */
 #define CORE_BYTES_SECOND   250e6               /* decoding speed of a core */
 #define SET_UP_SECONDS      0.1
@@ -50,28 +52,49 @@ static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_req
                : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
 }
 
-static uint64_t whole_blocks(int32_t px, int32_t block_px)
+static uint64_t aligned(uint64_t bytes)
 {
-    const uint64_t n = (uint64_t)px, block = block_px > 0 ? (uint64_t)block_px : 1;
-    return (n + block - 1) / block * block;
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Upper estimate of the bytes of the sources on the device: stored, decoded by whole blocks, and as
- * planes, whose rows are aligned. */
+/* Upper bound of the bytes of a source's blocks on the device, stored and decoded. */
+static uint64_t block_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
+{
+    const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+    const struct pb_plan_source *source = &plan->work.source[i];
+    const struct pb_raw_how *how = &plan->engine.whole.how[i];
+    uint32_t w = (uint32_t)info->block_w, h = (uint32_t)info->block_h;
+    uint64_t planes = info->pixel_interleaved ? 1 : source->n_bands,
+             sample = pixel_bytes(plan, r, i);
+    if (how->by_host) {
+        pb_raw_blocks_stand_in(info, &w, &h);
+        planes = source->n_bands;
+        sample = pb_type_bytes(info->type);
+    } else if (!info->pixel_interleaved) {
+        sample = pb_raster_sample_bytes(info);
+    }
+    const uint64_t cells =
+        (((uint64_t)info->width + w - 1) / w) * (((uint64_t)info->height + h - 1) / h);
+    const uint64_t block = aligned((uint64_t)w * h * sample);
+    const uint64_t masks = source->has_mask ? cells * aligned((uint64_t)w * h) : 0;
+    if (how->by_host || !pb_raster_is_compressed(info)) /* sent in parts */
+        return cells * planes * (block + block / PARTS_SHARE + ALIGN) + masks;
+    return info->file_bytes + cells * planes * (block + ALIGN) + 2 * masks;
+}
+
+/* Upper bound of the bytes of the sources on the device, as blocks and as planes; and those of a
+ * gate. */
 static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = pb_plan_gate_device_bytes(plan);
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = pb_plan_info(plan, r, i);
         const struct pb_plan_source *source = &plan->work.source[i];
-        const uint64_t w = whole_blocks(info->width, info->block_w);
-        const uint64_t h = whole_blocks(info->height, info->block_h);
-        uint64_t plane =
-            pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
-        uint64_t row = (uint64_t)info->width * plane + ROW_BYTES * (source->n_bands + 1);
+        const uint64_t w = (uint64_t)info->width;
+        const uint64_t row = aligned(w * pb_type_bytes(source->type)) * source->n_bands +
+                             aligned(w) * source->has_mask;
         if (source->n_bands > 0)
-            bytes +=
-                info->file_bytes + w * h * pixel_bytes(plan, r, i) + (uint64_t)info->height * row;
+            bytes += block_bytes(plan, r, i) + (uint64_t)info->height * row;
     }
     return bytes;
 }
@@ -235,11 +258,24 @@ static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r
     }
 }
 
+/* Why a scene that does not fit is not decoded in bands; NULL: it may be. */
+static const char *why_whole_scene(const struct pb_plan *plan)
+{
+    if (!pb_chain_keeps_grid(plan->work.chain))
+        return pb_limit_reason(PB_LIMIT_DECODER_GRID);
+    if (plan->layout.gate.chain != NULL)
+        return pb_limit_reason(PB_LIMIT_DECODER_GATE);
+    if (plan->layout.sums.chain.n > 0)
+        return pb_limit_reason(PB_LIMIT_DECODER_ROUNDS);
+    return NULL;
+}
+
 struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                    const struct pb_plan_request *request)
 {
     struct pb_plan_whole whole = {.why_not = plan->engine.whole.why_not,
                                   .why_bytes = plan->engine.whole.why_bytes};
+    const char *why_one_band = NULL;
     struct pb_plan with_how = *plan;
     find_how(plan, request, &whole);
     with_how.engine.whole = whole;
@@ -256,10 +292,12 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     whole.in_place = request->traits->integrated;
     set_shares(plan, request, &whole);
     whole.least_bytes = all_bytes(plan, request);
-    if (pb_chain_keeps_grid(plan->work.chain) && least_bytes(plan, request) < whole.least_bytes)
+    why_one_band = why_whole_scene(plan);
+    whole.one_band = why_one_band != NULL;
+    if (!whole.one_band && least_bytes(plan, request) < whole.least_bytes)
         whole.least_bytes = least_bytes(plan, request);
-    if (!pb_chain_keeps_grid(plan->work.chain) && all_bytes(plan, request) > whole.device_bytes)
-        whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_GRID);
+    if (whole.one_band && all_bytes(plan, request) > whole.device_bytes)
+        whole.why_not = why_one_band;
     else if (least_bytes(plan, request) > whole.device_bytes &&
              all_bytes(plan, request) > whole.device_bytes)
         whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
@@ -269,7 +307,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
             whole.all_by_host ? whole.host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole.used = whole.why_not == NULL;
     whole.keeps = whole.used && !request->remote && request->whole_said == 0 &&
-                  all_bytes(plan, request) <= whole.device_bytes;
+                  plan->layout.gate.chain == NULL && all_bytes(plan, request) <= whole.device_bytes;
     if (!whole.used && whole.least_bytes > whole.device_bytes)
         whole.why_bytes = whole.least_bytes;
     return whole;

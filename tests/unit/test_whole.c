@@ -201,6 +201,127 @@ START_TEST(composite_of_several_files_is_decoded_there)
 }
 END_TEST
 
+/* Three planes of 640 x 500 pixels, in tiles of 64: plane `clouds` is 9 under clouds, and else 4.
+ */
+static void make_clouds(const char *path, const char *interleave, int clouds)
+{
+    enum { W = 640, H = 500 };
+    static uint16_t pixels[3][H * W];
+    uint32_t seed = 7;
+    char **options = CSLSetNameValue(NULL, "TILED", "YES");
+    options = CSLSetNameValue(options, "BLOCKXSIZE", "64");
+    options = CSLSetNameValue(options, "BLOCKYSIZE", "64");
+    options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    options = CSLSetNameValue(options, "INTERLEAVE", interleave);
+    GDALDatasetH file =
+        GDALCreate(GDALGetDriverByName("GTiff"), path, W, H, 3, GDT_UInt16, (CSLConstList)options);
+    ck_assert_ptr_nonnull(file);
+    for (size_t i = 0; i < H * W; i++) {
+        const size_t x = i % W / 210, y = i / W / 160;
+        seed = seed * 1103515245u + 12345u;
+        pixels[0][i] = (uint16_t)(1 + (seed >> 20));
+        pixels[1][i] = (uint16_t)(1 + (seed >> 18));
+        pixels[2][i] = (x * 5 + y * 3) % 7 < 4 ? 9 : 4;
+    }
+    for (int b = 0; b < 3; b++)
+        ck_assert_int_eq(GDALRasterIO(GDALGetRasterBand(file, (b + clouds) % 3 + 1), GF_Write, 0, 0,
+                                      W, H, pixels[b], W, H, GDT_UInt16, 0, 0),
+                         CE_None);
+    GDALClose(file);
+    CSLDestroy(options);
+}
+
+/* The device computes the gate. Blocks that no passing tile needs are not read, which the counts of
+ * decoded blocks show; the pixels are the CPU's. */
+static void compare_gate(const char *path, const char *steps, uint64_t all)
+{
+    struct image cpu = {.n = 0};
+    struct pb_err err = {0};
+    ck_assert_int_eq(open_scene(path, steps), 0);
+    ck_assert_str_eq(config->pipelines[0].exchange.pattern->name, "probabilistic");
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const struct pb_gate_report by_cpu = report.gate;
+    ck_assert_msg(by_cpu.left_out > 0 && by_cpu.left_out < by_cpu.tiles, "%llu of %llu",
+                  (unsigned long long)by_cpu.left_out, (unsigned long long)by_cpu.tiles);
+    for (int way = 0; way < 2; way++) {
+        struct image whole = {.n = 0};
+        by_another = way == 1;
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_msg(plan->engine.whole.used, "%s", plan->engine.whole.why_not);
+        ck_assert_msg(run(&whole, &err) == 0, "%s", err.msg);
+        same(path, &cpu, &whole);
+        ck_assert_uint_eq(report.gate.tiles, by_cpu.tiles);
+        ck_assert_uint_eq(report.gate.left_out, by_cpu.left_out);
+        ck_assert_uint_eq(report.gate.blocks, by_cpu.blocks);
+        if (all > 0)
+            ck_assert_uint_eq(report.link.device.blocks, all - by_cpu.blocks);
+        free(whole.planes);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    free(cpu.planes);
+    close_scene();
+}
+
+START_TEST(gate_on_the_device_decides_which_blocks_are_read)
+{
+    enum { BLOCKS = 10 * 8 };
+    char path[] = "/tmp/pb-gate-XXXXXX.tif";
+    int file = mkstemps(path, 4);
+    ck_assert_int_ge(file, 0);
+    (void)close(file);
+    GDALAllRegister();
+    make_clouds(path, "BAND", 3);
+    compare_gate(path,
+                 "      - gate: {keep: \"B3 < 8\"}\n"
+                 "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n",
+                 3 * BLOCKS);
+    compare_gate(path,
+                 "      - gate: {keep: \"B3 < 8\", minimum: 0.4}\n"
+                 "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
+                 "      - math: {bands: {SUM: \"B2 + B3\"}}\n",
+                 3 * BLOCKS);
+    compare_gate(path,
+                 "      - gate: {keep: \"B3 < 8\"}\n"
+                 "      - convolve: {kernel: gaussian, size: 15, bands: {OUT: B1}}\n"
+                 "      - crop: {window: [70, 33, 411, 402], bands: [OUT, B2]}\n"
+                 "      - math: {bands: {SUM: \"B2 + 1\"}}\n",
+                 0);
+    make_clouds(path, "PIXEL", 3);
+    compare_gate(path,
+                 "      - gate: {keep: \"B3 < 8\"}\n"
+                 "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n",
+                 BLOCKS);
+    (void)unlink(path);
+}
+END_TEST
+
+/* The mask is in a file of its own. */
+START_TEST(gate_of_another_file_is_computed_on_the_device)
+{
+    enum { BLOCKS = 10 * 8 };
+    char folder[] = "/tmp/pb-gate-XXXXXX", path[100], mask[100];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/a.tif", folder);
+    (void)snprintf(mask, sizeof mask, "%s/mask.tif", folder);
+    GDALAllRegister();
+    make_clouds(path, "BAND", 3);
+    make_clouds(mask, "BAND", 1);
+    other_path = mask;
+    compare_gate(path,
+                 "      - gate: {keep: \"Q < 8\"}\n"
+                 "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
+                 "      - math: {bands: {SUM: B2}}\n",
+                 3 * BLOCKS);
+    other_path = NULL;
+    (void)unlink(path);
+    (void)unlink(mask);
+    (void)rmdir(folder);
+}
+END_TEST
+
 static const char STRETCH[] = "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
                               "      - math: {bands: {OUT: \"B1 * 0.7\"}}\n"
                               "      - stretch: {bands: {SUM: OUT}, method: stddev}\n";
@@ -334,6 +455,51 @@ START_TEST(a_device_finds_what_it_can_and_the_host_the_rest)
 }
 END_TEST
 
+/* The first round decodes, and later rounds read nothing, also in the owner of the device, where
+ * the last pass reads again. */
+START_TEST(rounds_are_summed_up_of_pixels_on_the_device)
+{
+    const char *path = REAL "real/landsat7_L7_ETMs_6band.tif";
+    const char *steps = "      - classify: {bands: [B1, B2, B3], classes: 5, rounds: 7, as: OUT}\n"
+                        "      - math: {bands: {SUM: \"OUT + B4\"}}\n";
+    struct image cpu = {.n = 0};
+    struct pb_err err = {0};
+    uint64_t once = 0;
+    ck_assert_int_eq(open_scene(path, steps), 0);
+    ck_assert_str_eq(config->pipelines[0].steps[0].exchange.pattern->name, "alternating");
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    for (int way = 0; way < 2; way++) {
+        struct image whole = {.n = 0};
+        by_another = way == 1;
+        whole_host.summed = 0;
+        ck_assert_int_eq(make_plan(true), 0);
+        const struct pb_plan *pass = plan->earlier[plan->n_earlier - 1];
+        ck_assert_msg(pass->engine.whole.used, "%s", pass->engine.whole.why_not);
+        ck_assert_uint_eq(pass->layout.sums.chain.n, 1);
+        ck_assert_msg(run_all(&whole, &err) == 0, "%s", err.msg);
+        same(path, &cpu, &whole);
+        ck_assert_int_gt(whole_host.summed, (int)pb_grid_count(&pass->layout.grid));
+        ck_assert_int_eq(whole_host.kept, 0);
+        once = way == 0 ? report.link.device.blocks : once;
+        ck_assert_uint_gt(once, 0);
+        ck_assert_uint_eq(report.link.device.blocks,
+                          way == 0 ? once : (plan->n_earlier + 1) * once);
+        free(whole.planes);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    config->compute.device_memory_bytes = UINT64_C(1) << 20;
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_ptr_nonnull(
+        strstr(plan->earlier[plan->n_earlier - 1]->engine.whole.why_not, "has rounds"));
+    pb_plan_destroy(plan);
+    free(cpu.planes);
+    close_scene();
+}
+END_TEST
+
 START_TEST(the_plan_says_which_passes_read_nothing)
 {
     char text[2000];
@@ -421,6 +587,9 @@ int main(void)
     tcase_add_test(tc, earlier_passes_find_the_numbers_that_the_cpu_finds);
     tcase_add_test(tc, later_passes_take_pixels_that_are_on_the_device);
     tcase_add_test(tc, a_device_finds_what_it_can_and_the_host_the_rest);
+    tcase_add_test(tc, gate_on_the_device_decides_which_blocks_are_read);
+    tcase_add_test(tc, gate_of_another_file_is_computed_on_the_device);
+    tcase_add_test(tc, rounds_are_summed_up_of_pixels_on_the_device);
     tcase_add_test(tc, the_plan_says_which_passes_read_nothing);
     tcase_add_test(tc, only_files_not_on_the_device_are_read);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);

@@ -107,6 +107,18 @@ START_TEST(products_made_on_the_device_are_the_cpus)
 }
 END_TEST
 
+/* A tile that the gate leaves out has no valid pixel in any of them. */
+START_TEST(products_of_a_gate_are_made_on_the_device)
+{
+    const char *path = REAL "real/landsat7_L7_ETMs_6band.tif";
+    const char *steps = "      - gate: {keep: \"B6 > 120\"}\n"
+                        "      - math: {bands: {OUT: \"B2 * 2\", SUM: \"B1 + B3\"}}\n";
+    compare_products(path, steps, MADE, 0x1ff);
+    compare_products(path, steps, MIXED, 3);
+    compare_products(path, steps, PICTURES, 0x3f);
+}
+END_TEST
+
 /* The parts of its tiles follow a pattern. */
 START_TEST(products_of_a_composite_are_made_on_the_device)
 {
@@ -198,6 +210,7 @@ int main(void)
     pb_raster_init();
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
+    tcase_add_test(tc, products_of_a_gate_are_made_on_the_device);
     tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
     tcase_add_test(tc, planned_device_memory_is_enough_for_the_run);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);

@@ -8,6 +8,7 @@
 #include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
+#include "kernels/reduce/cluster_sums.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/percentiles.h"
@@ -22,8 +23,9 @@
 #include <string.h>
 
 static struct {
-    int refuse_each; /* every n-th stream is refused, with garbage decoded; 0 = none */
-    int fail_tile;   /* the tile that cannot be started, from 1; 0 = none */
+    int refuse_each;    /* every n-th stream is refused, with garbage decoded; 0 = none */
+    int fail_tile;      /* the tile that cannot be started, from 1; 0 = none */
+    _Atomic int summed; /* tiles whose sums were made */
     _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted;
 } whole_host;
 
@@ -38,6 +40,7 @@ struct whole_host_device {
     pthread_mutex_t lock;
     void *memory[WHOLE_HOST_MEMORIES];
     int n;
+    uint32_t round; /* round whose numbers the chain has */
 };
 
 static int whole_host_memory(void *device, size_t bytes, struct pb_err *err, void **out)
@@ -188,6 +191,93 @@ static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in 
     return 0;
 }
 
+/* Puts the numbers of a round into the chain. */
+static void whole_host_round(struct whole_host_device *d, const struct pb_slot_head *head)
+{
+    const struct pb_chain_sums *sums = &d->plan->layout.sums.chain;
+    const struct pb_chain_reduction *reduction;
+    (void)pb_chain_reductions(d->plan->work.chain, &reduction);
+    for (uint32_t i = 0; i < sums->n && d->round != head->round; i++)
+        pb_chain_loop_again(d->plan->work.chain, &reduction[i],
+                            (const float *)(head + 1) + sums->of[i].first_number);
+    d->round = head->round;
+}
+
+/* Sums up the n pixels of a part whose outputs are planes of n floats. */
+static void whole_host_sum_up(const struct pb_chain_sums_of *of, const float *planes, size_t n,
+                              int32_t *sums)
+{
+    for (size_t p = 0; p < n; p++) {
+        const float x = planes[of->output[0] * n + p];
+        if (!(x >= 1 && x <= (float)of->classes))
+            continue;
+        const uint32_t c = (uint32_t)x - 1;
+        sums[c]++;
+        for (uint32_t b = 0; b < of->bands; b++) {
+            const struct pb_cluster_digits d =
+                pb_cluster_digits_of(planes[of->output[1 + b] * n + p]);
+            for (uint32_t k = 0; k < 3 && d.limb + k < PB_CLUSTER_LIMBS; k++)
+                sums[pb_cluster_sums_at(of->classes, of->bands, d.limb + k, b * of->classes + c)] +=
+                    d.digit[k];
+        }
+    }
+}
+
+static int whole_host_sums(void *device, uint32_t lane, const struct pb_slot_head *head,
+                           const struct pb_tile_in *in, int32_t *out, struct pb_err *err)
+{
+    struct whole_host_device *d = device;
+    const struct pb_plan_sums *by = &d->plan->layout.sums;
+    const struct pb_rect core = in->core;
+    struct pb_tile_in part = *in;
+    (void)err;
+    whole_host_round(d, head);
+    for (int32_t y = 0; y < core.h; y += by->part_h)
+        for (int32_t x = 0; x < core.w; x += by->part_w, out += by->chain.words) {
+            const int32_t w = core.w - x < by->part_w ? core.w - x : by->part_w;
+            const int32_t h = core.h - y < by->part_h ? core.h - y : by->part_h;
+            const size_t n = (size_t)w * (size_t)h;
+            const struct pb_tile_out made = {calloc(n * d->plan->work.outputs.n, sizeof(float)), n};
+            part.core = (struct pb_rect){core.x + x, core.y + y, w, h};
+            ck_assert_int_eq(pb_chain_run_cpu(d->plan->work.chain, &part, &made, d->scratch[lane]),
+                             0);
+            memset(out, 0, by->chain.words * sizeof *out);
+            for (uint32_t i = 0; i < by->chain.n; i++)
+                whole_host_sum_up(&by->chain.of[i], made.data, n, out + by->chain.of[i].at);
+            free(made.data);
+        }
+    whole_host.summed++;
+    return 0;
+}
+
+static int whole_host_gate(void *device, uint32_t queue, const struct pb_tile_in *in,
+                           const struct pb_tile_out *out, struct pb_err *err)
+{
+    struct whole_host_device *d = device;
+    const struct pb_plan_gate *gate = &d->plan->layout.gate;
+    void *scratch = aligned_alloc(64, (gate->scratch_bytes + 127) / 64 * 64);
+    (void)queue, (void)err;
+    ck_assert_int_eq(pb_chain_run_cpu(gate->chain, in, out, scratch), 0);
+    free(scratch);
+    return 0;
+}
+
+static int whole_host_passing(void *device, uint32_t queue,
+                              const struct pb_statistics_plane *planes, uint32_t n,
+                              uint64_t most_px, uint32_t *counts, struct pb_err *err)
+{
+    (void)device, (void)queue, (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert_uint_le((uint64_t)planes[i].w * (uint64_t)planes[i].h, most_px);
+        counts[i] = 0;
+        for (int32_t y = 0; y < planes[i].h; y++)
+            for (int32_t x = 0; x < planes[i].w; x++)
+                counts[i] +=
+                    pb_pixel_passes(planes[i].data[(size_t)y * planes[i].row_px + (size_t)x]);
+    }
+    return 0;
+}
+
 static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_part *parts,
                             uint32_t n, uint32_t n_planes, int32_t most_rows, bool nearest,
                             struct pb_err *err)
@@ -334,6 +424,9 @@ static const struct pb_whole_device whole_host_device = {
     .decode = whole_host_decode,
     .unpredict = whole_host_unpredict,
     .tile = whole_host_tile,
+    .sums = whole_host_sums,
+    .gate = whole_host_gate,
+    .passing = whole_host_passing,
     .halve = whole_host_halve,
     .encode = whole_host_encode,
     .statistics = whole_host_statistics,

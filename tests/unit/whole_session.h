@@ -15,6 +15,7 @@
 #include "served_session.h"
 #include "whole_host.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -41,11 +42,15 @@ static inline int take(void *object, const struct pb_tile *tile,
     struct image *image = object;
     (void)worker, (void)err;
     for (size_t p = 0; p < image->n; p++)
-        for (int32_t y = 0; y < tile->core.h; y++)
-            memcpy(image->planes + p * (size_t)image->w * (size_t)image->h +
-                       (size_t)(tile->core.y + y) * (size_t)image->w + (size_t)tile->core.x,
-                   pixels->data + p * pixels->plane_px + (size_t)y * (size_t)tile->core.w,
-                   (size_t)tile->core.w * sizeof(float));
+        for (int32_t y = 0; y < tile->core.h; y++) {
+            float *row = image->planes + p * (size_t)image->w * (size_t)image->h +
+                         (size_t)(tile->core.y + y) * (size_t)image->w + (size_t)tile->core.x;
+            for (int32_t x = 0; x < tile->core.w && pixels->plane_px == 0; x++)
+                row[x] = NAN; /* the tile is left out */
+            if (pixels->plane_px > 0)
+                memcpy(row, pixels->data + p * pixels->plane_px + (size_t)y * (size_t)tile->core.w,
+                       (size_t)tile->core.w * sizeof(float));
+        }
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/served/exec_remote.h"
 #include "pipeline/run/stream/gate.h"
+#include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
 #include "pipeline/run/served/said_blocks.h"
@@ -186,6 +187,9 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
         rc = pb_infinities_create(plan, err, &s->infinities);
     if (rc == 0 && plan->layout.gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
+    if (rc == 0 && plan->layout.gate.chain != NULL && plan->engine.whole.used &&
+        (s->answers = pb_gate_answers_create(pb_grid_count(&plan->layout.grid))) == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the gate");
     return rc;
 }
 
@@ -370,6 +374,7 @@ void pb_pass_destroy(struct pb_pass *pass)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
+    pb_gate_answers_destroy(s->answers);
     pb_rests_destroy(s->rests);
     pb_infinities_destroy(s->infinities);
     free(s->head);

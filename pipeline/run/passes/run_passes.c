@@ -53,8 +53,10 @@ static bool may_go_on(const struct pb_plan *plan, bool is_copied)
     for (size_t i = 0; i < n; i++)
         loops = loops || reduction[i].reduce.n_numbers > 0;
     bool numbers_arrive = !loops || !is_copied || plan->layout.sums.chain.n > 0;
-    /* With plan->whole its readers end after all blocks are sent down. */
-    return pb_chain_rounds(plan->work.chain) > 1 && numbers_arrive && !plan->engine.whole.used;
+    /* With plan->whole its readers end after all blocks are sent down: later rounds read nothing
+     * if the pixels of the scene are there together. */
+    return pb_chain_rounds(plan->work.chain) > 1 && numbers_arrive &&
+           (!plan->engine.whole.used || plan->layout.sums.chain.n > 0);
 }
 
 /* Keeps tiles for the rounds after this first one, except those that the device keeps. */

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
+#include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/run_threads.h"
 #include "pipeline/run/served/said_blocks.h"
 #include "pipeline/run/served/spare_room.h"
@@ -110,13 +111,13 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
     return rc;
 }
 
-/* Makes the executor's end of the exchange of tiles. A gate's readers do not report left-out tiles,
- * therefore nothing is checked then. */
+/* Makes the executor's end of the exchange of tiles. Readers that compute a gate themselves do not
+ * report left-out tiles, therefore nothing is checked then. */
 static int make_arrivals(struct pb_served *s, struct pb_err *err)
 {
     const struct pb_plan *p = s->pass;
     struct pb_tile_exchange walk;
-    if (p->layout.gate.chain != NULL)
+    if (p->layout.gate.chain != NULL && !p->engine.whole.used)
         return 0;
     int rc = pb_plan_exchange(p, err, &walk);
     if (rc < 0)
@@ -193,6 +194,10 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
             rc = pb_fail(err, PB_E_SERVICE_PROTOCOL, "a request with more facts than its plan has");
         s->stream.whole_blocks = s->said != NULL ? s->said->blocks : NULL;
         rc = rc ? rc : make_arrivals(s, err);
+        if (rc == 0 && s->pass->layout.gate.chain != NULL && s->pass->engine.whole.used &&
+            (s->stream.answers = pb_gate_answers_create(pb_grid_count(&s->pass->layout.grid))) ==
+                NULL)
+            rc = pb_fail(err, PB_E_MEMORY, "out of memory for the gate");
         rc = rc ? rc : set_up(s, said->room_bytes, err, room, &fd);
     }
     if (rc < 0) {
@@ -286,6 +291,7 @@ static void take_down(void *served)
     if (!pb_device_left_behind())
         pb_tile_pool_close(&s->pool);
     pb_arrivals_destroy(s->stream.arrivals);
+    pb_gate_answers_destroy(s->stream.answers);
     pb_said_blocks_free(s->said);
     pb_plan_destroy(s->plan);
     free(s->users);

@@ -4,7 +4,8 @@
 #define PB_BLOCK_SLOT_H
 /* A slot of results with finished blocks of products instead of the planes of a tile: its
  * user bytes are a struct pb_block_slot, and its payload begins with a list of the blocks, of
- * PB_BLOCK_SLOT_HEAD bytes. Plain data. */
+ * PB_BLOCK_SLOT_HEAD bytes. A slot of a tile without payload is a tile that a gate leaves out.
+ * Plain data. */
 #include "pipeline/plan/plan_out.h"
 #include "kernels/tile_slot.h"
 
@@ -20,6 +21,18 @@ struct pb_block_slot {
 };
 _Static_assert(offsetof(struct pb_tile, number) == offsetof(struct pb_block_slot, mark),
                "a tile and blocks are told apart by their first word");
+
+#define PB_ANSWER_SLOT_MARK (UINT32_MAX - 1) /* not the number of any tile */
+
+/* User bytes of a slot of results without payload: answers of a gate that another process
+ * computes. */
+struct pb_answer_slot {
+    uint32_t mark; /* PB_ANSWER_SLOT_MARK */
+    uint32_t first_tile, n;
+    uint64_t passes; /* bit i: tile first_tile + i passes */
+};
+_Static_assert(offsetof(struct pb_tile, number) == offsetof(struct pb_answer_slot, mark),
+               "a tile and answers are told apart by their first word");
 
 struct pb_block_entry {
     uint32_t product; /* number of the product in the pipeline */

@@ -178,7 +178,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
         rc = lane_init(&e->lanes[i], plan, e->managed, err);
     if (rc == 0 && plan->layout.sums.chain.n > 0)
-        rc = pb_stream_sums_create(plan, e->n_lanes, err, &e->sums);
+        rc = pb_stream_sums_create(plan, e->n_lanes, pb_grid_count(&plan->layout.grid), err,
+                                   &e->sums);
     if (rc == 0)
         rc = init_flights(e, err);
     if (rc < 0) {

@@ -3,8 +3,9 @@
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/plan/plan_gate.h"
 
+#include "kernels/reduce/passing_device.h"
+
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +78,7 @@ static void mark(const struct blocks *b, _Atomic uint64_t *bits, const struct pb
         }
 }
 
-static void count(struct pb_gate *gate, const struct pb_tile *tile, bool passes)
+void pb_gate_count_tile(struct pb_gate *gate, const struct pb_tile *tile, bool passes)
 {
     atomic_fetch_add(&gate->tiles, 1);
     atomic_fetch_add(&gate->left_out, !passes);
@@ -131,24 +132,7 @@ void pb_gate_begin(struct pb_gate_reader *reader, const struct pb_tile *tile)
     pb_slot_tile(&plan->layout.gate.format, &reader->first, reader->memory, &reader->in);
 }
 
-/* The windows in the layout of the gate's chain: its planes are the last ones. */
-static struct pb_tile_in gate_view(const struct pb_gate_reader *reader)
-{
-    const struct pb_plan *plan = reader->gate->plan;
-    const struct pb_geometry grid = pb_chain_geometry(plan->layout.gate.chain);
-    struct pb_tile_in in = reader->in;
-    in.image_w = grid.w;
-    in.image_h = grid.h;
-    for (uint32_t i = 0; i < plan->work.n_sources; i++) {
-        size_t planes = plan->layout.gate.format.source[i].n_planes;
-        size_t before = planes - pb_chain_planes_of(plan->layout.gate.chain, i);
-        if (in.window[i].data != NULL)
-            in.window[i].data = (char *)in.window[i].data + before * in.window[i].plane_bytes;
-    }
-    return in;
-}
-
-/* Counts the pixels of the part of a plane that are neither 0 nor NaN; stops at `enough`. */
+/* Counts the pixels of the part of a plane that pass; stops at `enough`. */
 static uint64_t passing(const float *plane, const struct pb_rect *all, const struct pb_rect *part,
                         uint64_t enough)
 {
@@ -157,7 +141,7 @@ static uint64_t passing(const float *plane, const struct pb_rect *all, const str
         const float *row =
             plane + (size_t)(part->y - all->y + y) * (size_t)all->w + (size_t)(part->x - all->x);
         for (int32_t x = 0; x < part->w; x++)
-            n += row[x] < 0.0f || row[x] > 0.0f;
+            n += pb_pixel_passes(row[x]);
     }
     return n;
 }
@@ -168,22 +152,18 @@ int pb_gate_passes(struct pb_gate_reader *reader, const struct pb_tile *tile, bo
     const struct pb_plan_gate *g = &plan->layout.gate;
     float *plane = (float *)((char *)reader->memory + aligned(g->read_bytes));
     void *scratch = (char *)plane + aligned(g->plane_px * sizeof(float));
-    const struct pb_rect *all = &reader->first.core;
-    double minimum = pb_chain_gate_minimum(plan->work.chain);
-    struct pb_rect part = pb_chain_gate_rect(plan->work.chain, &tile->core, minimum == 0);
-    uint64_t enough = 1;
+    const struct pb_plan_gate_look look = pb_plan_gate_look(plan, tile);
+    const struct pb_rect *all = &look.first.core;
     *out_passes = false;
-    if (part.w > 0) {
-        const struct pb_tile_in in = gate_view(reader);
+    if (look.part.w > 0) {
+        const struct pb_tile_in in = pb_plan_gate_view(plan, &reader->in, &g->format);
         const struct pb_tile_out out = {plane, (size_t)all->w * (size_t)all->h};
         int rc = pb_chain_run_cpu(g->chain, &in, &out, scratch);
         if (rc < 0)
             return rc;
-        if (minimum > 0)
-            enough = (uint64_t)ceil(minimum * part.w * part.h);
-        *out_passes = passing(plane, all, &part, enough) >= enough;
+        *out_passes = passing(plane, all, &look.part, look.enough) >= look.enough;
     }
-    count(reader->gate, tile, *out_passes);
+    pb_gate_count_tile(reader->gate, tile, *out_passes);
     return 0;
 }
 

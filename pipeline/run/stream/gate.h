@@ -10,6 +10,8 @@
 int pb_gate_create(const struct pb_plan *plan, const struct pb_raster *const *raster,
                    struct pb_err *err, struct pb_gate **out_gate);
 void pb_gate_destroy(struct pb_gate *gate); /* NULL is fine */
+/* Counts the answer for a tile. Thread: any. */
+void pb_gate_count_tile(struct pb_gate *gate, const struct pb_tile *tile, bool passes);
 /* Call it when no reader is running. */
 void pb_gate_count(const struct pb_gate *gate, struct pb_gate_report *out);
 

@@ -24,6 +24,7 @@
 _Static_assert(sizeof(struct pb_tile) <= WIC_USER_BYTES, "a slot's user bytes hold its tile");
 
 struct pb_gate;
+struct pb_gate_answers;
 struct pb_reducing;
 struct pb_infinities;
 struct pb_rests;
@@ -64,7 +65,9 @@ struct pb_stream {
     struct pb_arrivals *arrivals;
     /* Caches for the parts of sources; NULL = readers share no blocks. */
     struct pb_block_cache *cache[PB_FILES_MAX][PB_PLAN_PARTS];
-    struct pb_gate *gate;   /* NULL: no tile is left out */
+    struct pb_gate *gate; /* NULL: no tile is left out, or another process counts them */
+    /* Answers of a gate that a device computes (run/whole); else NULL. */
+    struct pb_gate_answers *answers;
     struct pb_rests *rests; /* digits of the tiles that float32 loses; NULL: not kept */
     /* Count of infinite pixels; NULL: no bands of floats. */
     struct pb_infinities *infinities;

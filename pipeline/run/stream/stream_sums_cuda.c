@@ -43,8 +43,8 @@ static int shape(struct pb_stream_sums *q, struct pb_err *err)
                : 0;
 }
 
-int pb_stream_sums_create(const struct pb_plan *plan, uint32_t lanes, struct pb_err *err,
-                          struct pb_stream_sums **out_sums)
+int pb_stream_sums_create(const struct pb_plan *plan, uint32_t lanes, uint32_t n_kept,
+                          struct pb_err *err, struct pb_stream_sums **out_sums)
 {
     struct pb_stream_sums *q = calloc(1, sizeof *q);
     if (q == NULL)
@@ -60,8 +60,8 @@ int pb_stream_sums_create(const struct pb_plan *plan, uint32_t lanes, struct pb_
     rc = rc ? rc
             : pb_cuda_rc(err,
                          pb_chain_sums_device_create(plan->work.chain, &plan->layout.sums.chain,
-                                                     pb_plan_sums_tile_bytes(plan),
-                                                     pb_grid_count(&plan->layout.grid), &q->sums),
+                                                     pb_plan_sums_tile_bytes(plan), n_kept,
+                                                     &q->sums),
                          "allocating memory for tiles");
     if (rc < 0) {
         pb_stream_sums_destroy(q);
@@ -105,13 +105,22 @@ int pb_stream_sums_send(struct pb_stream_sums *q, struct pb_stream_sums_tile *t,
 int pb_stream_sums_launch(struct pb_stream_sums *q, uint32_t lane,
                           const struct pb_stream_sums_tile *t, void *stream, struct pb_err *err)
 {
+    struct pb_tile_in in;
+    pb_slot_pixels(&q->plan->layout.format, t->tile, t->pixels, &in);
+    return pb_stream_sums_tile(q, lane, t->lane_slot != NULL ? t->lane_slot : t->slot, &in, t->out,
+                               stream, err);
+}
+
+int pb_stream_sums_tile(struct pb_stream_sums *q, uint32_t lane, const struct pb_slot_head *head,
+                        const struct pb_tile_in *in, int32_t *out, void *stream, struct pb_err *err)
+{
     struct pb_chain_sums_launch l = q->launch;
     l.chain = &q->chain;
     l.sums = &q->sums;
     l.scratch = q->scratch + lane * q->lane_bytes;
-    l.head = t->lane_slot != NULL ? t->lane_slot : t->slot;
-    l.out = t->out;
-    pb_slot_pixels(&q->plan->layout.format, t->tile, t->pixels, &l.in);
+    l.head = head;
+    l.out = out;
+    l.in = *in;
     return pb_cuda_rc(err, pb_chain_sums_cuda(q->plan->work.chain, &l, stream),
                       "starting the kernels of a tile");
 }

@@ -5,11 +5,15 @@
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/run/stream/block_room.h"
 #include "pipeline/run/stream/block_slot.h"
+#include "pipeline/run/stream/gate.h"
+#include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/rests.h"
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"
+
+#include <errno.h>
 
 int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
@@ -118,6 +122,40 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
     return rc;
 }
 
+/* Takes answers of a gate that another process computes. */
+static int take_answers(struct pb_stream *s, const struct wic_slot *slot, struct pb_err *err)
+{
+    /* another process can write to the slot */
+    const struct pb_answer_slot got = *(const struct pb_answer_slot *)slot->user;
+    int rc = s->answers != NULL && s->gate != NULL && got.n <= 64 ? 0 : -EPROTO;
+    for (uint32_t i = 0; i < got.n && rc == 0; i++) {
+        const uint32_t number = got.first_tile + i;
+        const bool passes = (got.passes >> i & 1) != 0;
+        rc = pb_gate_answers_put(s->answers, number, passes);
+        if (rc == 0) {
+            const struct pb_tile tile = pb_plan_tile(s->plan, number, number);
+            pb_gate_count_tile(s->gate, &tile, passes);
+        }
+    }
+    if (rc < 0)
+        return pb_fail(err, PB_E_SYSTEM, "answers of a gate arrived that nothing waits for");
+    return wic_release(s->out, slot);
+}
+
+/* Delivers a tile that a gate has left out: no pixel is valid. */
+static int leave_out(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
+                     struct pb_err *err)
+{
+    const struct pb_tile tile = *(const struct pb_tile *)slot->user;
+    const struct pb_tile_planes nothing = {.data = NULL, .plane_px = 0};
+    int rc = pb_stream_deliver(s, &tile, &nothing, worker, err);
+    pb_trace_tile(PB_TRACE_TILE_END, tile.number);
+    rc = rc ? rc : wic_release(s->out, slot);
+    if (rc == 0)
+        pb_in_flight_done(s->in_flight, tile.unit);
+    return rc;
+}
+
 /* Delivers a tile. 0, or a code that ends the thread; *err is filled when a product failed. */
 static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t worker,
                       struct pb_err *err)
@@ -125,6 +163,10 @@ static int write_tile(struct pb_stream *s, const struct wic_slot *slot, uint32_t
     const struct pb_tile *tile = slot->user;
     if (tile->number == PB_BLOCK_SLOT_MARK)
         return write_blocks(s, slot, worker, err);
+    if (tile->number == PB_ANSWER_SLOT_MARK)
+        return take_answers(s, slot, err);
+    if (s->answers != NULL && slot->bytes == 0)
+        return leave_out(s, slot, worker, err);
     uint32_t unit = tile->unit;
     int rc = pb_stream_write(s, tile, slot->data, slot->bytes, worker, err);
     rc = rc ? rc : wic_release(s->out, slot);

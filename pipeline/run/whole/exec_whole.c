@@ -8,6 +8,7 @@
 
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/plan_gate.h"
 #include "wic/device/pause.h"
 
 #include <errno.h>
@@ -19,14 +20,14 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define HANG_NS   (60 * SECOND_NS)
 
-enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4, FLIGHTS_A_LANE = 8 };
+enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4, FLIGHTS_A_LANE = 8, SLOT_BYTES = 64 };
 
 /* --- events ---------------------------------------------------------------------------------- */
 
 uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
 {
     (void)e;
-    return 1 + slot;
+    return EVENTS + slot;
 }
 
 uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight)
@@ -135,9 +136,10 @@ void whole_note_decoded(struct pb_exec_whole *e, uint32_t group)
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-static int open_channel(struct whole_channel *channel, uint32_t slots, struct pb_err *err)
+static int open_channel(struct whole_channel *channel, uint32_t slots, size_t slot_bytes,
+                        struct pb_err *err)
 {
-    struct wic_options options = {.slots = slots, .slot_bytes = 64};
+    struct wic_options options = {.slots = slots, .slot_bytes = slot_bytes};
     size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
     channel->memory = aligned_alloc(64, bytes);
     if (channel->memory == NULL ||
@@ -154,18 +156,22 @@ static void close_channel(struct whole_channel *channel)
 
 static int open_channels(struct pb_exec_whole *e, struct pb_err *err)
 {
-    int rc = open_channel(&e->copies, e->map.plan->layout.in_slots, err);
-    rc = rc ? rc : open_channel(&e->steps, STEPS, err);
-    rc = rc ? rc : open_channel(&e->flights, e->n_flights, err);
-    rc = rc ? rc : open_channel(&e->batches, PB_OUT_BATCHES, err);
-    return rc ? rc : open_channel(&e->through, THROUGH, err);
+    const size_t head_bytes = e->map.plan->layout.format.head_bytes;
+    int rc = open_channel(&e->copies, e->map.plan->layout.in_slots, SLOT_BYTES, err);
+    rc =
+        rc ? rc
+           : open_channel(&e->steps, STEPS, head_bytes > SLOT_BYTES ? head_bytes : SLOT_BYTES, err);
+    rc = rc ? rc : open_channel(&e->flights, e->n_flights, SLOT_BYTES, err);
+    rc = rc ? rc : open_channel(&e->batches, PB_OUT_BATCHES, SLOT_BYTES, err);
+    return rc ? rc : open_channel(&e->through, THROUGH, SLOT_BYTES, err);
 }
 
 static int make_map(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->stream->plan;
     struct pb_raw_blocks blocks[PB_FILES_MAX] = {{.n = 0}};
-    const uint64_t all = plan->engine.whole.device_bytes, out = plan->engine.out.device_bytes;
+    const uint64_t all = plan->engine.whole.device_bytes;
+    const uint64_t out = plan->engine.out.device_bytes + pb_plan_gate_device_bytes(plan);
     int rc = 0;
     for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++) {
         if (e->stream->whole_blocks != NULL)
@@ -305,6 +311,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
     rc = rc ? rc : whole_reduce_open(e, err);
+    rc = rc ? rc : whole_rounds_open(e, err);
+    rc = rc ? rc : whole_gate_open(e, err);
     rc = rc ? rc : pb_plan_part_exchange(e->map.plan, err, &e->parts);
     rc = rc ? rc : open_channels(e, err);
     if (rc < 0) {

@@ -10,6 +10,7 @@
 #include "kernels/codec/encode_device.h"
 #include "kernels/codec/halve_device.h"
 #include "kernels/codec/unpredict_device.h"
+#include "kernels/reduce/passing_device.h"
 #include "kernels/reduce/percentiles_device.h"
 #include "kernels/reduce/statistics_device.h"
 #include "pipeline/plan/plan.h"
@@ -46,6 +47,15 @@ struct pb_whole_device {
                      struct pb_err *err);
     int (*tile)(void *device, uint32_t lane, const struct pb_tile_in *in,
                 const struct pb_tile_out *out, struct pb_err *err);
+    /* Instead of tile, in a pass whose tiles are summed up (pb_plan_sums): sums of the parts of a
+     * tile, made with the numbers of *head, which is a table. out: pb_plan_out_bytes. */
+    int (*sums)(void *device, uint32_t lane, const struct pb_slot_head *head,
+                const struct pb_tile_in *in, int32_t *out, struct pb_err *err);
+    /* In a plan with a gate: makes the plane of the gate's chain for in->core. */
+    int (*gate)(void *device, uint32_t queue, const struct pb_tile_in *in,
+                const struct pb_tile_out *out, struct pb_err *err);
+    int (*passing)(void *device, uint32_t queue, const struct pb_statistics_plane *planes,
+                   uint32_t n, uint64_t most_px, uint32_t *counts, struct pb_err *err);
     int (*halve)(void *device, uint32_t queue, const struct pb_halve_part *parts, uint32_t n,
                  uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err);
     int (*encode)(void *device, uint32_t queue, const struct pb_encode_batch *batch,

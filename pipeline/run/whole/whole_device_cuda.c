@@ -7,6 +7,8 @@
 #include "config/base/clock.h"
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/plan_gate.h"
+#include "pipeline/run/stream/stream_sums.h"
 
 #include "kernels/chain/chain_cuda.h"
 #include "wic/device/pause.h"
@@ -24,7 +26,9 @@ struct cuda {
     cudaStream_t *queue;
     cudaEvent_t *event;
     cudaEvent_t start;            /* zero of the clock */
-    struct pb_chain_cuda **chain; /* indexed by lane */
+    struct pb_chain_cuda **chain; /* indexed by lane; NULL if tiles are summed up */
+    struct pb_stream_sums *sums;  /* NULL: they are not */
+    struct pb_chain_cuda *gate;   /* NULL: no gate */
     void *memory[MEMORIES_MAX], *table[MEMORIES_MAX];
     uint32_t n_memories, n_tables;
 };
@@ -53,6 +57,8 @@ static void free_all(struct cuda *c)
 {
     for (uint32_t i = 0; c->chain != NULL && i < c->counts.lanes; i++)
         pb_chain_cuda_destroy(c->chain[i]);
+    pb_stream_sums_destroy(c->sums);
+    pb_chain_cuda_destroy(c->gate);
     for (uint32_t i = 0; i < c->n_memories; i++)
         (void)cudaFree(c->memory[i]);
     for (uint32_t i = 0; i < c->n_tables; i++)
@@ -103,12 +109,24 @@ static int make_queues(struct cuda *c, struct pb_err *err)
         rc = pb_cuda_err(err, cudaEventCreate(&c->event[i]), "creating an event");
     rc = rc ? rc : pb_cuda_err(err, cudaEventCreate(&c->start), "creating an event");
     rc = rc ? rc : pb_cuda_err(err, cudaEventRecord(c->start, c->queue[0]), "recording an event");
+    if (rc == 0 && c->plan->layout.sums.chain.n > 0)
+        return pb_stream_sums_create(c->plan, c->counts.lanes, 0, err, &c->sums);
     for (uint32_t i = 0; i < c->counts.lanes && rc == 0; i++)
         rc = pb_cuda_rc(err,
                         pb_chain_cuda_create(c->plan->work.chain, c->plan->layout.grid.side_px,
                                              c->plan->layout.grid.side_px, &c->chain[i]),
                         "uploading the chain");
     return rc;
+}
+
+static int make_gate(struct cuda *c, struct pb_err *err)
+{
+    const struct pb_plan *plan = c->plan;
+    if (plan->layout.gate.chain == NULL)
+        return 0;
+    const struct pb_rect most = pb_plan_gate_most(plan);
+    return pb_cuda_rc(err, pb_chain_cuda_create(plan->layout.gate.chain, most.w, most.h, &c->gate),
+                      "uploading the gate");
 }
 
 static int open_device(const struct pb_plan *plan, const struct pb_whole_counts *counts,
@@ -127,6 +145,7 @@ static int open_device(const struct pb_plan *plan, const struct pb_whole_counts 
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     rc = rc ? rc : pb_cuda_select(plan->engine.device_index, false, err);
     rc = rc ? rc : make_queues(c, err);
+    rc = rc ? rc : make_gate(c, err);
     if (rc < 0) {
         close_device(c);
         return rc;
@@ -232,6 +251,30 @@ static int tile(void *device, uint32_t lane, const struct pb_tile_in *in,
         "starting the kernels of a tile");
 }
 
+static int sums(void *device, uint32_t lane, const struct pb_slot_head *head,
+                const struct pb_tile_in *in, int32_t *out, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_stream_sums_tile(c->sums, lane, head, in, out, c->queue[c->counts.first_lane + lane],
+                               err);
+}
+
+static int gate(void *device, uint32_t queue, const struct pb_tile_in *in,
+                const struct pb_tile_out *out, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_chain_cuda_launch(c->gate, in, out, c->queue[queue]),
+                      "starting the gate of a tile");
+}
+
+static int passing(void *device, uint32_t queue, const struct pb_statistics_plane *planes,
+                   uint32_t n, uint64_t most_px, uint32_t *counts, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_passing_cuda(planes, n, most_px, counts, c->queue[queue]),
+                      "starting to count pixels");
+}
+
 static int halve(void *device, uint32_t queue, const struct pb_halve_part *parts, uint32_t n,
                  uint32_t n_planes, int32_t most_rows, bool nearest, struct pb_err *err)
 {
@@ -315,6 +358,9 @@ const struct pb_whole_device pb_whole_cuda = {
     .decode = decode,
     .unpredict = unpredict,
     .tile = tile,
+    .sums = sums,
+    .gate = gate,
+    .passing = passing,
     .halve = halve,
     .encode = encode,
     .statistics = statistics,

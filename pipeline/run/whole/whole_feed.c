@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-static int tell(struct pb_exec_whole *e, bool is_band, uint32_t number)
+static int tell(struct pb_exec_whole *e, enum whole_step_kind kind, uint32_t number)
 {
     struct wic_slot slot;
     int rc = wic_acquire(e->steps.channel, WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
-    *(struct whole_step *)slot.user = (struct whole_step){is_band, number};
+    *(struct whole_step *)slot.user = (struct whole_step){kind, number};
     return wic_publish(e->steps.channel, &slot, 0);
 }
 
@@ -31,7 +31,7 @@ static int enter_band(struct pb_exec_whole *e)
         whole_waited(e, PB_DEVICE_WAIT_FEED_BAND, since);
         rc = rc ? rc : wic_release(e->through.channel, &slot);
     }
-    return rc ? rc : tell(e, true, band);
+    return rc ? rc : tell(e, WHOLE_BAND, band);
 }
 
 static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
@@ -40,8 +40,7 @@ static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
     return group->stored_end == group->first || group->stored_end <= e->sent_pieces;
 }
 
-/* Returns the slot to the readers when the event has happened. */
-static int hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event)
+int whole_hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event)
 {
     struct wic_slot copy = {.user = NULL};
     int rc = wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
@@ -56,7 +55,7 @@ static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
 {
     int rc = 0;
     for (uint32_t i = 0; i < e->n_held && rc == 0; i++)
-        rc = hand_back(e, &e->held[i], whole_event_decoded(e, group));
+        rc = whole_hand_back(e, &e->held[i], whole_event_decoded(e, group));
     e->n_held = 0;
     return rc;
 }
@@ -72,7 +71,7 @@ static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
         rc = rc ? rc : whole_tables_decode(e, group, err);
         rc = rc ? rc : hand_back_held(e, group);
         e->queued_groups++;
-        rc = rc ? rc : tell(e, false, group);
+        rc = rc ? rc : tell(e, WHOLE_GROUP, group);
     }
     return rc;
 }
@@ -93,7 +92,7 @@ static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
     int rc = e->ops->copy(e->device, QUEUE_SEND, place_of(e, load), slot->data, (size_t)bytes, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, event, err);
     e->in_bytes += bytes;
-    return rc ? rc : hand_back(e, slot, event);
+    return rc ? rc : whole_hand_back(e, slot, event);
 }
 
 /* Keeps the slot until its group is decoded; a group has at most half as many pieces as there are
@@ -115,7 +114,10 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
     const struct pb_plan *plan = e->map.plan;
     struct pb_whole_load load;
     memcpy(&load, slot->user, sizeof load);
-    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->layout.in_slot_bytes))
+    if (load.first == WHOLE_ROUND_MARK)
+        return whole_rounds_take(e, slot, err);
+    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->layout.in_slot_bytes,
+                               e->stream->answers))
         return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     int rc = 0;
@@ -127,6 +129,15 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
                                        : copy_load(e, slot, &load, err);
     e->sent_pieces = load.end;
     return rc;
+}
+
+/* Skips the last pieces if no tile needs them. */
+static void skip_rest(struct pb_exec_whole *e)
+{
+    struct pb_whole_load more;
+    if (pb_whole_map_load(&e->map, e->sent_pieces, e->map.plan->layout.in_slot_bytes,
+                          e->stream->answers, &more) == PB_WHOLE_END)
+        e->sent_pieces = e->map.n_pieces;
 }
 
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
@@ -146,6 +157,7 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
     whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);
     if (rc != -EPIPE)
         return rc;
+    skip_rest(e);
     rc = queue_groups(e, err);
     while (rc == 0 && e->entered < e->map.n_bands)
         rc = enter_band(e);

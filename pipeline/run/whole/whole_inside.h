@@ -24,6 +24,8 @@
 #include "pipeline/run/whole/whole_out.h"
 #include "pipeline/run/whole/whole_share.h"
 
+#include <stddef.h>
+
 enum {
     WHOLE_FEEDER,
     WHOLE_RELEASER,
@@ -39,6 +41,7 @@ enum {
     QUEUE_SHARE,
     QUEUE_OUT,  /* products of rows of tiles */
     QUEUE_DOWN, /* copies of blocks to the host */
+    QUEUE_GATE,
     QUEUE_DECODE,
     DECODE_QUEUES = 4,
     QUEUE_LANE = QUEUE_DECODE + DECODE_QUEUES
@@ -76,13 +79,25 @@ struct whole_source {
     struct pb_raster *repair; /* the dispatcher's; NULL until it is needed */
 };
 
+enum whole_step_kind {
+    WHOLE_BAND,  /* a band has the pixels that it shares with the one before */
+    WHOLE_GROUP, /* a group is queued */
+    WHOLE_ROUND  /* a round after the first begins; its head is in the slot */
+};
 /* Message of the feeder to the dispatcher, in the order of the map. */
 struct whole_step {
-    /* True: band `number` has the pixels that it shares with the one before; false: a group is
-     * queued. */
-    bool is_band;
+    enum whole_step_kind kind;
     uint32_t number;
 };
+
+#define WHOLE_ROUND_MARK UINT32_MAX /* not the number of any piece */
+/* User bytes of an input slot that begins a round instead of bringing a load (whole_rounds.c). */
+struct whole_round_note {
+    uint32_t mark; /* WHOLE_ROUND_MARK */
+    uint32_t round;
+};
+_Static_assert(offsetof(struct pb_whole_load, first) == offsetof(struct whole_round_note, mark),
+               "loads and rounds are told apart by their first word");
 
 /* A tile between dispatcher and finisher; the slot's index identifies its lane and its event. */
 struct whole_flight {
@@ -118,6 +133,16 @@ struct whole_reduce {
     struct pb_histogram_part *scratch;
 };
 
+/* Gate of a pass (whole_gate.c); zero without one. */
+struct whole_gate {
+    float *planes; /* in device memory: of a batch of tiles, plane_px each */
+    size_t plane_px;
+    struct pb_statistics_plane *list; /* a table */
+    uint32_t *counts, *told;          /* in device memory; a table */
+    float *nothing;                   /* in device memory: a plane of a tile without valid pixels */
+    uint32_t asked;                   /* tiles whose answers are known */
+};
+
 struct pb_exec_whole {
     struct pb_stream *stream;
     const struct pb_whole_device *ops;
@@ -130,7 +155,8 @@ struct pb_exec_whole {
     struct pb_decode_stream *decode;
     struct pb_unpredict_block *block, *device_block;
     struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
-    bool *by_core;                                   /* the feeder's: a core has decoded it */
+    /* The feeder's: a core has decoded it, or no tile needs it. */
+    bool *by_core;
     /* Decoding list of a run of pieces, from the index of the first one on:
      * those that no core has decoded; the device writes the results. */
     struct pb_decode_stream *list, *device_list;
@@ -139,6 +165,8 @@ struct pb_exec_whole {
     float **lane_out; /* device memory for results, by lane, if there are no strips */
     struct whole_out out;
     struct whole_reduce reduce;
+    struct whole_gate gate;
+    struct pb_slot_head *head; /* a table: numbers of the round; NULL: tiles are not summed up */
     struct whole_channel copies, steps, flights, through, batches;
 
     /* Protects next_piece, and the order of slots; held while no slot is free. */
@@ -152,7 +180,7 @@ struct pb_exec_whole {
     uint64_t compressed, by_cores; /* blocks to decode; those of them that cores decode */
 
     /* The feeder's. */
-    uint32_t entered, sent_pieces, queued_groups;
+    uint32_t entered, sent_pieces, queued_groups, sent_round;
     uint64_t in_bytes;
     struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
     uint32_t n_held;
@@ -160,6 +188,8 @@ struct pb_exec_whole {
     struct pb_part_exchange parts; /* the executor's end of the exchange of the parts of tiles */
     uint32_t shared_bands;
     uint32_t decoded_groups;
+    uint32_t round;     /* from 1 */
+    bool round_is_over; /* all units of the round are dispatched */
     /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.
      */
     _Atomic uint32_t *left;
@@ -177,8 +207,8 @@ struct pb_exec_whole {
     atomic_uint ended;
 };
 
-/* Events; the first is EVENT_SHARED. */
-enum { EVENT_SHARED };
+/* Events; those of slots follow. */
+enum { EVENT_SHARED, EVENT_GATE, EVENTS };
 uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
 uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight);
 uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight);
@@ -233,6 +263,27 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
 void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight);
 int whole_reduce_end(struct pb_exec_whole *e, struct pb_err *err);
 
+/* Gate of a pass. open: memory; nothing without a gate. answer: computes the gate of the next tiles
+ * whose pixels are decoded, and puts their answers. leave_out: delivers a tile that does not pass.
+ * Thread: dispatcher. */
+int whole_gate_open(struct pb_exec_whole *e, struct pb_err *err);
+int whole_gate_answer(struct pb_exec_whole *e, struct pb_err *err);
+int whole_gate_leave_out(struct pb_exec_whole *e, const struct pb_tile *tile, struct pb_err *err);
+/* Address of pixel `rect` of a window in a band's memory, and the distances there. */
+struct pb_window whole_window(const struct pb_exec_whole *e, uint32_t window, uint32_t band,
+                              const struct pb_rect *rect);
+
+/* Rounds of a pass whose tiles are summed up. open: the numbers of the first round. send: for the
+ * process that has the files, by one reader at the end of its loads: begins each later round in
+ * the other process. take: by the feeder, for a slot of send. begin: by the dispatcher, before the
+ * first tile of a round. */
+int whole_rounds_open(struct pb_exec_whole *e, struct pb_err *err);
+int whole_rounds_send(struct pb_exec_whole *e);
+int whole_rounds_take(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err);
+void whole_rounds_begin(struct pb_exec_whole *e);
+
+/* Returns the slot to the readers when the event has happened. Thread: feeder. */
+int whole_hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event);
 /* Thread bodies. 0 at the end, -ECANCELED, or an error. */
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err);
 int whole_release(struct pb_exec_whole *e, struct pb_err *err);

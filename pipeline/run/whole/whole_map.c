@@ -4,6 +4,7 @@
  * all blocks of a row of blocks are needed first by tiles of one row. Bands, groups and loads are
  * ranges of the list of pieces (whole_pieces.c). */
 #include "pipeline/run/whole/whole_map.h"
+#include "pipeline/plan/plan_gate.h"
 #include "pipeline/run/whole/whole_pieces.h"
 
 #include <errno.h>
@@ -57,13 +58,24 @@ static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
     group->stored_end = i;
 }
 
+/* End of the pieces from `first` on that have the same turn. */
+static uint32_t end_of_turn(const struct pb_whole_map *map, uint32_t first, uint32_t end)
+{
+    uint32_t i = first;
+    while (i < end && map->piece[i].turn == map->piece[first].turn)
+        i++;
+    return i;
+}
+
 /* Makes groups of the pieces first .. end of a band. */
 static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end)
 {
     map->band[band].first_group = map->n_groups;
-    for (uint32_t i = first, last; i < end; i = last) {
+    for (uint32_t i = first, last, turn = first; i < end; i = last) {
+        if (i == turn) /* a group has pieces of one turn */
+            turn = end_of_turn(map, i, end);
         const uint32_t size = group_size(map, end - first);
-        last = end - i < size ? end : i + size;
+        last = turn - i < size ? turn : i + size;
         struct pb_whole_group *group = &map->group[map->n_groups];
         *group = (struct pb_whole_group){.first = i, .end = last, .band = band};
         qsort(map->piece + i, last - i, sizeof *map->piece, pb_whole_in_group);
@@ -135,7 +147,12 @@ static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint
         bottom[w] = band[-1].y[w] + band[-1].h[w];
     for (uint32_t t = band->first; t < band->end; t++) {
         struct pb_tile tile = pb_plan_tile(plan, t, t);
-        for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
+        for (uint32_t k = 0; k < 2 * PB_SOURCES_MAX; k++) {
+            const uint32_t w = k % PB_SOURCES_MAX;
+            if (k == PB_SOURCES_MAX && plan->layout.gate.chain == NULL)
+                break;
+            if (k == PB_SOURCES_MAX)
+                tile = pb_plan_gate_tile(plan, &tile);
             const struct pb_rect *read = &tile.read[w];
             if (read->w <= 0 || read->h <= 0)
                 continue;
@@ -233,7 +250,7 @@ uint64_t pb_whole_map_bytes(const struct pb_whole_map *map)
 static int find_bands(struct pb_whole_map *map, uint64_t budget, struct pb_err *err)
 {
     uint32_t rows = (uint32_t)map->plan->layout.grid.rows;
-    bool may_cut = pb_chain_keeps_grid(map->plan->work.chain);
+    bool may_cut = !map->plan->engine.whole.one_band;
     for (;; rows = (rows + 1) / 2) {
         int rc = make_bands(map, rows, err);
         if (rc < 0 || pb_whole_map_bytes(map) <= budget)

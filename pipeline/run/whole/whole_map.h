@@ -12,7 +12,11 @@
  * Group: pieces decoded by one launch. Load: content of one slot, either stored pieces of one group
  * or a block that a core has decoded. Band: rows of tiles whose pixels are on the device together:
  * one band if all of the scene fits, else two at a time. Pixels that a band shares with the one
- * before it are copied from there. */
+ * before it are copied from there.
+ *
+ * With a gate, its pieces for some rows of tiles are sent before the other pieces of the rows above
+ * these. Another piece is sent when the answers for all tiles that need it are known
+ * (run/stream/gate_answers.h), unless all of these tiles are left out. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/raster/raw_blocks.h"
 
@@ -25,9 +29,10 @@ struct pb_whole_piece {
     uint64_t stored_at; /* offset in its band's memory for stored bytes */
     /* Offset in its band's memory for decoded blocks; 0 bytes: it is not compressed. */
     uint64_t decoded_at, decoded_bytes;
-    uint64_t least; /* smallest size that it decodes to, in bytes; at most block_bytes */
-    uint32_t first; /* first tile, in visiting order, that needs it */
-    uint32_t part;  /* part of tiles to which it belongs (pb_plan_tile_parts) */
+    uint64_t least;       /* smallest size that it decodes to, in bytes; at most block_bytes */
+    uint32_t first, last; /* first and last tile, in visiting order, that need it */
+    uint32_t part;        /* part of tiles to which it belongs (pb_plan_tile_parts) */
+    uint32_t turn;        /* in a pass with a gate: the gate's pieces and others take turns */
     uint32_t source, plane, group;
     struct pb_rect rect; /* its pixels that are in the image */
     bool by_host;        /* pb_raster_read makes it: samples of the plane, or bytes of the mask */
@@ -94,16 +99,28 @@ uint32_t pb_whole_map_need(const struct pb_whole_map *map, uint32_t tile, uint32
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
 /* Count of bands that have memory at a time. */
 uint32_t pb_whole_map_rooms(const struct pb_whole_map *map);
+struct pb_gate_answers;
+enum pb_whole_next {
+    PB_WHOLE_END,    /* all stored pieces have been in loads, or are left out */
+    PB_WHOLE_LOAD,   /* *out is the next load */
+    PB_WHOLE_UNKNOWN /* answers for the piece out->first are not known */
+};
 /* Next load of stored bytes: as many pieces from `first` on as fit in a slot. first: end of the
- * load before, or 0. False: all stored pieces have been in loads. */
-bool pb_whole_map_load(const struct pb_whole_map *map, uint32_t first, uint64_t slot_bytes,
-                       struct pb_whole_load *out);
+ * load before, or 0. answers: NULL without a gate. */
+enum pb_whole_next pb_whole_map_load(const struct pb_whole_map *map, uint32_t first,
+                                     uint64_t slot_bytes, const struct pb_gate_answers *answers,
+                                     struct pb_whole_load *out);
+/* Returns true if no tile that passes the gate needs the piece. answers: known for all tiles that
+ * need it; NULL without a gate. */
+bool pb_whole_is_left_out(const struct pb_whole_map *map, uint32_t piece,
+                          const struct pb_gate_answers *answers);
 /* Bytes of a load in a slot: its pieces have the same distances as in their room. */
 uint64_t pb_whole_load_bytes(const struct pb_whole_map *map, const struct pb_whole_load *load);
 /* Returns true if the load may follow when all pieces before `first` have arrived. Checks all of
  * its numbers. */
 bool pb_whole_load_is_next(const struct pb_whole_map *map, uint32_t first,
-                           const struct pb_whole_load *load, uint64_t slot_bytes);
+                           const struct pb_whole_load *load, uint64_t slot_bytes,
+                           const struct pb_gate_answers *answers);
 /* Returns true if a piece of the source is decoded, and not only moved. */
 bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece);
 #endif

@@ -3,6 +3,7 @@
 /* Lists the blocks of all sources as pieces, each once, sorted by the first tile that needs them.
  */
 #include "pipeline/run/whole/whole_pieces.h"
+#include "pipeline/plan/plan_gate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,14 +12,21 @@
 
 enum {
     PART_BYTES = 1 << 20, /* size of parts of uncompressed blocks: one read */
-    PIECES_MOST = 1 << 24
+    PIECES_MOST = 1 << 24,
+    CHUNK_FIRST = 16, /* least pieces of the gate in its first turn, and in a later one */
+    CHUNK_MOST = 128
+};
+
+/* First and last tile that need a piece; first NEVER: no tile. */
+struct span {
+    uint32_t first, last;
 };
 
 /* A source as rows and columns of pieces. */
 struct cells {
     const struct pb_block_layout *layout;
-    uint32_t parts, part_rows; /* parts of a block; rows of a part */
-    uint32_t *first;           /* first tile that needs the piece; NEVER: no tile */
+    uint32_t parts, part_rows;         /* parts of a block; rows of a part */
+    struct span *tiles[PB_PLAN_PARTS]; /* for each part of its bands; NULL: no bands */
     uint64_t n;
 };
 
@@ -37,9 +45,19 @@ int pb_whole_no_memory(struct pb_err *err)
     return pb_fail(err, PB_E_MEMORY, "out of memory for the order of a scene's blocks");
 }
 
-static int cells_init(struct cells *cells, const struct pb_raw_blocks *blocks, uint64_t slot_bytes)
+static struct span *make_spans(uint64_t n)
+{
+    struct span *spans = malloc(n * sizeof *spans);
+    for (uint64_t i = 0; spans != NULL && i < n; i++)
+        spans[i] = (struct span){NEVER, 0};
+    return spans;
+}
+
+static int cells_init(struct cells *cells, const struct pb_plan_source *source,
+                      const struct pb_raw_blocks *blocks, uint64_t slot_bytes)
 {
     const struct pb_block_layout *l = blocks->layout;
+    bool good = true;
     uint64_t most = slot_bytes < PART_BYTES ? slot_bytes : PART_BYTES;
     cells->layout = l;
     cells->part_rows = l->block_h;
@@ -49,10 +67,13 @@ static int cells_init(struct cells *cells, const struct pb_raw_blocks *blocks, u
     cells->n = (uint64_t)l->across * l->down * cells->parts;
     if (cells->n > PIECES_MOST)
         return -ENOMEM;
-    cells->first = malloc(cells->n * sizeof *cells->first);
-    for (uint64_t i = 0; cells->first != NULL && i < cells->n; i++)
-        cells->first[i] = NEVER;
-    return cells->first != NULL ? 0 : -ENOMEM;
+    for (int part = 0; part < PB_PLAN_PARTS; part++) {
+        if (pb_plan_bands_of(source, (enum pb_plan_part)part).n == 0)
+            continue;
+        cells->tiles[part] = make_spans(cells->n);
+        good = good && cells->tiles[part] != NULL;
+    }
+    return good ? 0 : -ENOMEM;
 }
 
 /* Row of pieces that has a row of pixels. */
@@ -62,16 +83,19 @@ static uint32_t row_of(const struct cells *cells, int32_t y)
     return (uint32_t)y / h * cells->parts + (uint32_t)y % h / cells->part_rows;
 }
 
-static void note_tile(struct cells *cells, const struct pb_rect *read, uint32_t tile)
+static void note_tile(struct cells *cells, enum pb_plan_part part, const struct pb_rect *read,
+                      uint32_t tile)
 {
-    uint32_t w = cells->layout->block_w;
-    if (read->w <= 0 || read->h <= 0)
+    struct span *tiles = cells->tiles[part];
+    uint32_t w = cells->layout != NULL ? cells->layout->block_w : 0;
+    if (tiles == NULL || read->w <= 0 || read->h <= 0)
         return;
     for (uint32_t row = row_of(cells, read->y); row <= row_of(cells, read->y + read->h - 1); row++)
         for (uint32_t col = (uint32_t)read->x / w; col <= (uint32_t)(read->x + read->w - 1) / w;
              col++) {
-            uint32_t *first = &cells->first[(uint64_t)row * cells->layout->across + col];
-            *first = *first == NEVER ? tile : *first;
+            struct span *span = &tiles[(uint64_t)row * cells->layout->across + col];
+            span->first = span->first == NEVER ? tile : span->first;
+            span->last = tile;
         }
 }
 
@@ -108,7 +132,7 @@ static struct pb_whole_piece host_piece(const struct pb_whole_map *map, uint32_t
     const struct pb_raw_blocks *blocks = &map->blocks[source];
     const struct pb_block_layout *l = cells->layout;
     uint32_t planes = planes_of(from, blocks);
-    struct pb_whole_piece piece = {.first = cells->first[cell], .by_host = true};
+    struct pb_whole_piece piece = {.by_host = true};
     piece.is_mask = p == planes;
     piece.is_apart = piece.is_mask && !(blocks->how.by_host && l->bits == 8);
     piece.plane = piece.is_mask || !l->planar ? 0 : (uint32_t)from->bands[p] - 1;
@@ -123,7 +147,7 @@ static struct pb_whole_piece stored_piece(const struct pb_raw_blocks *blocks,
 {
     const struct pb_block_layout *l = cells->layout;
     uint32_t col = (uint32_t)(cell % l->across), row = (uint32_t)(cell / l->across);
-    struct pb_whole_piece piece = {.plane = plane, .first = cells->first[cell]};
+    struct pb_whole_piece piece = {.plane = plane};
     piece.block = ((uint64_t)plane * l->down + row / cells->parts) * l->across + col;
     piece.rect = rect_of(cells, col, row);
     piece.bytes = blocks->place[piece.block].bytes;
@@ -149,23 +173,41 @@ static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t s
     return piece;
 }
 
+/* Part of the source's bands to which needed plane p of a cell belongs. */
+static enum pb_plan_part part_of(const struct pb_plan_source *from,
+                                 const struct pb_raw_blocks *blocks, uint32_t p)
+{
+    const struct pb_plan_bands later = pb_plan_bands_of(from, PB_PLAN_LATER);
+    const bool is_later = p == planes_of(from, blocks) ? later.has_mask
+                          : blocks->layout->planar     ? p < later.n
+                                                       : later.n > 0;
+    return is_later ? PB_PLAN_LATER : PB_PLAN_FIRST;
+}
+
 /* Lists the pieces of a source; at NULL: only counts them. */
 static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
                             const struct cells *cells, struct pb_whole_piece *at)
 {
     const struct pb_raw_blocks *blocks = &map->blocks[source];
+    const struct pb_plan_source *from = &map->plan->work.source[source];
+    const bool gated = map->plan->layout.gate.chain != NULL;
+    const uint32_t pieces = cells->n > 0 ? planes_of(from, blocks) + has_mask_pieces(blocks) : 0;
     uint64_t n = 0;
-    for (uint64_t i = 0; i < cells->n; i++) {
-        if (cells->first[i] == NEVER)
-            continue;
-        uint32_t pieces =
-            planes_of(&map->plan->work.source[source], blocks) + has_mask_pieces(blocks);
-        for (uint32_t p = 0; p < pieces; p++, n++)
+    for (uint64_t i = 0; i < cells->n; i++)
+        for (uint32_t p = 0; p < pieces; p++) {
+            const enum pb_plan_part part = part_of(from, blocks, p);
+            const struct span tiles = cells->tiles[part][i];
+            if (tiles.first == NEVER)
+                continue;
             if (at != NULL) {
                 at[n] = piece_of(map, source, cells, i, p);
-                at[n].source = at[n].part = source;
+                at[n].source = source;
+                at[n].part = part == PB_PLAN_FIRST ? 0 : source + gated;
+                at[n].first = tiles.first;
+                at[n].last = tiles.last;
             }
-    }
+            n++;
+        }
     return n;
 }
 
@@ -189,7 +231,9 @@ static int by_place(const void *a, const void *b)
 int pb_whole_by_first(const void *a, const void *b)
 {
     const struct pb_whole_piece *x = a, *y = b;
-    return x->first != y->first ? compare(x->first, y->first) : by_place(a, b);
+    int c = compare(x->turn, y->turn);
+    c = c != 0 ? c : compare(x->first, y->first);
+    return c != 0 ? c : by_place(a, b);
 }
 
 int pb_whole_in_group(const void *a, const void *b)
@@ -198,16 +242,56 @@ int pb_whole_in_group(const void *a, const void *b)
     return (x->bytes == 0) != (y->bytes == 0) ? (x->bytes == 0) - (y->bytes == 0) : by_place(a, b);
 }
 
+/* Lets the pieces of the gate and the others take turns: those of the gate for chunks of rows of
+ * tiles, which grow like the first groups; then the others of the rows before the last chunk. */
+static int set_turns(struct pb_whole_map *map)
+{
+    const uint32_t cols = (uint32_t)map->plan->layout.grid.cols;
+    const uint32_t rows = (uint32_t)map->plan->layout.grid.rows;
+    uint32_t *chunk = calloc(rows, sizeof *chunk), number = 0, most = CHUNK_FIRST, n = 0;
+    if (chunk == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < map->n_pieces; i++)
+        chunk[map->piece[i].first / cols] += map->piece[i].part == 0;
+    for (uint32_t r = 0; r < rows; r++) {
+        n += chunk[r];
+        chunk[r] = number;
+        if (n < most)
+            continue;
+        most = most < CHUNK_MOST ? 2 * most : most;
+        number++;
+        n = 0;
+    }
+    for (uint32_t i = 0; i < map->n_pieces; i++) {
+        struct pb_whole_piece *piece = &map->piece[i];
+        piece->turn =
+            piece->part == 0 ? 2 * chunk[piece->first / cols] : 2 * chunk[piece->last / cols] + 3;
+    }
+    free(chunk);
+    return 0;
+}
+
+/* Records the tiles that need each piece. */
+static void note_tiles(const struct pb_whole_map *map, struct cells *cells)
+{
+    const struct pb_plan *plan = map->plan;
+    for (uint32_t t = 0; t < map->n_tiles; t++) {
+        const struct pb_tile tile = pb_plan_tile(plan, t, t);
+        struct pb_tile first = {.number = t};
+        if (plan->layout.gate.chain != NULL)
+            first = pb_plan_gate_tile(plan, &tile);
+        for (uint32_t i = 0; i < plan->work.n_sources; i++) {
+            note_tile(&cells[i], PB_PLAN_LATER, &tile.read[plan->work.source[i].window], t);
+            note_tile(&cells[i], PB_PLAN_FIRST, &first.read[plan->work.source[i].window], t);
+        }
+    }
+}
+
 static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_err *err)
 {
     const struct pb_plan *plan = map->plan;
     uint64_t n = 0;
-    for (uint32_t t = 0; t < map->n_tiles; t++) {
-        struct pb_tile tile = pb_plan_tile(plan, t, t);
-        for (uint32_t i = 0; i < plan->work.n_sources; i++)
-            if (cells[i].n > 0)
-                note_tile(&cells[i], &tile.read[plan->work.source[i].window], t);
-    }
+    note_tiles(map, cells);
     for (uint32_t i = 0; i < plan->work.n_sources; i++)
         n += list_pieces(map, i, &cells[i], NULL);
     map->piece = n < NEVER ? calloc(n + 1, sizeof *map->piece) : NULL;
@@ -215,6 +299,8 @@ static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_
         return pb_whole_no_memory(err);
     for (uint32_t i = 0; i < plan->work.n_sources; i++)
         map->n_pieces += (uint32_t)list_pieces(map, i, &cells[i], map->piece + map->n_pieces);
+    if (plan->layout.gate.chain != NULL && set_turns(map) < 0)
+        return pb_whole_no_memory(err);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, pb_whole_by_first);
     return 0;
 }
@@ -227,11 +313,12 @@ int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bo
     int rc = 0;
     for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         if (plan->work.source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]))
-            rc = cells_init(&cells[i], &map->blocks[i], slot_bytes);
+            rc = cells_init(&cells[i], &plan->work.source[i], &map->blocks[i], slot_bytes);
     if (rc < 0)
         rc = pb_whole_no_memory(err);
     rc = rc ? rc : make_pieces(map, cells, err);
     for (uint32_t i = 0; i < plan->work.n_sources; i++)
-        free(cells[i].first);
+        for (int part = 0; part < PB_PLAN_PARTS; part++)
+            free(cells[i].tiles[part]);
     return rc;
 }

@@ -9,6 +9,7 @@
 
 #include "config/base/clock.h"
 #include "pipeline/profile/work.h"
+#include "pipeline/run/stream/gate_answers.h"
 
 #include <errno.h>
 #include <string.h>
@@ -72,12 +73,27 @@ static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct 
     give(e, load->first, load->end);
 }
 
+/* Finds the next load; waits for the answers of a gate that it depends on. -EPIPE: no more loads.
+ */
+static int find_load(struct pb_exec_whole *e, struct pb_whole_load *out)
+{
+    const uint64_t bytes = e->map.plan->layout.in_slot_bytes;
+    enum pb_whole_next next;
+    int rc = 0;
+    while ((next = pb_whole_map_load(&e->map, e->next_piece, bytes, e->stream->answers, out)) ==
+               PB_WHOLE_UNKNOWN &&
+           rc == 0) {
+        e->next_piece = out->first;
+        rc = pb_gate_answers_wait(e->stream->answers, e->map.piece[out->first].last);
+    }
+    return rc < 0 ? rc : next == PB_WHOLE_LOAD ? 0 : -EPIPE;
+}
+
 /* Takes the next load and a slot for it. -EPIPE: no more loads. */
 static int take_load(struct pb_exec_whole *e, struct wic_slot *slot, struct pb_whole_load *out)
 {
-    uint64_t bytes = e->map.plan->layout.in_slot_bytes;
     pthread_mutex_lock(&e->lock);
-    int rc = pb_whole_map_load(&e->map, e->next_piece, bytes, out) ? 0 : -EPIPE;
+    int rc = find_load(e, out);
     rc = rc ? rc : wic_acquire(e->stream->in, WIC_FOREVER, slot);
     if (rc == 0) {
         pthread_mutex_lock(&e->share_lock);
@@ -106,8 +122,9 @@ static int fill_cell(struct reader *r, uint32_t *at, uint32_t end, char *data, s
     struct pb_window to = {.data = data, .row_bytes = (size_t)l->row_bytes, .rect = first->rect};
     int32_t bands[PB_BANDS_MAX];
     size_t n = 0;
-    for (; *at < end && piece->by_host && piece->source == first->source &&
-           memcmp(&piece->rect, &first->rect, sizeof piece->rect) == 0;
+    for (;
+         *at < end && piece->by_host && piece->source == first->source &&
+         piece->part == first->part && memcmp(&piece->rect, &first->rect, sizeof piece->rect) == 0;
          ++*at, piece++) {
         if (n == 1 && !piece->is_mask)
             to.plane_bytes = (size_t)(piece->stored_at - first->stored_at);
@@ -204,8 +221,9 @@ void whole_read(void *exec, uint32_t reader)
 {
     struct reader r = {.e = exec};
     struct pb_err err = {0};
-    (void)reader;
     int rc = read_loads(&r, &err);
+    if (rc == -EPIPE && reader == 0 && r.e->stream->remote != NULL && r.e->stream->head != NULL)
+        rc = whole_rounds_send(r.e);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_close(r.file[i]);
     bool over = rc == -EPIPE || rc == -ECANCELED;

@@ -274,11 +274,26 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
     return rc ? rc : unpredict(e, queue, run, err);
 }
 
+/* Takes the stored pieces out of a group that no tile needs. The answers for them are known,
+ * because later pieces were sent. */
+static void leave_out(struct pb_exec_whole *e, const struct pb_whole_group *group)
+{
+    for (uint32_t i = group->first; i < group->end && e->stream->answers != NULL; i++) {
+        if (e->map.piece[i].bytes == 0 || !pb_whole_is_left_out(&e->map, i, e->stream->answers))
+            continue;
+        e->by_core[i] = true;
+        e->block[i].h = 0;
+        if (e->alpha != NULL)
+            e->alpha[i].h = 0;
+    }
+}
+
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err *err)
 {
     const struct pb_whole_group *group = &e->map.group[number];
     uint32_t queue = QUEUE_DECODE + number % DECODE_QUEUES, at = group->first;
     struct run run;
+    leave_out(e, group);
     int rc = send_tables(e, group, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
     rc = rc ? rc : e->ops->after(e->device, queue, whole_event_sent(e, number), err);

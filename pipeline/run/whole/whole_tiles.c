@@ -7,9 +7,11 @@
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"
+#include "pipeline/run/stream/gate_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Counts a finished tile of the band, or that the next band has copied its shared pixels. After the
  * last of these its memory is free for the band after next. */
@@ -76,7 +78,8 @@ static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
             : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
                                "copying pixels of blocks", err);
     e->shared_bands = band + 1;
-    return rc == 0 && band > 0 ? leave_band(e, band - 1) : rc;
+    rc = rc == 0 && band > 0 ? leave_band(e, band - 1) : rc;
+    return rc ? rc : whole_gate_answer(e, err);
 }
 
 static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *err)
@@ -90,7 +93,7 @@ static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *er
     e->decoded_groups = group + 1;
     if (rc == 0)
         whole_note_decoded(e, group);
-    return rc;
+    return rc ? rc : whole_gate_answer(e, err);
 }
 
 static int take_step(struct pb_exec_whole *e, struct pb_err *err)
@@ -102,16 +105,45 @@ static int take_step(struct pb_exec_whole *e, struct pb_err *err)
     if (rc < 0)
         return rc;
     struct whole_step step = *(const struct whole_step *)slot.user;
+    if (step.kind == WHOLE_ROUND && !e->round_is_over)
+        return pb_fail(err, PB_E_SYSTEM, "a round began before the one before it was computed");
+    if (step.kind == WHOLE_ROUND)
+        memcpy(e->head, slot.data, e->map.plan->layout.format.head_bytes);
     rc = wic_release(e->steps.channel, &slot);
     if (rc < 0)
         return rc;
-    return step.is_band ? share(e, step.number, err) : take_group(e, step.number, err);
+    if (step.kind == WHOLE_ROUND)
+        e->round = step.number;
+    return step.kind == WHOLE_BAND    ? share(e, step.number, err)
+           : step.kind == WHOLE_GROUP ? take_group(e, step.number, err)
+                                      : 0;
 }
 
 static uint32_t band_of(const struct pb_exec_whole *e, uint32_t tile)
 {
     uint32_t each = e->map.band[0].end;
     return tile / each;
+}
+
+struct pb_window whole_window(const struct pb_exec_whole *e, uint32_t w, uint32_t band,
+                              const struct pb_rect *rect)
+{
+    const struct pb_slot_format *format = &e->map.plan->layout.format;
+    const struct pb_whole_window *window = &e->map.window[w];
+    if (!pb_slot_is_read(&format->source[w], rect))
+        return (struct pb_window){.data = NULL};
+    uint64_t row = (uint64_t)(rect->y - e->map.band[band].y[w]), x = (uint64_t)rect->x;
+    unsigned char *pixels = e->room[band % 2].pixels;
+    return (struct pb_window){
+        .data = pixels + window->at + row * window->row_bytes + x * format->source[w].sample_bytes,
+        .row_bytes = window->row_bytes,
+        .plane_bytes = window->plane_bytes,
+        .mask = window->mask_row_bytes > 0
+                    ? pixels + window->mask_at + row * window->mask_row_bytes + x
+                    : NULL,
+        .mask_row_bytes = window->mask_row_bytes,
+        .rect = *rect,
+    };
 }
 
 /* Describes the tile's pixels in device memory. */
@@ -121,27 +153,19 @@ static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint
     const struct pb_slot_format *format = &e->map.plan->layout.format;
     *out = (struct pb_tile_in){
         .core = tile->core, .image_w = format->image_w, .image_h = format->image_h};
-    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
-        const struct pb_whole_window *window = &e->map.window[w];
-        const struct pb_rect *read = &tile->read[w];
-        if (!pb_slot_is_read(&format->source[w], read))
-            continue;
-        uint64_t row = (uint64_t)(read->y - e->map.band[band].y[w]), x = (uint64_t)read->x;
-        unsigned char *pixels = e->room[band % 2].pixels;
-        out->window[w] = (struct pb_window){
-            .data =
-                pixels + window->at + row * window->row_bytes + x * format->source[w].sample_bytes,
-            .row_bytes = window->row_bytes,
-            .plane_bytes = window->plane_bytes,
-            .mask_row_bytes = window->mask_row_bytes,
-            .rect = *read,
-        };
-        if (window->mask_row_bytes > 0)
-            out->window[w].mask = pixels + window->mask_at + row * window->mask_row_bytes + x;
-    }
+    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++)
+        out->window[w] = whole_window(e, w, band, &tile->read[w]);
 }
 
-/* Copies the planes that the host needs to their places in the slot. */
+static int compute_tile(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile_in *in,
+                        const struct pb_tile_out *out, struct pb_err *err)
+{
+    if (e->head != NULL)
+        return e->ops->sums(e->device, lane, e->head, in, (int32_t *)(void *)out->data, err);
+    return e->ops->tile(e->device, lane, in, out, err);
+}
+
+/* Copies sums of the tile, or the planes that the host needs, to their places in the slot. */
 static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile_out *from,
                         const struct wic_slot *to, struct pb_err *err)
 {
@@ -149,6 +173,10 @@ static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_
     const size_t plane = from->plane_px;
     uint32_t n = (uint32_t)plan->work.outputs.n, first = 0;
     int rc = 0;
+    if (e->head != NULL) {
+        e->out_bytes += to->bytes;
+        return e->ops->copy(e->device, QUEUE_LANE + lane, to->data, from->data, to->bytes, err);
+    }
     while (first < n && rc == 0) {
         uint32_t end = first;
         while (end < n && pb_plan_out_has_plane(plan, end))
@@ -178,7 +206,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     int rc = in_place ? e->ops->seen(e->device, flight->out.data, err, (void **)&out.data) : 0;
     rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
-    rc = rc ? rc : e->ops->tile(e->device, lane, &in, &out, err);
+    rc = rc ? rc : compute_tile(e, lane, &in, &out, err);
     rc = rc ? rc : whole_reduce_tile(e, lane, number, tile, &out, err);
     if (rc == 0 && has_planes) {
         flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
@@ -200,14 +228,30 @@ static int take_part(struct pb_exec_whole *e, const struct pb_tile *tile, uint32
     return rc;
 }
 
-/* Takes the parts of a tile as the pattern's schedule sends them, up to the step of its result. */
-static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
+/* Takes steps until the gate has the answer for the tile. */
+static int take_answer(struct pb_exec_whole *e, const struct pb_tile *tile, bool *out_passes,
+                       struct pb_err *err)
 {
+    int rc = 0;
+    while (rc == 0 && e->gate.asked <= tile->number)
+        rc = take_step(e, err);
+    if (rc == 0)
+        *out_passes = pb_gate_answers_passes(e->stream->answers, tile->number);
+    return rc;
+}
+
+/* Takes the parts of a tile as the pattern's schedule sends them, up to the step of its result. */
+static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, bool *out_passes,
+                      struct pb_err *err)
+{
+    const bool gated = e->map.plan->layout.gate.chain != NULL;
     uint32_t part = 0;
     int rc;
     tile->parts = 0;
-    while ((rc = pb_part_exchange_next(&e->parts, false, &part, err)) == 1) {
-        rc = take_part(e, tile, part, err);
+    *out_passes = true;
+    while ((rc = pb_part_exchange_next(&e->parts, !*out_passes, &part, err)) == 1) {
+        rc = gated && part == 0 ? take_answer(e, tile, out_passes, err)
+                                : take_part(e, tile, part, err);
         if (rc < 0)
             return rc;
         tile->parts++;
@@ -220,8 +264,11 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     struct pb_stream *s = e->stream;
     struct whole_flight flight = {.band = band_of(e, tile->number)};
     struct wic_slot slot = {.user = NULL};
-    int rc = take_parts(e, tile, err);
+    bool passes = true;
+    int rc = take_parts(e, tile, &passes, err);
     rc = rc ? rc : pb_arrivals_note(s->arrivals, tile, err);
+    if (rc == 0 && !passes)
+        return whole_gate_leave_out(e, tile, err);
     uint64_t since = pb_clock_mono_ns();
     if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
         rc = wic_acquire(s->out, WIC_FOREVER, &flight.out);
@@ -240,36 +287,58 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     return rc ? rc : whole_out_after(e, tile->number, err);
 }
 
-/* Takes the next unit. If the writers are in another process, slots for results limit the units in
- * flight. */
-static int take_unit(struct pb_exec_whole *e, uint32_t *next, uint32_t *out_unit, uint64_t *parked)
+/* Waits for the next round. -EPIPE: there is no other one. */
+static int await_round(struct pb_exec_whole *e, struct pb_err *err)
+{
+    const uint32_t round = e->round;
+    int rc = 0;
+    e->round_is_over = true;
+    while (rc == 0 && e->round == round)
+        rc = take_step(e, err);
+    return rc;
+}
+
+/* Position in the visiting order, and time spent waiting for the window. */
+struct turn {
+    uint32_t unit, next;
+    uint64_t parked;
+};
+
+/* Takes the next unit, of the next round after the last one. If the writers are in another process,
+ * slots for results limit the units in flight. */
+static int take_unit(struct pb_exec_whole *e, struct turn *turn, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
+    const uint32_t units = pb_order_units(&e->map.plan->layout.grid, e->map.plan->layout.order);
+    int rc = 0;
     if (s->in_flight != NULL)
-        return pb_in_flight_take(s->in_flight, out_unit, parked);
-    *out_unit = (*next)++;
-    return *out_unit < pb_order_units(&e->map.plan->layout.grid, e->map.plan->layout.order)
-               ? 0
-               : -EPIPE;
+        return pb_in_flight_take(s->in_flight, &turn->unit, &turn->parked);
+    if (turn->next == units) {
+        rc = e->head != NULL ? await_round(e, err) : -EPIPE;
+        turn->next = 0;
+    }
+    turn->unit = turn->next++;
+    return rc;
 }
 
 static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
     const struct pb_plan *plan = e->map.plan;
-    uint64_t parked = 0;
-    uint32_t unit = 0, next = 0;
+    struct turn turn = {.next = 0};
     int rc = 0;
-    while (rc == 0 && (rc = take_unit(e, &next, &unit, &parked)) == 0) {
-        uint32_t n = pb_order_unit(&plan->layout.grid, plan->layout.order, unit, tiles);
+    while (rc == 0 && (rc = take_unit(e, &turn, err)) == 0) {
+        uint32_t n = pb_order_unit(&plan->layout.grid, plan->layout.order, turn.unit, tiles);
+        if (turn.unit == 0)
+            whole_rounds_begin(e);
         for (uint32_t i = 0; i < n && rc == 0; i++) {
-            struct pb_tile tile = pb_plan_tile(plan, tiles[i], unit);
+            struct pb_tile tile = pb_plan_tile(plan, tiles[i], turn.unit);
             pb_trace_tile(PB_TRACE_TILE, tile.number);
             rc = dispatch_tile(e, &tile, err);
         }
     }
-    atomic_fetch_add(&s->compute.parked_ns, parked);
-    atomic_fetch_add(&e->waited_ns[PB_DEVICE_WAIT_DISPATCH_TURN], parked);
+    atomic_fetch_add(&s->compute.parked_ns, turn.parked);
+    atomic_fetch_add(&e->waited_ns[PB_DEVICE_WAIT_DISPATCH_TURN], turn.parked);
     return rc;
 }
 

@@ -11,6 +11,7 @@ from .grids import grids, rounds, warps
 from .lanes import lanes
 from .operators import operators
 from .operators_speed import operators_speed
+from .patterns import patterns, patterns_sanitizer
 from .products import products
 from .rival import rival
 from .sanitizer import grid_sanitizer, sanitizer
@@ -34,11 +35,13 @@ PARTS = [
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
+    Part("", "patterns", patterns, "composite, k-means and gate, decoded on the GPU: the CPU's products; the time compared to blocks that the host decodes (--turns)"),
     Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
+    Part("", "patterns-sanitizer", patterns_sanitizer, "memcheck over composite, k-means and gate, decoded on the GPU", sanitizes=True),
     Part("", "codecs-sanitizer", codecs_sanitizer, "memcheck over the codecs, and racecheck: of the decoders if check_codecs-racecheck is there", sanitizes=True),
     Part("", "whole-products", whole_products, "scenes whose blocks the GPU decodes: products of the CPU, damaged blocks"),
     Part("", "whole-sanitizer", whole_sanitizer, "memcheck and synccheck over that, in one process", sanitizes=True),
