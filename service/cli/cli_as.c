@@ -8,7 +8,7 @@
 
 #include "config/base/json_writer.h"
 #include "kernels/nearest.h"
-#include "pipeline/plan/device_plan.h"
+#include "pipeline/tune/device_plan.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_whole.h"
 

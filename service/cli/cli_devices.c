@@ -8,7 +8,7 @@
 
 #include "config/base/json_writer.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/device_plan.h"
+#include "pipeline/tune/device_plan.h"
 
 #include <stdlib.h>
 #include <string.h>

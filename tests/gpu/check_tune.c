@@ -4,7 +4,7 @@
  * of all candidates, measured for longer. Exits 1 when a choice is more than 2 % slower, or tuning
  * took more than 3 s. */
 #include "config/base/clock.h"
-#include "pipeline/plan/tune.h"
+#include "pipeline/tune/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int main(void)
     return 77;
 }
 #else
-#include "pipeline/plan/tune_rig.h"
+#include "pipeline/tune/tune_rig.h"
 
 enum { FINALISTS = 6, FINALS = 4 };
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-#include "pipeline/plan/device_plan.h"
+#include "pipeline/tune/device_plan.h"
 #include "pipeline/device/device.h"
 
 #include "run_suite.h"

@@ -5,8 +5,8 @@
  * What was measured of GPUs: kept in a file, found again, and used by plans. */
 #include "pipeline/device/device.h"
 #include "pipeline/device/tuning_file.h"
-#include "pipeline/plan/device_plan.h"
-#include "pipeline/plan/tune.h"
+#include "pipeline/tune/device_plan.h"
+#include "pipeline/tune/tune.h"
 
 #include "run_suite.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Plans usual scenes like a run whose blocks the host decodes, and prints the plan of the resident
  * kernel. */
-#include "pipeline/plan/device_plan.h"
+#include "pipeline/tune/device_plan.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -93,11 +93,11 @@ void pb_device_plan_list(const struct pb_device_traits *traits,
         describe(&scenes[i], traits, &out[i]);
 }
 
-#ifndef PB_HAVE_CUDA
 int pb_device_plans(int32_t index, struct pb_device_plan out[PB_DEVICE_PLANS])
 {
-    (void)index;
-    (void)out;
-    return 0;
+    struct pb_device_traits traits;
+    if (pb_device_traits(index, &traits) != 0)
+        return 0;
+    pb_device_plan_list(&traits, out);
+    return PB_DEVICE_PLANS;
 }
-#endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/tune_rig.h"
+#include "pipeline/tune/tune_rig.h"
 
 #include "pipeline/device/copies.h"
 #include "pipeline/device/cuda_err.h"

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/tune.h"
+#include "pipeline/tune/tune.h"
 
 #include "config/base/clock.h"
-#include "pipeline/plan/tune_rig.h"
+#include "pipeline/tune/tune_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>

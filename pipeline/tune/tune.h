@@ -7,7 +7,7 @@
  * before other threads use the GPU. */
 #include "config/base/err.h"
 #include "pipeline/device/tuning.h"
-#include "pipeline/plan/tune_scene.h"
+#include "pipeline/tune/tune_scene.h"
 
 /* Result for one shape. */
 struct pb_tune_result {

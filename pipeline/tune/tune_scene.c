@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/tune_scene.h"
+#include "pipeline/tune/tune_scene.h"
 
 #include "config/config.h"
 #include "config/pipeline_config.h"

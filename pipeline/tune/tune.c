@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/tune.h"
+#include "pipeline/tune/tune.h"
 
 /* Fractions of the copy engines' speed. */
 #define AT_COPIES  0.95
