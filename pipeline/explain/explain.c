@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/explain/explain.h"
+#include "pipeline/plan/describe.h"
 
 #include "config/config.h"
 #include "pipeline/explain/explain_parts.h"

@@ -5,7 +5,7 @@
 #include "config/base/json_writer.h"
 #include "config/product_words.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_digits.h"
+#include "pipeline/plan/values.h"
 
 static void put(struct pb_json *json, const char *key, uint64_t value)
 {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Products, their place, and its current content. */
 #include "config/output/output_path.h"
+#include "pipeline/plan/describe.h"
 #include "config/pipeline_config.h"
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/publish/publish_parents.h"

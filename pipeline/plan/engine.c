@@ -1,14 +1,252 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Each row of the table that depends on the plan alone has a condition here. Rows without one are
+/* The resident kernel's part of the plan. A chain without a halo uses pieces of whole lines,
+ * pulled from pinned slots; a chain with one needs neighbouring pixels, and one that changes the
+ * grid needs lines of other positions or of several sources: its tiles are copied to device memory
+ * and cut into parts, each of which reads its own input. Managed slots stay in host memory: lines
+ * are pulled from them like from pinned ones, parts read them in place, like on a GPU that shares
+ * memory with the CPU. The number of warps is that for which shared memory has registers.
+ *
+ * Each row of the table that depends on the plan alone has a condition here. Rows without one are
  * found when an engine's memory is sized. */
 #include "pipeline/plan/engine.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/plan_sums.h"
 #include "pipeline/plan/plan_ways.h"
 
+#include "kernels/chain/chain_block.h"
+#include "kernels/chain/chain_resident.h"
+#include "wic/device/launch.h"
 #include "wic/pattern/schedule.h"
+
+#include <errno.h>
+
+enum {
+    KIB = 1024,
+    WARP = 32,
+    PART_PX = 8192,
+    PART_SIDE = 128,
+    PART_SIDE_LEAST = 8,
+    PART_PLANE_PX = 128 * KIB,
+    PIECE_LEAST = 8 * KIB,
+    AGAIN_MOST = 4,    /* limit of the pixels that parts read, in those that the tile reads */
+    PROGRAM_LONG = 100 /* instructions: computing, not the link, is the limit then, and each
+                          multiprocessor gets a block */
+};
+
+/* The tile must be sent with its pieces. */
+enum { USER_BYTES = (sizeof(struct pb_tile) + 15) / 16 * 16 };
+_Static_assert(USER_BYTES <= WIC_PLAN_USER_MAX, "a tile travels to the GPU");
+
+/* For pulled lines one block of many warps a multiprocessor is as fast as the link; parts wait
+ * for their own barriers, so that a second block fills the gaps. */
+static const uint32_t line_warps[] = {PB_RESIDENT_LINE_WARPS, 8, 4, 2, 1};
+static const uint32_t part_warps[] = {PB_RESIDENT_PART_WARPS, 4, 2, 1};
+enum { PART_BLOCKS = 2 };
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Shared memory left for registers, if a block uses `taken` bytes of it otherwise. */
+static uint32_t left_for_work(const struct wic_gpu *gpu, size_t taken)
+{
+    size_t used = WIC_STAGES_OFFSET + WIC_LANES_BYTES + PB_RESIDENT_OWN_BYTES + KIB + taken;
+    return used < gpu->shared_block_bytes ? (uint32_t)(gpu->shared_block_bytes - used) : 0;
+}
+
+/* Registers and scratch of `warps` warps; false: they do not fit. */
+static bool measure(const struct pb_plan *plan, uint32_t warps, uint32_t limit,
+                    struct pb_plan_resident *r, struct wic_work *work)
+{
+    struct pb_chain_block_needs needs;
+    int rc = plan->layout.sums.chain.n > 0
+                 ? pb_plan_sums_measure(plan, WARP * warps, limit, &needs, &r->places)
+                 : pb_chain_block_measure(plan->work.chain, r->part_w, r->part_h, WARP * warps,
+                                          limit, &needs);
+    if (limit == 0 || rc < 0)
+        return false;
+    r->px = needs.px;
+    r->scratch_bytes = needs.scratch_bytes;
+    r->plane_px = needs.plane_px;
+    bool long_program = pb_chain_instruction_count(plan->work.chain) > PROGRAM_LONG;
+    *work = (struct wic_work){warps, PB_RESIDENT_OWN_BYTES + needs.shared_bytes, USER_BYTES,
+                              long_program ? 1 : 0};
+    return true;
+}
+
+/* True if a line of a tile depends only on the same line of the scene. */
+static bool stands_alone(const struct pb_plan *plan)
+{
+    return pb_chain_keeps_grid(plan->work.chain) && plan->work.halo == 0;
+}
+
+/* Chooses the plan measured for such tiles, or that of the table. */
+static int choose(const struct pb_device_traits *traits, const struct wic_tile_shape *shape,
+                  size_t out_bytes, const struct wic_work *work, struct pb_plan_resident *r)
+{
+    const struct pb_tuning_row *row = pb_tuning_find(&traits->tuning, shape->slot_bytes, out_bytes);
+    r->measured =
+        row != NULL && wic_transfer_plan_by(&traits->gpu, shape, work, &row->plan, &r->chunks) == 0;
+    return r->measured ? 0 : wic_transfer_plan_choose(&traits->gpu, shape, work, &r->chunks);
+}
+
+static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits *traits,
+                       struct pb_plan_resident *r)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    struct pb_slot_format format = plan->layout.format;
+    r->by_line = true;
+    r->part_w = least(g->side_px, g->image_w);
+    r->part_h = least(g->side_px, g->image_h);
+    struct pb_rect full = {0, 0, r->part_w, r->part_h};
+    format.line_px = r->part_w;
+    size_t bytes = pb_slot_window_bytes(&format, 0, &full), line = bytes / (size_t)r->part_h;
+    struct wic_tile_shape shape = {bytes, (uint32_t)line, 0};
+    size_t piece = line > PIECE_LEAST ? line : PIECE_LEAST;
+    size_t out_bytes = (size_t)r->part_w * (size_t)r->part_h * sizeof(float) * plan->work.outputs.n;
+    struct wic_work work;
+    for (size_t i = 0; i < sizeof line_warps / sizeof line_warps[0]; i++)
+        if (measure(plan, line_warps[i], left_for_work(&traits->gpu, 2 * piece), r, &work) &&
+            choose(traits, &shape, out_bytes, &work, r) == 0)
+            return true;
+    r->by_line = false;
+    return false;
+}
+
+/* Side of a square that is large enough that its halo is not most of the work; if a plane of it
+ * has a finer grid, small enough that the scratch of all blocks is bounded. */
+static int32_t part_side(const struct pb_plan *plan)
+{
+    int32_t side = (4 * plan->work.halo + PART_SIDE - 1) / PART_SIDE * PART_SIDE;
+    side = side > PART_SIDE ? side : PART_SIDE;
+    while (!pb_chain_keeps_grid(plan->work.chain) && side > PART_SIDE_LEAST &&
+           pb_chain_plane_px(plan->work.chain, side, side) > PART_PLANE_PX)
+        side /= 2;
+    return side;
+}
+
+/* Lines for a chain that needs no neighbouring pixels, else squares. */
+void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
+    int32_t side = part_side(plan);
+    bool alone = stands_alone(plan);
+    *out_w = alone ? w : least(side, w);
+    *out_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
+}
+
+static uint32_t parts_of(int32_t part_w, int32_t part_h, const struct pb_rect *core)
+{
+    uint32_t columns = (uint32_t)((core->w + part_w - 1) / part_w);
+    return columns * (uint32_t)((core->h + part_h - 1) / part_h);
+}
+
+static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
+                       enum wic_transport transport, struct pb_plan_resident *r)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    pb_plan_cut_parts(plan, &r->part_w, &r->part_h);
+    struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
+    uint32_t units = parts_of(r->part_w, r->part_h, &full);
+    struct wic_work work;
+    for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
+        if (measure(plan, part_warps[i], left_for_work(gpu, 0), r, &work)) {
+            work.blocks = PART_BLOCKS;
+            if (wic_transfer_plan_whole(gpu, transport, units, &work, &r->chunks) == 0)
+                return true;
+        }
+    return false;
+}
+
+uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core)
+{
+    const struct pb_plan_resident *r = &plan->engine.resident;
+    if (plan->layout.sums.chain.n > 0)
+        return parts_of(plan->layout.sums.part_w, plan->layout.sums.part_h, core);
+    return r->by_line ? (uint32_t)core->h : parts_of(r->part_w, r->part_h, core);
+}
+
+size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
+{
+    if (plan->layout.sums.chain.n > 0)
+        return (size_t)pb_plan_parts(plan, &tile->core) * plan->layout.sums.chain.words *
+               sizeof(int32_t);
+    return pb_tile_out_px(tile) * sizeof(float) * plan->work.outputs.n;
+}
+
+uint32_t pb_plan_part_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
+{
+    if (!plan->engine.resident.by_line)
+        return 0;
+    return (uint32_t)pb_slot_line_bytes(&plan->layout.format.source[0], (size_t)tile->read[0].w);
+}
+
+const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config)
+{
+    if (plan->engine.cpu_why != NULL)
+        return plan->engine.cpu_why;
+    bool other =
+        plan->engine.cuda && !plan->engine.resident.used && config->compute.sync == PB_SYNC_WIC;
+    return other ? plan->engine.resident.why_not : "";
+}
+
+const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    const struct pb_engine_case facts = {.plan = plan, .request = request};
+    const char *why = pb_engine_refuses(PB_ENGINE_MANAGED, &facts);
+    return why != NULL ? why : "";
+}
+
+/* True if parts would read their surroundings again and again. The way to another coordinate system
+ * is known by squares (pb_warp_most): on a large scene these are larger than parts, which then read
+ * the same pixels many times. */
+static bool reads_too_much(const struct pb_plan *plan)
+{
+    const struct pb_grid *g = &plan->layout.grid;
+    int32_t part_w, part_h, w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
+    if (pb_chain_keeps_grid(plan->work.chain))
+        return false;
+    pb_plan_cut_parts(plan, &part_w, &part_h);
+    double part = (double)pb_chain_plane_px(plan->work.chain, part_w, part_h),
+           tile = (double)pb_chain_plane_px(plan->work.chain, w, h);
+    return part / ((double)part_w * part_h) > AGAIN_MOST * tile / ((double)w * h);
+}
+
+struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
+                                         const struct pb_plan_request *request)
+{
+    struct pb_plan_resident r = {0};
+    const struct pb_device_traits *traits = request->traits;
+    const struct wic_gpu *gpu = traits != NULL ? &traits->gpu : NULL;
+    const struct pb_engine_case facts = {.plan = plan, .request = request};
+    r.why_not = pb_engine_refuses(PB_ENGINE_RESIDENT, &facts);
+    if (r.why_not != NULL)
+        r.used = false;
+    else if (reads_too_much(plan))
+        r.why_not = pb_limit_reason(PB_LIMIT_RESIDENT_PARTS);
+    else if (traits->integrated)
+        r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
+    else
+        r.used =
+            (stands_alone(plan) && plan->layout.sums.chain.n == 0 &&
+             pull_lines(plan, traits, &r)) ||
+            take_whole(plan, gpu, plan->engine.mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
+    if (!r.used && r.why_not == NULL)
+        r.why_not = pb_limit_reason(PB_LIMIT_RESIDENT_SHARED);
+    r.shared = r.used && request->remote;
+    if (gpu != NULL)
+        r.gpu = *gpu;
+    r.alone = r.used && request->config->service.parallel_jobs > 1 && !traits->mps;
+    return r;
+}
+
+/* --- conditions of the limits --------------------------------------------------------------------
+ */
 
 enum { SM_LEAST = 75 };
 enum { COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };

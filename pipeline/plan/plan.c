@@ -1,61 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic over the config and the image header; the one exception, heights for warp, reads
- * rasters (plan_heights.c). The shape of a run depends on:
- *
- *  - the visiting order (plan_order.c).
- *  - the side of a tile. As small as the products' blocks allow (small tiles fit into caches and
- * need little memory), but no smaller than the file's blocks, and larger on a GPU, where a transfer
- * needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX tiles at
- * most, because the memory per tile in plans and runs must not grow with the scene without limit.
- *  - the pixels that are kept decoded for other tiles (plan_cache.c), and the fit of all memory
- * into the budget (plan_fit.c). */
 #include "pipeline/plan/plan.h"
-#include "config/config.h"
-#include "config/pipeline_config.h"
-#include "pipeline/device/device.h"
-#include "pipeline/plan/engine.h"
-#include "pipeline/plan/part_exchange.h"
-#include "pipeline/plan/plan_bands.h"
-#include "pipeline/plan/plan_fit.h"
-#include "pipeline/plan/plan_gate.h"
-#include "pipeline/plan/plan_keep.h"
-#include "pipeline/plan/plan_order.h"
-#include "pipeline/plan/plan_parts.h"
-#include "pipeline/plan/plan_resident.h"
-#include "pipeline/plan/plan_sums.h"
-#include "pipeline/plan/plan_ways.h"
-#include "pipeline/plan/plan_whole.h"
-#include "pipeline/plan/tile_exchange.h"
-#include "pipeline/raster/ground.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
-
-static bool is_power_of_two(int32_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
-/* Format of slots, plane by plane. */
-static struct pb_slot_format slot_format(const struct pb_plan *plan)
-{
-    struct pb_slot_format format = {.image_w = plan->layout.grid.image_w,
-                                    .image_h = plan->layout.grid.image_h};
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_plan_source *source = &plan->work.source[i];
-        struct pb_source_format *window = &format.source[source->window];
-        if (source->n_bands == 0) /* the source is not read */
-            continue;
-        window->n_planes += (uint32_t)source->n_bands;
-        window->sample_bytes = (uint32_t)pb_type_bytes(source->type);
-        window->has_mask = source->has_mask;
-    }
-    return format;
-}
+enum { KEPT_ALIGN = 64 };
 
 static bool reads_itself(const struct pb_plan *plan, size_t source, int32_t band)
 {
@@ -98,302 +45,44 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
     return tile;
 }
 
-size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile)
+struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)
 {
-    if (plan->layout.sums.chain.n > 0)
-        return (size_t)pb_plan_parts(plan, &tile->core) * plan->layout.sums.chain.words *
-               sizeof(int32_t);
-    return pb_tile_out_px(tile) * sizeof(float) * plan->work.outputs.n;
+    bool split = source->n_later < source->n_bands, first = part == PB_PLAN_FIRST;
+    size_t from = first ? source->n_later : 0, to = first ? source->n_bands : source->n_later;
+    return (struct pb_plan_bands){.bands = source->bands + from,
+                                  .first = from,
+                                  .n = to - from,
+                                  .has_mask = source->has_mask && to > from && split == first};
 }
 
-/* Largest block of the pipeline's products: tiles are a multiple of it. */
-static int32_t product_block(const struct pb_pipeline_config *pipeline)
+size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number)
 {
-    int32_t block = 64;
-    for (size_t i = 0; i < pipeline->n_products; i++) {
-        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
-        int32_t own = type->block_px ? type->block_px(pipeline->products[i]) : 0;
-        block = own > block ? own : block;
-    }
-    return block;
+    const struct pb_tile tile = pb_plan_tile(plan, number, 0);
+    return pb_slot_align(pb_slot_tile_bytes(&plan->layout.format, &tile), KEPT_ALIGN);
 }
 
-static int64_t count_tiles(const struct pb_plan *plan, int32_t side)
+uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
 {
-    int64_t cols = ((int64_t)plan->work.geometry.w + side - 1) / side;
-    return cols * (((int64_t)plan->work.geometry.h + side - 1) / side);
+    /* If readers are threads of their own, their count is at most that of writers. */
+    return plan->layout.writers *
+           (!plan->layout.by_workers && plan->layout.gate.chain != NULL ? 2 : 1);
 }
 
-static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_request *r)
+uint64_t pb_plan_image_cells(const struct pb_plan *pass)
 {
-    int32_t least = product_block(r->pipeline);
-    int32_t side =
-        pb_plan_gate_side(plan) > 0 ? pb_plan_gate_side(plan) : r->config->compute.tile_px;
-    if (side == 0) {
-        /* With a gate small tiles are better, because more of them are left out. */
-        side = plan->engine.cuda && pb_chain_gate(plan->work.chain) == NULL ? SIDE_CUDA : SIDE_CPU;
-        int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
-        if (is_power_of_two(r->info->block_w) && is_power_of_two(r->info->block_h) &&
-            block <= 4096 && block > side)
-            side = block;
-    }
-    side = side > least ? side : least;
-    while (side < SIDE_MAX && count_tiles(plan, side) > TILES_MAX)
-        side *= 2;
-    return side;
+    const uint64_t side = (uint64_t)pb_areas_side(pass->layout.grid.side_px);
+    return (((uint64_t)pass->layout.grid.image_w + side - 1) / side) *
+           (((uint64_t)pass->layout.grid.image_h + side - 1) / side);
 }
 
-/* True if a GPU can compute tiles of that side. */
-static bool fits_gpu(const struct pb_plan *plan, int32_t side)
+uint64_t pb_plan_image_steps(const struct pb_plan *plan)
 {
-    const struct pb_geometry *g = &plan->work.geometry;
-    return pb_chain_plane_px(plan->work.chain, side < g->w ? side : g->w,
-                             side < g->h ? side : g->h) <= INT32_MAX;
-}
-
-/* True if the side is not configured, and no product depends on it. */
-static bool may_shrink(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    return r->config->compute.tile_px == 0 && pb_plan_gate_side(plan) == 0;
-}
-
-/* Side for the device: a GPU may need smaller tiles. 0: it cannot compute them at any side. */
-static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
-    while (!fits_gpu(plan, side) && may_shrink(plan, r) && side / 2 >= least &&
-           count_tiles(plan, side / 2) <= TILES_MAX)
-        side /= 2;
-    return fits_gpu(plan, side) ? side : 0;
-}
-
-static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
-{
-    if (!plan->engine.cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
-        return PB_MEM_HOST;
-    return r->config->compute.buffers == PB_BUFFERS_MANAGED && !r->remote ? PB_MEM_MANAGED
-                                                                          : PB_MEM_PINNED;
-}
-
-int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-                      struct pb_err *err, struct pb_plan *out_plan)
-{
-    struct pb_plan plan = *base;
-    if (pb_grid_init(&plan.layout.grid, plan.work.geometry.w, plan.work.geometry.h, side) < 0)
-        return pb_fail(err, PB_E_INPUT_DAMAGED,
-                       "the image is empty, or too large to be cut into tiles (%d x %d px)",
-                       plan.work.geometry.w, plan.work.geometry.h);
-    plan.layout.order = pb_plan_order(&plan, r->info);
-    plan.layout.format = slot_format(&plan);
-    pb_plan_gate_set(&plan);
-    plan.layout.sums = pb_plan_sums(&plan);
-    plan.engine.whole = pb_plan_whole(&plan, r);
-    if (plan.engine.whole.keeps && pb_plan_whole_widen(&plan, r))
-        plan.layout.format = slot_format(&plan);
-    if (plan.engine.whole.used) {
-        plan.layout.order = PB_ORDER_ROWS;
-        plan.layout.whole_rows = true;
-    }
-    pb_plan_out(&plan, r);
-    if (pb_plan_whole_is_vain(&plan, r)) {
-        struct pb_plan host = *base;
-        host.engine.whole.why_not = plan.engine.whole.host_why;
-        return pb_plan_with_side(&host, r, side, err, out_plan);
-    }
-    plan.engine.resident = pb_plan_resident(&plan, r);
-    plan.layout.format.line_px = plan.engine.resident.by_line ? plan.engine.resident.part_w : 0;
-    if (plan.layout.sums.chain.n > 0)
-        plan.layout.format.head_bytes = (uint32_t)pb_slot_align(
-            sizeof(struct pb_slot_head) + plan.layout.sums.chain.n_numbers * sizeof(float),
-            PB_PLANE_ALIGN);
-    *out_plan = plan;
-    return 0;
-}
-
-/* Half the side, if none is configured: small tiles cost a little speed, a refusal costs the
- * scene. 0: not possible. */
-static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_request *r,
-                            int32_t side)
-{
-    bool may = may_shrink(base, r) && side / 2 >= product_block(r->pipeline) &&
-               count_tiles(base, side / 2) <= TILES_MAX;
-    return may ? side / 2 : 0;
-}
-
-/* Makes the plan for a side, by whole rows of tiles if that is better. *least: the smallest need
- * among sides that did not fit, which *why reports. */
-static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-                    uint64_t *least, struct pb_err *why, struct pb_plan *out_plan)
-{
-    struct pb_err tried = {0};
-    struct pb_plan sided, fitted, rows;
-    int rc = pb_plan_with_side(base, r, side, &tried, &sided);
-    if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
-        struct pb_plan host = *base;
-        host.engine.whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_SLOTS);
-        host.engine.whole.why_bytes = pb_plan_least_bytes(&sided, r);
-        rc = pb_plan_with_side(&host, r, side, &tried, &sided);
-    }
-    rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
-    const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
-    if (rc < 0 && (why->code == PB_OK || needs < *least)) {
-        *least = needs;
-        *why = tried;
-    }
-    if (rc == 0 && pb_plan_by_whole_rows(&sided, r) && pb_plan_fit(&sided, r, NULL, &rows) == 0 &&
-        pb_plan_prefers_rows(&rows, &fitted, r))
-        fitted = rows;
-    if (rc == 0)
-        *out_plan = fitted;
-    return rc;
-}
-
-/* Finds the largest side within the budget; a smaller one if a core would be idle and the
- * smaller one costs less. A refusal reports the side with the smallest need, which may not be the
- * smallest side: a large tile contains its first overviews. */
-static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
-               struct pb_err *err, struct pb_plan *out_plan)
-{
-    struct pb_err why = {0};
-    struct pb_plan best = {0}, fitted;
-    uint64_t least = UINT64_MAX;
-    int rc = -ENOMEM;
-    while (side > 0 && (rc == -ENOMEM || best.memory.wanted_bytes > 0)) {
-        int one = fit_side(base, r, side, &least, &why, &fitted);
-        if (one == 0 && (rc < 0 || fitted.layout.price < best.layout.price))
-            best = fitted;
-        rc = rc < 0 ? one : rc;
-        side = smaller_side(base, r, side);
-    }
-    if (rc == 0)
-        *out_plan = best;
-    else if (err != NULL && err->code == PB_OK)
-        *err = why;
-    return rc;
-}
-
-int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
-{
-    plan->engine.device_index = request->device_index;
-    plan->work.priority = request->pipeline->priority;
-    plan->work.geometry = pb_chain_geometry(plan->work.chain);
-    plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
-    plan->engine.cuda = request->cuda;
-    int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
-    const struct pb_engine_case facts = {.plan = plan, .request = request, .side = side};
-    if (plan->engine.cuda)
-        plan->engine.cpu_why = pb_engine_refuses(PB_ENGINE_GPU, &facts);
-    if (plan->engine.cpu_why != NULL) {
-        plan->engine.cuda = false;
-        side = 0;
-    }
-    plan->layout.by_workers = !plan->engine.cuda && (!request->remote || request->cuda);
-    plan->engine.mem = choose_mem(plan, request);
-    return side > 0 ? side : choose_side(plan, request);
-}
-
-/* Plans one pass, whose chain and sources are known. */
-static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
-                     struct pb_err *err)
-{
-    struct pb_plan base = *plan;
-    int32_t side = pb_plan_begin(&base, request);
-    int rc = fit(&base, request, side, err, plan);
-    if (rc == 0)
-        pb_plan_keep(plan, request->config->compute.memory_bytes);
-    return rc;
-}
-
-/* Least memory of an earlier pass in addition to the products. */
-static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_request *request)
-{
-    struct pb_plan base = *pass, sided;
-    uint64_t least = UINT64_MAX;
-    for (int32_t side = pb_plan_begin(&base, request); side > 0;
-         side = smaller_side(&base, request, side))
-        if (pb_plan_with_side(&base, request, side, NULL, &sided) == 0) {
-            uint64_t bytes = pb_plan_least_bytes(&sided, request);
-            least = bytes < least ? bytes : least;
-        }
-    return least == UINT64_MAX ? 0 : least; /* the plan itself will fail */
-}
-
-/* The products are in memory while the earlier passes run: the last pass is chosen so that its
- * products leave room for them. */
-static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *request,
-                       struct pb_err *err)
-{
-    for (size_t i = 0; i < plan->n_earlier; i++) {
-        plan->earlier[i]->next = i + 1 < plan->n_earlier ? plan->earlier[i + 1] : plan;
-        uint64_t least = least_bytes(plan->earlier[i], request);
-        plan->memory.reserve_bytes =
-            least > plan->memory.reserve_bytes ? least : plan->memory.reserve_bytes;
-    }
-    int rc = plan_pass(plan, request, err);
-    for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
-        plan->earlier[i]->memory.held_bytes = plan->memory.product_bytes;
-        rc = plan_pass(plan->earlier[i], request, err);
-    }
-    return rc;
-}
-
-/* Checks that the pattern suits the tiles of the pass that makes the products, or their parts in
- * every pass; else *err has the reason. */
-static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *request,
-                          struct pb_err *err)
-{
-    struct pb_tile_exchange tiles;
-    struct pb_part_exchange parts;
-    plan->layout.exchange = request->pipeline->exchange;
+    const struct pb_chain_image *images;
+    uint64_t n = 0;
     for (size_t i = 0; i < plan->n_earlier; i++)
-        if (plan->layout.exchange.of == PB_EXCHANGE_PARTS)
-            plan->earlier[i]->layout.exchange = plan->layout.exchange;
-    int rc = pb_plan_exchange(plan, err, &tiles);
-    rc = rc ? rc : pb_tile_exchange_check(&tiles, err);
-    rc = rc ? rc : pb_plan_part_exchange(plan, err, &parts);
-    return rc ? rc : pb_part_exchange_check(&parts, plan->layout.gate.chain != NULL, err);
-}
-
-int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
-                   struct pb_plan **out_plan)
-{
-    struct pb_plan *plan = calloc(1, sizeof *plan);
-    if (plan == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    int rc = pb_plan_bands(plan, request, err);
-    rc = rc ? rc : plan_passes(plan, request, err);
-    rc = rc ? rc : check_exchange(plan, request, err);
-    if (rc < 0) {
-        pb_plan_destroy(plan);
-        return rc;
-    }
-    *out_plan = plan;
-    return 0;
-}
-
-void pb_plan_destroy(struct pb_plan *plan)
-{
-    if (plan == NULL)
-        return;
-    for (size_t i = 0; i < plan->n_earlier; i++)
-        free(plan->earlier[i]);
-    free(plan->earlier);
-    pb_chain_destroy(plan->work.chain);
-    pb_raster_close(plan->work.placed);
-    pb_plan_ways_free(plan);
-    free(plan->work.calibrated);
-    free(plan->work.images);
-    for (size_t i = 0; plan->work.outputs.names != NULL && i < plan->work.outputs.n; i++)
-        free(plan->work.outputs.names[i]);
-    free(plan->work.outputs.names);
-    free(plan->work.outputs.bands);
-    free(plan->work.outputs.tags);
-    free(plan->work.outputs.kept);
-    free(plan->work.wide);
-    free(plan->work.floats);
-    free(plan->work.outputs.rest);
-    free(plan->work.outputs.rest_of);
-    free(plan);
+        n += PB_AREAS_LATER_ROUNDS * pb_chain_images(plan->earlier[i]->work.chain, &images) *
+             pb_plan_image_cells(plan->earlier[i]);
+    return n;
 }
 
 const struct pb_plan *pb_plan_largest(const struct pb_plan *plan)
@@ -417,35 +106,4 @@ uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan)
         if (plan->earlier[i]->memory.wanted_bytes > most)
             most = plan->earlier[i]->memory.wanted_bytes;
     return most;
-}
-
-void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
-                         struct pb_product_env *out_env)
-{
-    uint64_t tiles = (uint64_t)plan->layout.window_units *
-                     pb_order_unit_max(&plan->layout.grid, plan->layout.order);
-    uint32_t all = pb_grid_count(&plan->layout.grid);
-    *out_env = (struct pb_product_env){
-        .config = request->config,
-        .pipeline = request->pipeline,
-        .info = request->info,
-        .grid = &plan->layout.grid,
-        .order = plan->layout.order,
-        .tiles_in_flight = tiles < all ? (uint32_t)tiles : all,
-        .workers = pb_plan_sink_workers(plan),
-        .by_device = plan->engine.out.by_device,
-        .band_names = (const char *const *)plan->work.outputs.names,
-        .scene_bands = plan->work.outputs.bands,
-        .tags = plan->work.outputs.tags,
-        .kept = plan->work.outputs.kept,
-        .valid_notes = plan->work.valid.notes,
-        .rest = plan->work.outputs.n_rest > 0 ? plan->work.outputs.rest : NULL,
-        .classes = plan->work.chain != NULL ? pb_chain_classes(plan->work.chain) : NULL,
-        .chain = plan->work.chain,
-        .n_bands = plan->work.outputs.n,
-        .n_default = plan->work.outputs.n_default,
-        .placed = plan->work.placed,
-        .place_info = plan->work.placed != NULL ? pb_raster_info(plan->work.placed) : request->info,
-    };
-    pb_product_place(out_env, &plan->work.geometry);
 }

@@ -16,11 +16,11 @@
 #include "kernels/chain/chain.h"
 #include "kernels/chain/chain_sums.h"
 #include "kernels/tile_slot.h"
+#include "pipeline/cog/device_blocks.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/grid/cell_shape.h"
 #include "pipeline/grid/tile.h"
 #include "pipeline/metadata/calibration.h"
-#include "pipeline/plan/plan_out.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raw_blocks.h"
@@ -33,7 +33,7 @@ struct pb_source_config;
 struct pb_served_tail;
 struct pb_way;
 
-/* Work of a resident kernel on the tiles (plan_resident.c). */
+/* Work of a resident kernel on the tiles (engine.c). */
 struct pb_plan_resident {
     bool used;
     const char *why_not; /* reason for the user if it is not used */
@@ -51,6 +51,47 @@ struct pb_plan_resident {
     bool measured; /* true: from a row measured on this GPU; false: from the built-in table */
     bool shared;   /* the kernel may serve other jobs as well: the process computes for them */
     struct wic_gpu gpu;
+};
+
+enum {
+    /* Products of a pipeline that are considered; the host makes the others. */
+    PB_OUT_PRODUCTS = 64,
+    PB_OUT_MADE = 16,   /* products that are made on a device */
+    PB_OUT_BATCHES = 3, /* batches of blocks between the encoder and the host */
+    PB_OUT_LEVELS = 32,
+    PB_OUT_SIZES = 3, /* ways to use the device's memory */
+    PB_BLOCK_SLOT_HEAD =
+        4096 /* bytes; head of a result slot with blocks (run/stream/block_slot.h) */
+};
+
+/* A product that is made on the device. */
+struct pb_plan_made {
+    uint32_t product;               /* number of the product in the pipeline */
+    uint32_t first_plane, n_planes; /* planes of tiles; format.plane counts from the first */
+    struct pb_device_blocks blocks;
+    uint32_t row_blocks; /* most blocks that a row of tiles can complete, over all levels */
+    uint32_t batch[2];   /* blocks that are encoded at once: of values, of masks */
+};
+
+/* Products that are made on the device, and the planes that are copied to the host (plan_out.c). */
+struct pb_plan_out {
+    uint32_t n;
+    struct pb_plan_made made[PB_OUT_MADE];
+    uint64_t by_device; /* bit i: product i is made on the device */
+    /* Why product i is not made there; static; NULL: it is, or needs no pixels. */
+    const char *why[PB_OUT_PRODUCTS];
+    uint64_t why_bytes;   /* compute.device_memory that would be enough; 0: not the reason */
+    uint64_t host_planes; /* bit p: plane p of tiles is copied to the host */
+    uint64_t reduced;     /* in an earlier pass, bit i: the device computes its reduction i */
+    uint32_t size;        /* below PB_OUT_SIZES: index of the memory size */
+    uint32_t strips;      /* rows of tiles on the device at a time; 0 if unused */
+    uint64_t tile_bytes;  /* size of a tile's planes in a strip */
+    uint64_t workspace_bytes, encoded_bytes; /* sizes for a batch */
+    uint32_t batch_most;                     /* blocks of the largest batch */
+    uint64_t device_bytes;                   /* device memory of all that */
+    uint64_t room_bytes; /* host memory for finished blocks: the rest of compute.memory */
+    uint64_t most_bytes; /* largest size of the finished blocks of all products */
+    uint64_t slot_bytes; /* least size of a slot of results */
 };
 
 /* Parts of tiles in a pass whose tiles a GPU sums up (plan_sums.c). */
@@ -117,7 +158,7 @@ struct pb_plan_gate {
     size_t read_bytes, scratch_bytes, plane_px; /* for a reader and the largest tile */
 };
 
-/* Decoding of blocks into slots, as plan_cache.c computes it for threads and stripes. */
+/* Decoding of blocks into slots, as cache.c computes it for threads and stripes. */
 struct pb_plan_decoding {
     struct pb_plan_cells cells[PB_FILES_MAX];
     uint32_t readers; /* threads that can decode at the same time */
@@ -134,7 +175,7 @@ enum pb_wide_count {
     PB_WIDE_LOST     /* pixels beyond float32's range, lost although the band has residual planes */
 };
 
-/* A band of a source whose type has more digits than float32 (plan_digits.c). */
+/* A band of a source whose type has more digits than float32 (values.c). */
 struct pb_plan_wide {
     uint32_t window, plane; /* place of its pixels in tiles */
     enum pb_type type;      /* I32, U32 or F64 */
@@ -146,7 +187,7 @@ struct pb_plan_wide {
     char name[64]; /* name in the pipeline */
 };
 
-/* Messages for the user (plan_valid.c). */
+/* Messages for the user (values.c). */
 struct pb_plan_valid {
     char by[160]; /* source of the validity of the scene's pixels */
     /* Declared validity in files that is not used, separated by "; "; "" if absent. */
@@ -209,7 +250,7 @@ struct pb_plan_work {
 struct pb_plan_layout {
     struct pb_grid grid;
     enum pb_order order;
-    bool whole_rows; /* tiles are visited by rows, never by stripes (plan_order.c) */
+    bool whole_rows; /* tiles are visited by rows, never by stripes (layout.c) */
     /* true: this process computes on the CPU, and each thread processes a tile in all stages
      * (run/stream/tile_worker.h); false: each stage has its own threads. */
     bool by_workers;
@@ -227,7 +268,7 @@ struct pb_plan_layout {
     size_t in_slot_bytes, out_slot_bytes;
     size_t scratch_bytes; /* per compute thread (CPU) or per stream (GPU, on the device) */
     struct pb_plan_decoding decoding;
-    /* Cost of decoding and threads, compared among plans of this scene (plan_fit.c). */
+    /* Cost of decoding and threads, compared among plans of this scene (memory.c). */
     double price;
 };
 
@@ -337,9 +378,6 @@ struct pb_plan_request {
     bool remote; /* another process computes: both map the slots, which are never managed then */
 };
 
-int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
-                   struct pb_plan **out_plan);
-void pb_plan_destroy(struct pb_plan *plan);
 /* Returns true if this pass or one before it reads that band (from 1) of a source; band 0: any
  * band. */
 bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band);
@@ -351,24 +389,13 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
 /* Count of the threads that deliver tiles to products or reductions: the writers, and readers of
  * tiles that are left out. */
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan);
-/* Bytes of the largest unit of the visiting order. */
-uint64_t pb_plan_unit_bytes(const struct pb_plan *plan);
-/* Begins one end's walk along the pass's exchange (pipeline/plan/tile_exchange.h); the caller must
- * end it. */
-int pb_plan_exchange(const struct pb_plan *plan, struct pb_err *err,
-                     struct pb_tile_exchange *out_walk);
-/* Same for the parts of tiles (pipeline/plan/part_exchange.h), for one reader. */
-int pb_plan_part_exchange(const struct pb_plan *plan, struct pb_err *err,
-                          struct pb_part_exchange *out_walk);
-/* Count of the parts of each tile: the gate's bands if there is a gate, then each source. */
-uint32_t pb_plan_tile_parts(const struct pb_plan *plan);
 /* Bytes of a tile when tiles are kept between rounds. */
 size_t pb_plan_kept_bytes_of(const struct pb_plan *plan, uint32_t number);
-/* Bytes of the tile's results in an output slot. */
-size_t pb_plan_out_bytes(const struct pb_plan *plan, const struct pb_tile *tile);
-/* Fills the members of the products' environment that the plan knows. */
-void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_request *request,
-                         struct pb_product_env *out_env);
+/* Count of the cells of an image that the pass makes. */
+uint64_t pb_plan_image_cells(const struct pb_plan *pass);
+/* Count of the cells that passes of the whole plan sieve after their tiles have arrived, each
+ * counted once a round. */
+uint64_t pb_plan_image_steps(const struct pb_plan *plan);
 /* Pass that needs the most memory. */
 const struct pb_plan *pb_plan_largest(const struct pb_plan *plan);
 /* Host memory of that pass. */
@@ -376,8 +403,4 @@ uint64_t pb_plan_total_bytes(const struct pb_plan *plan);
 /* Memory that would leave no core idle, for the pass that would need the most of it; 0: no
  * core is idle. */
 uint64_t pb_plan_wanted_bytes(const struct pb_plan *plan);
-/* Formats a reason, with the amount that would be enough unless it is 0. Thread: any. */
-void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes);
-/* Describes the plan in a few lines. Returns the length, like snprintf. */
-int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes);
 #endif

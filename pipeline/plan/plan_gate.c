@@ -6,16 +6,6 @@
 
 enum { SQUARE_PX = 512 };
 
-struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)
-{
-    bool split = source->n_later < source->n_bands, first = part == PB_PLAN_FIRST;
-    size_t from = first ? source->n_later : 0, to = first ? source->n_bands : source->n_later;
-    return (struct pb_plan_bands){.bands = source->bands + from,
-                                  .first = from,
-                                  .n = to - from,
-                                  .has_mask = source->has_mask && to > from && split == first};
-}
-
 void pb_plan_gate_split(struct pb_plan *plan, uint32_t source, const struct pb_raster_info *info)
 {
     const struct pb_chain *gate = pb_chain_gate(plan->work.chain);
@@ -169,11 +159,4 @@ int32_t pb_plan_gate_side(const struct pb_plan *plan)
     return pb_chain_gate(plan->work.chain) != NULL && pb_chain_gate_minimum(plan->work.chain) > 0
                ? SQUARE_PX
                : 0;
-}
-
-uint32_t pb_plan_sink_workers(const struct pb_plan *plan)
-{
-    /* If readers are threads of their own, their count is at most that of writers. */
-    return plan->layout.writers *
-           (!plan->layout.by_workers && plan->layout.gate.chain != NULL ? 2 : 1);
 }

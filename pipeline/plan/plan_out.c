@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* A product is made on the device if the device has an encoder for it, and enough memory. */
 #include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/layout.h"
 #include "config/pipeline_config.h"
 #include "pipeline/plan/engine.h"
 

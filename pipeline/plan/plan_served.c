@@ -6,10 +6,10 @@
 
 #include "config/config.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan_bands.h"
-#include "pipeline/plan/plan_calibrate.h"
-#include "pipeline/plan/plan_fit.h"
-#include "pipeline/plan/plan_parts.h"
+#include "pipeline/plan/work.h"
+#include "pipeline/plan/values.h"
+#include "pipeline/plan/memory.h"
+#include "pipeline/plan/choose.h"
 #include "pipeline/plan/plan_served_parts.h"
 
 #include "kernels/vm/curve_pixel.h"

@@ -5,7 +5,7 @@
  * sources as the pipeline has, and no coordinate that overflows. */
 #include "config/config.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan_calibrate.h"
+#include "pipeline/plan/values.h"
 #include "pipeline/plan/plan_served_parts.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
  * numbers. Only that process knows how many planes its tiles have: pb_plan_out checks the
  * rest. */
 #include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/plan_out.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * some thousand pixels gives some kilobytes of results. The parts are those of a resident kernel
  * that processes whole tiles, so that streams have the same slots. */
 #include "pipeline/plan/plan_sums.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 
 #include <string.h>
 

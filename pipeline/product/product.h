@@ -119,7 +119,7 @@ struct pb_product_env {
     const struct pb_plane_kept
         *kept;               /* for the same planes; NULL = not yet known, or no plane is a band */
     const char *valid_notes; /* validity declared by the files that is not used, for users; NULL or
-                                "" = nothing (plan_valid.c) */
+                                "" = nothing (plan/values.c) */
     /* for the same planes: pb_chain_classes; NULL = not yet known, or no classes */
     const bool *classes;
     const struct pb_digits_report *digits; /* n_digits; known when products are finished */

@@ -3,6 +3,7 @@
 /* Calls of a run. create() makes everything: the raster, then the parts in run_make.c; destroy()
  * releases them in reverse. */
 #include "pipeline/run/run.h"
+#include "pipeline/plan/choose.h"
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "pipeline/io/file_name.h"

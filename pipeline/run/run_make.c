@@ -3,9 +3,11 @@
 /* Makes the parts of a run once its scene is open, in this order: device, plan, place, products,
  * first pass. */
 #include "config/config.h"
+#include "pipeline/plan/layout.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_limits.h"
+#include "pipeline/plan/work.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_inside.h"

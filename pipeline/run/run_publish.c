@@ -4,7 +4,7 @@
 #include "config/base/clock.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/raster/ground.h"

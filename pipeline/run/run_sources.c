@@ -5,7 +5,7 @@
 #include "config/base/base_name.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan_calibrate.h"
+#include "pipeline/plan/values.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/sar/sar_tables.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/run_tiles.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan_images.h"
+#include "pipeline/plan/work.h"
 
 #include "kernels/ops/geometry/warp.h"
 #include "kernels/chain/chain.h"

@@ -3,6 +3,7 @@
 /* Plans usual scenes like a run whose blocks the host decodes, and prints the plan of the resident
  * kernel. */
 #include "pipeline/tune/device_plan.h"
+#include "pipeline/plan/choose.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"

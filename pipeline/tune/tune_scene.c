@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/tune/tune_scene.h"
+#include "pipeline/plan/choose.h"
 
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/product/product_kinds.h"
 
 #include "wic/wic.h"

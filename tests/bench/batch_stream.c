@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/batch_stream.h"
+#include "pipeline/plan/engine.h"
 
 #include "kernels/chain/chain_cuda.h"
 

@@ -6,6 +6,8 @@
  * [--rounds N] [--pulls N] [--backlog KIB]: every executor of this machine, on chains without and
  * with a halo. GB/s of input; medians of rounds in turn. */
 #include "config/config.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/device/device.h"

@@ -5,6 +5,8 @@
  * next ones change a request that is possible, and its tail: 4 bytes where, 1 byte how many, then
  * these bytes. Tiles of the plan are computed from slots that have no byte more than the plan. */
 #include "config/config.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "fuzz_check.h"

@@ -7,6 +7,7 @@
  * NAME: "served"  the passes as the process that owns the GPU plans them from the run's requests
  *   "own"     the passes of a process that computes on such a GPU itself */
 #include "config/base/json_writer.h"
+#include "pipeline/plan/choose.h"
 #include "pipeline/explain/explain.h"
 #include "pipeline/explain/explain_plan.h"
 #include "pipeline/plan/plan_served.h"

@@ -3,11 +3,12 @@
 #ifndef PB_TEST_GPU_PLAN_FIXTURE_H
 #define PB_TEST_GPU_PLAN_FIXTURE_H
 /* Plans for GPUs that are not here, for tests of one thread. */
+#include "pipeline/plan/choose.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/product/product_kinds.h"
 
 #include <check.h>

@@ -4,11 +4,12 @@
 #define PB_TEST_PLAN_FIXTURE_H
 /* A configuration without and one with a halo, scenes, and plans that keep what every plan
  * promises. */
+#include "pipeline/plan/choose.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/cache.h"
 
 #include <check.h>
 #include <stdio.h>

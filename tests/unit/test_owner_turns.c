@@ -4,6 +4,7 @@
  *
  * A process that owns the CPU and serves one session at a time, and jobs that wait for it. */
 #include "config/config.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"

@@ -3,7 +3,7 @@
 /* The walk along the exchange of the parts of tiles, with the patterns that operators choose, and
  * with those that do not fit tiles. */
 #include "config/patterns.h"
-#include "pipeline/plan/part_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "run_suite.h"
 
 #include <stdio.h>

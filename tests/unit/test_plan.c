@@ -5,6 +5,8 @@
  * The arithmetic of plans, on scenes that exist as a header only: budgets are kept whatever the
  * size, and refusals name an amount that is enough. */
 #include "config/config.h"
+#include "pipeline/plan/describe.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "plan_fixture.h"

@@ -4,6 +4,8 @@
  *
  * Blocks that are decoded when readers really follow a plan. */
 #include "config/config.h"
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/exchange.h"
 #include "plan_fixture.h"
 #include "run_suite.h"
 

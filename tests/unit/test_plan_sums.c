@@ -4,6 +4,7 @@
  *
  * Passes that a GPU sums up, planned for devices that are not here. */
 #include "gpu_plan_fixture.h"
+#include "pipeline/plan/engine.h"
 #include "run_suite.h"
 
 /* Returns the pass with rounds before the products; the one before it has no rounds. */

@@ -3,8 +3,10 @@
 /* ctest: threads */
 /* A reader alone, between a real file and a channel that the test ends in different ways. */
 #include "config/config.h"
+#include "pipeline/plan/exchange.h"
+#include "pipeline/plan/choose.h"
 #include "pipeline/device/mem.h"
-#include "pipeline/plan/plan_cache.h"
+#include "pipeline/plan/cache.h"
 #include "pipeline/run/stream/stream.h"
 #include "run_fixture.h"
 #include "run_suite.h"

@@ -5,6 +5,8 @@
  * Runs whose tiles are computed by another process through shared memory, and the effect on that
  * process of a client that fills the memory with anything. */
 #include "run_fixture.h"
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/engine.h"
 
 #include "config/yaml/report.h"
 #include "pipeline/plan/plan_served.h"

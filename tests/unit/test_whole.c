@@ -5,6 +5,8 @@
  * file of the collection that is suitable gives the pixels of the CPU's readers; damaged ones fail
  * with the same message; the host decodes those that the device refuses. */
 #include "config/config.h"
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/describe.h"
 #include "run_suite.h"
 #include "tests/tools/random_scene.h"
 #include "whole_compare.h"

@@ -4,6 +4,7 @@
 /* Blocks that are moved to a device as files store them, with the host in place of the GPU: one
  * that the cores help, one that shares the host's memory, and the report. */
 #include "run_suite.h"
+#include "pipeline/plan/choose.h"
 #include "whole_compare.h"
 
 static bool plan_shares(uint32_t multiprocessors)

@@ -4,6 +4,7 @@
 /* A device that is lost at any call, refuses blocks of another process, or whose pass is aborted:
  * the pass ends with the device's error, and nothing of it is left. */
 #include "run_suite.h"
+#include "pipeline/plan/choose.h"
 #include "whole_faults.h"
 
 #include "whole_compare.h"

@@ -3,6 +3,7 @@
 /* ctest: threads */
 /* Order of the blocks that are sent to a device: the sizes of groups, and the parts of tiles. */
 #include "pipeline/run/whole/whole_map.h"
+#include "pipeline/plan/choose.h"
 #include "run_suite.h"
 #include "tests/unit/whole_session.h"
 

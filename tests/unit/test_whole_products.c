@@ -3,6 +3,7 @@
 /* ctest: threads */
 /* Products whose blocks a device makes, with the host in place of the GPU: the CPU's files. */
 #include "config/config.h"
+#include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
 #include "run_suite.h"
 #include "whole_session.h"

@@ -3,6 +3,7 @@
 #ifndef PB_WHOLE_COMPARE_H
 #define PB_WHOLE_COMPARE_H
 /* A file's pixels by the CPU and by the device's way: the same, or the same words of an error. */
+#include "pipeline/plan/choose.h"
 #include "tests/unit/whole_session.h"
 
 #include <ftw.h>

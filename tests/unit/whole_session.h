@@ -5,6 +5,8 @@
 /* A scene whose blocks are moved to a device as its file stores them, with the host in place of the
  * GPU: the configuration, the plan and a pass of it, in this process or through the process that
  * owns the device; planes of the image, or products. One scene at a time, in static variables. */
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/layout.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"

@@ -5,7 +5,7 @@
 #include "pipeline/run/passes/run_images.h"
 #include "pipeline/images/image_store.h"
 #include "pipeline/io/thread.h"
-#include "pipeline/plan/plan_images.h"
+#include "pipeline/plan/work.h"
 #include "pipeline/profile/work.h"
 
 #include <pthread.h>

@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/served/served.h"
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/exchange.h"
 
 #include "config/base/clock.h"
 #include "config/config.h"

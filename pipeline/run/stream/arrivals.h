@@ -6,8 +6,7 @@
  * (pipeline/run/stream/in_flight.h, reader.c) and checks arrivals against them: tiles
  * of units that may be sent down now and are within the window, each once, with the parts that the
  * pattern sends. One short lock per tile. */
-#include "pipeline/plan/part_exchange.h"
-#include "pipeline/plan/tile_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/grid/tile.h"
 #include "kernels/tile_slot.h"
 

@@ -4,6 +4,7 @@
  * scratch memory. Tile workers (tile_worker.c) compute a tile where they have read it; for the
  * readers and writers of another process, tiles move from channel to channel. */
 #include "pipeline/device/mem.h"
+#include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
 #include "pipeline/run/stream/exec_cpu.h"
 #include "pipeline/profile/work.h"

@@ -9,7 +9,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/lanes.h"
 #include "pipeline/device/residency.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/stream/stream.h"
 

@@ -7,6 +7,7 @@
  * waits for a free stream. With managed buffers, which stay in host memory, the kernels work
  * in the slots. */
 #include "pipeline/device/cuda_err.h"
+#include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"

@@ -7,9 +7,9 @@
  * a slow one. Readers take units and park while too many are in flight; writers report
  * tiles. One short lock per unit taken and per tile finished.
  *
- * It is the readers' and writers' end of the pass's exchange (pipeline/plan/tile_exchange.h): units
+ * It is the readers' and writers' end of the pass's exchange (pipeline/plan/exchange.h): units
  * follow its schedule. */
-#include "pipeline/plan/tile_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/grid/tile.h"
 
 #include <stdbool.h>

@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Tiles are read with their halo into slots, through the cells that all readers share or, if
  * tiles have no blocks in common, straight from the file. The exchange of a tile's parts
- * (pipeline/plan/part_exchange.h) decides which part is read next, and when the tile is complete.
+ * (pipeline/plan/exchange.h) decides which part is read next, and when the tile is complete.
  */
 #include "pipeline/run/stream/reader.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
 #include "pipeline/run/stream/tile_store.h"

@@ -4,7 +4,7 @@
 #define PB_READER_H
 /* A reader: the open files of a scene, with which one thread at a time reads tiles. Each reader has
  * its own datasets, because GDAL datasets must not be shared. */
-#include "pipeline/plan/part_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/run/stream/stream.h"
 

@@ -6,7 +6,7 @@
 #include "kernels/nodata.h"
 #include "pipeline/codec/rest.h"
 #include "pipeline/device/mem.h"
-#include "pipeline/plan/plan_digits.h"
+#include "pipeline/plan/values.h"
 
 #include <errno.h>
 #include <math.h>

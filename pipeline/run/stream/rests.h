@@ -5,7 +5,7 @@
 /* Residuals: the digits that float32 loses, for the tiles in flight. A reader takes a place for the
  * residuals of a tile before it takes a slot, and fills it from the pixels in the slot; the writer
  * of the tile finds it by the tile's number. Therefore executors need no knowledge of it. Counts
- * the pixels whose digits are lost anyway (plan_digits.h). */
+ * the pixels whose digits are lost anyway (pipeline/plan/values.h). */
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
 

@@ -3,7 +3,7 @@
 #include "pipeline/run/stream/stream_sums.h"
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/engine_limits.h"
-#include "pipeline/plan/plan_resident.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/plan/plan_sums.h"
 
 #include "kernels/chain/chain_device.h"

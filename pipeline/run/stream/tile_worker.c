@@ -9,6 +9,7 @@
  * taken for the reader, if one may be handed out, and read by the next worker with the reader.
  * Readers with such a tile are taken first, so that it only waits for the tile before it. */
 #include "pipeline/run/stream/tile_worker.h"
+#include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/run/stream/exec_cpu.h"

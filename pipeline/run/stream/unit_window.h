@@ -5,7 +5,7 @@
 /* Units of the visiting order that are in progress, with the count of their unfinished tiles, and a
  * walk along the schedule. Used by both ends of a pass's exchange of tiles (in_flight.h,
  * arrivals.h). Units may finish in any order. No lock: the user's. */
-#include "pipeline/plan/tile_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/grid/tile.h"
 
 #include <stdbool.h>

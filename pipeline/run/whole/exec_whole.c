@@ -5,6 +5,8 @@
  * pixels that tiles share are sent and decoded once, and the neighbours of a tile are adjacent in
  * memory. Everything is allocated here, before the first tile. */
 #include "pipeline/run/whole/whole_inside.h"
+#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/exchange.h"
 
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"

@@ -14,7 +14,7 @@
  * (whole_out.h); the finisher hands results to the writers, and reports finished bands to the
  * feeder (`through`); the collector brings finished blocks to the writers. */
 #include "pipeline/device/residency.h"
-#include "pipeline/plan/part_exchange.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/profile/spans.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/stream/stream.h"

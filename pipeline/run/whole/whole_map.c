@@ -4,6 +4,7 @@
  * all blocks of a row of blocks are needed first by tiles of one row. Bands, groups and loads are
  * ranges of the list of pieces (whole_pieces.c). */
 #include "pipeline/run/whole/whole_map.h"
+#include "pipeline/plan/exchange.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/run/whole/whole_pieces.h"
 

@@ -5,7 +5,7 @@
 /* Order in which the stored blocks of a pass's sources are sent to a device, and the addresses of
  * all data there. Arithmetic; made before the first tile, read-only afterwards, any thread.
  *
- * Part: one of the parts of a tile (pipeline/plan/part_exchange.h). The parts of a tile are sent
+ * Part: one of the parts of a tile (pipeline/plan/exchange.h). The parts of a tile are sent
  * one after the other. Piece: a block of a source as it is stored, some rows of one that is not
  * compressed, or a plane of a block that the host decodes; the planes of one block follow each
  * other. Each piece is sent to the device once, in the order of the first tile that needs it.

@@ -4,6 +4,8 @@
  * is decoded and checked. A tile's chain is queued after its groups are decoded and their results
  * are checked: no pixel of a damaged block reaches a product. */
 #include "pipeline/run/whole/whole_inside.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/plan_out.h"
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_CACHE_H
 #define PB_PLAN_CACHE_H
-/* Sharing of decoded pixels among readers: part of making a plan (see plan_cache.c). Pure. */
-#include "pipeline/raster/block_cache.h"
+/* Decoded pixels that readers share: part of making a plan (see cache.c). Pure. */
 #include "pipeline/plan/plan.h"
+#include "pipeline/raster/block_cache.h"
 
 /* Returns true if tiles are read straight into their slots, because no two of them share a block.
  */

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_PLAN_FIT_H
-#define PB_PLAN_FIT_H
+#ifndef PB_PLAN_MEMORY_H
+#define PB_PLAN_MEMORY_H
+/* Memory of a pass: threads, stripes, slots and cells within the budget; tiles that stay in memory
+ * from round to round; and the message of a budget that is too small. */
 #include "pipeline/plan/plan.h"
 
 /* Chooses threads, stripes, slots and cells within the budget: *out_plan is the
@@ -13,4 +15,6 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
 uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request);
 /* Sets the bytes of slots and scratch in a plan that has chain, grid and slot format. */
 void pb_plan_size_slots(struct pb_plan *plan);
+/* For a plan within the budget: sets kept_bytes, and adds them to total_bytes. */
+void pb_plan_keep(struct pb_plan *plan, uint64_t budget);
 #endif

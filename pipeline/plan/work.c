@@ -1,27 +1,73 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/plan_bands.h"
+#include "pipeline/plan/work.h"
+#include "config/config.h"
+#include "config/input_config.h"
 #include "config/pipeline_config.h"
-#include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_calibrate.h"
-#include "pipeline/plan/plan_digits.h"
+#include "config/wanted_bands.h"
+#include "pipeline/codec/predictor.h"
+#include "pipeline/images/image_store.h"
 #include "pipeline/plan/plan_gate.h"
 #include "pipeline/plan/plan_heights.h"
-#include "pipeline/plan/plan_images.h"
-#include "pipeline/plan/plan_limits.h"
-#include "pipeline/plan/plan_valid.h"
 #include "pipeline/plan/plan_ways.h"
-
-#include "config/wanted_bands.h"
-#include "kernels/expr/mask_presets.h"
-#include "pipeline/codec/predictor.h"
+#include "pipeline/plan/values.h"
 #include "pipeline/raster/ground.h"
 #include "pipeline/sar/sar_sensor.h"
+
+#include "kernels/expr/mask_presets.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- limits of grids -----------------------------------------------------------------------------
+ */
+
+static uint64_t pixels_of(const struct pb_raster_info *info)
+{
+    return (uint64_t)info->width * (uint64_t)info->height;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Files of input.sources are the user's own, therefore a grid of the size of such a file is always
+ * allowed; but their pixels do not count as the scene's. */
+struct pb_grid_limits pb_plan_grid_limits(const struct pb_plan_request *request)
+{
+    const struct pb_limits *limits = &request->config->limits;
+    uint64_t scene = pixels_of(request->info), largest = scene;
+    for (size_t i = 0; i < request->n_others; i++) {
+        const struct pb_plan_other *other = &request->others[i];
+        if (other->made_of != PB_MADE_OF_FILE || other->is_absent)
+            continue;
+        largest = most(largest, pixels_of(other->info));
+        scene += other->config->of_scene ? pixels_of(other->info) : 0;
+    }
+    const double grown = (double)scene * (double)limits->max_growth;
+    return (struct pb_grid_limits){
+        .side_px = limits->max_side_px,
+        .pixels = limits->max_pixels,
+        .growth_pixels = most(grown < (double)INT64_MAX ? (uint64_t)grown : UINT64_MAX,
+                              most(largest, PB_GROWTH_FREE_PX)),
+        .growth = limits->max_growth};
+}
+
+int pb_plan_tiles_fit(const struct pb_plan_request *request, size_t n, uint64_t pixels,
+                      struct pb_err *err)
+{
+    const struct pb_grid_limits limits = pb_plan_grid_limits(request);
+    if (pixels <= limits.growth_pixels)
+        return 0;
+    return pb_fail(err, PB_E_OUTPUT_LIMIT,
+                   "%zu tiles would have %llu pixels together, more than %llu times as many as the "
+                   "scene (limits.max_growth); check the scene's georeferencing and the size of "
+                   "its pixels, or name the tiles that are wanted",
+                   n, (unsigned long long)pixels, (unsigned long long)limits.growth);
+}
 
 enum { INPUTS_MAX = PB_BANDS_MAX + PB_SOURCES_MAX };
 
@@ -538,4 +584,43 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
     free(in);
     free(wanted);
     return rc;
+}
+
+/* --- whole images --------------------------------------------------------------------------------
+ */
+
+int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err)
+{
+    const struct pb_chain_image *of;
+    size_t n = pb_chain_images(plan->work.chain, &of);
+    if (n == 0)
+        return 0;
+    plan->work.images = calloc(n, sizeof *plan->work.images);
+    if (plan->work.images == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    plan->work.n_images = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_raster_made made = {
+            .width = of[i].grid.w, .height = of[i].grid.h, .n_bands = 1, .type = PB_F32};
+        pb_raster_made_info(&made, &plan->work.images[i].info);
+        plan->work.images[i].file = (uint32_t)(first + i);
+    }
+    return 0;
+}
+
+uint64_t pb_plan_image_bytes(const struct pb_plan *pass)
+{
+    const struct pb_grid *g = &pass->layout.grid;
+    const struct pb_chain_image *images;
+    const uint64_t n = pass->is_earlier ? pb_chain_images(pass->work.chain, &images) : 0;
+    const int32_t side = pb_areas_side(g->side_px);
+    const uint64_t table = pb_areas_bytes(g->image_w, g->image_h, side);
+    const uint64_t thread = pb_areas_scratch_bytes(g->image_w, g->image_h, side) +
+                            (uint64_t)side * (uint64_t)side * sizeof(float);
+    if (n == 0)
+        return 0;
+    if (table == UINT64_MAX)
+        return UINT64_MAX;
+    return n * (table + pb_image_store_bytes(pb_plan_image_cells(pass))) +
+           pb_plan_sink_workers(pass) * thread;
 }

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Describes a plan in text: for `run --dry-run` and check-config. */
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/describe.h"
+#include "pipeline/plan/plan_out.h"
 #include "config/product_words.h"
-#include "pipeline/plan/plan_digits.h"
+#include "pipeline/plan/values.h"
 #include "pipeline/plan/plan_whole.h"
 
 #include <stdio.h>

@@ -1,9 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef PB_PLAN_PARTS_H
-#define PB_PLAN_PARTS_H
-/* Steps of planning one pass that plan.c and plan_served.c share. */
+#ifndef PB_PLAN_CHOOSE_H
+#define PB_PLAN_CHOOSE_H
+/* Makes the plan of a run, before the first tile is read. A memory budget that is too small is
+ * refused, with the amount that would be enough. Thread: any. */
 #include "pipeline/plan/plan.h"
+
+/* The caller destroys *out_plan. */
+int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
+                   struct pb_plan **out_plan);
+void pb_plan_destroy(struct pb_plan *plan);
+
+/* Steps of planning one pass that the process which owns a GPU uses as well (plan_served.c). */
 
 /* Sets the members that do not depend on the side of a tile: device and memory. Returns the first
  * side to try. */

@@ -12,24 +12,32 @@
  * None of the sums depends on the budget, therefore a budget of the least sum, which a refusal
  * reports, is accepted. The memory of products needs a walk over the blocks of overviews
  * (pyramid_bound.c): it is computed when the rest fits, and once for all candidates with the same
- * visiting order. A sum beyond 64 bits saturates. */
-#include "pipeline/plan/plan_fit.h"
+ * visiting order. A sum beyond 64 bits saturates.
+ *
+ * The input of a pass with several rounds is kept after the first, if the budget has room for
+ * all of it: otherwise the rest of a scene would have to be read again anyway. Tiles that a gate
+ * may leave out are read again; and if blocks are sent to a GPU as they are stored, no reader has
+ * tiles. */
+#include "pipeline/plan/memory.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/plan_out.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_cache.h"
-#include "pipeline/plan/plan_digits.h"
+#include "pipeline/plan/cache.h"
+#include "pipeline/plan/values.h"
 #include "pipeline/plan/plan_gate.h"
-#include "pipeline/plan/plan_images.h"
-#include "pipeline/plan/plan_refuse.h"
-#include "pipeline/plan/plan_threads.h"
+#include "pipeline/plan/work.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/plan/plan_whole.h"
 #include "pipeline/product/product.h"
 #include "pipeline/profile/trace.h"
 
+#include "kernels/areas/areas.h"
 #include "wic/wic.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DECODES_MAX  4.0
@@ -290,12 +298,66 @@ static struct pb_plan least_of(struct candidates *all, const struct pb_plan *bas
     return best;
 }
 
-static int refuse(const struct pb_plan *least, const struct pb_plan_request *request,
-                  struct pb_err *err)
+static uint64_t mib(uint64_t bytes)
 {
-    const struct pb_plan_shortage shortage = {needed(least), slots_bytes(least),
-                                              is_bounded(least) ? 0 : MANAGED_MAX};
-    return pb_plan_refuse(least, request, &shortage, err);
+    return (bytes >> 20) + (bytes % (1u << 20) != 0);
+}
+
+/* Fills *err for the plan that needs the least memory, and returns its errno. */
+static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+{
+    const uint64_t least = needed(plan);
+    uint64_t decoded = plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
+                       plan->layout.decoding.reader_bytes;
+    if (plan->memory.image_bytes == UINT64_MAX)
+        return pb_fail(err, PB_E_PIPELINE_GRID,
+                       "pipeline %s cannot sieve an image of %d x %d: with cells of %d px more "
+                       "than %u pixels are at their borders, the limit for areas there; crop the "
+                       "image, or sieve a coarser one",
+                       r->pipeline->name, plan->layout.grid.image_w, plan->layout.grid.image_h,
+                       pb_areas_side(plan->layout.grid.side_px), UINT32_MAX);
+    if (least == UINT64_MAX)
+        return pb_fail(err, PB_E_PLAN_MEMORY,
+                       "no compute.memory is enough for the products of pipeline %s on this scene "
+                       "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
+                       r->pipeline->name, r->info->width, r->info->height);
+    if (!is_bounded(plan))
+        return pb_fail(err, PB_E_MEMORY,
+                       "compute.buffers is managed, but the slots for tiles of %d px take %llu MiB "
+                       "and managed ones may take %llu: set compute.buffers to pinned, or a "
+                       "smaller compute.tile",
+                       plan->layout.grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
+                       (unsigned long long)mib(MANAGED_MAX));
+    if (least > plan->memory.total_bytes)
+        return pb_fail(err, PB_E_PLAN_MEMORY,
+                       "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
+                       "needs at least %llu MiB: %llu for products, %llu for the pass before, "
+                       "which %s the image",
+                       (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+                       r->info->height, r->info->block_w, r->info->block_h,
+                       (unsigned long long)mib(least),
+                       (unsigned long long)mib(plan->memory.product_bytes),
+                       (unsigned long long)mib(plan->memory.reserve_bytes),
+                       plan->work.n_images > 0 ? "reduces or sieves" : "reduces");
+    char reductions[60] = "", areas[60] = "";
+    if (plan->memory.reduce_bytes > 0)
+        (void)snprintf(reductions, sizeof reductions, "%llu for reductions, ",
+                       (unsigned long long)mib(plan->memory.reduce_bytes));
+    if (plan->memory.image_bytes > 0)
+        (void)snprintf(areas, sizeof areas, "%llu for the areas that are sieved, ",
+                       (unsigned long long)mib(plan->memory.image_bytes));
+    return pb_fail(
+        err, PB_E_PLAN_MEMORY,
+        "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
+        "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%s%llu for "
+        "tiles of %d px",
+        (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+        r->info->height, r->info->block_w, r->info->block_h,
+        (unsigned long long)mib(plan->memory.total_bytes), (unsigned long long)mib(decoded),
+        (unsigned long long)mib(plan->memory.product_bytes), reductions, areas,
+        (unsigned long long)mib(plan->memory.total_bytes - decoded - plan->memory.product_bytes -
+                                plan->memory.reduce_bytes - plan->memory.image_bytes),
+        plan->layout.grid.side_px);
 }
 
 /* Sets the memory of a tile in the base, and makes its candidates: at least one, because a stripe
@@ -379,4 +441,23 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
     }
     free(all);
     return rc;
+}
+
+/* --- tiles that stay -----------------------------------------------------------------------------
+ */
+
+void pb_plan_keep(struct pb_plan *plan, uint64_t budget)
+{
+    const uint32_t n = pb_grid_count(&plan->layout.grid);
+    uint64_t bytes = n * (uint64_t)sizeof(size_t);
+    plan->memory.kept_bytes = 0;
+    if (!plan->is_earlier || pb_chain_rounds(plan->work.chain) < 2 ||
+        plan->layout.gate.chain != NULL || plan->engine.whole.used)
+        return;
+    for (uint32_t i = 0; i < n && plan->memory.total_bytes + bytes <= budget; i++)
+        bytes += pb_plan_kept_bytes_of(plan, i);
+    if (plan->memory.total_bytes + bytes > budget)
+        return;
+    plan->memory.kept_bytes = bytes;
+    plan->memory.total_bytes += bytes;
 }

@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* Chooses the side of the tiles. As small as the products' blocks allow (small tiles fit into
+ * caches and need little memory), but no smaller than the file's blocks, and larger on a GPU, where
+ * a transfer needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX
+ * tiles at most, because the memory per tile in plans and runs must not grow with the scene without
+ * limit. */
+#include "pipeline/plan/choose.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/exchange.h"
+#include "pipeline/plan/layout.h"
+#include "pipeline/plan/memory.h"
+#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/plan_sums.h"
+#include "pipeline/plan/plan_ways.h"
+#include "pipeline/plan/plan_whole.h"
+#include "pipeline/plan/work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
+
+/* Largest block of the pipeline's products: tiles are a multiple of it. */
+static int32_t product_block(const struct pb_pipeline_config *pipeline)
+{
+    int32_t block = 64;
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        int32_t own = type->block_px ? type->block_px(pipeline->products[i]) : 0;
+        block = own > block ? own : block;
+    }
+    return block;
+}
+
+static int64_t count_tiles(const struct pb_plan *plan, int32_t side)
+{
+    int64_t cols = ((int64_t)plan->work.geometry.w + side - 1) / side;
+    return cols * (((int64_t)plan->work.geometry.h + side - 1) / side);
+}
+
+static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    int32_t least = product_block(r->pipeline);
+    int32_t side =
+        pb_plan_gate_side(plan) > 0 ? pb_plan_gate_side(plan) : r->config->compute.tile_px;
+    if (side == 0) {
+        /* With a gate small tiles are better, because more of them are left out. */
+        side = plan->engine.cuda && pb_chain_gate(plan->work.chain) == NULL ? SIDE_CUDA : SIDE_CPU;
+        int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
+        if (pb_is_power_of_two(r->info->block_w) && pb_is_power_of_two(r->info->block_h) &&
+            block <= 4096 && block > side)
+            side = block;
+    }
+    side = side > least ? side : least;
+    while (side < SIDE_MAX && count_tiles(plan, side) > TILES_MAX)
+        side *= 2;
+    return side;
+}
+
+/* True if a GPU can compute tiles of that side. */
+static bool fits_gpu(const struct pb_plan *plan, int32_t side)
+{
+    const struct pb_geometry *g = &plan->work.geometry;
+    return pb_chain_plane_px(plan->work.chain, side < g->w ? side : g->w,
+                             side < g->h ? side : g->h) <= INT32_MAX;
+}
+
+/* True if the side is not configured, and no product depends on it. */
+static bool may_shrink(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    return r->config->compute.tile_px == 0 && pb_plan_gate_side(plan) == 0;
+}
+
+/* Side for the device: a GPU may need smaller tiles. 0: it cannot compute them at any side. */
+static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    int32_t side = choose_side(plan, r), least = product_block(r->pipeline);
+    while (!fits_gpu(plan, side) && may_shrink(plan, r) && side / 2 >= least &&
+           count_tiles(plan, side / 2) <= TILES_MAX)
+        side /= 2;
+    return fits_gpu(plan, side) ? side : 0;
+}
+
+static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
+{
+    if (!plan->engine.cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
+        return PB_MEM_HOST;
+    return r->config->compute.buffers == PB_BUFFERS_MANAGED && !r->remote ? PB_MEM_MANAGED
+                                                                          : PB_MEM_PINNED;
+}
+
+int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                      struct pb_err *err, struct pb_plan *out_plan)
+{
+    struct pb_plan plan = *base;
+    if (pb_grid_init(&plan.layout.grid, plan.work.geometry.w, plan.work.geometry.h, side) < 0)
+        return pb_fail(err, PB_E_INPUT_DAMAGED,
+                       "the image is empty, or too large to be cut into tiles (%d x %d px)",
+                       plan.work.geometry.w, plan.work.geometry.h);
+    plan.layout.order = pb_plan_order(&plan, r->info);
+    plan.layout.format = pb_plan_slot_format(&plan);
+    pb_plan_gate_set(&plan);
+    plan.layout.sums = pb_plan_sums(&plan);
+    plan.engine.whole = pb_plan_whole(&plan, r);
+    if (plan.engine.whole.keeps && pb_plan_whole_widen(&plan, r))
+        plan.layout.format = pb_plan_slot_format(&plan);
+    if (plan.engine.whole.used) {
+        plan.layout.order = PB_ORDER_ROWS;
+        plan.layout.whole_rows = true;
+    }
+    pb_plan_out(&plan, r);
+    if (pb_plan_whole_is_vain(&plan, r)) {
+        struct pb_plan host = *base;
+        host.engine.whole.why_not = plan.engine.whole.host_why;
+        return pb_plan_with_side(&host, r, side, err, out_plan);
+    }
+    plan.engine.resident = pb_plan_resident(&plan, r);
+    plan.layout.format.line_px = plan.engine.resident.by_line ? plan.engine.resident.part_w : 0;
+    if (plan.layout.sums.chain.n > 0)
+        plan.layout.format.head_bytes = (uint32_t)pb_slot_align(
+            sizeof(struct pb_slot_head) + plan.layout.sums.chain.n_numbers * sizeof(float),
+            PB_PLANE_ALIGN);
+    *out_plan = plan;
+    return 0;
+}
+
+/* Half the side, if none is configured: small tiles cost a little speed, a refusal costs the
+ * scene. 0: not possible. */
+static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_request *r,
+                            int32_t side)
+{
+    bool may = may_shrink(base, r) && side / 2 >= product_block(r->pipeline) &&
+               count_tiles(base, side / 2) <= TILES_MAX;
+    return may ? side / 2 : 0;
+}
+
+/* Makes the plan for a side, by whole rows of tiles if that is better. *least: the smallest need
+ * among sides that did not fit, which *why reports. */
+static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                    uint64_t *least, struct pb_err *why, struct pb_plan *out_plan)
+{
+    struct pb_err tried = {0};
+    struct pb_plan sided, fitted, rows;
+    int rc = pb_plan_with_side(base, r, side, &tried, &sided);
+    if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
+        struct pb_plan host = *base;
+        host.engine.whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_SLOTS);
+        host.engine.whole.why_bytes = pb_plan_least_bytes(&sided, r);
+        rc = pb_plan_with_side(&host, r, side, &tried, &sided);
+    }
+    rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
+    const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
+    if (rc < 0 && (why->code == PB_OK || needs < *least)) {
+        *least = needs;
+        *why = tried;
+    }
+    if (rc == 0 && pb_plan_by_whole_rows(&sided, r) && pb_plan_fit(&sided, r, NULL, &rows) == 0 &&
+        pb_plan_prefers_rows(&rows, &fitted, r))
+        fitted = rows;
+    if (rc == 0)
+        *out_plan = fitted;
+    return rc;
+}
+
+/* Finds the largest side within the budget; a smaller one if a core would be idle and the
+ * smaller one costs less. A refusal reports the side with the smallest need, which may not be the
+ * smallest side: a large tile contains its first overviews. */
+static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+               struct pb_err *err, struct pb_plan *out_plan)
+{
+    struct pb_err why = {0};
+    struct pb_plan best = {0}, fitted;
+    uint64_t least = UINT64_MAX;
+    int rc = -ENOMEM;
+    while (side > 0 && (rc == -ENOMEM || best.memory.wanted_bytes > 0)) {
+        int one = fit_side(base, r, side, &least, &why, &fitted);
+        if (one == 0 && (rc < 0 || fitted.layout.price < best.layout.price))
+            best = fitted;
+        rc = rc < 0 ? one : rc;
+        side = smaller_side(base, r, side);
+    }
+    if (rc == 0)
+        *out_plan = best;
+    else if (err != NULL && err->code == PB_OK)
+        *err = why;
+    return rc;
+}
+
+int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    plan->engine.device_index = request->device_index;
+    plan->work.priority = request->pipeline->priority;
+    plan->work.geometry = pb_chain_geometry(plan->work.chain);
+    plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
+    plan->engine.cuda = request->cuda;
+    int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
+    const struct pb_engine_case facts = {.plan = plan, .request = request, .side = side};
+    if (plan->engine.cuda)
+        plan->engine.cpu_why = pb_engine_refuses(PB_ENGINE_GPU, &facts);
+    if (plan->engine.cpu_why != NULL) {
+        plan->engine.cuda = false;
+        side = 0;
+    }
+    plan->layout.by_workers = !plan->engine.cuda && (!request->remote || request->cuda);
+    plan->engine.mem = choose_mem(plan, request);
+    return side > 0 ? side : choose_side(plan, request);
+}
+
+/* Plans one pass, whose chain and sources are known. */
+static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
+                     struct pb_err *err)
+{
+    struct pb_plan base = *plan;
+    int32_t side = pb_plan_begin(&base, request);
+    int rc = fit(&base, request, side, err, plan);
+    if (rc == 0)
+        pb_plan_keep(plan, request->config->compute.memory_bytes);
+    return rc;
+}
+
+/* Least memory of an earlier pass in addition to the products. */
+static uint64_t least_bytes(const struct pb_plan *pass, const struct pb_plan_request *request)
+{
+    struct pb_plan base = *pass, sided;
+    uint64_t least = UINT64_MAX;
+    for (int32_t side = pb_plan_begin(&base, request); side > 0;
+         side = smaller_side(&base, request, side))
+        if (pb_plan_with_side(&base, request, side, NULL, &sided) == 0) {
+            uint64_t bytes = pb_plan_least_bytes(&sided, request);
+            least = bytes < least ? bytes : least;
+        }
+    return least == UINT64_MAX ? 0 : least; /* the plan itself will fail */
+}
+
+/* The products are in memory while the earlier passes run: the last pass is chosen so that its
+ * products leave room for them. */
+static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *request,
+                       struct pb_err *err)
+{
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        plan->earlier[i]->next = i + 1 < plan->n_earlier ? plan->earlier[i + 1] : plan;
+        uint64_t least = least_bytes(plan->earlier[i], request);
+        plan->memory.reserve_bytes =
+            least > plan->memory.reserve_bytes ? least : plan->memory.reserve_bytes;
+    }
+    int rc = plan_pass(plan, request, err);
+    for (size_t i = 0; i < plan->n_earlier && rc == 0; i++) {
+        plan->earlier[i]->memory.held_bytes = plan->memory.product_bytes;
+        rc = plan_pass(plan->earlier[i], request, err);
+    }
+    return rc;
+}
+
+/* Checks that the pattern suits the tiles of the pass that makes the products, or their parts in
+ * every pass; else *err has the reason. */
+static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *request,
+                          struct pb_err *err)
+{
+    struct pb_tile_exchange tiles;
+    struct pb_part_exchange parts;
+    plan->layout.exchange = request->pipeline->exchange;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        if (plan->layout.exchange.of == PB_EXCHANGE_PARTS)
+            plan->earlier[i]->layout.exchange = plan->layout.exchange;
+    int rc = pb_plan_exchange(plan, err, &tiles);
+    rc = rc ? rc : pb_tile_exchange_check(&tiles, err);
+    rc = rc ? rc : pb_plan_part_exchange(plan, err, &parts);
+    return rc ? rc : pb_part_exchange_check(&parts, plan->layout.gate.chain != NULL, err);
+}
+
+int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
+                   struct pb_plan **out_plan)
+{
+    struct pb_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    int rc = pb_plan_bands(plan, request, err);
+    rc = rc ? rc : plan_passes(plan, request, err);
+    rc = rc ? rc : check_exchange(plan, request, err);
+    if (rc < 0) {
+        pb_plan_destroy(plan);
+        return rc;
+    }
+    *out_plan = plan;
+    return 0;
+}
+
+void pb_plan_destroy(struct pb_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        free(plan->earlier[i]);
+    free(plan->earlier);
+    pb_chain_destroy(plan->work.chain);
+    pb_raster_close(plan->work.placed);
+    pb_plan_ways_free(plan);
+    free(plan->work.calibrated);
+    free(plan->work.images);
+    for (size_t i = 0; plan->work.outputs.names != NULL && i < plan->work.outputs.n; i++)
+        free(plan->work.outputs.names[i]);
+    free(plan->work.outputs.names);
+    free(plan->work.outputs.bands);
+    free(plan->work.outputs.tags);
+    free(plan->work.outputs.kept);
+    free(plan->work.wide);
+    free(plan->work.floats);
+    free(plan->work.outputs.rest);
+    free(plan->work.outputs.rest_of);
+    free(plan);
+}
