@@ -247,9 +247,10 @@ static void compare_gate(const char *path, const char *steps, uint64_t all)
     const struct pb_gate_report by_cpu = report.gate;
     ck_assert_msg(by_cpu.left_out > 0 && by_cpu.left_out < by_cpu.tiles, "%llu of %llu",
                   (unsigned long long)by_cpu.left_out, (unsigned long long)by_cpu.tiles);
-    for (int way = 0; way < 2; way++) {
+    for (int way = 0; way < 4; way++) { /* also with blocks that are decoded in their slots */
         struct image whole = {.n = 0};
-        by_another = way == 1;
+        by_another = way % 2 == 1;
+        traits.integrated = way > 1;
         ck_assert_int_eq(make_plan(true), 0);
         ck_assert_msg(plan->engine.whole.used, "%s", plan->engine.whole.why_not);
         ck_assert_msg(run(&whole, &err) == 0, "%s", err.msg);
@@ -262,6 +263,7 @@ static void compare_gate(const char *path, const char *steps, uint64_t all)
         free(whole.planes);
         pb_plan_destroy(plan);
     }
+    traits.integrated = false;
     by_another = false;
     free(cpu.planes);
     close_scene();

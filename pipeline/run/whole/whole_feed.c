@@ -120,7 +120,9 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
                                e->stream->answers))
         return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
-    int rc = 0;
+    /* The pieces before it are sent, or left out: slots of their groups are handed back first. */
+    e->sent_pieces = load.first;
+    int rc = queue_groups(e, err);
     while (rc == 0 && e->entered <= band)
         rc = enter_band(e);
     e->by_core[load.first] = load.is_decoded;
