@@ -114,32 +114,29 @@ static bool is_bounded(const struct pb_plan *plan)
     return plan->engine.mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
 }
 
-/* Plan of the candidate, without the products. */
-static struct pb_plan without_products(const struct pb_plan *base, const struct pb_plan_request *r,
-                                       const struct candidate *c)
+/* Makes the plan that of the candidate, without the products, whatever candidate it was. */
+static void apply(struct pb_plan *plan, const struct pb_plan_request *r, const struct candidate *c)
 {
-    struct pb_plan plan = *base;
-    plan.layout.grid.stripe_cols = c->stripe_cols;
-    plan.layout.grid.unit_cols = 1;
-    pb_plan_set_threads(&plan, r, c->threads, c->lean);
-    plan.layout.price = c->price;
-    if (plan.engine.whole.used) /* the GPU keeps the pixels that tiles share */
-        plan.layout.decoding = pb_plan_whole_decoding(&plan, r);
+    plan->layout.grid.stripe_cols = c->stripe_cols;
+    plan->layout.grid.unit_cols = 1;
+    pb_plan_set_threads(plan, r, c->threads, c->lean);
+    plan->layout.price = c->price;
+    if (plan->engine.whole.used) /* the GPU keeps the pixels that tiles share */
+        plan->layout.decoding = pb_plan_whole_decoding(plan, r);
     else
-        plan.layout.decoding = pb_chain_keeps_grid(plan.work.chain)
-                                   ? pb_plan_cache(&plan, r->info, c->growth)
-                                   : pb_plan_cache_mapped(&plan, r);
-    plan.layout.readers = plan.layout.decoding.readers;
-    plan.memory.product_bytes = 0;
-    plan.memory.total_bytes =
-        plan.layout.decoding.cells_bytes + plan.layout.decoding.cache_bytes +
-        plan.layout.decoding.reader_bytes + slots_bytes(&plan) +
-        (plan.engine.cuda ? 0 : (uint64_t)plan.layout.workers * plan.layout.scratch_bytes) +
-        pb_chain_warp_bytes(plan.work.chain) + pb_chain_curve_bytes(plan.work.chain) +
-        pb_plan_gate_bytes(&plan, r) + list_bytes(&plan) + pb_plan_rest_bytes(&plan) +
-        r->cutline_bytes + plan.layout.readers * r->cutline_thread_bytes +
+        plan->layout.decoding = pb_chain_keeps_grid(plan->work.chain)
+                                    ? pb_plan_cache(plan, r->info, c->growth)
+                                    : pb_plan_cache_mapped(plan, r);
+    plan->layout.readers = plan->layout.decoding.readers;
+    plan->memory.product_bytes = 0;
+    plan->memory.total_bytes =
+        plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
+        plan->layout.decoding.reader_bytes + slots_bytes(plan) +
+        (plan->engine.cuda ? 0 : (uint64_t)plan->layout.workers * plan->layout.scratch_bytes) +
+        pb_chain_warp_bytes(plan->work.chain) + pb_chain_curve_bytes(plan->work.chain) +
+        pb_plan_gate_bytes(plan, r) + list_bytes(plan) + pb_plan_rest_bytes(plan) +
+        r->cutline_bytes + plan->layout.readers * r->cutline_thread_bytes +
         (r->remote ? 0 : pb_trace_bytes());
-    return plan;
 }
 
 static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -172,43 +169,42 @@ static uint64_t needed(const struct pb_plan *plan)
     return plan->memory.total_bytes > before ? plan->memory.total_bytes : before;
 }
 
-/* The plan with the products of candidate i. They depend on threads and stripes, which determine
- * the count and the order of tiles in flight; the growth of cells has no influence. */
-static struct pb_plan with_products(struct pb_plan plan, const struct pb_plan_request *r,
-                                    struct candidates *all, size_t i)
+/* Adds the products of candidate i, which the plan is. They depend on threads and stripes, which
+ * determine the count and the order of tiles in flight; the growth of cells has no influence. */
+static void add_products(struct pb_plan *plan, const struct pb_plan_request *r,
+                         struct candidates *all, size_t i)
 {
     struct candidate *c = &all->at[i];
-    if (plan.is_earlier) { /* the products are in memory already */
-        plan.memory.product_bytes = plan.memory.held_bytes;
-        plan.memory.reduce_bytes = reduce_bytes(&plan);
-        plan.memory.image_bytes = pb_plan_image_bytes(&plan);
-        plan.memory.total_bytes =
-            add(plan.memory.total_bytes, add(plan.memory.product_bytes, plan.memory.reduce_bytes));
-        plan.memory.total_bytes = add(plan.memory.total_bytes, plan.memory.image_bytes);
-        return plan;
+    if (plan->is_earlier) { /* the products are in memory already */
+        plan->memory.product_bytes = plan->memory.held_bytes;
+        plan->memory.reduce_bytes = reduce_bytes(plan);
+        plan->memory.image_bytes = pb_plan_image_bytes(plan);
+        plan->memory.total_bytes = add(plan->memory.total_bytes,
+                                       add(plan->memory.product_bytes, plan->memory.reduce_bytes));
+        plan->memory.total_bytes = add(plan->memory.total_bytes, plan->memory.image_bytes);
+        return;
     }
     for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
         if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols &&
             all->at[k].lean == c->lean)
             c->product_bytes = all->at[k].product_bytes;
     if (c->product_bytes == 0)
-        c->product_bytes = product_bytes(&plan, r);
-    plan.memory.product_bytes = c->product_bytes;
-    plan.memory.total_bytes = add(plan.memory.total_bytes, plan.memory.product_bytes);
-    return plan;
+        c->product_bytes = product_bytes(plan, r);
+    plan->memory.product_bytes = c->product_bytes;
+    plan->memory.total_bytes = add(plan->memory.total_bytes, plan->memory.product_bytes);
 }
 
 /* --- the candidates -------------------------------------------------------------------------- */
 
-static void add_one(struct candidates *all, const struct pb_plan *base,
-                    const struct pb_plan_request *r, struct candidate c)
+static void add_one(struct candidates *all, struct pb_plan *plan, const struct pb_plan_request *r,
+                    struct candidate c)
 {
     if (all->n == CANDIDATES_MAX)
         return;
-    const struct pb_plan plan = without_products(base, r, &c);
-    double decodes = plan.layout.decoding.decodes;
+    apply(plan, r, &c);
+    double decodes = plan->layout.decoding.decodes;
     c.price =
-        (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan.layout.readers + 1.0 / c.threads;
+        (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan->layout.readers + 1.0 / c.threads;
     c.price *= c.lean ? LEAN_PRICE : 1.0;
     if (decodes <= DECODES_MAX)
         all->at[all->n++] = c;
@@ -216,27 +212,27 @@ static void add_one(struct candidates *all, const struct pb_plan *base,
 
 /* Adds a candidate and its lean variant. A GPU's stages do not share the cores: its slots are never
  * lean. */
-static void add_candidate(struct candidates *all, const struct pb_plan *base,
+static void add_candidate(struct candidates *all, struct pb_plan *plan,
                           const struct pb_plan_request *r, struct candidate c)
 {
-    add_one(all, base, r, c);
+    add_one(all, plan, r, c);
     c.lean = true;
-    if (!base->engine.cuda)
-        add_one(all, base, r, c);
+    if (!plan->engine.cuda)
+        add_one(all, plan, r, c);
 }
 
-static void add_stripes(struct candidates *all, const struct pb_plan *base,
+static void add_stripes(struct candidates *all, struct pb_plan *plan,
                         const struct pb_plan_request *r, uint32_t threads)
 {
-    uint32_t growth = pb_chain_keeps_grid(base->work.chain) ? pb_plan_cache_grow(base, r->info) : 0;
+    uint32_t growth = pb_chain_keeps_grid(plan->work.chain) ? pb_plan_cache_grow(plan, r->info) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
         struct candidate c = {.threads = threads, .growth = g};
-        add_candidate(all, base, r, c);
+        add_candidate(all, plan, r, c);
         /* Powers of two: other widths would split the blocks of overviews. */
-        bool striped = base->layout.order != PB_ORDER_Z && !base->layout.whole_rows;
-        for (c.stripe_cols = 1; striped && c.stripe_cols < base->layout.grid.cols;
+        bool striped = plan->layout.order != PB_ORDER_Z && !plan->layout.whole_rows;
+        for (c.stripe_cols = 1; striped && c.stripe_cols < plan->layout.grid.cols;
              c.stripe_cols *= 2)
-            add_candidate(all, base, r, c);
+            add_candidate(all, plan, r, c);
     }
 }
 
@@ -266,36 +262,38 @@ static uint32_t threads_wanted(const struct pb_plan *base, const struct pb_plan_
     return n < tiles ? n : tiles;
 }
 
-static void list_candidates(struct candidates *all, const struct pb_plan *base,
+static void list_candidates(struct candidates *all, struct pb_plan *plan,
                             const struct pb_plan_request *r)
 {
-    uint32_t n = threads_wanted(base, r);
+    uint32_t n = threads_wanted(plan, r);
     /* All threads, then steps of about an eighth down to one. */
     for (;; n -= (n + 7) / 8) {
-        add_stripes(all, base, r, n);
+        add_stripes(all, plan, r, n);
         if (n == 1)
             break;
     }
     qsort(all->at, all->n, sizeof all->at[0], by_price);
 }
 
-/* Plan of the candidate that needs the least memory. */
-static struct pb_plan least_of(struct candidates *all, const struct pb_plan *base,
-                               const struct pb_plan_request *r)
+/* Makes the plan that of the candidate that needs the least memory. Costly candidates take little
+ * of it: from the last one on, the memory of the products is computed for few. */
+static void apply_least(struct candidates *all, struct pb_plan *plan,
+                        const struct pb_plan_request *r)
 {
-    size_t last =
-        all->n -
-        1; /* costly candidates take little memory: the products' memory is computed for few */
-    struct pb_plan best = with_products(without_products(base, r, &all->at[last]), r, all, last);
-    for (size_t i = last; i-- > 0;) {
-        struct pb_plan plan = without_products(base, r, &all->at[i]);
-        if (plan.memory.total_bytes >= needed(&best))
+    size_t best = all->n - 1;
+    uint64_t least = UINT64_MAX;
+    for (size_t i = all->n; i-- > 0;) {
+        apply(plan, r, &all->at[i]);
+        if (plan->memory.total_bytes >= least)
             continue;
-        plan = with_products(plan, r, all, i);
-        if (needed(&plan) < needed(&best))
-            best = plan;
+        add_products(plan, r, all, i);
+        if (needed(plan) < least) {
+            least = needed(plan);
+            best = i;
+        }
     }
-    return best;
+    apply(plan, r, &all->at[best]);
+    add_products(plan, r, all, best);
 }
 
 static uint64_t mib(uint64_t bytes)
@@ -360,42 +358,40 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
         plan->layout.grid.side_px);
 }
 
-/* Sets the memory of a tile in the base, and makes its candidates: at least one, because a stripe
+/* Sets the memory of a tile in the plan, and makes its candidates: at least one, because a stripe
  * of all columns decodes once. NULL: out of memory. */
-static struct candidates *candidates_of(const struct pb_plan *base,
-                                        const struct pb_plan_request *request,
-                                        struct pb_plan *out_sized)
+static struct candidates *candidates_of(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct candidates *all = calloc(1, sizeof *all);
-    *out_sized = *base;
-    pb_plan_size_slots(out_sized);
+    pb_plan_size_slots(plan);
     if (all != NULL)
-        list_candidates(all, out_sized, request);
+        list_candidates(all, plan, request);
     return all;
 }
 
 uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request)
 {
-    struct pb_plan sized;
-    struct candidates *all = candidates_of(base, request, &sized);
+    struct pb_plan plan = *base;
+    struct candidates *all = candidates_of(&plan, request);
     if (all == NULL)
         return 0; /* the plan itself will fail */
-    const struct pb_plan least = least_of(all, &sized, request);
+    apply_least(all, &plan, request);
     free(all);
-    return needed(&least);
+    return needed(&plan);
 }
 
 /* Least memory of the cheapest plans that have all threads. */
-static uint64_t wanted_bytes(struct candidates *all, const struct pb_plan *base,
+static uint64_t wanted_bytes(struct candidates *all, struct pb_plan *plan,
                              const struct pb_plan_request *r)
 {
+    const uint32_t threads = threads_wanted(plan, r);
     uint64_t least = UINT64_MAX;
     for (size_t i = 0, priced = 0; i < all->n && priced < PRICED_MAX; i++) {
-        if (all->at[i].threads != threads_wanted(base, r))
+        if (all->at[i].threads != threads)
             continue;
-        struct pb_plan plan = without_products(base, r, &all->at[i]);
-        plan = with_products(plan, r, all, i);
-        least = needed(&plan) < least ? needed(&plan) : least;
+        apply(plan, r, &all->at[i]);
+        add_products(plan, r, all, i);
+        least = needed(plan) < least ? needed(plan) : least;
         priced++;
     }
     return least == UINT64_MAX ? 0 : least;
@@ -416,28 +412,27 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
                 struct pb_err *err, struct pb_plan *out_plan)
 {
     uint64_t budget = request->config->compute.memory_bytes;
-    struct pb_plan sized;
-    struct candidates *all = candidates_of(base, request, &sized);
+    struct pb_plan plan = *base;
+    struct candidates *all = candidates_of(&plan, request);
     if (all == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = -ENOMEM;
     for (size_t i = 0; i < all->n && rc < 0; i++) {
-        struct pb_plan plan = without_products(&sized, request, &all->at[i]);
+        apply(&plan, request, &all->at[i]);
         if (plan.memory.total_bytes > budget || !is_bounded(&plan))
             continue;
-        plan = with_products(plan, request, all, i);
-        if (needed(&plan) > budget)
-            continue;
-        *out_plan = plan;
-        out_plan->layout.threads_wanted = threads_wanted(&sized, request);
-        give_room(out_plan, budget - needed(&plan));
-        if (!plan.engine.cuda && plan.layout.writers < out_plan->layout.threads_wanted)
-            out_plan->memory.wanted_bytes = wanted_bytes(all, &sized, request);
-        rc = 0;
+        add_products(&plan, request, all, i);
+        rc = needed(&plan) > budget ? rc : 0;
     }
-    if (rc < 0) {
-        const struct pb_plan least = least_of(all, &sized, request);
-        rc = refuse(&least, request, err);
+    if (rc == 0) {
+        plan.layout.threads_wanted = threads_wanted(&plan, request);
+        *out_plan = plan;
+        give_room(out_plan, budget - needed(&plan));
+        if (!plan.engine.cuda && plan.layout.writers < plan.layout.threads_wanted)
+            out_plan->memory.wanted_bytes = wanted_bytes(all, &plan, request);
+    } else {
+        apply_least(all, &plan, request);
+        rc = refuse(&plan, request, err);
     }
     free(all);
     return rc;

@@ -3,13 +3,13 @@
 #ifndef PB_PLAN_H
 #define PB_PLAN_H
 /* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
- * threads and every byte of memory. It is made before the first tile is read;
- * only warp with dem reads pixels while planning (the range of heights, plan_heights.c). A memory
+ * threads and every byte of memory. It is made before the first tile is read; only warp with dem
+ * reads pixels while planning (the range of heights, plan_heights.c). A memory
  * budget that is too small is refused here, with the amount that would be enough. Owns the chain
  * and the names; read-only afterwards, any thread.
  *
- * A plan is a value: members that depend on a choice (the side of a tile, threads, stripes) are
- * computed in a copy, and the chosen copy becomes the plan. */
+ * A plan is a value: members that depend on the side of a tile are computed in a copy, and the
+ * chosen copy becomes the plan; those that depend on threads and stripes are computed in place. */
 #include "config/base/err.h"
 #include "config/exchange.h"
 #include "config/input_values.h"
