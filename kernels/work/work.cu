@@ -77,10 +77,21 @@ int pb_work_launch(const struct pb_work_view *view, int px, uint32_t workers, vo
     if (workers == 0 || view->encode.batch.n_blocks == 0) {
         return -EINVAL;
     }
-    cudaError_t error = let_have_shared(px);
+    int device = 0, processors = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    error =
+        error ? error : cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    error = error ? error : let_have_shared(px);
     if (error == cudaSuccess) {
+        pb_work_view own = *view;
+        // A decoding that is alone on a multiprocessor takes half the time of one among four. Where
+        // all workers decode, nothing is gained.
+        if (view->n_records - view->encode.batch.n_blocks < 2 * static_cast<uint32_t>(processors)) {
+            own.ready.spread = 1u << PB_WORK_DECODE;
+            own.ready.spread_blocks = static_cast<uint32_t>(processors);
+        }
         kernel_of(px)<<<workers, PB_WORK_THREADS, sizeof(pb_work::arena),
-                        static_cast<cudaStream_t>(stream)>>>(*view);
+                        static_cast<cudaStream_t>(stream)>>>(own);
         error = cudaGetLastError();
     }
     return wic_cuda_errno(error) < 0 ? -EIO : 0;

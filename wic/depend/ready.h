@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-#define WIC_READY_RINGS 8
+#define WIC_READY_RINGS     8
+#define WIC_READY_SPREAD_NS UINT64_C(2000)
 
 /* What workers poll: one line of 128 bytes. */
 struct wic_ready_line {
@@ -38,6 +39,13 @@ struct wic_ready {
     uint32_t mask[WIC_READY_RINGS];   /* entries - 1 */
     uint32_t *stop;    /* nonzero: every worker leaves; the first to write it says why */
     uint64_t limit_ns; /* a worker that finds nothing for so long leaves */
+    /* Spreads long tasks over the multiprocessors, if there are fewer of them than workers: a
+     * worker of rank k, which is its block's number / spread_blocks, leaves a task of these rings
+     * to workers of lower ranks for k * WIC_READY_SPREAD_NS. Blocks are distributed over the
+     * multiprocessors in turn, therefore workers of one rank are on different ones. 0: any worker
+     * takes it at once, as after wic_ready_init. */
+    uint32_t spread;        /* rings, as bits */
+    uint32_t spread_blocks; /* multiprocessors */
 };
 
 /* Why workers leave. */

@@ -3,6 +3,7 @@
 """The parts of tests/gpu/run. A new one is a function of (host, options) in a module here and a line of PARTS."""
 import collections
 
+from .beside import beside
 from .codecs import codecs, codecs_sanitizer
 from .devices import devices, tune
 from .faults import cuda_faults
@@ -38,6 +39,7 @@ PARTS = [
     Part("", "patterns", patterns, "composite, k-means and gate, decoded on the GPU: the CPU's products; the time compared to blocks that the host decodes (--turns)"),
     Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
+    Part("", "beside", beside, "a job by launches while another job has a resident kernel (check_beside)"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
