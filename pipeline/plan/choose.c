@@ -12,11 +12,8 @@
 #include "pipeline/plan/exchange.h"
 #include "pipeline/plan/layout.h"
 #include "pipeline/plan/memory.h"
-#include "pipeline/plan/plan_gate.h"
-#include "pipeline/plan/plan_out.h"
-#include "pipeline/plan/plan_sums.h"
-#include "pipeline/plan/plan_ways.h"
-#include "pipeline/plan/plan_whole.h"
+#include "pipeline/plan/staged.h"
+#include "pipeline/plan/ways.h"
 #include "pipeline/plan/work.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan);
 void pb_plan_destroy(struct pb_plan *plan);
 
-/* Steps of planning one pass that the process which owns a GPU uses as well (plan_served.c). */
+/* Steps of planning one pass that the process which owns a GPU uses as well (served.c). */
 
 /* Sets the members that do not depend on the side of a tile: device and memory. Returns the first
  * side to try. */

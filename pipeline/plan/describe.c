@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Describes a plan in text: for `run --dry-run` and check-config. */
 #include "pipeline/plan/describe.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "config/product_words.h"
 #include "pipeline/plan/values.h"
-#include "pipeline/plan/plan_whole.h"
 
 #include <stdio.h>
 

@@ -2,10 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_ENGINE_H
 #define PB_PLAN_ENGINE_H
-/* The engine of a pass: limits that hold (pipeline/device/engine_limits.def), and the transfers of
- * a resident kernel. Pure; any thread. */
+/* The engine of a pass: limits that hold (pipeline/device/engine_limits.def), the transfers of a
+ * resident kernel, and tiles that a GPU sums up. Pure; any thread. */
 #include "pipeline/device/engine_limits.h"
 #include "pipeline/plan/plan.h"
+
+/* The engine of a pass: limits that hold (pipeline/device/engine_limits.def), and the transfers of
+ * a resident kernel. Pure; any thread. */
 
 /* For the chain, grid, slot format (plane by plane) and kind of memory of the plan: the
  * transport and the pieces by which the resident kernel gets tiles; or why no kernel is resident.
@@ -50,4 +53,17 @@ enum { PB_ENGINE_REASONS_MAX = PB_ENGINES };
 /* Lists them, except those of products, with the reasons. Returns the count. */
 size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *config,
                          struct pb_engine_reason out[PB_ENGINE_REASONS_MAX]);
+
+/* For the chain, grid and device of the plan: decides if a GPU sums up the tiles of this pass, and
+ * the parts for it. Arithmetic only. */
+struct pb_plan_sums pb_plan_sums(const struct pb_plan *plan);
+/* Needs of a block of `threads` threads for a part, with at most shared_limit bytes of shared
+ * memory. Results as for pb_chain_sums_measure. */
+int pb_plan_sums_measure(const struct pb_plan *plan, uint32_t threads, uint32_t shared_limit,
+                         struct pb_chain_block_needs *out_needs,
+                         struct pb_chain_sums_scratch *out_scratch);
+/* Bytes of the largest tile's pixels in a slot. */
+size_t pb_plan_sums_tile_bytes(const struct pb_plan *plan);
+/* Fills the head of slots in a round, of which plan->format.head_bytes are used. */
+void pb_plan_sums_head(const struct pb_plan *plan, uint32_t round, struct pb_slot_head *out_head);
 #endif

@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_LAYOUT_H
 #define PB_PLAN_LAYOUT_H
-/* Visiting order, threads, slots and window of a pass. Pure. */
+/* Visiting order, threads, slots and window of a pass, and its gate: the bands that are read first,
+ * and their memory. Pure. */
 #include "pipeline/plan/plan.h"
+
+/* Visiting order, threads, slots and window of a pass. Pure. */
 
 /* Order that needs the least memory. */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
@@ -28,4 +31,40 @@ static inline bool pb_is_power_of_two(int32_t n)
 {
     return n > 0 && (n & (n - 1)) == 0;
 }
+
+/* The gate's part of a plan: the bands that are read first, and the memory of the gate. Pure. */
+
+/* Splits the bands of a source. If all bands of a pixel decode together, all are first. */
+void pb_plan_gate_split(struct pb_plan *plan, uint32_t source, const struct pb_raster_info *info);
+/* Sets plan->gate except its sizes, once bands and grid are known. */
+void pb_plan_gate_set(struct pb_plan *plan);
+/* Sets the sizes. largest: a tile that no other one exceeds. */
+void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest);
+/* Bytes of the gate for all readers together. */
+uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_request *request);
+/* Side of tiles if products depend on it because a share of a tile must pass; it has precedence
+ * over the products' blocks. 0: any side is allowed. */
+int32_t pb_plan_gate_side(const struct pb_plan *plan);
+
+/* Part of a tile that is read first: its core is the gate's. */
+struct pb_tile pb_plan_gate_tile(const struct pb_plan *plan, const struct pb_tile *tile);
+enum { PB_GATE_BATCH = 16 }; /* most tiles whose gates a device computes together */
+/* Work of the gate for a tile. */
+struct pb_plan_gate_look {
+    struct pb_tile first; /* part of the tile that is read first; its core is the gate's */
+    struct pb_rect part;  /* part of this core whose passing pixels count; w 0: no pixel */
+    uint64_t enough;      /* count of passing pixels from which the tile passes */
+};
+struct pb_plan_gate_look pb_plan_gate_look(const struct pb_plan *plan, const struct pb_tile *tile);
+/* Size of the largest core of the gate. */
+struct pb_rect pb_plan_gate_most(const struct pb_plan *plan);
+/* Planes of the windows that the gate's chain reads: its planes are the last ones of each source,
+ * of which a window has n_planes. */
+struct pb_tile_in pb_plan_gate_view(const struct pb_plan *plan, const struct pb_tile_in *in,
+                                    const struct pb_slot_format *format);
+/* Device memory for the planes of a batch. */
+uint64_t pb_plan_gate_device_bytes(const struct pb_plan *plan);
+/* Count of the blocks of one band in a source's file; 0: no band is read later. */
+uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source,
+                             const struct pb_raster_info *info);
 #endif

@@ -20,16 +20,14 @@
  * tiles. */
 #include "pipeline/plan/memory.h"
 #include "pipeline/plan/engine.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/cache.h"
 #include "pipeline/plan/values.h"
-#include "pipeline/plan/plan_gate.h"
-#include "pipeline/plan/work.h"
 #include "pipeline/plan/layout.h"
-#include "pipeline/plan/plan_whole.h"
+#include "pipeline/plan/work.h"
 #include "pipeline/product/product.h"
 #include "pipeline/profile/trace.h"
 

@@ -4,7 +4,7 @@
 #define PB_PLAN_H
 /* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
  * threads and every byte of memory. It is made before the first tile is read; only warp with dem
- * reads pixels while planning (the range of heights, plan_heights.c). A memory
+ * reads pixels while planning (the range of heights, heights.c). A memory
  * budget that is too small is refused here, with the amount that would be enough. Owns the chain
  * and the names; read-only afterwards, any thread.
  *
@@ -73,7 +73,7 @@ struct pb_plan_made {
     uint32_t batch[2];   /* blocks that are encoded at once: of values, of masks */
 };
 
-/* Products that are made on the device, and the planes that are copied to the host (plan_out.c). */
+/* Products that are made on the device, and the planes that are copied to the host (staged.c). */
 struct pb_plan_out {
     uint32_t n;
     struct pb_plan_made made[PB_OUT_MADE];
@@ -94,13 +94,13 @@ struct pb_plan_out {
     uint64_t slot_bytes; /* least size of a slot of results */
 };
 
-/* Parts of tiles in a pass whose tiles a GPU sums up (plan_sums.c). */
+/* Parts of tiles in a pass whose tiles a GPU sums up (engine.c). */
 struct pb_plan_sums {
     struct pb_chain_sums chain; /* n 0: the results of tiles are planes */
     int32_t part_w, part_h;
 };
 
-/* Decoding on the GPU of blocks that are sent as their files store them (plan_whole.c). */
+/* Decoding on the GPU of blocks that are sent as their files store them (staged.c). */
 struct pb_plan_whole {
     bool used;
     const char *why_not; /* reason for the user if it is not used; static */
@@ -221,7 +221,7 @@ struct pb_plan_work {
     int32_t halo;                /* halo of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene is first, alone in window 0 */
     size_t n_sources, n_windows;
-    /* Ways to other coordinate systems, for another process that computes (plan_ways.h); n_ways. */
+    /* Ways to other coordinate systems, for another process that computes (ways.h); n_ways. */
     struct pb_way *ways;
     size_t n_ways;
     /* Images of the whole chain; those of an earlier pass belong to the last pass. */
@@ -366,7 +366,7 @@ struct pb_plan_request {
     /* Tile for which the products are made, for a step that cuts into tiles; NULL = no such step.
      */
     const struct pb_ground_tile *tile;
-    /* For a request of another process: its ways to other coordinate systems (plan_ways.h); else
+    /* For a request of another process: its ways to other coordinate systems (ways.h); else
      * NULL: they are made. */
     struct pb_served_tail *ways;
     /* For a request of another process: 1: blocks are sent as they are stored, -1: they are not; 0:

@@ -10,7 +10,7 @@
 #include "kernels/nearest.h"
 #include "pipeline/tune/device_plan.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_whole.h"
+#include "pipeline/plan/staged.h"
 
 #include <stdio.h>
 #include <string.h>

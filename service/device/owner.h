@@ -10,7 +10,7 @@
  *   {"cmd":"hello","version","job","config": YAML text,"config_name","pipeline"}
  *   {"event":"hello","device","index","stream_why","traits"}
  *   {"cmd":"open","bytes"}                                     a session, for one pass of the run;
- *       these bytes follow: struct pb_served_request and its tail (pipeline/plan/plan_served.h)
+ *       these bytes follow: struct pb_served_request and its tail (pipeline/plan/served.h)
  *   {"event":"ready","in_slot_bytes","out_slot_bytes","line_px","threads","sync"}  with the memory
  *   {"event":"end","end": struct pb_remote_end}                the channels have ended
  *   {"event":"failed","code","message"}                        instead of any answer

@@ -5,7 +5,7 @@
 #include "kernels/chain/chain.h"
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/observation.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "pipeline/run/run_tiles.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"

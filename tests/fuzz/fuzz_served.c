@@ -10,8 +10,8 @@
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "fuzz_check.h"
-#include "pipeline/plan/plan_served.h"
-#include "pipeline/plan/plan_ways.h"
+#include "pipeline/plan/served.h"
+#include "pipeline/plan/ways.h"
 #include "pipeline/product/product_kinds.h"
 #include "tests/op_ground.h"
 

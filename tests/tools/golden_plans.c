@@ -10,7 +10,7 @@
 #include "pipeline/plan/choose.h"
 #include "pipeline/explain/explain.h"
 #include "pipeline/explain/explain_plan.h"
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/served.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/run/run_inside.h"
 #include "pipeline/run/served/said_blocks.h"

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Pixels that are read for the range of heights. */
-#include "pipeline/plan/plan_heights.h"
+#include "pipeline/plan/heights.h"
 #include "config/config.h"
 #include "pipeline/raster/raster.h"
 

@@ -5,7 +5,7 @@
  * Transport of tiles to a GPU, planned for devices that are absent. */
 #include "pipeline/plan/engine.h"
 #include "pipeline/plan/describe.h"
-#include "pipeline/plan/plan_ways.h"
+#include "pipeline/plan/ways.h"
 #include "pipeline/run/stream/stream.h"
 
 #include "config/limits_config.h"

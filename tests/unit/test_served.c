@@ -9,7 +9,7 @@
 #include "pipeline/plan/engine.h"
 
 #include "config/yaml/report.h"
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/served.h"
 #include "wic/channel.h"
 
 #include "run_suite.h"

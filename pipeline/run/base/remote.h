@@ -7,7 +7,7 @@
  * slots itself, and waits for the end. The implementation chooses the protocol. */
 #include "config/base/err.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/served.h"
 #include "pipeline/run/base/run_report.h"
 
 struct wic_channel;

@@ -3,14 +3,14 @@
 /* create() makes everything, in this order: slots, channels, limiter, block caches, executor;
  * destroy() releases them in reverse. */
 #include "pipeline/run/passes/pass.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "pipeline/plan/exchange.h"
 #include "config/base/clock.h"
 #include "config/product_words.h"
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/cache.h"
-#include "pipeline/plan/plan_sums.h"
+#include "pipeline/plan/engine.h"
 #include "pipeline/run/served/exec_remote.h"
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/run/stream/gate_answers.h"

@@ -3,7 +3,7 @@
 /* The others are merged into set 0; a device has the last set. A reduction that is complete
  * after the first round takes no part in the next one. */
 #include "pipeline/run/passes/reducing.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "config/pipeline_config.h"
 #include "pipeline/plan/engine.h"
 #include "pipeline/run/passes/rounds.h"

@@ -4,7 +4,7 @@
 #define PB_SAID_BLOCKS_H
 /* Block sizes and layouts that the GPU owner receives, to decode blocks as files store them and to
  * place their pixels without the files. */
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/served.h"
 #include "pipeline/raster/raw_blocks.h"
 
 /* Adds the layouts of a plan's sources to the request, and the sizes of their blocks to its tail.

@@ -7,7 +7,7 @@
  * number and unit of a tile; the position of the tile and its inputs follow from this process' own
  * plan. If no gate leaves out tiles, arrivals.h checks that each arrives in its order, once. Slots
  * hold only pixels. create, start, wait and destroy belong to one thread, abort to any. */
-#include "pipeline/plan/plan_served.h"
+#include "pipeline/plan/served.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/served/tile_room.h"
 

@@ -6,7 +6,7 @@
  * user bytes are a struct pb_block_slot, and its payload begins with a list of the blocks, of
  * PB_BLOCK_SLOT_HEAD bytes. A slot of a tile without payload is a tile that a gate leaves out.
  * Plain data. */
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "kernels/tile_slot.h"
 
 #include <stddef.h>

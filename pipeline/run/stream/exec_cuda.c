@@ -10,7 +10,6 @@
 #include "pipeline/device/lanes.h"
 #include "pipeline/device/residency.h"
 #include "pipeline/plan/engine.h"
-#include "pipeline/plan/plan_sums.h"
 #include "pipeline/run/stream/stream.h"
 
 #include "kernels/chain/chain_resident.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/stream/gate.h"
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 
 #include "kernels/reduce/passing_device.h"
 

@@ -4,7 +4,6 @@
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/engine_limits.h"
 #include "pipeline/plan/engine.h"
-#include "pipeline/plan/plan_sums.h"
 
 #include "kernels/chain/chain_device.h"
 #include "kernels/chain/chain_sums_device.h"

@@ -5,12 +5,12 @@
  * pixels that tiles share are sent and decoded once, and the neighbours of a tile are adjacent in
  * memory. Everything is allocated here, before the first tile. */
 #include "pipeline/run/whole/whole_inside.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 #include "pipeline/plan/exchange.h"
 
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 #include "wic/device/pause.h"
 
 #include <errno.h>

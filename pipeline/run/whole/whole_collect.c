@@ -3,7 +3,7 @@
 /* Collector: copies encoded blocks to slots of results, as many as a slot holds, and uncompressed
  * blocks that the device leaves to the host. */
 #include "pipeline/run/whole/whole_inside.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 
 #include "config/base/clock.h"
 

@@ -7,7 +7,7 @@
 #include "config/base/clock.h"
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/run/stream/stream_sums.h"
 
 #include "kernels/chain/chain_cuda.h"

@@ -4,7 +4,7 @@
  * are processed when they fill the device memory for them, or at the last row. The blocks that
  * a row of tiles completes, of all levels, are encoded in batches, which the collector receives. */
 #include "pipeline/run/whole/whole_inside.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 
 #include "config/base/clock.h"
 

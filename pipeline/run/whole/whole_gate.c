@@ -6,7 +6,7 @@
  * slot of results. A tile that does not pass is delivered without any pixel. */
 #include "pipeline/run/whole/whole_inside.h"
 
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/profile/trace.h"
 #include "pipeline/run/stream/block_slot.h"
 #include "pipeline/run/stream/gate.h"

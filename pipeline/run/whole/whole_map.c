@@ -5,7 +5,7 @@
  * ranges of the list of pieces (whole_pieces.c). */
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/plan/exchange.h"
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/run/whole/whole_pieces.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 /* Lists the blocks of all sources as pieces, each once, sorted by the first tile that needs them.
  */
 #include "pipeline/run/whole/whole_pieces.h"
-#include "pipeline/plan/plan_gate.h"
+#include "pipeline/plan/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * moments are computed tile by tile, and merged by the finisher. Both are exact; therefore the
  * results equal those of the host's additions. */
 #include "pipeline/run/whole/whole_inside.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"

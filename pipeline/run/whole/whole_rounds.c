@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of a pass that a device sums up (pipeline/plan/plan_sums.h). The first round decodes the
+/* Rounds of a pass that a device sums up (pipeline/plan/engine.h). The first round decodes the
  * blocks; all pixels of the scene stay in the one band, and later rounds read nothing. The numbers
  * of a round are in a table that the kernels read. In this process they are the stream's head; in
  * the owner of a device a slot with the head begins each round after the first. */
 #include "pipeline/run/whole/whole_inside.h"
 
-#include "pipeline/plan/plan_sums.h"
+#include "pipeline/plan/engine.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * are checked: no pixel of a damaged block reaches a product. */
 #include "pipeline/run/whole/whole_inside.h"
 #include "pipeline/plan/engine.h"
-#include "pipeline/plan/plan_out.h"
+#include "pipeline/plan/staged.h"
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"

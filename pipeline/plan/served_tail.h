@@ -2,14 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_SERVED_TAIL_H
 #define PB_PLAN_SERVED_TAIL_H
-/* Facts of variable size that follow a request (plan_served.h), in the order in which the plan uses
- * them: the writer appends, the reader takes. Both processes run the same program, therefore
- * structs are copied as they are; their pointers have no meaning. Each part begins at a multiple of
- * 8 bytes. Thread: any, one at a time. */
 #include "config/base/err.h"
+#include "kernels/ground_unit.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Facts of variable size that follow a request (served.h), in the order in which the plan uses
+ * them: the writer appends, the reader takes. Both processes run the same program, therefore
+ * structs are copied as they are; their pointers have no meaning. Each part begins at a multiple of
+ * 8 bytes. Thread: any, one at a time. */
 
 struct pb_served_tail {
     unsigned char *data; /* owned */
@@ -28,4 +30,9 @@ static inline bool pb_served_is_bool(const bool *value)
 {
     return *(const unsigned char *)value <= 1;
 }
+/* True if x is of the size of coordinates and scales on a raster. */
+bool pb_served_is_near(double x);
+/* The same for a scale, which is above 0. */
+bool pb_served_is_scale(double x);
+bool pb_served_is_unit(const struct pb_ground_unit *unit);
 #endif

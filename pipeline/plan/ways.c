@@ -3,9 +3,9 @@
 /* A way is sent as its struct, then its tables: for each height the struct of a warp, the tree and
  * the leaves. The receiver uses numbers of these structs only, and makes all that follows from the
  * tables again (pb_warp_complete), so that no box or size can contradict them. */
-#include "pipeline/plan/plan_ways.h"
+#include "pipeline/plan/ways.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_served_parts.h"
+#include "pipeline/plan/served_tail.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/plan_served_tail.h"
+#include "pipeline/plan/served_tail.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,4 +43,28 @@ void pb_served_tail_free(struct pb_served_tail *tail)
 {
     free(tail->data);
     *tail = (struct pb_served_tail){.data = NULL};
+}
+
+/* Limit of coordinates and scales on a raster. */
+#define FAR 1e15
+
+bool pb_served_is_near(double x)
+{
+    return isfinite(x) && fabs(x) <= FAR;
+}
+
+bool pb_served_is_scale(double x)
+{
+    return pb_served_is_near(x) && x >= 1 / FAR;
+}
+
+bool pb_served_is_unit(const struct pb_ground_unit *unit)
+{
+    const bool even = unit->law == PB_GROUND_EVEN;
+    const bool known = even || unit->law == PB_GROUND_LATITUDE || unit->law == PB_GROUND_MERCATOR;
+    bool fine = known && unit->square >= 0 && unit->square < 1 && unit->map_square >= 0 &&
+                unit->map_square < 1 && pb_served_is_near(unit->origin);
+    for (int i = 0; i < 2; i++)
+        fine = fine && pb_served_is_near(unit->metres[i]) && unit->metres[i] >= 0;
+    return fine && (even || (pb_served_is_scale(unit->axis) && pb_served_is_scale(unit->radians)));
 }

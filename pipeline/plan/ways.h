@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_WAYS_H
 #define PB_PLAN_WAYS_H
+#include "kernels/graph/way.h"
+#include "pipeline/plan/served_tail.h"
+
 /* Ways to other coordinate systems (kernels/graph/way.h) as facts of a plan. The process with the
  * files makes them, and records them in the order of the steps; a process that computes for it
  * takes them in that order, and needs neither GDAL nor PROJ. Thread: the plan's. */
-#include "kernels/graph/way.h"
-#include "pipeline/plan/plan_served_tail.h"
 
 struct pb_plan;
 

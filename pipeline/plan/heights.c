@@ -1,14 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0
- *
- * A chain of only this band converts stored pixels to the values that steps read, with scale,
- * offset, nodata and masks. It is run over the area in windows of whole blocks, or of rows of
- * taller blocks; a compressed one is decoded for each of its windows, therefore these are as tall
- * as compute.memory allows. */
-#include "pipeline/plan/plan_heights.h"
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan/heights.h"
 #include "config/config.h"
-#include "kernels/chain/chain.h"
 #include "pipeline/raster/ground.h"
+
+#include "kernels/chain/chain.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_HEIGHTS_H
 #define PB_PLAN_HEIGHTS_H
+#include "pipeline/plan/plan.h"
+
 /* Bands that are heights of the ground for a step: the grids of their files, and the range of their
  * values in the area of the scene, which is read for that. Thread: that of the plan. */
-#include "pipeline/plan/plan.h"
 
 /* Range of a band in an area of its file. */
 struct pb_plan_heights_seen {

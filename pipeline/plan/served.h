@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLAN_SERVED_H
 #define PB_PLAN_SERVED_H
+#include "kernels/tiling.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/plan/served_tail.h"
 /* The computing part of a plan: chain, tiles, slots and the work of a device on them. A process
  * that computes for another makes it again from the configuration and from facts of the scene,
  * which the other sends: no fact is used before it is checked. Pure. Thread: any.
  */
-#include "kernels/tiling.h"
-#include "pipeline/plan/plan.h"
-#include "pipeline/plan/plan_served_tail.h"
 
 enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_WINDOW_MAX = 16384 };
 
@@ -54,7 +54,7 @@ struct pb_served_out {
 /* Request to the computing process. Plain numbers; pb_served_is_sound() range-checks them. Facts of
  * variable size are in its tail: the rules of calibration (n_rules of struct pb_calibrated), the
  * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems
- * (plan_ways.h); numbers that are known since passes before: the results of all reductions, in the
+ * (ways.h); numbers that are known since passes before: the results of all reductions, in the
  * order of the earlier passes, those of this pass's loops, the knots of its curves; with `whole`
  * the stored bytes of all blocks of the sources that are read, one source after the other. */
 struct pb_served_request {
@@ -80,7 +80,7 @@ struct pb_served_request {
     struct pb_ground_tile tile; /* for which the products are made */
 };
 
-/* Conversions (plan_served_out.c). False: the numbers are invalid. */
+/* Conversions (served.c). False: the numbers are invalid. */
 void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said);
 bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out);
 

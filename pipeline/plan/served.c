@@ -1,0 +1,583 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* The request is checked number by number, then the same functions make the plan. Products whose
+ * blocks are made by the process that has the device: the formats of their blocks are sent as
+ * numbers. Only that process knows how many planes its tiles have: pb_plan_out checks the rest. */
+#include "pipeline/plan/served.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "pipeline/plan/choose.h"
+#include "pipeline/plan/memory.h"
+#include "pipeline/plan/ways.h"
+#include "pipeline/plan/staged.h"
+#include "pipeline/plan/values.h"
+#include "pipeline/plan/work.h"
+
+#include "kernels/vm/curve_pixel.h"
+#include "wic/wic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the check -----------------------------------------------------------------------------------
+ */
+
+static bool is_source(const struct pb_served_source *s, const struct pb_limits *limits)
+{
+    bool sized = s->w > 0 && s->h > 0 && s->w <= limits->max_side_px &&
+                 s->h <= limits->max_side_px &&
+                 (uint64_t)s->w * (uint64_t)s->h <= limits->max_pixels;
+    bool banded = s->n_bands > 0 && s->n_bands <= PB_BANDS_MAX && s->n_bands <= limits->max_bands;
+    bool mapped =
+        !s->placed || (pb_served_is_scale(s->map.scale_x) && pb_served_is_scale(s->map.scale_y) &&
+                       pb_served_is_near(s->map.offset_x) && pb_served_is_near(s->map.offset_y));
+    return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
+}
+
+static bool is_layout(const struct pb_served_source *s, const struct pb_limits *limits)
+{
+    const struct pb_served_layout *l = &s->layout;
+    bool sized = l->block_w > 0 && l->block_h > 0 && l->block_w <= limits->max_side_px &&
+                 l->block_h <= limits->max_side_px && l->stored_max <= limits->max_block_bytes * 2;
+    uint64_t bytes = sized ? (uint64_t)l->block_w * (uint64_t)l->block_h *
+                                 pb_type_bytes((enum pb_type)s->type) *
+                                 (l->planar ? 1 : (uint64_t)s->n_bands)
+                           : UINT64_MAX;
+    bool masked = l->alpha_band >= 0 && l->alpha_band <= s->n_bands;
+    bool known = masked && l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
+    bool floats = l->predictor != 3 || s->type == PB_F32 || s->type == PB_F64;
+    return sized && known && floats &&
+           (l->compression == 1 || (bytes <= limits->max_block_bytes && bytes <= UINT32_MAX)) &&
+           bytes <= INT64_MAX / 2;
+}
+
+/* Count of sources: the scene, other files, tables of the metadata, and polygons. */
+static size_t sources_of(const struct pb_pipeline_config *pipeline)
+{
+    return 1 + pipeline->input.n_sources + (pb_plan_tables(pipeline) > 0) +
+           (pb_plan_cutlines(pipeline) > 0);
+}
+
+static bool is_text(const char *text, size_t room)
+{
+    return memchr(text, '\0', room) != NULL;
+}
+
+static bool is_rule(const struct pb_calibrated *rule)
+{
+    return pb_served_is_bool(&rule->rule.has_planck) && pb_served_is_bool(&rule->rule.has_tables) &&
+           pb_served_is_near(rule->rule.gain) && pb_served_is_near(rule->rule.offset) &&
+           pb_served_is_near(rule->rule.k1) && pb_served_is_near(rule->rule.k2) &&
+           is_text(rule->band, sizeof rule->band) && is_text(rule->of, sizeof rule->of);
+}
+
+/* True if the area's cutline is a plane of the last source. */
+static bool is_cutline(const struct pb_served_request *said, const struct pb_area *area,
+                       const struct pb_pipeline_config *pipeline)
+{
+    return !area->has_cutline || (pb_plan_cutlines(pipeline) > 0 && area->cutline >= 0 &&
+                                  area->cutline < said->source[said->n_sources - 1].n_bands);
+}
+
+static bool is_area(const struct pb_served_request *said, const struct pb_plan_area *area,
+                    const struct pb_pipeline_config *pipeline)
+{
+    const struct pb_area *a = &area->area;
+    const bool near = pb_served_is_near(a->left) && pb_served_is_near(a->top) &&
+                      pb_served_is_near(a->right) && pb_served_is_near(a->bottom);
+    return near && pb_served_is_bool(&a->none) && pb_served_is_bool(&a->has_both) &&
+           pb_served_is_bool(&a->has_cutline) && is_cutline(said, a, pipeline);
+}
+
+static bool is_tile(const struct pb_ground_tile *tile)
+{
+    bool near = pb_served_is_near(tile->pixel) && tile->pixel >= 0;
+    for (int i = 0; i < 4; i++)
+        near = near && pb_served_is_near(tile->bounds[i]);
+    return near && is_text(tile->id, sizeof tile->id) && is_text(tile->code, sizeof tile->code) &&
+           is_text(tile->crs, sizeof tile->crs);
+}
+
+static bool is_sound(const struct pb_served_request *said, const struct pb_plan_request *base)
+{
+    bool counted = said->in_slots > 0 && said->in_slots <= PB_SERVED_SLOTS_MAX &&
+                   said->out_slots > 0 && said->out_slots <= PB_SERVED_SLOTS_MAX &&
+                   said->workers > 0 && said->workers <= PB_SERVED_WORKERS_MAX;
+    bool ordered = said->order <= PB_ORDER_Z && said->window_units > 0 &&
+                   said->window_units <= PB_SERVED_WINDOW_MAX && said->stripe_cols >= 0 &&
+                   said->unit_cols >= 0;
+    bool sided = said->side_px >= 64 && said->side_px <= 8192;
+    bool placed = true;
+    for (int i = 0; i < 6; i++)
+        placed = placed && (!said->has_transform || pb_served_is_near(said->transform[i]));
+    placed = placed && pb_served_is_unit(&said->unit);
+    if (!counted || !ordered || !sided || !placed || said->whole > 2 ||
+        said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
+        return false;
+    if (said->has_tile && !is_tile(&said->tile))
+        return false;
+    for (uint32_t i = 0; i < said->n_sources; i++)
+        if (!is_source(&said->source[i], &base->config->limits) ||
+            (said->whole != 0 && !is_layout(&said->source[i], &base->config->limits)))
+            return false;
+    return true;
+}
+
+/* --- the request that arrives -------------------------------------------------------------------
+ */
+
+static uint64_t slots_bytes(const struct pb_plan *pass)
+{
+    return pass->layout.in_slots * (uint64_t)wic_slot_stride(pass->layout.in_slot_bytes) +
+           pass->layout.out_slots * (uint64_t)wic_slot_stride(pass->layout.out_slot_bytes);
+}
+
+/* The facts in the form in which a file header would give them. */
+struct facts {
+    struct pb_raster_info info[PB_FILES_MAX];
+    struct pb_plan_other others[PB_FILES_MAX];
+    struct pb_plan_out out;
+};
+
+static void take_layout(const struct pb_served_layout *said, struct pb_raster_info *info)
+{
+    info->own_blocks = said->by_host == 0;
+    info->alpha_band = said->alpha_band;
+    info->block_w = said->block_w;
+    info->block_h = said->block_h;
+    info->tiled = said->tiled != 0;
+    info->big_endian = said->big_endian != 0;
+    info->pixel_interleaved = said->planar == 0;
+    info->tiff_compression = (uint16_t)said->compression;
+    info->tiff_predictor = (uint16_t)said->predictor;
+    info->stored_block_bytes = said->stored_max;
+}
+
+static void take_source(const struct pb_served_source *said, bool whole,
+                        struct pb_raster_info *info)
+{
+    info->width = said->w;
+    info->height = said->h;
+    info->n_bands = said->n_bands;
+    info->type = (enum pb_type)said->type;
+    info->block_w = info->block_h = 256; /* unused without reading */
+    if (whole)
+        take_layout(&said->layout, info);
+    info->has_mask = said->has_mask != 0;
+    info->complex.kind = said->is_complex ? PB_COMPLEX_F32 : PB_COMPLEX_NONE;
+    for (int32_t i = 0; i < said->n_bands; i++) {
+        info->band[i].has_nodata = said->has_nodata[i] != 0;
+        info->band[i].nodata_unreadable = said->nodata_unreadable[i] != 0;
+        info->band[i].nodata = said->nodata[i];
+        info->band[i].is_class = said->is_class[i] != 0;
+    }
+}
+
+/* Origin of source i + 1. */
+static enum pb_plan_made_of made_of(const struct pb_pipeline_config *pipeline, size_t i)
+{
+    if (i < pipeline->input.n_sources)
+        return PB_MADE_OF_FILE;
+    return i == pipeline->input.n_sources && pb_plan_tables(pipeline) > 0 ? PB_MADE_OF_TABLES
+                                                                          : PB_MADE_OF_POLYGONS;
+}
+
+static void take_facts(const struct pb_served_request *said, struct facts *facts,
+                       struct pb_plan_request *request)
+{
+    for (uint32_t i = 0; i < said->n_sources; i++)
+        take_source(&said->source[i], said->whole != 0, &facts->info[i]);
+    request->whole_said = said->whole != 0 ? (int32_t)said->whole : -1;
+    facts->info[0].has_transform = said->has_transform != 0;
+    memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
+    facts->info[0].unit = said->unit;
+    request->info = &facts->info[0];
+    request->n_others = said->n_sources - 1;
+    for (uint32_t i = 1; i < said->n_sources; i++)
+        facts->others[i - 1] =
+            (struct pb_plan_other){.config = i <= request->pipeline->input.n_sources
+                                                 ? &request->pipeline->input.sources[i - 1]
+                                                 : NULL,
+                                   .made_of = made_of(request->pipeline, i - 1),
+                                   .info = &facts->info[i],
+                                   .is_absent = said->source[i].is_absent != 0,
+                                   .placed = said->source[i].placed != 0,
+                                   .map = said->source[i].map};
+    request->others = facts->others;
+    request->said_out = &facts->out;
+    request->tile = said->has_tile ? &said->tile : NULL;
+}
+
+/* Takes the rules and areas, which stay in the tail. */
+static bool take_arrays(const struct pb_served_request *said, struct pb_served_tail *tail,
+                        struct pb_plan_request *request)
+{
+    request->rules = pb_served_tail_take(tail, said->n_rules, sizeof *request->rules);
+    request->areas = pb_served_tail_take(tail, said->n_areas, sizeof *request->areas);
+    bool sound = request->rules != NULL && request->areas != NULL;
+    for (uint32_t i = 0; i < said->n_rules && sound; i++)
+        sound = is_rule(&request->rules[i]);
+    for (uint32_t i = 0; i < said->n_areas && sound; i++)
+        sound = is_area(said, &request->areas[i], request->pipeline);
+    request->n_rules = said->n_rules;
+    request->n_areas = said->n_areas;
+    return sound;
+}
+
+/* Takes the knots of a pass's curves. */
+static bool take_curves(struct pb_served_tail *tail, const struct pb_plan *plan,
+                        struct pb_plan *pass)
+{
+    for (uint32_t i = 0; i < pb_chain_curves(plan->work.chain); i++) {
+        const uint32_t *n = pb_served_tail_take(tail, 1, sizeof *n);
+        const float *knots = n != NULL && *n <= PB_CURVE_KNOTS_MAX
+                                 ? pb_served_tail_take(tail, *n, 2 * sizeof *knots)
+                                 : NULL;
+        bool sound = knots != NULL;
+        for (uint32_t k = 0; sound && k < *n; k++)
+            sound = isfinite(knots[2 * k]) && isfinite(knots[2 * k + 1]) &&
+                    (k == 0 || knots[2 * k] >= knots[2 * k - 2]);
+        if (!sound)
+            return false;
+        pb_chain_set_knots(pass->work.chain, i, knots, *n);
+    }
+    return true;
+}
+
+/* Takes the numbers; the chain determines how many there are. */
+static bool take_numbers(struct pb_served_tail *tail, struct pb_plan *plan, struct pb_plan *pass)
+{
+    const struct pb_chain_reduction *r;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
+        for (size_t k = 0; k < n; k++) {
+            const double *results = pb_served_tail_take(tail, r[k].reduce.n, sizeof *results);
+            if (results == NULL)
+                return false;
+            pb_chain_set_results(plan->work.chain, &r[k], results);
+        }
+    }
+    size_t n = pb_chain_reductions(pass->work.chain, &r);
+    for (size_t k = 0; k < n; k++) {
+        const float *numbers = pb_served_tail_take(tail, r[k].reduce.n_numbers, sizeof *numbers);
+        if (numbers == NULL)
+            return false;
+        pb_chain_loop_again(pass->work.chain, &r[k], numbers);
+    }
+    return take_curves(tail, plan, pass);
+}
+
+static int bad(struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                   "a request to compute that does not fit its configuration");
+}
+
+/* Sets sides, slots and threads of the pass from the request. */
+static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request,
+                     const struct pb_served_request *said, struct pb_err *err)
+{
+    struct pb_plan base = *pass;
+    (void)pb_plan_begin(&base, request);
+    int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
+    if (rc < 0)
+        return rc;
+    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->out.n)
+        return bad(err);
+    pb_plan_size_slots(pass);
+    pass->layout.in_slots = said->in_slots;
+    pass->layout.out_slots = said->out_slots;
+    pass->layout.workers = said->workers;
+    pass->layout.order = (enum pb_order)said->order;
+    pass->layout.window_units = said->window_units;
+    pass->layout.grid.stripe_cols = said->stripe_cols;
+    pass->layout.grid.unit_cols = said->unit_cols;
+    if (pass->engine.whole.used &&
+        (pass->layout.order != PB_ORDER_ROWS || said->stripe_cols != 0 || said->unit_cols != 1))
+        return bad(err);
+    uint64_t most = request->config->compute.memory_bytes;
+    uint64_t in = wic_slot_stride(pass->layout.in_slot_bytes),
+             out = wic_slot_stride(pass->layout.out_slot_bytes);
+    if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most)
+        return bad(err);
+    const struct pb_grid *g = &pass->layout.grid;
+    int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
+    int32_t h = g->side_px < g->image_h ? g->side_px : g->image_h;
+    if (pass->engine.cuda && pb_chain_plane_px(pass->work.chain, w, h) > INT32_MAX)
+        return bad(err);
+    return 0;
+}
+
+int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_request *said,
+                  struct pb_served_tail *tail, struct pb_err *err, struct pb_plan **out_plan,
+                  struct pb_plan **out_pass)
+{
+    struct pb_plan_request request = *base;
+    if (!is_sound(said, base) || !take_arrays(said, tail, &request))
+        return bad(err);
+    struct pb_plan *plan = calloc(1, sizeof *plan), *pass = NULL;
+    struct facts *facts = calloc(1, sizeof *facts);
+    int rc = plan && facts ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    if (rc == 0 && !pb_served_take_out(&said->out, &facts->out))
+        rc = bad(err);
+    if (rc == 0) {
+        take_facts(said, facts, &request);
+        request.remote = true;
+        request.ways = tail;
+        if (said->by_streams && request.stream_why == NULL)
+            request.stream_why = "the run requests streams";
+        rc = pb_plan_bands(plan, &request, err);
+    }
+    if (rc == 0 && said->pass > plan->n_earlier)
+        rc = bad(err);
+    if (rc == 0) {
+        pass = said->pass < plan->n_earlier ? plan->earlier[said->pass] : plan;
+        rc = take_numbers(tail, plan, pass) ? size_pass(pass, &request, said, err) : bad(err);
+        plan->layout.exchange = base->pipeline->exchange;
+    }
+    free(facts);
+    if (rc < 0) {
+        pb_plan_destroy(plan);
+        return rc;
+    }
+    *out_plan = plan;
+    *out_pass = pass;
+    return 0;
+}
+
+/* --- the request ---------------------------------------------------------------------------------
+ */
+
+static void say_source(const struct pb_raster_info *info, struct pb_served_source *out)
+{
+    out->w = info->width;
+    out->h = info->height;
+    out->n_bands = info->n_bands;
+    out->type = (int32_t)info->type;
+    out->has_mask = info->has_mask;
+    out->is_complex = info->complex.kind != PB_COMPLEX_NONE;
+    for (int32_t i = 0; i < info->n_bands; i++) {
+        out->has_nodata[i] = info->band[i].has_nodata;
+        out->nodata_unreadable[i] = info->band[i].nodata_unreadable;
+        out->nodata[i] = info->band[i].nodata;
+        out->is_class[i] = info->band[i].is_class;
+    }
+}
+
+static int send_loop(const struct pb_chain *pass, const struct pb_chain_reduction *loop,
+                     struct pb_err *err, struct pb_served_tail *tail)
+{
+    float now[PB_REDUCE_NUMBERS_MAX] = {0};
+    pb_chain_loop_start(pass, loop, now);
+    return pb_served_tail_add(tail, now, loop->reduce.n_numbers * sizeof *now, err);
+}
+
+static int send_curves(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
+                       struct pb_served_tail *tail)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < pb_chain_curves(plan->work.chain) && rc == 0; i++) {
+        const float *knots;
+        const uint32_t n = pb_chain_curve_knots(own->work.chain, i, &knots);
+        rc = pb_served_tail_add(tail, &n, sizeof n, err);
+        rc = rc ? rc : pb_served_tail_add(tail, knots, n * 2 * sizeof *knots, err);
+    }
+    return rc;
+}
+
+static int send_results(const struct pb_plan *plan, const struct pb_plan *own, struct pb_err *err,
+                        struct pb_served_tail *tail)
+{
+    const struct pb_chain_reduction *r;
+    int rc = 0;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        size_t n = pb_chain_reductions(plan->earlier[i]->work.chain, &r);
+        for (size_t k = 0; k < n && rc == 0; k++)
+            rc = pb_served_tail_add(tail, r[k].results, r[k].reduce.n * sizeof *r[k].results, err);
+    }
+    size_t n = pb_chain_reductions(own->work.chain, &r);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = send_loop(own->work.chain, &r[k], err, tail);
+    return rc ? rc : send_curves(plan, own, err, tail);
+}
+
+/* All passes have the slots of the largest, if the budget has room for them in each. Measured on
+ * an H200: streams of several passes take 0.6 of the time then, but a resident kernel whose tiles
+ * are summed up takes four times as long; with such a kernel each pass therefore has its own. */
+static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
+{
+    uint64_t most = slots_bytes(plan);
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        uint64_t own = slots_bytes(plan->earlier[i]);
+        most = own > most ? own : most;
+    }
+    for (size_t i = 0; i <= plan->n_earlier; i++) {
+        const struct pb_plan *pass = i < plan->n_earlier ? plan->earlier[i] : plan;
+        if (pass->engine.resident.used ||
+            pass->memory.total_bytes - slots_bytes(pass) + most > budget)
+            return 0;
+    }
+    return most;
+}
+
+/* Appends the facts of variable size. */
+static int make_tail(const struct pb_plan_request *request, const struct pb_plan *plan,
+                     const struct pb_plan *own, struct pb_err *err, struct pb_served_tail *tail)
+{
+    int rc = pb_served_tail_add(tail, plan->work.calibrated,
+                                plan->work.n_calibrated * sizeof *plan->work.calibrated, err);
+    rc = rc ? rc
+            : pb_served_tail_add(tail, request->areas, request->n_areas * sizeof *request->areas,
+                                 err);
+    rc = rc ? rc : pb_plan_ways_send(plan, tail, err);
+    return rc ? rc : send_results(plan, own, err, tail);
+}
+
+int pb_served_request_make(const struct pb_plan_request *request, const struct pb_plan *plan,
+                           uint32_t pass, struct pb_err *err, struct pb_served_request *out,
+                           struct pb_served_tail *out_tail)
+{
+    const struct pb_plan *own = pass < plan->n_earlier ? plan->earlier[pass] : plan;
+    const struct pb_raster_info *info = request->info;
+    memset(out, 0, sizeof *out);
+    out->pass = pass;
+    out->side_px = own->layout.grid.side_px;
+    out->in_slots = own->layout.in_slots;
+    out->out_slots = own->layout.out_slots;
+    out->workers = own->layout.workers;
+    out->room_bytes = room_bytes(plan, request->config->compute.memory_bytes);
+    out->order = (uint32_t)own->layout.order;
+    out->window_units = own->layout.window_units;
+    out->stripe_cols = own->layout.grid.stripe_cols;
+    out->unit_cols = own->layout.grid.unit_cols;
+    out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
+    pb_served_say_out(&own->engine.out, &out->out);
+    out->by_streams = request->stream_why != NULL;
+    out->has_transform = info->has_transform;
+    memcpy(out->transform, info->transform, sizeof out->transform);
+    out->unit = info->unit;
+    out->n_sources = 1 + (uint32_t)request->n_others;
+    say_source(info, &out->source[0]);
+    out->source[0].placed = true;
+    out->source[0].map = pb_map_identity();
+    for (size_t i = 0; i < request->n_others; i++) {
+        say_source(request->others[i].info, &out->source[i + 1]);
+        out->source[i + 1].placed = request->others[i].placed;
+        out->source[i + 1].is_absent = request->others[i].is_absent;
+        if (request->others[i].placed)
+            out->source[i + 1].map = request->others[i].map;
+    }
+    out->n_rules = (uint32_t)plan->work.n_calibrated;
+    out->n_areas = (uint32_t)request->n_areas;
+    out->has_tile = request->tile != NULL;
+    if (request->tile != NULL)
+        out->tile = *request->tile;
+    return make_tail(request, plan, own, err, out_tail);
+}
+
+/* --- products ------------------------------------------------------------------------------------
+ */
+
+static void say(const struct pb_plan_made *made, struct pb_served_made *out)
+{
+    const struct pb_device_blocks *b = &made->blocks;
+    const struct pb_encode_format *f = &b->format;
+    *out = (struct pb_served_made){.product = made->product,
+                                   .first_plane = made->first_plane,
+                                   .n_planes = made->n_planes,
+                                   .block_px = f->block_px,
+                                   .type = (int32_t)f->quantizer.type,
+                                   .predictor = f->predictor,
+                                   .has_mask = b->has_mask,
+                                   .nearest = b->nearest,
+                                   .parts = b->parts,
+                                   .top_only = b->top_only,
+                                   .n_bands = f->n_bands,
+                                   .with = (uint32_t)f->with,
+                                   .mask_with = (uint32_t)b->mask_with,
+                                   .levels = b->levels,
+                                   .n_join = b->n_join,
+                                   .any = b->any,
+                                   .fill = (double)b->fill,
+                                   .scale = f->scale,
+                                   .offset = f->offset,
+                                   .nodata = f->quantizer.nodata,
+                                   .below = f->quantizer.below,
+                                   .above = f->quantizer.above};
+    for (uint32_t i = 0; i < f->n_bands; i++)
+        out->plane[i] = f->plane[i];
+}
+
+void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said)
+{
+    said->n = out->n;
+    said->size = out->size;
+    said->host_planes = out->host_planes;
+    for (uint32_t i = 0; i < out->n; i++)
+        say(&out->made[i], &said->made[i]);
+}
+
+static bool is_made(const struct pb_served_made *said)
+{
+    const int32_t px = said->block_px;
+    bool planes = said->n_bands >= 1 && said->n_bands <= PB_BANDS_MAX && said->n_planes >= 1 &&
+                  said->n_planes <= PB_BANDS_MAX && said->first_plane < PB_BANDS_MAX;
+    for (uint32_t i = 0; planes && i < said->n_bands; i++)
+        planes = said->plane[i] < said->n_planes;
+    planes = planes && said->n_join <= said->n_bands;
+    bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0;
+    return planes && sized && said->type >= 0 && said->type < PB_TYPE_COUNT &&
+           said->levels < PB_OUT_LEVELS && said->with <= PB_ENCODE_INTEGERS &&
+           said->mask_with <= PB_ENCODE_INTEGERS;
+}
+
+static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
+{
+    struct pb_encode_needs needs;
+    if (!is_made(said))
+        return false;
+    *out =
+        (struct pb_plan_made){.product = said->product,
+                              .first_plane = said->first_plane,
+                              .n_planes = said->n_planes,
+                              .blocks = {.format = {.block_px = said->block_px,
+                                                    .n_bands = said->n_bands,
+                                                    .scale = said->scale,
+                                                    .offset = said->offset,
+                                                    .quantizer = {.type = (enum pb_type)said->type,
+                                                                  .nodata = said->nodata,
+                                                                  .below = said->below,
+                                                                  .above = said->above},
+                                                    .predictor = said->predictor,
+                                                    .with = (enum pb_encode_with)said->with},
+                                         .has_mask = said->has_mask != 0,
+                                         .mask_with = (enum pb_encode_with)said->mask_with,
+                                         .levels = said->levels,
+                                         .nearest = said->nearest != 0,
+                                         .n_join = said->n_join,
+                                         .any = said->any != 0,
+                                         .fill = (float)said->fill,
+                                         .top_only = said->top_only != 0}};
+    for (uint32_t i = 0; i < said->n_bands; i++)
+        out->blocks.format.plane[i] = (uint16_t)said->plane[i];
+    out->blocks.parts = said->parts != 0;
+    if (out->blocks.parts) /* no encoder is used */
+        return !out->blocks.has_mask && out->blocks.levels == 0;
+    for (uint32_t layer = 0; layer < (out->blocks.has_mask ? 2u : 1u); layer++) {
+        const struct pb_encode_format format = pb_plan_out_format(out, layer);
+        if (pb_encode_measure(&format, 1, &needs) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out)
+{
+    *out = (struct pb_plan_out){.n = said->n, .size = said->size, .host_planes = said->host_planes};
+    bool good = said->n <= PB_OUT_MADE && said->size < PB_OUT_SIZES;
+    for (uint32_t i = 0; good && i < said->n; i++)
+        good = take(&said->made[i], &out->made[i]);
+    return good;
+}
