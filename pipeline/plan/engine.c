@@ -499,7 +499,7 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
 
 const char *pb_engine_refuses(enum pb_engine_name engine, const struct pb_engine_case *facts)
 {
-    for (int i = 0; i < PB_LIMITS; i++)
+    for (enum pb_limit i = 0; i < PB_LIMITS; i++)
         if (pb_engine_limit(i)->engine == engine && holds[i] != NULL && holds[i](facts))
             return i == PB_LIMIT_RESIDENT_OWNER ? facts->request->stream_why : pb_limit_reason(i);
     return NULL;
