@@ -275,7 +275,7 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
     pthread_mutex_init(&e->share_lock, NULL);
     e->stream = stream;
     e->n_lanes = stream->plan->layout.workers;
-    e->n_flights = stream->plan->engine.out.n > 0 ? e->n_lanes * FLIGHTS_A_LANE : e->n_lanes;
+    e->n_flights = e->n_lanes * FLIGHTS_A_LANE; /* a lane's tiles follow each other in its queue */
     int rc = make_map(e, err);
     if (rc < 0) {
         whole_close(e);
