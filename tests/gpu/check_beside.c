@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Other kernels start while the kernel that jobs share is resident on every multiprocessor, with
- * the shared memory that a usual chain needs. For comparison also with all shared memory, where
- * they wait.
+ * Other kernels start while the kernel that jobs share is resident, with the blocks of the built-in
+ * transfer plan and the shared memory that a usual chain needs. For comparison the same with a
+ * block on every multiprocessor, with that memory and with all of it, where they wait (H100).
  *
  *   check_beside     0 they start; 1 they do not; 77 no GPU or built without CUDA */
 #ifndef PB_HAVE_CUDA
@@ -124,10 +124,10 @@ static double time_kernels(struct beside *b)
 }
 
 /* The longest of several times next to the resident kernel. */
-static double beside(struct beside *b, uint32_t work_bytes)
+static double beside(struct beside *b, uint32_t blocks, uint32_t work_bytes)
 {
     double most = 0;
-    wic_launch_limit(b->launch, b->gpu.multiprocessors, work_bytes);
+    wic_launch_limit(b->launch, blocks, work_bytes);
     check(wic_link_start(b->link, 0, 0), "starting the kernel");
     for (int i = 0; i < TIMES && most < LIMIT_MS; i++) {
         const double ms = time_kernels(b);
@@ -137,7 +137,7 @@ static double beside(struct beside *b, uint32_t work_bytes)
     wic_link_abort(b->link);
     check(wic_link_join(b->link, INT64_C(10000000000)), "ending the kernel");
     MUST(cudaStreamSynchronize(b->stream));
-    (void)printf("%6u KiB for the work: kernels beside it take %.2f ms at most%s\n",
+    (void)printf("%u blocks, %u KiB for the work: other kernels take %.2f ms at most%s\n", blocks,
                  work_bytes / KIB, most, most < LIMIT_MS ? "" : ": they wait");
     return most;
 }
@@ -162,8 +162,12 @@ int main(void)
     check(pb_statistics_cuda(b.plane, 1, SIDE * SIDE, b.part, b.stream), "starting kernels");
     MUST(cudaStreamSynchronize(b.stream));
     (void)printf("%s: alone they take %.2f ms\n", b.gpu.name, now_ms() - alone);
-    const bool starts = beside(&b, 32 * KIB) < LIMIT_MS && beside(&b, 64 * KIB) < LIMIT_MS;
-    (void)beside(&b, b.most);
+    struct wic_transfer_row row;
+    check(wic_transfer_row_find(&b.gpu, SLOT, &row), "finding the plan");
+    const uint32_t all = b.gpu.multiprocessors, usual = all * row.blocks / 100;
+    const bool starts = beside(&b, usual, 32 * KIB) < LIMIT_MS;
+    (void)beside(&b, all, 32 * KIB);
+    (void)beside(&b, all, b.most);
     check(wic_link_destroy(b.link), "ending the link");
     check(wic_launch_destroy(b.launch), "ending the launch");
     return starts ? 0 : 1;
