@@ -127,8 +127,9 @@ static struct pb_cell_shape shape_of(const struct pb_plan *plan, const struct pb
     return s;
 }
 
-uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_info *info)
+uint32_t pb_plan_cache_grow(const struct pb_plan *plan)
 {
+    const struct pb_raster_info *info = &plan->work.info[0];
     uint32_t n = 0;
     if (info->top_down && !info->pixel_interleaved && plan->work.source[0].n_bands > 1)
         while (((int64_t)1 << n) < plan->layout.grid.image_h)
@@ -139,8 +140,7 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan, const struct pb_raster_i
 /* --- count of cells, and its cost --------------------------------------------------------------
  */
 
-static void count_striped(const struct pb_plan *plan, const struct pb_raster_info *info,
-                          struct pb_plan_decoding *out)
+static void count_striped(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {
     const struct pb_grid *g = &plan->layout.grid;
     const struct pb_cell_shape *cell = &out->cells[0].shape;
@@ -150,7 +150,7 @@ static void count_striped(const struct pb_plan *plan, const struct pb_raster_inf
     int64_t count = down + parts(g->side_px, cell->h) / 2 + plan->layout.readers;
     out->cells[0].count = (uint32_t)smaller(count, passes * all);
     out->decodes = (double)passes;
-    if (pb_plan_cache_grow(plan, info) > 0)
+    if (pb_plan_cache_grow(plan) > 0)
         out->decodes *= 1.0 + 0.5 * (double)(all - 1);
 }
 
@@ -260,9 +260,9 @@ static void add_readers(const struct pb_raster_info *info, struct pb_rect window
     out->reader_bytes += out->readers * pb_raster_reader_bytes(info);
 }
 
-struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct pb_raster_info *info,
-                                      uint32_t growth)
+struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, uint32_t growth)
 {
+    const struct pb_raster_info *info = &plan->work.info[0];
     const struct pb_grid *g = &plan->layout.grid;
     struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
     struct pb_plan_cells *cells = &out.cells[0];
@@ -272,7 +272,7 @@ struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, const struct p
         if (plan->layout.order == PB_ORDER_Z)
             count_z(plan, &out);
         else if (is_striped(info))
-            count_striped(plan, info, &out);
+            count_striped(plan, &out);
         else
             count_tiled(plan, &out);
         out.cells_bytes = cells_bytes(plan, cells, 0);
@@ -424,13 +424,12 @@ static double count(const struct pb_plan *plan, size_t source, struct pb_plan_ce
     return decodes < 1.0 ? 1.0 : decodes;
 }
 
-struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan,
-                                             const struct pb_plan_request *request)
+struct pb_plan_decoding pb_plan_cache_mapped(const struct pb_plan *plan)
 {
     struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         struct pb_plan_cells *cells = &out.cells[i];
-        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         if (plan->work.source[i].n_bands == 0)
             continue;
         if (reads_direct(plan, i, info)) {

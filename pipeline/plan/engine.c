@@ -372,7 +372,7 @@ static bool any_file(facts_of c, bool (*holds)(const struct pb_raster_info *, bo
 {
     for (size_t i = 0; i < c->plan->work.n_sources; i++)
         if (c->plan->work.source[i].n_bands > 0 &&
-            holds(pb_plan_info(c->plan, c->request, i), c->plan->engine.whole.how[i].by_host))
+            holds(&c->plan->work.info[i], c->plan->engine.whole.how[i].by_host))
             return true;
     return false;
 }

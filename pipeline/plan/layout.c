@@ -64,13 +64,12 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
 enum { STREAMS = 4, GROUP_MOST = 64 };
 
 /* True if a source decodes from its top only. */
-static bool is_top_down(const struct pb_plan *plan, const struct pb_plan_request *r)
+static bool is_top_down(const struct pb_plan *plan)
 {
-    bool top_down = plan->work.source[0].n_bands > 0 && r->info->top_down;
-    for (size_t i = 0; i < r->n_others; i++)
-        top_down =
-            top_down || (plan->work.source[i + 1].n_bands > 0 && r->others[i].info->top_down);
-    return top_down;
+    for (size_t i = 0; i < plan->work.n_sources; i++)
+        if (plan->work.source[i].n_bands > 0 && plan->work.info[i].top_down)
+            return true;
+    return false;
 }
 
 /* A thread has one tile at a time, and a slot of each kind. A tile that completes blocks of
@@ -86,10 +85,9 @@ static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
     plan->layout.window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
 }
 
-void pb_plan_set_threads(struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n,
-                         bool lean)
+void pb_plan_set_threads(struct pb_plan *plan, uint32_t n, bool lean)
 {
-    plan->layout.readers = is_top_down(plan, r) ? 1 : n;
+    plan->layout.readers = is_top_down(plan) ? 1 : n;
     if (plan->layout.by_workers) {
         set_workers(plan, n, lean);
         return;
@@ -292,16 +290,14 @@ uint64_t pb_plan_gate_blocks(const struct pb_plan_source *source, const struct p
     return source->n_later > 0 ? across * down : 0;
 }
 
-uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_request *request)
+uint64_t pb_plan_gate_bytes(const struct pb_plan *plan)
 {
     const struct pb_plan_gate *g = &plan->layout.gate;
     if (g->chain == NULL)
         return 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++)
-        bytes +=
-            2 *
-            (pb_plan_gate_blocks(&plan->work.source[i], pb_plan_info(plan, request, i)) / 8 + 8);
+        bytes += 2 * (pb_plan_gate_blocks(&plan->work.source[i], &plan->work.info[i]) / 8 + 8);
     if (plan->engine.whole.used) /* the device computes the gate */
         return bytes;
     return bytes + plan->layout.readers *

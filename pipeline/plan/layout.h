@@ -20,8 +20,7 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
 
 /* Sets threads, slots and window for n threads in each stage, for a plan whose order is known.
  * lean: with less memory, at a little cost in speed. */
-void pb_plan_set_threads(struct pb_plan *plan, const struct pb_plan_request *request, uint32_t n,
-                         bool lean);
+void pb_plan_set_threads(struct pb_plan *plan, uint32_t n, bool lean);
 /* Format of slots, plane by plane. */
 struct pb_slot_format pb_plan_slot_format(const struct pb_plan *plan);
 /* Fills the members of the products' environment that the plan knows. */
@@ -41,7 +40,7 @@ void pb_plan_gate_set(struct pb_plan *plan);
 /* Sets the sizes. largest: a tile that no other one exceeds. */
 void pb_plan_gate_size(struct pb_plan *plan, const struct pb_tile *largest);
 /* Bytes of the gate for all readers together. */
-uint64_t pb_plan_gate_bytes(const struct pb_plan *plan, const struct pb_plan_request *request);
+uint64_t pb_plan_gate_bytes(const struct pb_plan *plan);
 /* Side of tiles if products depend on it because a share of a tile must pass; it has precedence
  * over the products' blocks. 0: any side is allowed. */
 int32_t pb_plan_gate_side(const struct pb_plan *plan);

@@ -57,7 +57,10 @@ struct candidate {
     uint64_t product_bytes; /* 0 = not computed yet */
 };
 
-struct candidates {
+/* Candidates of a pass, and the plan that one of them is at a time. */
+struct search {
+    struct pb_plan plan;
+    const struct pb_plan_request *request;
     size_t n;
     struct candidate at[CANDIDATES_MAX];
 };
@@ -113,18 +116,20 @@ static bool is_bounded(const struct pb_plan *plan)
 }
 
 /* Makes the plan that of the candidate, without the products, whatever candidate it was. */
-static void apply(struct pb_plan *plan, const struct pb_plan_request *r, const struct candidate *c)
+static void apply(struct search *s, const struct candidate *c)
 {
+    struct pb_plan *plan = &s->plan;
+    const struct pb_plan_request *r = s->request;
     plan->layout.grid.stripe_cols = c->stripe_cols;
     plan->layout.grid.unit_cols = 1;
-    pb_plan_set_threads(plan, r, c->threads, c->lean);
+    pb_plan_set_threads(plan, c->threads, c->lean);
     plan->layout.price = c->price;
     if (plan->engine.whole.used) /* the GPU keeps the pixels that tiles share */
-        plan->layout.decoding = pb_plan_whole_decoding(plan, r);
+        plan->layout.decoding = pb_plan_whole_decoding(plan);
     else
         plan->layout.decoding = pb_chain_keeps_grid(plan->work.chain)
-                                    ? pb_plan_cache(plan, r->info, c->growth)
-                                    : pb_plan_cache_mapped(plan, r);
+                                    ? pb_plan_cache(plan, c->growth)
+                                    : pb_plan_cache_mapped(plan);
     plan->layout.readers = plan->layout.decoding.readers;
     plan->memory.product_bytes = 0;
     plan->memory.total_bytes =
@@ -132,9 +137,8 @@ static void apply(struct pb_plan *plan, const struct pb_plan_request *r, const s
         plan->layout.decoding.reader_bytes + slots_bytes(plan) +
         (plan->engine.cuda ? 0 : (uint64_t)plan->layout.workers * plan->layout.scratch_bytes) +
         pb_chain_warp_bytes(plan->work.chain) + pb_chain_curve_bytes(plan->work.chain) +
-        pb_plan_gate_bytes(plan, r) + list_bytes(plan) + pb_plan_rest_bytes(plan) +
-        r->cutline_bytes + plan->layout.readers * r->cutline_thread_bytes +
-        (r->remote ? 0 : pb_trace_bytes());
+        pb_plan_gate_bytes(plan) + list_bytes(plan) + pb_plan_rest_bytes(plan) + r->cutline_bytes +
+        plan->layout.readers * r->cutline_thread_bytes + (r->remote ? 0 : pb_trace_bytes());
 }
 
 static uint64_t product_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
@@ -169,10 +173,10 @@ static uint64_t needed(const struct pb_plan *plan)
 
 /* Adds the products of candidate i, which the plan is. They depend on threads and stripes, which
  * determine the count and the order of tiles in flight; the growth of cells has no influence. */
-static void add_products(struct pb_plan *plan, const struct pb_plan_request *r,
-                         struct candidates *all, size_t i)
+static void add_products(struct search *s, size_t i)
 {
-    struct candidate *c = &all->at[i];
+    struct pb_plan *plan = &s->plan;
+    struct candidate *c = &s->at[i];
     if (plan->is_earlier) { /* the products are in memory already */
         plan->memory.product_bytes = plan->memory.held_bytes;
         plan->memory.reduce_bytes = reduce_bytes(plan);
@@ -182,55 +186,54 @@ static void add_products(struct pb_plan *plan, const struct pb_plan_request *r,
         plan->memory.total_bytes = add(plan->memory.total_bytes, plan->memory.image_bytes);
         return;
     }
-    for (size_t k = 0; k < all->n && c->product_bytes == 0; k++)
-        if (all->at[k].threads == c->threads && all->at[k].stripe_cols == c->stripe_cols &&
-            all->at[k].lean == c->lean)
-            c->product_bytes = all->at[k].product_bytes;
+    for (size_t k = 0; k < s->n && c->product_bytes == 0; k++)
+        if (s->at[k].threads == c->threads && s->at[k].stripe_cols == c->stripe_cols &&
+            s->at[k].lean == c->lean)
+            c->product_bytes = s->at[k].product_bytes;
     if (c->product_bytes == 0)
-        c->product_bytes = product_bytes(plan, r);
+        c->product_bytes = product_bytes(plan, s->request);
     plan->memory.product_bytes = c->product_bytes;
     plan->memory.total_bytes = add(plan->memory.total_bytes, plan->memory.product_bytes);
 }
 
 /* --- the candidates -------------------------------------------------------------------------- */
 
-static void add_one(struct candidates *all, struct pb_plan *plan, const struct pb_plan_request *r,
-                    struct candidate c)
+static void add_one(struct search *s, struct candidate c)
 {
-    if (all->n == CANDIDATES_MAX)
+    const struct pb_plan *plan = &s->plan;
+    if (s->n == CANDIDATES_MAX)
         return;
-    apply(plan, r, &c);
+    apply(s, &c);
     double decodes = plan->layout.decoding.decodes;
     c.price =
         (decodes > DECODES_EVEN ? decodes : DECODES_EVEN) / plan->layout.readers + 1.0 / c.threads;
     c.price *= c.lean ? LEAN_PRICE : 1.0;
     if (decodes <= DECODES_MAX)
-        all->at[all->n++] = c;
+        s->at[s->n++] = c;
 }
 
 /* Adds a candidate and its lean variant. A GPU's stages do not share the cores: its slots are never
  * lean. */
-static void add_candidate(struct candidates *all, struct pb_plan *plan,
-                          const struct pb_plan_request *r, struct candidate c)
+static void add_candidate(struct search *s, struct candidate c)
 {
-    add_one(all, plan, r, c);
+    add_one(s, c);
     c.lean = true;
-    if (!plan->engine.cuda)
-        add_one(all, plan, r, c);
+    if (!s->plan.engine.cuda)
+        add_one(s, c);
 }
 
-static void add_stripes(struct candidates *all, struct pb_plan *plan,
-                        const struct pb_plan_request *r, uint32_t threads)
+static void add_stripes(struct search *s, uint32_t threads)
 {
-    uint32_t growth = pb_chain_keeps_grid(plan->work.chain) ? pb_plan_cache_grow(plan, r->info) : 0;
+    const struct pb_plan *plan = &s->plan;
+    uint32_t growth = pb_chain_keeps_grid(plan->work.chain) ? pb_plan_cache_grow(plan) : 0;
     for (uint32_t g = 0; g <= growth; g++) {
         struct candidate c = {.threads = threads, .growth = g};
-        add_candidate(all, plan, r, c);
+        add_candidate(s, c);
         /* Powers of two: other widths would split the blocks of overviews. */
         bool striped = plan->layout.order != PB_ORDER_Z && !plan->layout.whole_rows;
         for (c.stripe_cols = 1; striped && c.stripe_cols < plan->layout.grid.cols;
              c.stripe_cols *= 2)
-            add_candidate(all, plan, r, c);
+            add_candidate(s, c);
     }
 }
 
@@ -252,46 +255,45 @@ static int by_price(const void *a, const void *b)
     return x->growth < y->growth ? -1 : x->growth > y->growth;
 }
 
-static uint32_t threads_wanted(const struct pb_plan *base, const struct pb_plan_request *r)
+static uint32_t threads_wanted(const struct search *s)
 {
-    uint32_t n =
-        r->config->compute.threads > 0 ? (uint32_t)r->config->compute.threads : pb_device_cores();
-    uint32_t tiles = pb_grid_count(&base->layout.grid);
+    const int32_t threads = s->request->config->compute.threads;
+    uint32_t n = threads > 0 ? (uint32_t)threads : pb_device_cores();
+    uint32_t tiles = pb_grid_count(&s->plan.layout.grid);
     return n < tiles ? n : tiles;
 }
 
-static void list_candidates(struct candidates *all, struct pb_plan *plan,
-                            const struct pb_plan_request *r)
+static void list_candidates(struct search *s)
 {
-    uint32_t n = threads_wanted(plan, r);
+    uint32_t n = threads_wanted(s);
     /* All threads, then steps of about an eighth down to one. */
     for (;; n -= (n + 7) / 8) {
-        add_stripes(all, plan, r, n);
+        add_stripes(s, n);
         if (n == 1)
             break;
     }
-    qsort(all->at, all->n, sizeof all->at[0], by_price);
+    qsort(s->at, s->n, sizeof s->at[0], by_price);
 }
 
 /* Makes the plan that of the candidate that needs the least memory. Costly candidates take little
  * of it: from the last one on, the memory of the products is computed for few. */
-static void apply_least(struct candidates *all, struct pb_plan *plan,
-                        const struct pb_plan_request *r)
+static void apply_least(struct search *s)
 {
-    size_t best = all->n - 1;
+    const struct pb_plan *plan = &s->plan;
+    size_t best = s->n - 1;
     uint64_t least = UINT64_MAX;
-    for (size_t i = all->n; i-- > 0;) {
-        apply(plan, r, &all->at[i]);
+    for (size_t i = s->n; i-- > 0;) {
+        apply(s, &s->at[i]);
         if (plan->memory.total_bytes >= least)
             continue;
-        add_products(plan, r, all, i);
+        add_products(s, i);
         if (needed(plan) < least) {
             least = needed(plan);
             best = i;
         }
     }
-    apply(plan, r, &all->at[best]);
-    add_products(plan, r, all, best);
+    apply(s, &s->at[best]);
+    add_products(s, best);
 }
 
 static uint64_t mib(uint64_t bytes)
@@ -300,8 +302,10 @@ static uint64_t mib(uint64_t bytes)
 }
 
 /* Fills *err for the plan that needs the least memory, and returns its errno. */
-static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, struct pb_err *err)
+static int refuse(const struct search *s, struct pb_err *err)
 {
+    const struct pb_plan *plan = &s->plan;
+    const struct pb_plan_request *r = s->request;
     const uint64_t least = needed(plan);
     uint64_t decoded = plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
                        plan->layout.decoding.reader_bytes;
@@ -356,39 +360,43 @@ static int refuse(const struct pb_plan *plan, const struct pb_plan_request *r, s
         plan->layout.grid.side_px);
 }
 
-/* Sets the memory of a tile in the plan, and makes its candidates: at least one, because a stripe
- * of all columns decodes once. NULL: out of memory. */
-static struct candidates *candidates_of(struct pb_plan *plan, const struct pb_plan_request *request)
+/* Begins with the memory of a tile and all candidates: at least one, because a stripe of all
+ * columns decodes once. NULL: out of memory; else the caller frees it. */
+static struct search *begin(const struct pb_plan *base, const struct pb_plan_request *request)
 {
-    struct candidates *all = calloc(1, sizeof *all);
-    pb_plan_size_slots(plan);
-    if (all != NULL)
-        list_candidates(all, plan, request);
-    return all;
+    struct search *s = malloc(sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->plan = *base;
+    s->request = request;
+    s->n = 0;
+    pb_plan_size_slots(&s->plan);
+    list_candidates(s);
+    return s;
 }
 
 uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request)
 {
-    struct pb_plan plan = *base;
-    struct candidates *all = candidates_of(&plan, request);
-    if (all == NULL)
+    struct search *s = begin(base, request);
+    if (s == NULL)
         return 0; /* the plan itself will fail */
-    apply_least(all, &plan, request);
-    free(all);
-    return needed(&plan);
+    apply_least(s);
+    const uint64_t bytes = needed(&s->plan);
+    free(s);
+    return bytes;
 }
 
 /* Least memory of the cheapest plans that have all threads. */
-static uint64_t wanted_bytes(struct candidates *all, struct pb_plan *plan,
-                             const struct pb_plan_request *r)
+static uint64_t wanted_bytes(struct search *s)
 {
-    const uint32_t threads = threads_wanted(plan, r);
+    const struct pb_plan *plan = &s->plan;
+    const uint32_t threads = threads_wanted(s);
     uint64_t least = UINT64_MAX;
-    for (size_t i = 0, priced = 0; i < all->n && priced < PRICED_MAX; i++) {
-        if (all->at[i].threads != threads)
+    for (size_t i = 0, priced = 0; i < s->n && priced < PRICED_MAX; i++) {
+        if (s->at[i].threads != threads)
             continue;
-        apply(plan, r, &all->at[i]);
-        add_products(plan, r, all, i);
+        apply(s, &s->at[i]);
+        add_products(s, i);
         least = needed(plan) < least ? needed(plan) : least;
         priced++;
     }
@@ -410,29 +418,28 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
                 struct pb_err *err, struct pb_plan *out_plan)
 {
     uint64_t budget = request->config->compute.memory_bytes;
-    struct pb_plan plan = *base;
-    struct candidates *all = candidates_of(&plan, request);
-    if (all == NULL)
+    struct search *s = begin(base, request);
+    if (s == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = -ENOMEM;
-    for (size_t i = 0; i < all->n && rc < 0; i++) {
-        apply(&plan, request, &all->at[i]);
-        if (plan.memory.total_bytes > budget || !is_bounded(&plan))
+    for (size_t i = 0; i < s->n && rc < 0; i++) {
+        apply(s, &s->at[i]);
+        if (s->plan.memory.total_bytes > budget || !is_bounded(&s->plan))
             continue;
-        add_products(&plan, request, all, i);
-        rc = needed(&plan) > budget ? rc : 0;
+        add_products(s, i);
+        rc = needed(&s->plan) > budget ? rc : 0;
     }
     if (rc == 0) {
-        plan.layout.threads_wanted = threads_wanted(&plan, request);
-        *out_plan = plan;
-        give_room(out_plan, budget - needed(&plan));
-        if (!plan.engine.cuda && plan.layout.writers < plan.layout.threads_wanted)
-            out_plan->memory.wanted_bytes = wanted_bytes(all, &plan, request);
+        *out_plan = s->plan;
+        out_plan->layout.threads_wanted = threads_wanted(s);
+        give_room(out_plan, budget - needed(&s->plan));
+        if (!out_plan->engine.cuda && out_plan->layout.writers < out_plan->layout.threads_wanted)
+            out_plan->memory.wanted_bytes = wanted_bytes(s);
     } else {
-        apply_least(all, &plan, request);
-        rc = refuse(&plan, request, err);
+        apply_least(s);
+        rc = refuse(s, err);
     }
-    free(all);
+    free(s);
     return rc;
 }
 

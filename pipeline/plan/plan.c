@@ -20,15 +20,6 @@ bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band)
     return reads;
 }
 
-const struct pb_raster_info *pb_plan_info(const struct pb_plan *plan,
-                                          const struct pb_plan_request *request, size_t source)
-{
-    if (source == 0)
-        return request->info;
-    return source <= request->n_others ? request->others[source - 1].info
-                                       : &plan->work.images[source - 1 - request->n_others].info;
-}
-
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
 {
     struct pb_tile tile = {

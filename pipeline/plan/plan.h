@@ -221,6 +221,9 @@ struct pb_plan_work {
     int32_t halo;                /* halo of a chain that keeps the scene's grid */
     struct pb_plan_source source[PB_FILES_MAX]; /* the scene is first, alone in window 0 */
     size_t n_sources, n_windows;
+    /* Facts of the sources, which are the scene, request->others and whole images: copies that the
+     * last pass owns. */
+    struct pb_raster_info *info;
     /* Ways to other coordinate systems, for another process that computes (ways.h); n_ways. */
     struct pb_way *ways;
     size_t n_ways;
@@ -381,9 +384,6 @@ struct pb_plan_request {
 /* Returns true if this pass or one before it reads that band (from 1) of a source; band 0: any
  * band. */
 bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band);
-/* Facts of a source of the plan: the scene, one of request->others, or a whole image. */
-const struct pb_raster_info *pb_plan_info(const struct pb_plan *plan,
-                                          const struct pb_plan_request *request, size_t source);
 /* Tile `number` of the grid, in that unit of the visiting order. */
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit);
 /* Count of the threads that deliver tiles to products or reductions: the writers, and readers of

@@ -49,9 +49,9 @@ static struct pb_raw_how how_of(const struct pb_plan_source *source,
 }
 
 /* Bytes of a pixel in the form in which it is sent. */
-static uint64_t pixel_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
+static uint64_t pixel_bytes(const struct pb_plan *plan, size_t i)
 {
-    const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+    const struct pb_raster_info *info = &plan->work.info[i];
     const struct pb_plan_source *source = &plan->work.source[i];
     return plan->engine.whole.how[i].by_host
                ? pb_type_bytes(info->type) * source->n_bands
@@ -64,14 +64,13 @@ static uint64_t aligned(uint64_t bytes)
 }
 
 /* Upper bound of the bytes of a source's blocks on the device, stored and decoded. */
-static uint64_t block_bytes(const struct pb_plan *plan, const struct pb_plan_request *r, size_t i)
+static uint64_t block_bytes(const struct pb_plan *plan, size_t i)
 {
-    const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+    const struct pb_raster_info *info = &plan->work.info[i];
     const struct pb_plan_source *source = &plan->work.source[i];
     const struct pb_raw_how *how = &plan->engine.whole.how[i];
     uint32_t w = (uint32_t)info->block_w, h = (uint32_t)info->block_h;
-    uint64_t planes = info->pixel_interleaved ? 1 : source->n_bands,
-             sample = pixel_bytes(plan, r, i);
+    uint64_t planes = info->pixel_interleaved ? 1 : source->n_bands, sample = pixel_bytes(plan, i);
     if (how->by_host) {
         pb_raw_blocks_stand_in(info, &w, &h);
         planes = source->n_bands;
@@ -90,27 +89,27 @@ static uint64_t block_bytes(const struct pb_plan *plan, const struct pb_plan_req
 
 /* Upper bound of the bytes of the sources on the device, as blocks and as planes; and those of a
  * gate. */
-static uint64_t all_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+static uint64_t all_bytes(const struct pb_plan *plan)
 {
     uint64_t bytes = pb_plan_gate_device_bytes(plan);
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         const struct pb_plan_source *source = &plan->work.source[i];
         const uint64_t w = (uint64_t)info->width;
         const uint64_t row = aligned(w * pb_type_bytes(source->type)) * source->n_bands +
                              aligned(w) * source->has_mask;
         if (source->n_bands > 0)
-            bytes += block_bytes(plan, r, i) + (uint64_t)info->height * row;
+            bytes += block_bytes(plan, i) + (uint64_t)info->height * row;
     }
     return bytes;
 }
 
 /* Upper estimate of the bytes of two bands of one row of tiles each. */
-static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+static uint64_t least_bytes(const struct pb_plan *plan)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         uint64_t rows = (uint64_t)plan->layout.grid.side_px + 2 * (uint64_t)plan->work.halo;
         rows += pb_raster_is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
@@ -118,23 +117,23 @@ static uint64_t least_bytes(const struct pb_plan *plan, const struct pb_plan_req
         uint64_t plane =
             pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
         if (source->n_bands > 0)
-            bytes += 2 * rows * (uint64_t)info->width * (plane + 2 * pixel_bytes(plan, r, i));
+            bytes += 2 * rows * (uint64_t)info->width * (plane + 2 * pixel_bytes(plan, i));
     }
     return bytes;
 }
 
-static double cores(const struct pb_plan_request *r)
+static double cores(const struct pb_config *config)
 {
-    int32_t threads = r->config->compute.threads;
+    int32_t threads = config->compute.threads;
     return threads > 0 ? threads : (double)pb_device_cores();
 }
 
 /* True if the host would decode all before the GPU has decoded one block. */
-static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r)
+static bool is_small(const struct pb_plan *plan, double n_cores)
 {
     double host = 0, device = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         double block = (double)info->block_w * info->block_h * pixel;
         if (plan->work.source[i].n_bands == 0 || !pb_raster_is_compressed(info) ||
@@ -144,20 +143,20 @@ static bool is_small(const struct pb_plan *plan, const struct pb_plan_request *r
         host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
         device = block / DEVICE_BYTES_SECOND > device ? block / DEVICE_BYTES_SECOND : device;
     }
-    return device > 0 && host / cores(r) < device;
+    return device > 0 && host / n_cores < device;
 }
 
 /* True if the host decodes all before setting up a GPU's memory would pay. */
-static bool is_small_of_host(const struct pb_plan *plan, const struct pb_plan_request *r)
+static bool is_small_of_host(const struct pb_plan *plan, double n_cores)
 {
     double host = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         double pixel = (double)pb_raster_sample_bytes(info) * info->n_bands;
         if (plan->work.source[i].n_bands > 0)
             host += (double)info->width * info->height * pixel / CORE_BYTES_SECOND;
     }
-    return plan->engine.whole.all_by_host && host / cores(r) < SET_UP_SECONDS;
+    return plan->engine.whole.all_by_host && host / n_cores < SET_UP_SECONDS;
 }
 
 bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request)
@@ -167,11 +166,11 @@ bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_requ
 }
 
 /* Largest decoded size of a compressed block in bytes. */
-static uint64_t decoded_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+static uint64_t decoded_bytes(const struct pb_plan *plan)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
                          (uint64_t)info->block_h *
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
@@ -192,25 +191,26 @@ bool pb_plan_whole_shares(uint32_t streams, double n_cores)
 static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
                        struct pb_plan_whole *whole)
 {
-    uint64_t decoded = decoded_bytes(plan, r);
+    uint64_t decoded = decoded_bytes(plan);
     const struct wic_gpu *gpu = &r->traits->gpu;
     whole->streams = gpu->multiprocessors * pb_decode_streams_each(gpu->shared_bytes);
     whole->core_rate = CORE_BYTES_SECOND;
     whole->device_rate = whole->streams > 0 ? whole->streams * DEVICE_BYTES_SECOND : 1;
     whole->link_rate = whole->in_place ? SHARED_BYTES_SECOND : LINK_BYTES_SECOND;
-    whole->shares =
-        r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
-        (r->whole_said > 0 ? r->whole_said == 2 : pb_plan_whole_shares(whole->streams, cores(r)));
+    whole->shares = r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 &&
+                    decoded <= SHARED_MOST &&
+                    (r->whole_said > 0 ? r->whole_said == 2
+                                       : pb_plan_whole_shares(whole->streams, cores(r->config)));
     if (whole->shares && whole->piece_bytes < decoded)
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
 
 /* Largest size of a block that is sent at once, in bytes. */
-static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_request *r)
+static uint64_t piece_bytes(const struct pb_plan *plan)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, r, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
         uint64_t bytes = pb_raster_is_compressed(info) ? info->stored_block_bytes : row;
@@ -227,12 +227,11 @@ static uint64_t piece_bytes(const struct pb_plan *plan, const struct pb_plan_req
 }
 
 /* Blocks that the host decodes are read as a whole, each once. */
-struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
-                                               const struct pb_plan_request *request)
+struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan)
 {
     struct pb_plan_decoding out = {.readers = plan->layout.readers, .decodes = 1.0};
     for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         const struct pb_raw_how *how = &plan->engine.whole.how[i];
         struct pb_rect cell = {.x = 0};
         if (plan->work.source[i].n_bands > 0 && plan->engine.whole.shares &&
@@ -250,15 +249,14 @@ struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
     return out;
 }
 
-static void find_how(const struct pb_plan *plan, const struct pb_plan_request *r,
-                     struct pb_plan_whole *out)
+static void find_how(const struct pb_plan *plan, struct pb_plan_whole *out)
 {
     out->all_by_host = true;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const char *why = NULL;
         if (plan->work.source[i].n_bands == 0)
             continue;
-        out->how[i] = how_of(&plan->work.source[i], pb_plan_info(plan, r, i), &why);
+        out->how[i] = how_of(&plan->work.source[i], &plan->work.info[i], &why);
         out->host_why = out->host_why != NULL ? out->host_why : why;
         out->all_by_host = out->all_by_host && out->how[i].by_host;
     }
@@ -283,7 +281,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
                                   .why_bytes = plan->engine.whole.why_bytes};
     const char *why_one_band = NULL;
     struct pb_plan with_how = *plan;
-    find_how(plan, request, &whole);
+    find_how(plan, &whole);
     with_how.engine.whole = whole;
     plan = &with_how;
     if (whole.why_not == NULL)
@@ -294,26 +292,27 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     whole.device_bytes = request->config->compute.device_memory_bytes;
     if (whole.device_bytes == 0)
         whole.device_bytes = request->traits->memory_bytes / SHARE;
-    whole.piece_bytes = piece_bytes(plan, request);
+    whole.piece_bytes = piece_bytes(plan);
     whole.in_place = request->traits->integrated;
     set_shares(plan, request, &whole);
-    whole.least_bytes = all_bytes(plan, request);
+    const uint64_t all = all_bytes(plan), two_rows = least_bytes(plan);
+    whole.least_bytes = all;
     why_one_band = why_whole_scene(plan);
     whole.one_band = why_one_band != NULL;
-    if (!whole.one_band && least_bytes(plan, request) < whole.least_bytes)
-        whole.least_bytes = least_bytes(plan, request);
-    if (whole.one_band && all_bytes(plan, request) > whole.device_bytes)
+    if (!whole.one_band && two_rows < whole.least_bytes)
+        whole.least_bytes = two_rows;
+    if (whole.one_band && all > whole.device_bytes)
         whole.why_not = why_one_band;
-    else if (least_bytes(plan, request) > whole.device_bytes &&
-             all_bytes(plan, request) > whole.device_bytes)
+    else if (two_rows > whole.device_bytes && all > whole.device_bytes)
         whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
-             (is_small(plan, request) || is_small_of_host(plan, request)))
+             (is_small(plan, cores(request->config)) ||
+              is_small_of_host(plan, cores(request->config))))
         whole.why_not =
             whole.all_by_host ? whole.host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole.used = whole.why_not == NULL;
     whole.keeps = whole.used && !request->remote && request->whole_said == 0 &&
-                  plan->layout.gate.chain == NULL && all_bytes(plan, request) <= whole.device_bytes;
+                  plan->layout.gate.chain == NULL && all <= whole.device_bytes;
     if (!whole.used && whole.least_bytes > whole.device_bytes)
         whole.why_bytes = whole.least_bytes;
     return whole;

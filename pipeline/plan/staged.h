@@ -24,8 +24,7 @@ bool pb_plan_whole_widen(struct pb_plan *plan, const struct pb_plan_request *req
 /* Returns true if the pass before has left all pixels on the GPU that a pass reads. */
 bool pb_plan_whole_holds(const struct pb_plan *before, const struct pb_plan *plan);
 /* Memory of the readers, for the plan's number of them, that decode some of the blocks. */
-struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan,
-                                               const struct pb_plan_request *request);
+struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan);
 
 /* Output side of decoding on a device (pipeline/run/whole): the products whose blocks are made
  * there, the planes that are copied to the host, and the memory for both. A row of tiles (a strip)

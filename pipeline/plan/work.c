@@ -452,6 +452,21 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
                : 0;
 }
 
+/* Copies the facts of the sources, of which whole images are the last. */
+static int copy_info(struct pb_plan *plan, const struct pb_plan_request *request, size_t n,
+                     struct pb_err *err)
+{
+    plan->work.info = calloc(n, sizeof *plan->work.info);
+    if (plan->work.info == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
+    plan->work.info[0] = *request->info;
+    for (size_t i = 0; i < request->n_others; i++)
+        plan->work.info[1 + i] = *request->others[i].info;
+    for (size_t i = 0; i < plan->work.n_images; i++)
+        plan->work.info[1 + request->n_others + i] = plan->work.images[i].info;
+    return 0;
+}
+
 /* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
  * file follow each other. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
@@ -460,11 +475,11 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
     const uint32_t *used;
     size_t n = pb_chain_used(plan->work.chain, &used), planes[PB_SOURCES_MAX] = {0};
     pb_plan_valid(plan, request);
-    plan->work.complex = request->info->complex;
+    plan->work.complex = plan->work.info[0].complex;
     plan->work.n_sources = in->n_files;
     plan->work.n_windows = in->n_sources;
     for (size_t i = 0; i < in->n_files; i++) {
-        const struct pb_raster_info *info = pb_plan_info(plan, request, i);
+        const struct pb_raster_info *info = &plan->work.info[i];
         plan->work.source[i] = (struct pb_plan_source){
             .window = in->window[i], .type = info->type, .has_mask = info->has_mask};
     }
@@ -476,7 +491,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
         planes[source->window]++;
     }
     for (uint32_t i = 0; i < plan->work.n_sources; i++)
-        pb_plan_gate_split(plan, i, pb_plan_info(plan, request, i));
+        pb_plan_gate_split(plan, i, &plan->work.info[i]);
 }
 
 /* Plans the passes that the chain needs before it. */
@@ -492,6 +507,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
             break;
         pass->work.chain = pb_chain_earlier(plan->work.chain, plan->n_earlier);
         pass->is_earlier = true;
+        pass->work.info = plan->work.info;
         pass->work.images = plan->work.images;
         pass->work.n_images = plan->work.n_images;
         pass->work.ways = plan->work.ways;
@@ -575,6 +591,8 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = copy_names(plan, wanted, err);
     if (rc == 0)
         rc = list_images(plan, in, err);
+    if (rc == 0)
+        rc = copy_info(plan, request, in->n_files, err);
     if (rc == 0) {
         set_sources(plan, request, in);
         rc = find_digits(plan, request, in, err);
