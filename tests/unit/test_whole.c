@@ -504,6 +504,38 @@ START_TEST(rounds_are_summed_up_of_pixels_on_the_device)
 }
 END_TEST
 
+/* Readers that wait for answers or for the next round are woken, in both processes. */
+START_TEST(lost_device_ends_gates_and_rounds)
+{
+    const char *rounds = "      - classify: {bands: [B1, B2, B3], classes: 5, rounds: 7, as: OUT}\n"
+                         "      - math: {bands: {SUM: \"OUT + B3\"}}\n";
+    const char *gate = "      - gate: {keep: \"B3 < 8\"}\n"
+                       "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n";
+    char path[] = "/tmp/pb-gate-XXXXXX.tif";
+    int file = mkstemps(path, 4);
+    ck_assert_int_ge(file, 0);
+    (void)close(file);
+    GDALAllRegister();
+    make_clouds(path, "BAND", 3);
+    for (int way = 0; way < 4; way++) {
+        struct image image = {.n = 0};
+        struct pb_err err = {0};
+        by_another = way % 2 == 1;
+        ck_assert_int_eq(open_scene(path, way < 2 ? gate : rounds), 0);
+        ck_assert_int_eq(make_plan(true), 0);
+        whole_host.tiles = whole_host.summed = 0;
+        whole_host.fail_tile = way < 2 ? 2 : 0;
+        whole_host.fail_sums = way < 2 ? 0 : (int)pb_grid_count(&plan->layout.grid) + 3;
+        ck_assert_int_lt(way < 2 ? run(&image, &err) : run_all(&image, &err), 0);
+        ck_assert_msg(err.code == PB_E_DEVICE_LOST, "%s", err.msg);
+        free(image.planes);
+        pb_plan_destroy(plan);
+        close_scene();
+    }
+    (void)unlink(path);
+}
+END_TEST
+
 START_TEST(the_plan_says_which_passes_read_nothing)
 {
     char text[2000];
@@ -594,6 +626,7 @@ int main(void)
     tcase_add_test(tc, gate_on_the_device_decides_which_blocks_are_read);
     tcase_add_test(tc, gate_of_another_file_is_computed_on_the_device);
     tcase_add_test(tc, rounds_are_summed_up_of_pixels_on_the_device);
+    tcase_add_test(tc, lost_device_ends_gates_and_rounds);
     tcase_add_test(tc, the_plan_says_which_passes_read_nothing);
     tcase_add_test(tc, only_files_not_on_the_device_are_read);
     tcase_add_test(tc, what_the_device_refuses_the_host_decodes);

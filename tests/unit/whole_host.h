@@ -25,6 +25,7 @@
 static struct {
     int refuse_each;    /* every n-th stream is refused, with garbage decoded; 0 = none */
     int fail_tile;      /* the tile that cannot be started, from 1; 0 = none */
+    int fail_sums;      /* the tile that cannot be summed up, from 1; 0 = none */
     _Atomic int summed; /* tiles whose sums were made */
     _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted;
 } whole_host;
@@ -230,7 +231,8 @@ static int whole_host_sums(void *device, uint32_t lane, const struct pb_slot_hea
     const struct pb_plan_sums *by = &d->plan->layout.sums;
     const struct pb_rect core = in->core;
     struct pb_tile_in part = *in;
-    (void)err;
+    if (atomic_fetch_add(&whole_host.summed, 1) + 1 == whole_host.fail_sums)
+        return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost, as the test wants it");
     whole_host_round(d, head);
     for (int32_t y = 0; y < core.h; y += by->part_h)
         for (int32_t x = 0; x < core.w; x += by->part_w, out += by->chain.words) {
@@ -246,7 +248,6 @@ static int whole_host_sums(void *device, uint32_t lane, const struct pb_slot_hea
                 whole_host_sum_up(&by->chain.of[i], made.data, n, out + by->chain.of[i].at);
             free(made.data);
         }
-    whole_host.summed++;
     return 0;
 }
 
