@@ -100,7 +100,7 @@ WARPS = {
        for m in ("nearest", "cubic", "average")},
     "warp, two systems": (["warp: {crs: 'EPSG:4326', method: cubic, bands: {X: N, Y: R}}", "stretch: {bands: {Z: X}, high: 255}",
                            "warp: {crs: 'EPSG:3857', pixel: 12, bands: [X, Y, Z]}"], ["X", "Y", "Z"]),
-    "warp, tiles, mgrs": (["warp: {grid: mgrs, pixel: 20, method: bilinear, bands: {X: N, Y: R}}"], ["X", "Y"]),
+    "warp, tiles, mgrs": (["warp: {grid: mgrs, pixel: 60, method: bilinear, bands: {X: N, Y: R}}"], ["X", "Y"]),
     "warp, tiles, web": (["warp: {grid: web-mercator, zoom: 13, size: 512, method: average, bands: {X: N, Y: R}}"], ["X", "Y"]),
     "match": (["histogram_match: {bands: {X: N, Y: R}, reference: [R, G]}", "convolve: {kernel: gaussian, size: 5, bands: {SOFT: X}}"],
               ["X", "Y", "SOFT"]),
