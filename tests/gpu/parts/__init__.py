@@ -34,7 +34,7 @@ PARTS = [
     Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); blocks encoded by both (check_encode), statistics by both (check_statistics); products by resident workers (check_work); speed"),
     Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
-    Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods"),
+    Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods, over relief and to tiles of grids; of histogram_match and sieve"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
     Part("", "patterns", patterns, "composite, k-means and gate, decoded on the GPU: the CPU's products; the time compared to blocks that the host decodes (--turns)"),
     Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
