@@ -65,6 +65,42 @@ static bool is_text(const char *text, size_t room)
     return memchr(text, '\0', room) != NULL;
 }
 
+/* Only the process that computes knows how many planes its tiles have: pb_plan_out checks the rest.
+ */
+static bool is_blocks(const struct pb_plan_made *made)
+{
+    const struct pb_device_blocks *b = &made->blocks;
+    const struct pb_encode_format *f = &b->format;
+    const int32_t px = f->block_px;
+    bool planes = f->n_bands >= 1 && f->n_bands <= PB_BANDS_MAX && made->n_planes >= 1 &&
+                  made->n_planes <= PB_BANDS_MAX && made->first_plane < PB_BANDS_MAX &&
+                  b->n_join <= f->n_bands;
+    for (uint32_t i = 0; planes && i < f->n_bands; i++)
+        planes = f->plane[i] < made->n_planes;
+    bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0 && b->levels < PB_OUT_LEVELS;
+    bool flags = pb_served_is_bool(&b->has_mask) && pb_served_is_bool(&b->nearest) &&
+                 pb_served_is_bool(&b->any) && pb_served_is_bool(&b->top_only) &&
+                 pb_served_is_bool(&b->parts) && pb_served_is_bool(&f->mask) &&
+                 pb_served_is_bool(&f->any);
+    return planes && sized && flags && !f->mask && (uint32_t)f->quantizer.type < PB_TYPE_COUNT &&
+           (uint32_t)f->with <= PB_ENCODE_INTEGERS && (uint32_t)b->mask_with <= PB_ENCODE_INTEGERS;
+}
+
+static bool is_made(const struct pb_plan_made *made)
+{
+    struct pb_encode_needs needs;
+    if (!is_blocks(made))
+        return false;
+    if (made->blocks.parts) /* no encoder is used */
+        return !made->blocks.has_mask && made->blocks.levels == 0;
+    for (uint32_t layer = 0; layer < (made->blocks.has_mask ? 2u : 1u); layer++) {
+        const struct pb_encode_format format = pb_plan_out_format(made, layer);
+        if (pb_encode_measure(&format, 1, &needs) != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool is_rule(const struct pb_calibrated *rule)
 {
     return pb_served_is_bool(&rule->rule.has_planck) && pb_served_is_bool(&rule->rule.has_tables) &&
@@ -114,6 +150,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
         placed = placed && (!said->has_transform || pb_served_is_near(said->transform[i]));
     placed = placed && pb_served_is_unit(&said->unit);
     if (!counted || !ordered || !sided || !placed || said->whole > 2 ||
+        said->n_made > PB_OUT_MADE || said->out_size >= PB_OUT_SIZES ||
         said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
     if (said->has_tile && !is_tile(&said->tile))
@@ -206,8 +243,26 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
     request->others = facts->others;
+    facts->out.size = said->out_size;
+    facts->out.host_planes = said->host_planes;
     request->said_out = &facts->out;
     request->tile = said->has_tile ? &said->tile : NULL;
+}
+
+static bool take_made(const struct pb_served_request *said, struct pb_served_tail *tail,
+                      struct pb_plan_out *out)
+{
+    const struct pb_plan_made *made = pb_served_tail_take(tail, said->n_made, sizeof *made);
+    for (uint32_t i = 0; made != NULL && i < said->n_made; i++) {
+        if (!is_made(&made[i]))
+            return false;
+        out->made[i] = (struct pb_plan_made){.product = made[i].product,
+                                             .first_plane = made[i].first_plane,
+                                             .n_planes = made[i].n_planes,
+                                             .blocks = made[i].blocks};
+    }
+    out->n = said->n_made;
+    return made != NULL;
 }
 
 /* Takes the rules and areas, which stay in the tail. */
@@ -284,7 +339,7 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
     if (rc < 0)
         return rc;
-    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->out.n)
+    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->n_made)
         return bad(err);
     pb_plan_size_slots(pass);
     pass->layout.in_slots = said->in_slots;
@@ -315,12 +370,12 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
                   struct pb_plan **out_pass)
 {
     struct pb_plan_request request = *base;
-    if (!is_sound(said, base) || !take_arrays(said, tail, &request))
+    if (!is_sound(said, base))
         return bad(err);
     struct pb_plan *plan = calloc(1, sizeof *plan), *pass = NULL;
     struct facts *facts = calloc(1, sizeof *facts);
     int rc = plan && facts ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    if (rc == 0 && !pb_served_take_out(&said->out, &facts->out))
+    if (rc == 0 && !(take_made(said, tail, &facts->out) && take_arrays(said, tail, &request)))
         rc = bad(err);
     if (rc == 0) {
         take_facts(said, facts, &request);
@@ -426,8 +481,11 @@ static uint64_t room_bytes(const struct pb_plan *plan, uint64_t budget)
 static int make_tail(const struct pb_plan_request *request, const struct pb_plan *plan,
                      const struct pb_plan *own, struct pb_err *err, struct pb_served_tail *tail)
 {
-    int rc = pb_served_tail_add(tail, plan->work.calibrated,
-                                plan->work.n_calibrated * sizeof *plan->work.calibrated, err);
+    const struct pb_plan_out *out = &own->engine.out;
+    int rc = pb_served_tail_add(tail, out->made, out->n * sizeof out->made[0], err);
+    rc = rc ? rc
+            : pb_served_tail_add(tail, plan->work.calibrated,
+                                 plan->work.n_calibrated * sizeof *plan->work.calibrated, err);
     rc = rc ? rc
             : pb_served_tail_add(tail, request->areas, request->n_areas * sizeof *request->areas,
                                  err);
@@ -453,7 +511,9 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->stripe_cols = own->layout.grid.stripe_cols;
     out->unit_cols = own->layout.grid.unit_cols;
     out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
-    pb_served_say_out(&own->engine.out, &out->out);
+    out->n_made = own->engine.out.n;
+    out->out_size = own->engine.out.size;
+    out->host_planes = own->engine.out.host_planes;
     out->by_streams = request->stream_why != NULL;
     out->has_transform = info->has_transform;
     memcpy(out->transform, info->transform, sizeof out->transform);
@@ -475,109 +535,4 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     if (request->tile != NULL)
         out->tile = *request->tile;
     return make_tail(request, plan, own, err, out_tail);
-}
-
-/* --- products ------------------------------------------------------------------------------------
- */
-
-static void say(const struct pb_plan_made *made, struct pb_served_made *out)
-{
-    const struct pb_device_blocks *b = &made->blocks;
-    const struct pb_encode_format *f = &b->format;
-    *out = (struct pb_served_made){.product = made->product,
-                                   .first_plane = made->first_plane,
-                                   .n_planes = made->n_planes,
-                                   .block_px = f->block_px,
-                                   .type = (int32_t)f->quantizer.type,
-                                   .predictor = f->predictor,
-                                   .has_mask = b->has_mask,
-                                   .nearest = b->nearest,
-                                   .parts = b->parts,
-                                   .top_only = b->top_only,
-                                   .n_bands = f->n_bands,
-                                   .with = (uint32_t)f->with,
-                                   .mask_with = (uint32_t)b->mask_with,
-                                   .levels = b->levels,
-                                   .n_join = b->n_join,
-                                   .any = b->any,
-                                   .fill = (double)b->fill,
-                                   .scale = f->scale,
-                                   .offset = f->offset,
-                                   .nodata = f->quantizer.nodata,
-                                   .below = f->quantizer.below,
-                                   .above = f->quantizer.above};
-    for (uint32_t i = 0; i < f->n_bands; i++)
-        out->plane[i] = f->plane[i];
-}
-
-void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said)
-{
-    said->n = out->n;
-    said->size = out->size;
-    said->host_planes = out->host_planes;
-    for (uint32_t i = 0; i < out->n; i++)
-        say(&out->made[i], &said->made[i]);
-}
-
-static bool is_made(const struct pb_served_made *said)
-{
-    const int32_t px = said->block_px;
-    bool planes = said->n_bands >= 1 && said->n_bands <= PB_BANDS_MAX && said->n_planes >= 1 &&
-                  said->n_planes <= PB_BANDS_MAX && said->first_plane < PB_BANDS_MAX;
-    for (uint32_t i = 0; planes && i < said->n_bands; i++)
-        planes = said->plane[i] < said->n_planes;
-    planes = planes && said->n_join <= said->n_bands;
-    bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0;
-    return planes && sized && said->type >= 0 && said->type < PB_TYPE_COUNT &&
-           said->levels < PB_OUT_LEVELS && said->with <= PB_ENCODE_INTEGERS &&
-           said->mask_with <= PB_ENCODE_INTEGERS;
-}
-
-static bool take(const struct pb_served_made *said, struct pb_plan_made *out)
-{
-    struct pb_encode_needs needs;
-    if (!is_made(said))
-        return false;
-    *out =
-        (struct pb_plan_made){.product = said->product,
-                              .first_plane = said->first_plane,
-                              .n_planes = said->n_planes,
-                              .blocks = {.format = {.block_px = said->block_px,
-                                                    .n_bands = said->n_bands,
-                                                    .scale = said->scale,
-                                                    .offset = said->offset,
-                                                    .quantizer = {.type = (enum pb_type)said->type,
-                                                                  .nodata = said->nodata,
-                                                                  .below = said->below,
-                                                                  .above = said->above},
-                                                    .predictor = said->predictor,
-                                                    .with = (enum pb_encode_with)said->with},
-                                         .has_mask = said->has_mask != 0,
-                                         .mask_with = (enum pb_encode_with)said->mask_with,
-                                         .levels = said->levels,
-                                         .nearest = said->nearest != 0,
-                                         .n_join = said->n_join,
-                                         .any = said->any != 0,
-                                         .fill = (float)said->fill,
-                                         .top_only = said->top_only != 0}};
-    for (uint32_t i = 0; i < said->n_bands; i++)
-        out->blocks.format.plane[i] = (uint16_t)said->plane[i];
-    out->blocks.parts = said->parts != 0;
-    if (out->blocks.parts) /* no encoder is used */
-        return !out->blocks.has_mask && out->blocks.levels == 0;
-    for (uint32_t layer = 0; layer < (out->blocks.has_mask ? 2u : 1u); layer++) {
-        const struct pb_encode_format format = pb_plan_out_format(out, layer);
-        if (pb_encode_measure(&format, 1, &needs) != 0)
-            return false;
-    }
-    return true;
-}
-
-bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out)
-{
-    *out = (struct pb_plan_out){.n = said->n, .size = said->size, .host_planes = said->host_planes};
-    bool good = said->n <= PB_OUT_MADE && said->size < PB_OUT_SIZES;
-    for (uint32_t i = 0; good && i < said->n; i++)
-        good = take(&said->made[i], &out->made[i]);
-    return good;
 }

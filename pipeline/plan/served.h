@@ -35,24 +35,9 @@ struct pb_served_source {
     struct pb_served_layout layout; /* in requests with `whole` */
 };
 
-/* A product whose blocks the other process makes: struct pb_plan_made as numbers. */
-struct pb_served_made {
-    uint32_t product, first_plane, n_planes, plane[PB_BANDS_MAX];
-    int32_t block_px, type, predictor, has_mask, nearest;
-    uint32_t n_bands, with, mask_with, levels, n_join;
-    int32_t parts, top_only, any;
-    double scale, offset, nodata, below, above, fill;
-};
-
-/* Output side there: struct pb_plan_out as numbers. */
-struct pb_served_out {
-    uint32_t n, size;
-    uint64_t host_planes;
-    struct pb_served_made made[PB_OUT_MADE];
-};
-
 /* Request to the computing process. Plain numbers; pb_served_is_sound() range-checks them. Facts of
- * variable size are in its tail: the rules of calibration (n_rules of struct pb_calibrated), the
+ * variable size are in its tail: the products that the other process makes (n_made of struct
+ * pb_plan_made), the rules of calibration (n_rules of struct pb_calibrated), the
  * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems
  * (ways.h); numbers that are known since passes before: the results of all reductions, in the
  * order of the earlier passes, those of this pass's loops, the knots of its curves; with `whole`
@@ -68,21 +53,19 @@ struct pb_served_request {
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
     uint32_t whole; /* 1: slots have blocks as they are stored, 2: or decoded by cores */
-    struct pb_served_out out;
+    /* Output side: struct pb_plan_out without products. */
+    uint32_t out_size;
+    uint64_t host_planes;
     int32_t by_streams; /* no kernel may be resident on the device */
     int32_t has_transform;
     double transform[6];
     struct pb_ground_unit unit;
     uint32_t n_sources;
     struct pb_served_source source[PB_FILES_MAX];
-    uint32_t n_rules, n_areas;
+    uint32_t n_made, n_rules, n_areas;
     int32_t has_tile;
     struct pb_ground_tile tile; /* for which the products are made */
 };
-
-/* Conversions (served.c). False: the numbers are invalid. */
-void pb_served_say_out(const struct pb_plan_out *out, struct pb_served_out *said);
-bool pb_served_take_out(const struct pb_served_out *said, struct pb_plan_out *out);
 
 /* Request for pass `pass` of a plan that was made from *request, and its tail, which is empty
  * before; without the bytes of stored blocks, which the caller appends. */
