@@ -137,8 +137,7 @@ uint32_t pb_plan_cache_grow(const struct pb_plan *plan)
     return n;
 }
 
-/* --- count of cells, and its cost --------------------------------------------------------------
- */
+/* --- count of cells, and its cost ------------------------------------------------------------- */
 
 static void count_striped(const struct pb_plan *plan, struct pb_plan_decoding *out)
 {

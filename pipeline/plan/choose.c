@@ -297,7 +297,6 @@ void pb_plan_destroy(struct pb_plan *plan)
     pb_raster_close(plan->work.placed);
     pb_plan_ways_free(plan);
     free(plan->work.calibrated);
-    free(plan->work.images);
     free(plan->work.info);
     for (size_t i = 0; plan->work.outputs.names != NULL && i < plan->work.outputs.n; i++)
         free(plan->work.outputs.names[i]);

@@ -249,8 +249,7 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     return r;
 }
 
-/* --- conditions of the limits --------------------------------------------------------------------
- */
+/* --- conditions of the limits ----------------------------------------------------------------- */
 
 enum { SM_LEAST = 75 };
 enum { COMPRESSION_LZW = 5, COMPRESSION_DEFLATE = 8, DEFLATE_OLD = 32946 };
@@ -529,8 +528,7 @@ size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *con
     return n;
 }
 
-/* --- sums of tiles -------------------------------------------------------------------------------
- */
+/* --- sums of tiles ---------------------------------------------------------------------------- */
 
 /* Threads of a kernel that is launched per tile; a block of this size must fit in any case. */
 enum { THREADS = 32 };

@@ -58,8 +58,7 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
            rows->layout.writers >= other->layout.writers && rows->memory.total_bytes <= budget / 2;
 }
 
-/* --- threads -------------------------------------------------------------------------------------
- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 enum { STREAMS = 4, GROUP_MOST = 64 };
 
@@ -153,8 +152,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
     pb_product_place(out_env, &plan->work.geometry);
 }
 
-/* --- the gate ------------------------------------------------------------------------------------
- */
+/* --- the gate --------------------------------------------------------------------------------- */
 
 enum { SQUARE_PX = 512 };
 

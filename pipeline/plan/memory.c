@@ -443,8 +443,7 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
     return rc;
 }
 
-/* --- tiles that stay -----------------------------------------------------------------------------
- */
+/* --- tiles that stay -------------------------------------------------------------------------- */
 
 void pb_plan_keep(struct pb_plan *plan, uint64_t budget)
 {

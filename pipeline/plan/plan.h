@@ -194,13 +194,6 @@ struct pb_plan_valid {
     char notes[800];
 };
 
-/* A whole image of the chain (pb_chain_images) as a source after those of files; an earlier pass
- * keeps its pixels. */
-struct pb_plan_image {
-    struct pb_raster_info info;
-    uint32_t file; /* number among the sources of the plan */
-};
-
 /* For each output of the pass: n of them. */
 struct pb_plan_outputs {
     int32_t *bands; /* scene band that the output copies (1-based); 0 if it copies none */
@@ -227,8 +220,9 @@ struct pb_plan_work {
     /* Ways to other coordinate systems, for another process that computes (ways.h); n_ways. */
     struct pb_way *ways;
     size_t n_ways;
-    /* Images of the whole chain; those of an earlier pass belong to the last pass. */
-    struct pb_plan_image *images;
+    /* Whole images of all passes (pb_chain_images), which earlier passes make: the last sources,
+     * from this one on. */
+    uint32_t first_image;
     size_t n_images;
     struct pb_plan_wide *wide; /* n_wide */
     size_t n_wide;

@@ -21,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the check -----------------------------------------------------------------------------------
- */
+/* --- the check -------------------------------------------------------------------------------- */
 
 static bool is_source(const struct pb_served_source *s, const struct pb_limits *limits)
 {
@@ -162,8 +161,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     return true;
 }
 
-/* --- the request that arrives -------------------------------------------------------------------
- */
+/* --- the request that arrives ----------------------------------------------------------------- */
 
 static uint64_t slots_bytes(const struct pb_plan *pass)
 {
@@ -402,8 +400,7 @@ int pb_plan_serve(const struct pb_plan_request *base, const struct pb_served_req
     return 0;
 }
 
-/* --- the request ---------------------------------------------------------------------------------
- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static void say_source(const struct pb_raster_info *info, struct pb_served_source *out)
 {

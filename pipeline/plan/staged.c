@@ -318,8 +318,7 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     return whole;
 }
 
-/* --- pixels that stay ----------------------------------------------------------------------------
- */
+/* --- pixels that stay ------------------------------------------------------------------------- */
 
 static bool has_band(const struct pb_plan_source *source, int32_t band)
 {
@@ -374,8 +373,7 @@ bool pb_plan_whole_holds(const struct pb_plan *before, const struct pb_plan *pla
     return all;
 }
 
-/* --- products ------------------------------------------------------------------------------------
- */
+/* --- products --------------------------------------------------------------------------------- */
 
 #define SLOT_LEAST (UINT64_C(1) << 20)
 

@@ -163,8 +163,7 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
     }
 }
 
-/* --- calibration ---------------------------------------------------------------------------------
- */
+/* --- calibration ------------------------------------------------------------------------------ */
 
 /* Parameters of a step that calibrates; NULL for any other step. */
 static const struct pb_calibrate *calibrate_of(const struct pb_step_config *step)
@@ -340,8 +339,7 @@ void pb_plan_calibrate_facts(const struct pb_plan_rules *rules, struct pb_scene_
     facts->calibration_of = rules;
 }
 
-/* --- digits --------------------------------------------------------------------------------------
- */
+/* --- digits ----------------------------------------------------------------------------------- */
 
 /* Finds the outputs that are bands of the scene, and the tags of all outputs. */
 static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)

@@ -21,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- limits of grids -----------------------------------------------------------------------------
- */
+/* --- limits of grids -------------------------------------------------------------------------- */
 
 static uint64_t pixels_of(const struct pb_raster_info *info)
 {
@@ -462,8 +461,13 @@ static int copy_info(struct pb_plan *plan, const struct pb_plan_request *request
     plan->work.info[0] = *request->info;
     for (size_t i = 0; i < request->n_others; i++)
         plan->work.info[1 + i] = *request->others[i].info;
-    for (size_t i = 0; i < plan->work.n_images; i++)
-        plan->work.info[1 + request->n_others + i] = plan->work.images[i].info;
+    const struct pb_chain_image *image;
+    (void)pb_chain_images(plan->work.chain, &image);
+    for (size_t i = 0; i < plan->work.n_images; i++) {
+        const struct pb_raster_made made = {
+            .width = image[i].grid.w, .height = image[i].grid.h, .n_bands = 1, .type = PB_F32};
+        pb_raster_made_info(&made, &plan->work.info[plan->work.first_image + i]);
+    }
     return 0;
 }
 
@@ -508,7 +512,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->work.chain = pb_chain_earlier(plan->work.chain, plan->n_earlier);
         pass->is_earlier = true;
         pass->work.info = plan->work.info;
-        pass->work.images = plan->work.images;
+        pass->work.first_image = plan->work.first_image;
         pass->work.n_images = plan->work.n_images;
         pass->work.ways = plan->work.ways;
         pass->work.n_ways = plan->work.n_ways;
@@ -532,8 +536,9 @@ static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *e
                        "a pipeline reads at most %d files, the bands that it sieves among them, "
                        "and this one %zu",
                        PB_FILES_MAX, in->n_files + n);
-    int rc = pb_plan_images(plan, in->n_files, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    plan->work.first_image = (uint32_t)in->n_files;
+    plan->work.n_images = n;
+    for (size_t i = 0; i < n; i++) {
         in->input[in->n] = (struct pb_chain_input){
             .name = "", .type = PB_F32, .scale = 1, .source = images[i].source};
         in->number[in->n] = 1;
@@ -545,7 +550,7 @@ static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *e
         in->window[in->n_files++] = images[i].source;
         in->n_sources++;
     }
-    return rc;
+    return 0;
 }
 
 static int find_digits(struct pb_plan *plan, const struct pb_plan_request *request,
@@ -604,27 +609,7 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
     return rc;
 }
 
-/* --- whole images --------------------------------------------------------------------------------
- */
-
-int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err)
-{
-    const struct pb_chain_image *of;
-    size_t n = pb_chain_images(plan->work.chain, &of);
-    if (n == 0)
-        return 0;
-    plan->work.images = calloc(n, sizeof *plan->work.images);
-    if (plan->work.images == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
-    plan->work.n_images = n;
-    for (size_t i = 0; i < n; i++) {
-        const struct pb_raster_made made = {
-            .width = of[i].grid.w, .height = of[i].grid.h, .n_bands = 1, .type = PB_F32};
-        pb_raster_made_info(&made, &plan->work.images[i].info);
-        plan->work.images[i].file = (uint32_t)(first + i);
-    }
-    return 0;
-}
+/* --- whole images ----------------------------------------------------------------------------- */
 
 uint64_t pb_plan_image_bytes(const struct pb_plan *pass)
 {

@@ -25,10 +25,6 @@ int pb_plan_tiles_fit(const struct pb_plan_request *request, size_t n, uint64_t 
  * n_outputs, and earlier with the same members of the earlier passes. */
 int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err);
 
-/* Whole images that earlier passes make (pb_chain_images), as sources of the plan. */
-
-/* Sets plan->images for the compiled chain; the first image is source `first`. */
-int pb_plan_images(struct pb_plan *plan, size_t first, struct pb_err *err);
 /* Largest memory that a pass needs to make its images; 0 = no images; UINT64_MAX = impossible. */
 uint64_t pb_plan_image_bytes(const struct pb_plan *pass);
 #endif

@@ -149,7 +149,7 @@ START_TEST(sieved_image_is_computed_by_a_gpu)
     ck_assert_uint_eq(plan->memory.image_bytes, 0);
     ck_assert(before->engine.out.host_planes & 1);
     ck_assert(pb_plan_reads(before, 0, 2) && pb_plan_reads(plan, 0, 2));
-    ck_assert(!pb_plan_reads(plan, 0, 3) && pb_plan_reads(plan, plan->work.images[0].file, 1));
+    ck_assert(!pb_plan_reads(plan, 0, 3) && pb_plan_reads(plan, plan->work.first_image, 1));
     forget();
     around.remote = true;
     (void)ask(&q);

@@ -60,8 +60,8 @@ static int make_image(struct pb_run_images *s, size_t k, struct pb_err *err)
 {
     struct image *image = &s->image[k];
     const struct pb_plan *pass = pass_of(s->plan, k, &image->output);
-    const struct pb_raster_info *info = &s->plan->work.images[k].info;
-    image->file = s->plan->work.images[k].file;
+    image->file = s->plan->work.first_image + (uint32_t)k;
+    const struct pb_raster_info *info = &s->plan->work.info[image->file];
     if (pass == NULL)
         return 0; /* no step depends on it */
     const int32_t side = pb_areas_side(pass->layout.grid.side_px);
