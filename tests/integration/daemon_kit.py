@@ -23,17 +23,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def open_to_all(folder, programs):
-    """The folder; or a copy of these programs with links to its other files, if users of tests cannot enter it (below /root)."""
+    """The folder; or a copy of these programs with links to its other files, if users of tests cannot enter it (below /root).
+    The patterns that programs load from ../lib are copied as well."""
     if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents)):
         return folder
-    copy = pathlib.Path(tempfile.mkdtemp(prefix="pb-bin-"))
-    atexit.register(shutil.rmtree, copy, True)
-    copy.chmod(0o755)
+    root = pathlib.Path(tempfile.mkdtemp(prefix="pb-open-"))
+    atexit.register(shutil.rmtree, root, True)
+    root.chmod(0o755)
+    copy = root / folder.name
+    copy.mkdir(0o755)
     for file in folder.iterdir():
         if file.name in programs:
-            shutil.copy(file, copy)
+            shutil.copytree(file, copy / file.name) if file.is_dir() else shutil.copy(file, copy)
         else:
             (copy / file.name).symlink_to(file)
+    if (folder.parent / "lib/wic/patterns").is_dir():
+        shutil.copytree(folder.parent / "lib/wic/patterns", root / "lib/wic/patterns")
     return copy
 
 
