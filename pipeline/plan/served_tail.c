@@ -12,6 +12,8 @@ int pb_served_tail_add(struct pb_served_tail *tail, const void *from, size_t byt
                        struct pb_err *err)
 {
     const size_t padded = (bytes + ALIGN - 1) / ALIGN * ALIGN, end = tail->bytes + padded;
+    if (bytes == 0)
+        return 0;
     if (end > tail->room) {
         const size_t room = end > 2 * tail->room ? end + ROOM_LEAST : 2 * tail->room;
         unsigned char *more = realloc(tail->data, room);
@@ -20,8 +22,7 @@ int pb_served_tail_add(struct pb_served_tail *tail, const void *from, size_t byt
         tail->data = more;
         tail->room = room;
     }
-    if (bytes > 0)
-        memcpy(tail->data + tail->bytes, from, bytes);
+    memcpy(tail->data + tail->bytes, from, bytes);
     memset(tail->data + tail->bytes + bytes, 0, padded - bytes);
     tail->bytes = end;
     return 0;
