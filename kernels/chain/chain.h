@@ -209,6 +209,8 @@ const struct pb_ground *pb_chain_ground(const struct pb_chain *chain);
 /* Whether a step changes the coordinate system of pixels that the chain or a pass before it
  * computes, and the bytes of the chain's tables for that. */
 bool pb_chain_has_warp(const struct pb_chain *chain);
+/* True if such a step is by AVERAGE or MODE, whose footprints are polygons of float64. */
+bool pb_chain_has_area_warp(const struct pb_chain *chain);
 size_t pb_chain_warp_bytes(const struct pb_chain *chain);
 /* Pixels needed around a core on every side, of a source's grid. */
 int32_t pb_chain_halo(const struct pb_chain *chain);

@@ -160,6 +160,22 @@ bool pb_chain_has_warp(const struct pb_chain *chain)
     return has;
 }
 
+bool pb_chain_has_area_warp(const struct pb_chain *chain)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < chain->n_stages; i++)
+        for (size_t k = 0; k < chain->stages[i].n_focals; k++) {
+            const struct pb_stage_focal *const focal = &chain->stages[i].focals[k];
+
+            has = has ||
+                  (focal->is_warp && (focal->warp.how == PB_AVERAGE || focal->warp.how == PB_MODE));
+        }
+    for (size_t i = 0; i < chain->n_earlier && !has; i++)
+        has = pb_chain_has_area_warp(chain->earlier[i]);
+    return has;
+}
+
 size_t pb_chain_warp_bytes(const struct pb_chain *chain)
 {
     size_t bytes = 0;

@@ -44,6 +44,9 @@ struct pb_engine_case {
  * Static, or a text of the request. */
 const char *pb_engine_refuses(enum pb_engine_name engine, const struct pb_engine_case *facts);
 
+/* Count of cores that compute: compute.threads, or those of the machine. */
+double pb_plan_cores(const struct pb_config *config);
+
 /* An engine that a plan does not use, or uses in part. */
 struct pb_engine_reason {
     enum pb_engine_name engine;

@@ -240,7 +240,8 @@ struct pb_plan_work {
     /* Number of the first one that is a plane of polygons (pb_plan_cutlines). */
     int32_t first_cutline;
     int32_t priority; /* priority of its pipeline */
-    bool has_warp;    /* this pass or another one of the plan warps */
+    /* This pass or another one of the plan warps; by areas (average, mode). */
+    bool has_warp, has_area_warp;
 };
 
 /* Tiles of a pass, their order, slots and threads. */

@@ -122,12 +122,6 @@ static uint64_t least_bytes(const struct pb_plan *plan)
     return bytes;
 }
 
-static double cores(const struct pb_config *config)
-{
-    int32_t threads = config->compute.threads;
-    return threads > 0 ? threads : (double)pb_device_cores();
-}
-
 /* True if the host would decode all before the GPU has decoded one block. */
 static bool is_small(const struct pb_plan *plan, double n_cores)
 {
@@ -197,10 +191,10 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
     whole->core_rate = CORE_BYTES_SECOND;
     whole->device_rate = whole->streams > 0 ? whole->streams * DEVICE_BYTES_SECOND : 1;
     whole->link_rate = whole->in_place ? SHARED_BYTES_SECOND : LINK_BYTES_SECOND;
-    whole->shares = r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 &&
-                    decoded <= SHARED_MOST &&
-                    (r->whole_said > 0 ? r->whole_said == 2
-                                       : pb_plan_whole_shares(whole->streams, cores(r->config)));
+    whole->shares =
+        r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
+        (r->whole_said > 0 ? r->whole_said == 2
+                           : pb_plan_whole_shares(whole->streams, pb_plan_cores(r->config)));
     if (whole->shares && whole->piece_bytes < decoded)
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
@@ -306,8 +300,8 @@ struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
     else if (two_rows > whole.device_bytes && all > whole.device_bytes)
         whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
-             (is_small(plan, cores(request->config)) ||
-              is_small_of_host(plan, cores(request->config))))
+             (is_small(plan, pb_plan_cores(request->config)) ||
+              is_small_of_host(plan, pb_plan_cores(request->config))))
         whole.why_not =
             whole.all_by_host ? whole.host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole.used = whole.why_not == NULL;

@@ -93,7 +93,8 @@ int cli_as_find(const char *command, const char *name, struct cli_as *as)
 
 void cli_as_apply(const struct cli_as *as, struct pb_compute_config *compute)
 {
-    compute->device = PB_DEVICE_CUDA;
+    if (compute->device == PB_DEVICE_CPU)
+        compute->device = PB_DEVICE_CUDA;
     if (compute->threads == 0)
         compute->threads = (int32_t)cores_of(as);
 }
