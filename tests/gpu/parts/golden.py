@@ -35,6 +35,5 @@ def golden(host, _):
             used += device == "cuda:0"
             why = "" if same else result.get("device_why") or result.get("error") or [line for line in found if line not in kept.get(name, [])] or done.stderr[-300:]
             host.check(same, f"{way:6} {name:20} {device or ''} {why}")
-        # Steps that the owner does not take leave a run to the CPU: warp, histogram_match, sieve, tiles of a grid.
         host.check(used >= 0.7 * len(products.names()), f"{way:6} the GPU computed {used} of {len(products.names())}")
     host.end_owner()
