@@ -212,8 +212,9 @@ class Clock(Inputs):
         d = self.service(0)
         for offset_s in (50 * YEAR_S, -10 * YEAR_S, 3 * YEAR_S):
             self.faults.set_clock(offset_s)
+            self.reload(d, "{done: 20h, quarantine: 20h}")
             d.drop("probe.tif", "fail", old=True)
-            wait_for(lambda: (d.root / "quarantine/probe.tif").exists())
+            wait_for(lambda: self.is_kept(d, "quarantine/probe.tif"))
             self.reload(d, "{done: 20h, quarantine: 1ms}")
             wait_for(lambda: not (d.root / "quarantine/probe.tif.error.json").exists())
             self.assertEqual(self.inputs(d), (True, False))
@@ -238,6 +239,11 @@ class Clock(Inputs):
         self.assertEqual(self.inputs(d), (True, True))
         self.reload(d, "{quarantine: 1ms}")
         wait_for(lambda: self.inputs(d) == (True, False))
+
+    def is_kept(self, d, place):
+        """The service has recorded the age of an input: only such inputs are removed."""
+        with sqlite3.connect(f"file:{d.root}/state/jobs.db?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM kept WHERE path = ?", (str(d.root / place),)).fetchone() == (1,)
 
     def is_known(self, d):
         with sqlite3.connect(f"file:{d.root}/state/jobs.db?mode=ro", uri=True) as db:
