@@ -263,15 +263,17 @@ static double measure_copies(const struct way *way, const struct chain *chain, i
     open_bench(&b, way, chain, tile);
     const struct pb_plan *plan = b.plan;
     struct pb_tile first = pb_plan_tile(plan, 0, 0);
-    struct pb_copies_side in = {b.slots[0], wic_slot_stride(plan->in_slot_bytes),
-                                pb_slot_tile_bytes(&plan->format, &first), plan->in_slots};
-    struct pb_copies_side out = {b.slots[1], wic_slot_stride(plan->out_slot_bytes),
-                                 pb_plan_out_bytes(plan, &first), plan->out_slots};
+    struct pb_copies_side in = {b.slots[0], wic_slot_stride(plan->layout.in_slot_bytes),
+                                pb_slot_tile_bytes(&plan->layout.format, &first),
+                                plan->layout.in_slots};
+    struct pb_copies_side out = {b.slots[1], wic_slot_stride(plan->layout.out_slot_bytes),
+                                 pb_plan_out_bytes(plan, &first), plan->layout.out_slots};
     struct pb_err err = {0};
     double seconds = 0;
     must(pb_copies_measure(&in, &out, b.tiles, &err, &seconds), &err, "copies alone");
     double bytes = (double)first.core.w * first.core.h * (double)b.tiles *
-                   (double)pb_type_bytes(plan->source[0].type) * (double)plan->source[0].n_bands;
+                   (double)pb_type_bytes(plan->work.source[0].type) *
+                   (double)plan->work.source[0].n_bands;
     close_bench(&b);
     return bytes / seconds * 1e-9;
 }
