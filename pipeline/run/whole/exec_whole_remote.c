@@ -7,21 +7,12 @@
 
 #include <stdio.h>
 
-/* Takes all units at once: the slots for results limit the tiles in flight. */
-static int take_units(struct pb_stream *s, struct pb_err *err)
-{
-    uint64_t parked = 0;
-    uint32_t unit;
-    for (uint32_t n = pb_order_units(&s->plan->layout.grid, s->plan->layout.order); n > 0; n--)
-        if (pb_in_flight_take(s->in_flight, &unit, &parked) != 0)
-            return pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot all be queued together");
-    return 0;
-}
-
 static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
 {
     struct pb_exec_whole *e = NULL;
-    int rc = take_units(stream, err);
+    int rc = 0;
+    if (whole_rounds_take_units(stream) != 0)
+        rc = pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot all be queued together");
     rc = rc ? rc : whole_open(stream, err, &e);
     if (rc == 0)
         *out_exec = e;

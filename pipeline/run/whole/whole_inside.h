@@ -279,6 +279,9 @@ struct pb_window whole_window(const struct pb_exec_whole *e, uint32_t window, ui
  * first tile of a round. */
 int whole_rounds_open(struct pb_exec_whole *e, struct pb_err *err);
 int whole_rounds_send(struct pb_exec_whole *e);
+/* For the readers' end of another process: takes all units of a round at once, because the slots
+ * for results limit the tiles in flight. */
+int whole_rounds_take_units(struct pb_stream *s);
 int whole_rounds_take(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err);
 void whole_rounds_begin(struct pb_exec_whole *e);
 

@@ -25,8 +25,7 @@ int whole_rounds_open(struct pb_exec_whole *e, struct pb_err *err)
     return 0;
 }
 
-/* Takes all units of the next round: its results limit the tiles in flight. */
-static int take_units(struct pb_stream *s)
+int whole_rounds_take_units(struct pb_stream *s)
 {
     uint64_t parked = 0;
     uint32_t unit;
@@ -44,7 +43,7 @@ int whole_rounds_send(struct pb_exec_whole *e)
     const size_t bytes = s->plan->layout.format.head_bytes;
     struct wic_slot slot;
     int rc = 0;
-    while (rc == 0 && (rc = take_units(s)) == 0 &&
+    while (rc == 0 && (rc = whole_rounds_take_units(s)) == 0 &&
            (rc = wic_acquire(s->in, WIC_FOREVER, &slot)) == 0) {
         memcpy(slot.data, s->head, bytes);
         *(struct whole_round_note *)slot.user =
