@@ -20,6 +20,8 @@ from daemon_kit import DaemonCase, open_to_all  # noqa: E402
 from patience import PATIENCE_S, wait_for  # noqa: E402
 from pbtest import main  # noqa: E402
 
+OPEN_PACKAGE = open_to_all(PACKAGE / "src", ("pushbroom_client",))  # here: a case's process runs no atexit
+
 
 class PythonClient(DaemonCase):
     def client(self, d, **options):
@@ -102,8 +104,7 @@ class PythonClient(DaemonCase):
         d.start(user=65534)
         code = ("import sys; sys.path.insert(0, sys.argv[1]); import pushbroom_client as pc\n"
                 "with pc.Client(sys.argv[2]) as c: print(c.wait(c.submit(sys.argv[3])).status)")
-        package = open_to_all(PACKAGE / "src", ("pushbroom_client",))
-        done = subprocess.run([sys.executable, "-c", code, package, d.root / "s.sock", self.scene(d, "a.tif")],
+        done = subprocess.run([sys.executable, "-c", code, OPEN_PACKAGE, d.root / "s.sock", self.scene(d, "a.tif")],
                               user=65533, group=65534, extra_groups=[], stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S)
         self.assertEqual(done.stdout, "successful\n")
 
