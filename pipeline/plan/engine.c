@@ -17,7 +17,6 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
-#include "pipeline/plan/ways.h"
 
 #include "kernels/chain/chain_block.h"
 #include "kernels/chain/chain_resident.h"
@@ -265,7 +264,30 @@ static bool has_large_planes(facts_of c)
 
 static bool has_far_ways(facts_of c)
 {
-    return c->request->remote && !pb_plan_ways_are_sound(c->plan);
+    return c->plan->work.has_far_ways;
+}
+
+double pb_plan_cores(const struct pb_config *config)
+{
+    int32_t threads = config->compute.threads;
+    return threads > 0 ? threads : (double)pb_device_cores();
+}
+
+/* Count of cores that cut footprints as fast as the GPU does; measured with an H200 of 132
+ * multiprocessors. GPUs for graphics and boards have a few float64 units a multiprocessor. */
+static double cores_of_areas(const struct wic_gpu *gpu)
+{
+    const bool is_fast = gpu->compute == 80 || gpu->compute == 90 || gpu->compute == 100;
+    return is_fast ? 8.5 * gpu->multiprocessors / 132 : 0;
+}
+
+/* The process that owns the GPU computes what the job's plan has chosen. */
+static bool has_slow_areas(facts_of c)
+{
+    const struct pb_plan_request *r = c->request;
+    return c->plan->work.has_area_warp && r->config->compute.device == PB_DEVICE_AUTO &&
+           r->whole_said == 0 && r->traits != NULL &&
+           pb_plan_cores(r->config) > cores_of_areas(&r->traits->gpu);
 }
 
 /* --- a resident kernel ----------------------------------------------------------------------- */
@@ -317,29 +339,6 @@ static bool is_two_way(facts_of c)
 {
     const struct pb_exchange_config *exchange = &c->request->pipeline->exchange;
     return exchange->of != PB_EXCHANGE_PARTS && exchange->pattern != &wic_pattern_unidirectional;
-}
-
-double pb_plan_cores(const struct pb_config *config)
-{
-    int32_t threads = config->compute.threads;
-    return threads > 0 ? threads : (double)pb_device_cores();
-}
-
-/* Count of cores that cut footprints as fast as the GPU does; measured with an H200 of 132
- * multiprocessors. GPUs for graphics and boards have a few float64 units a multiprocessor. */
-static double cores_of_areas(const struct wic_gpu *gpu)
-{
-    const bool is_fast = gpu->compute == 80 || gpu->compute == 90 || gpu->compute == 100;
-    return is_fast ? 8.5 * gpu->multiprocessors / 132 : 0;
-}
-
-/* The process that owns the GPU computes what the job's plan has chosen. */
-static bool has_slow_areas(facts_of c)
-{
-    const struct pb_plan_request *r = c->request;
-    return c->plan->work.has_area_warp && r->config->compute.device == PB_DEVICE_AUTO &&
-           r->whole_said == 0 && r->traits != NULL &&
-           pb_plan_cores(r->config) > cores_of_areas(&r->traits->gpu);
 }
 
 static bool decodes_by_host(facts_of c)

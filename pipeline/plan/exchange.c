@@ -7,6 +7,20 @@
 #include <errno.h>
 #include <string.h>
 
+static int refuse(const struct wic_schedule *schedule, struct pb_err *err, const char *why)
+{
+    return pb_fail(err, PB_E_CONFIG_VALUE, "exchange: the pattern '%s' %s", schedule->pattern->name,
+                   why);
+}
+
+/* Result of making a schedule. text: why the pattern refuses. */
+static int made(int rc, const char *text, struct pb_err *err)
+{
+    return rc < 0
+               ? pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_CONFIG_VALUE, "exchange: %s", text)
+               : 0;
+}
+
 static int init_schedule(struct wic_schedule *schedule, const struct wic_pattern *pattern,
                          struct wic_pattern_params *params, uint64_t results, char *text)
 {
@@ -33,20 +47,12 @@ int pb_tile_exchange_init(struct pb_tile_exchange *walk, const struct pb_exchang
     int rc = init_schedule(&walk->schedule, pattern, &params, units, text);
     if (rc == -EINVAL) /* a pattern without steps up */
         rc = init_schedule(&walk->schedule, pattern, &params, 0, text);
-    return rc < 0
-               ? pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_CONFIG_VALUE, "exchange: %s", text)
-               : 0;
+    return made(rc, text, err);
 }
 
 void pb_tile_exchange_fini(struct pb_tile_exchange *walk)
 {
     wic_schedule_fini(&walk->schedule);
-}
-
-static int refuse(const struct pb_tile_exchange *walk, struct pb_err *err, const char *why)
-{
-    return pb_fail(err, PB_E_CONFIG_VALUE, "exchange: the pattern '%s' %s",
-                   walk->schedule.pattern->name, why);
 }
 
 /* Takes the next step. */
@@ -63,14 +69,15 @@ static int advance(struct pb_tile_exchange *walk, struct pb_err *err)
     if (rc < 0)
         return pb_fail(err, PB_E_CONFIG_VALUE, "exchange: %s", text);
     if (rc == 0)
-        return refuse(walk, err, "ends before the last tile");
+        return refuse(&walk->schedule, err, "ends before the last tile");
     if (step.access == WIC_SCATTER_GATHER || step.access == WIC_RANDOM)
-        return refuse(walk, err, "takes tiles in another order than products need them in");
+        return refuse(&walk->schedule, err,
+                      "takes tiles in another order than products need them in");
     uint64_t end = step.first + step.count;
     if (step.from == 0)
         walk->sent = end;
     else if (end > walk->sent)
-        return refuse(walk, err, "wants results of tiles before they are sent");
+        return refuse(&walk->schedule, err, "wants results of tiles before they are sent");
     else
         walk->results = end;
     return 0;
@@ -112,20 +119,12 @@ int pb_part_exchange_init(struct pb_part_exchange *walk, const struct pb_exchang
         .parties = PARTIES, .slots = SLOTS, .chunk_bytes = part_bytes, .args = exchange->args};
     params.chunks[READER][COMPUTE] = params.chunks[COMPUTE][READER] = WIC_OPEN;
     int rc = wic_schedule_init(&walk->schedule, exchange->pattern, &params, text, sizeof text);
-    return rc < 0
-               ? pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_CONFIG_VALUE, "exchange: %s", text)
-               : 0;
+    return made(rc, text, err);
 }
 
 void pb_part_exchange_fini(struct pb_part_exchange *walk)
 {
     wic_schedule_fini(&walk->schedule);
-}
-
-static int refuse_parts(const struct pb_part_exchange *walk, struct pb_err *err, const char *why)
-{
-    return pb_fail(err, PB_E_CONFIG_VALUE, "exchange: the pattern '%s' %s",
-                   walk->schedule.pattern->name, why);
 }
 
 /* Reports the outcome of the last step, unless it was reported before. */
@@ -152,15 +151,15 @@ static int advance_part(struct pb_part_exchange *walk, bool enough, struct pb_er
     if (rc < 0)
         return pb_fail(err, PB_E_CONFIG_VALUE, "exchange: %s", text);
     if (rc == 0)
-        return refuse_parts(walk, err, "ends before the last tile");
+        return refuse(&walk->schedule, err, "ends before the last tile");
     walk->left = step.count;
     if (step.from == READER)
         return enough || step.count > walk->parts - walk->sent
-                   ? refuse_parts(walk, err, "sends more parts than the tile has")
+                   ? refuse(&walk->schedule, err, "sends more parts than the tile has")
                    : 1;
     if (!enough)
-        return refuse_parts(walk, err, "wants a tile's result before its parts are there");
-    return step.count > 1 ? refuse_parts(walk, err, "wants several results of one tile") : 0;
+        return refuse(&walk->schedule, err, "wants a tile's result before its parts are there");
+    return step.count > 1 ? refuse(&walk->schedule, err, "wants several results of one tile") : 0;
 }
 
 int pb_part_exchange_next(struct pb_part_exchange *walk, bool enough, uint32_t *out_part,
@@ -173,7 +172,7 @@ int pb_part_exchange_next(struct pb_part_exchange *walk, bool enough, uint32_t *
     else if (walk->left == 0)
         rc = advance_part(walk, enough, err);
     else if (enough)
-        rc = refuse_parts(walk, err, "sends parts that the tile does not need");
+        rc = refuse(&walk->schedule, err, "sends parts that the tile does not need");
     if (rc < 0)
         return rc;
     walk->left -= walk->left > 0;

@@ -242,6 +242,7 @@ struct pb_plan_work {
     int32_t priority; /* priority of its pipeline */
     /* This pass or another one of the plan warps; by areas (average, mode). */
     bool has_warp, has_area_warp;
+    bool has_far_ways; /* another process that computes would refuse the tables of a way */
 };
 
 /* Tiles of a pass, their order, slots and threads. */

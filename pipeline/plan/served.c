@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The request is checked number by number, then the same functions make the plan. Products whose
- * blocks are made by the process that has the device: the formats of their blocks are sent as
- * numbers. Only that process knows how many planes its tiles have: pb_plan_out checks the rest. */
+/* The request is checked number by number, then the same functions make the plan. Structs of the
+ * tail are copied as the other process has them, and each member that is used is checked. */
 #include "pipeline/plan/served.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"

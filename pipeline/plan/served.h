@@ -35,7 +35,7 @@ struct pb_served_source {
     struct pb_served_layout layout; /* in requests with `whole` */
 };
 
-/* Request to the computing process. Plain numbers; pb_served_is_sound() range-checks them. Facts of
+/* Request to the computing process. Plain numbers, whose ranges pb_plan_serve() checks. Facts of
  * variable size are in its tail: the products that the other process makes (n_made of struct
  * pb_plan_made), the rules of calibration (n_rules of struct pb_calibrated), the
  * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems

@@ -367,7 +367,7 @@ bool pb_plan_whole_holds(const struct pb_plan *before, const struct pb_plan *pla
     return all;
 }
 
-/* --- products --------------------------------------------------------------------------------- */
+/* --- sizes of what is made on the device ------------------------------------------------------ */
 
 #define SLOT_LEAST (UINT64_C(1) << 20)
 
@@ -527,11 +527,17 @@ static uint64_t least_of_all(const struct pb_plan *plan, const struct pb_plan_ou
     return beside > 2 * out->device_bytes ? beside : 2 * out->device_bytes;
 }
 
+/* Memory of the device that decoding leaves. */
+static uint64_t left_by_decoding(const struct pb_plan *plan)
+{
+    const uint64_t all = plan->engine.whole.device_bytes, least = plan->engine.whole.least_bytes;
+    return all > least ? all - least : 0;
+}
+
 /* Returns true if it fits in addition to the memory for decoding. */
 static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 {
-    const uint64_t all = plan->engine.whole.device_bytes, least = plan->engine.whole.least_bytes;
-    const uint64_t left = all > least ? all - least : 0;
+    const uint64_t all = plan->engine.whole.device_bytes, left = left_by_decoding(plan);
     for (out->size = 0; out->size < PB_OUT_SIZES; out->size++) {
         size(plan, out);
         if (out->device_bytes <= left && out->device_bytes <= all / 2)
@@ -542,6 +548,12 @@ static bool fits(const struct pb_plan *plan, struct pb_plan_out *out)
 
 /* --- products -------------------------------------------------------------------------------- */
 
+/* Bit of a plane of tiles; a plane from the 64th on sets all bits. */
+static uint64_t plane_bit(uint32_t plane)
+{
+    return plane < 64 ? UINT64_C(1) << plane : UINT64_MAX;
+}
+
 /* Bits of the planes of tiles that the product uses. */
 static uint64_t planes_of(const struct pb_product_env *env, const struct pb_product_config *config)
 {
@@ -549,7 +561,7 @@ static uint64_t planes_of(const struct pb_product_env *env, const struct pb_prod
     uint64_t bits = 0;
     int n = pb_product_bands(env, config, plane, NULL);
     for (int b = 0; b < n; b++)
-        bits |= plane[b] < 64 ? UINT64_C(1) << plane[b] : UINT64_MAX;
+        bits |= plane_bit(plane[b]);
     return n < 0 ? UINT64_MAX : bits;
 }
 
@@ -642,7 +654,7 @@ static void add_image_planes(const struct pb_plan *plan, struct pb_plan_out *out
     const struct pb_chain_image *image;
     const size_t n = pb_chain_images(plan->work.chain, &image);
     for (size_t i = 0; i < n; i++)
-        out->host_planes |= image[i].output < 64 ? UINT64_C(1) << image[i].output : UINT64_MAX;
+        out->host_planes |= plane_bit(image[i].output);
 }
 
 /* Output side of an earlier pass. As far as memory allows, percentiles and moments of one plane are
@@ -654,8 +666,7 @@ static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb
     const size_t n = pb_chain_reductions(plan->work.chain, &reduction);
     if (!plan->engine.whole.used || r->remote || r->whole_said != 0)
         return out;
-    const uint64_t all = plan->engine.whole.device_bytes, least = plan->engine.whole.least_bytes;
-    const uint64_t left = all > least ? all - least : 0;
+    const uint64_t left = left_by_decoding(plan);
     out.host_planes = 0;
     for (size_t i = 0; i < n; i++) {
         const struct pb_reduce *reduce = &reduction[i].reduce;
@@ -668,8 +679,7 @@ static struct pb_plan_out of_earlier(const struct pb_plan *plan, const struct pb
             continue;
         }
         for (uint32_t k = 0; k < reduce->n_inputs; k++)
-            out.host_planes |=
-                reduction[i].output[k] < 64 ? UINT64_C(1) << reduction[i].output[k] : UINT64_MAX;
+            out.host_planes |= plane_bit(reduction[i].output[k]);
     }
     add_image_planes(plan, &out);
     return out;

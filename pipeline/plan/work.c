@@ -505,6 +505,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
     size_t n = pb_chain_earlier_count(plan->work.chain);
     plan->work.has_warp = pb_chain_has_warp(plan->work.chain);
     plan->work.has_area_warp = pb_chain_has_area_warp(plan->work.chain);
+    plan->work.has_far_ways = request->remote && request->cuda && !pb_plan_ways_are_sound(plan);
     plan->earlier = calloc(n + 1, sizeof(struct pb_plan *));
     for (; plan->earlier != NULL && plan->n_earlier < n; plan->n_earlier++) {
         struct pb_plan *pass = calloc(1, sizeof *pass);
@@ -519,6 +520,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->work.n_ways = plan->work.n_ways;
         pass->work.has_warp = plan->work.has_warp;
         pass->work.has_area_warp = plan->work.has_area_warp;
+        pass->work.has_far_ways = plan->work.has_far_ways;
         pass->work.outputs.n = pb_chain_output_count(pass->work.chain);
         set_sources(pass, request, in);
         plan->earlier[plan->n_earlier] = pass;
