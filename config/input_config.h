@@ -43,7 +43,7 @@ struct pb_file_config {
     char *match;      /* pattern (config/base/glob.h) of the base name, or with a slash of the path
                          inside the scene;      {scene} = the scene's name; upper and lower case are
                          alike */
-    int32_t nth;      /* which of the files that fit, in input.order, from 1; 0 = one fits */
+    int32_t nth;      /* place among the matching files in input.order, from 1; 0: one matches */
     int32_t optional; /* not 0: a scene without the file has the band, valid nowhere */
     int32_t index;    /* of the band in the file, 1-based */
     int32_t resample; /* enum pb_bring */

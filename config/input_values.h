@@ -8,10 +8,10 @@
 
 #define PB_BANDS_MAX          64
 #define PB_FILES_MAX          16 /* that a pipeline reads: the scene's, and those of input.sources */
-#define PB_SPARE_FILES_MAX    32 /* of one scene, that are looked at to choose (input.order) */
-#define PB_METADATA_FILES_MAX 8  /* of one scene, or of one observation */
+#define PB_SPARE_FILES_MAX    32 /* files of one scene to choose from (input.order) */
+#define PB_METADATA_FILES_MAX 8  /* files of one scene or observation */
 #define PB_METADATA_OPEN_MAX  64 /* of all observations of a scene */
-#define PB_SIDECARS_MAX       48 /* of one scene, that are read */
+#define PB_SIDECARS_MAX       48 /* sidecars of one scene that are read */
 
 /* What says which pixels of a file are valid, as in input.valid; AUTO: as to GDAL. */
 enum pb_valid { PB_VALID_AUTO, PB_VALID_MASK, PB_VALID_NODATA, PB_VALID_BOTH };

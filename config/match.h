@@ -28,7 +28,7 @@ const struct pb_pipeline_config *pb_config_match_group(const struct pb_config *c
                                                        const struct pb_group_facts *facts,
                                                        char *out_scene);
 
-/* What the name of an input stands for. */
+/* Kind of an input that has the name. */
 enum pb_config_kind { PB_INPUT_FILE, PB_INPUT_FOLDER, PB_INPUT_GROUP };
 /* Why the pipeline takes the input, in words ("its name fits '*.tif' of input.match"); false: its
  * name does not fit. */

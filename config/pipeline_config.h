@@ -26,7 +26,7 @@ struct pb_step_config {
 
 struct pb_pipeline_config {
     char *name;
-    int32_t priority; /* of its jobs; the highest goes first */
+    int32_t priority; /* priority of its jobs; the highest is first */
     struct pb_input_config input;
     struct pb_output_config output;
     struct pb_exchange_config exchange; /* exchange of tiles; default: unidirectional */

@@ -27,7 +27,7 @@ struct pb_retention_config {
 
 enum pb_duplicate_then { PB_DUPLICATE_SKIP, PB_DUPLICATE_QUARANTINE };
 
-/* What is done with an input whose content was done in its pipeline before. */
+/* Treatment of an input whose content its pipeline has processed before. */
 struct pb_duplicates_config {
     int32_t by; /* checksum is the one choice */
     enum pb_duplicate_then then;
@@ -49,7 +49,7 @@ struct pb_unmatched_config {
 struct pb_inbox_config {
     char *path;
     int32_t recurse;  /* not 0: files in its sub-folders, too */
-    int32_t priority; /* of its jobs */
+    int32_t priority; /* priority of its jobs */
     /* Patterns of the name of a second file, with {name} for the input's: of one that says that the
      * input is there, or of one with its checksum. NULL = none. */
     struct {

@@ -188,7 +188,7 @@ struct pb_exec_whole {
     struct pb_part_exchange parts; /* the executor's end of the exchange of the parts of tiles */
     uint32_t shared_bands;
     uint32_t decoded_groups;
-    uint32_t round;     /* from 1 */
+    uint32_t round;     /* number of the round, from 1 */
     bool round_is_over; /* all units of the round are dispatched */
     /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.
      */
