@@ -351,11 +351,6 @@ static bool child_decodes(facts_of c)
     return c->request->whole_said < 0;
 }
 
-static bool warps_remotely(facts_of c)
-{
-    return c->request->remote && c->plan->work.has_warp;
-}
-
 static bool is_two_way_remotely(facts_of c)
 {
     return c->request->remote && is_two_way(c);
@@ -500,7 +495,6 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_NO_GPU] = has_no_gpu,
     [PB_LIMIT_DECODER_CODECS] = decodes_by_host,
     [PB_LIMIT_DECODER_CHILD] = child_decodes,
-    [PB_LIMIT_DECODER_WARP] = warps_remotely,
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
     [PB_LIMIT_DECODER_BUFFERS] = is_not_pinned,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,

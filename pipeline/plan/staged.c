@@ -611,6 +611,14 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     return NULL;
 }
 
+/* True if the host looks for a valid pixel in all planes: of a tile of a grid, which has no
+ * products without one, and of a step that warps, for a note, if pixels are sent to the host in any
+ * case. */
+static bool looks_for_valid(const struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n)
+{
+    return plan->engine.whole.used && (r->tile != NULL || (plan->work.has_warp && n == 0));
+}
+
 /* none: why no product is made there, or NULL. */
 static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_plan_request *r,
                                  const char *none)
@@ -630,6 +638,8 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
         if (why != NULL)
             out.host_planes |= planes_of(&env, config);
     }
+    for (uint32_t k = 0; looks_for_valid(plan, r, out.n) && k < env.n_bands; k++)
+        out.host_planes |= plane_bit(k);
     return out;
 }
 

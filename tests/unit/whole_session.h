@@ -105,7 +105,8 @@ static inline void close_scene(void)
 static struct pb_device_traits traits = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                          .memory_bytes = UINT64_C(1) << 36};
 static struct pb_plan_request request;
-static bool by_another; /* through a second process */
+static const struct pb_ground_tile *ground_tile; /* for a step that cuts into tiles */
+static bool by_another;                          /* through a second process */
 static const struct pb_whole_device *device_table = &whole_host_device;
 
 static inline int make_plan(bool device)
@@ -114,6 +115,8 @@ static inline int make_plan(bool device)
     request = (struct pb_plan_request){.config = config,
                                        .pipeline = &config->pipelines[0],
                                        .info = pb_raster_info(raster),
+                                       .raster = raster,
+                                       .tile = ground_tile,
                                        .cuda = device,
                                        .traits = device ? &traits : NULL,
                                        .device_index = device ? 0 : -1,
@@ -121,6 +124,7 @@ static inline int make_plan(bool device)
     if (other != NULL) {
         other_source = (struct pb_plan_other){.config = &config->pipelines[0].input.sources[0],
                                               .info = pb_raster_info(other),
+                                              .raster = other,
                                               .placed = true,
                                               .map = pb_map_identity()};
         request.others = &other_source;

@@ -20,7 +20,7 @@ def golden(host, _):
     make, kept = scenes.Pixels(host.program("make_scene")), products.kept()
     host.begin_owner()
     for way, compute in WAYS.items():
-        used = 0
+        used = decoded = 0
         for name in products.names():
             folder = host.work / f"golden-{way}" / name
             words = products.command(host.program("pushbroom"), name, folder, make, f"device: cuda, {compute}")
@@ -31,9 +31,13 @@ def golden(host, _):
             result = lines[-1] if lines else {}
             found = products.lines_of(name, folder / "out")
             same = done.returncode == 0 and found == kept.get(name) and not result.get("device_why")
-            device = (result.get("report") or {}).get("device")
+            report = result.get("report") or {}
+            device, codecs = report.get("device"), report.get("codecs")
             used += device == "cuda:0"
+            decoded += device == "cuda:0" and codecs == "device"
             why = "" if same else result.get("device_why") or result.get("error") or [line for line in found if line not in kept.get(name, [])] or done.stderr[-300:]
-            host.check(same, f"{way:6} {name:20} {device or ''} {why}")
+            host.check(same, f"{way:6} {name:20} {device or ''} decoded by {codecs} {why}")
         host.check(used >= 0.7 * len(products.names()), f"{way:6} the GPU computed {used} of {len(products.names())}")
+        if way == "device":
+            host.check(decoded >= 0.6 * len(products.names()), f"{way:6} the GPU decoded {decoded} of {len(products.names())}")
     host.end_owner()
