@@ -89,7 +89,7 @@ uint32_t whole_events(const struct pb_exec_whole *e)
 
 void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns)
 {
-    atomic_fetch_add(&e->waited_ns[wait], pb_clock_mono_ns() - since_ns);
+    atomic_fetch_add(&e->clock.waited_ns[wait], pb_clock_mono_ns() - since_ns);
 }
 
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
@@ -121,51 +121,48 @@ int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t 
     rc = rc ? rc : e->ops->when(e->device, to, &end, err);
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&e->clock_lock);
-    pb_spans_add(&e->worked[work], begin, end);
-    pb_spans_add(&e->occupied, begin, end);
-    pthread_mutex_unlock(&e->clock_lock);
+    pthread_mutex_lock(&e->clock.lock);
+    pb_spans_add(&e->clock.worked[work], begin, end);
+    pb_spans_add(&e->clock.occupied, begin, end);
+    pthread_mutex_unlock(&e->clock.lock);
     return 0;
 }
 
 void whole_note_decoded(struct pb_exec_whole *e, uint32_t group)
 {
-    pthread_mutex_lock(&e->clock_lock);
-    e->progress = (struct whole_progress){
-        pb_clock_mono_ns(), pb_spans_covered(&e->worked[PB_DEVICE_DECODE]), group + 1};
-    pthread_mutex_unlock(&e->clock_lock);
+    pthread_mutex_lock(&e->clock.lock);
+    e->clock.progress = (struct whole_progress){
+        pb_clock_mono_ns(), pb_spans_covered(&e->clock.worked[PB_DEVICE_DECODE]), group + 1};
+    pthread_mutex_unlock(&e->clock.lock);
 }
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-static int open_channel(struct whole_channel *channel, uint32_t slots, size_t slot_bytes,
-                        struct pb_err *err)
+static int open_link(struct pb_exec_whole *e, uint32_t link, uint32_t slots, size_t slot_bytes,
+                     struct pb_err *err)
 {
     struct wic_options options = {.slots = slots, .slot_bytes = slot_bytes};
     size_t bytes = (wic_channel_bytes(&options) + 63) / 64 * 64;
-    channel->memory = aligned_alloc(64, bytes);
-    if (channel->memory == NULL ||
-        wic_channel_init(channel->memory, &options, &channel->channel) < 0)
+    void *memory = e->link_memory[link] = aligned_alloc(64, bytes);
+    if (memory == NULL || wic_channel_init(memory, &options, &e->link[link]) < 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     return 0;
 }
 
-static void close_channel(struct whole_channel *channel)
+static int open_links(struct pb_exec_whole *e, struct pb_err *err)
 {
-    wic_channel_fini(channel->channel);
-    free(channel->memory);
-}
-
-static int open_channels(struct pb_exec_whole *e, struct pb_err *err)
-{
-    const size_t head_bytes = e->map.plan->layout.format.head_bytes;
-    int rc = open_channel(&e->copies, e->map.plan->layout.in_slots, SLOT_BYTES, err);
-    rc =
-        rc ? rc
-           : open_channel(&e->steps, STEPS, head_bytes > SLOT_BYTES ? head_bytes : SLOT_BYTES, err);
-    rc = rc ? rc : open_channel(&e->flights, e->n_flights, SLOT_BYTES, err);
-    rc = rc ? rc : open_channel(&e->batches, PB_OUT_BATCHES, SLOT_BYTES, err);
-    return rc ? rc : open_channel(&e->through, THROUGH, SLOT_BYTES, err);
+    const struct pb_plan_layout *layout = &e->map.plan->layout;
+    const size_t head_bytes = layout->format.head_bytes;
+    const uint32_t slots[WHOLE_LINKS] = {[WHOLE_COPIES] = layout->in_slots,
+                                         [WHOLE_STEPS] = STEPS,
+                                         [WHOLE_FLIGHTS] = e->n_flights,
+                                         [WHOLE_THROUGH] = THROUGH,
+                                         [WHOLE_BATCHES] = PB_OUT_BATCHES};
+    int rc = 0;
+    for (uint32_t i = 0; i < WHOLE_LINKS && rc == 0; i++)
+        rc = open_link(e, i, slots[i],
+                       i == WHOLE_STEPS && head_bytes > SLOT_BYTES ? head_bytes : SLOT_BYTES, err);
+    return rc;
 }
 
 static int make_map(struct pb_exec_whole *e, struct pb_err *err)
@@ -185,14 +182,14 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
     }
     rc = rc ? rc : pb_whole_kept_map(e, blocks, all > out ? all - out : 0, err);
     e->map.blocks = NULL; /* the sources have copies */
-    if (rc == 0 && ((e->left = calloc(e->map.n_bands, sizeof *e->left)) == NULL ||
-                    (e->given = calloc(e->map.n_groups + 1, sizeof *e->given)) == NULL ||
-                    (e->held = calloc(plan->layout.in_slots, sizeof *e->held)) == NULL))
+    if (rc == 0 && ((e->finish.left = calloc(e->map.n_bands, sizeof *e->finish.left)) == NULL ||
+                    (e->read.given = calloc(e->map.n_groups + 1, sizeof *e->read.given)) == NULL ||
+                    (e->feed.held = calloc(plan->layout.in_slots, sizeof *e->feed.held)) == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    pb_whole_share_init(&e->share, plan->engine.whole.core_rate, plan->engine.whole.device_rate,
-                        plan->engine.whole.link_rate);
+    pb_whole_share_init(&e->read.share, plan->engine.whole.core_rate,
+                        plan->engine.whole.device_rate, plan->engine.whole.link_rate);
     for (uint32_t b = 0; b < e->map.n_bands && rc == 0; b++)
-        atomic_init(&e->left[b], e->map.band[b].end - e->map.band[b].first + 1);
+        e->finish.left[b] = e->map.band[b].end - e->map.band[b].first + 1;
     return rc;
 }
 
@@ -221,14 +218,14 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
         if (e->taken.in_place)
             e->room[i].pixels = e->stream->kept->pixels;
     }
-    e->lane_out = calloc(e->n_lanes, sizeof *e->lane_out);
-    if (e->lane_out == NULL)
+    e->dispatch.lane_out = calloc(e->n_lanes, sizeof *e->dispatch.lane_out);
+    if (e->dispatch.lane_out == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     for (uint32_t i = 0; i < e->n_lanes && rc == 0 && map->plan->engine.out.n == 0; i++) {
         void *memory = NULL;
         rc = e->ops->memory(e->device, in_place ? 0 : e->map.plan->layout.out_slot_bytes, err,
                             &memory);
-        e->lane_out[i] = memory;
+        e->dispatch.lane_out[i] = memory;
     }
     return rc;
 }
@@ -241,27 +238,26 @@ void whole_close(struct pb_exec_whole *e)
         e->ops->close(e->device);
     whole_out_close(e);
     whole_reduce_close(e);
-    pb_part_exchange_fini(&e->parts);
+    pb_part_exchange_fini(&e->dispatch.parts);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
             pb_raw_blocks_free(&e->source[i].blocks);
-        pb_raster_close(e->source[i].repair);
+        pb_raster_close(e->dispatch.repair[i]);
     }
     pb_whole_map_fini(&e->map);
-    close_channel(&e->copies);
-    close_channel(&e->steps);
-    close_channel(&e->batches);
-    close_channel(&e->flights);
-    close_channel(&e->through);
-    free(e->lane_out);
-    free(e->decode);
-    free(e->by_core);
-    free(e->held);
-    free(e->given);
-    free(e->left);
-    pthread_mutex_destroy(&e->lock);
-    pthread_mutex_destroy(&e->clock_lock);
-    pthread_mutex_destroy(&e->share_lock);
+    for (uint32_t i = 0; i < WHOLE_LINKS; i++) {
+        wic_channel_fini(e->link[i]);
+        free(e->link_memory[i]);
+    }
+    free(e->dispatch.lane_out);
+    free(e->tables.decode);
+    free(e->tables.by_core);
+    free(e->feed.held);
+    free(e->read.given);
+    free(e->finish.left);
+    pthread_mutex_destroy(&e->read.lock);
+    pthread_mutex_destroy(&e->clock.lock);
+    pthread_mutex_destroy(&e->read.share_lock);
     free(e);
 }
 
@@ -270,9 +266,9 @@ int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whol
     struct pb_exec_whole *e = calloc(1, sizeof *e);
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_mutex_init(&e->clock_lock, NULL);
-    pthread_mutex_init(&e->share_lock, NULL);
+    pthread_mutex_init(&e->read.lock, NULL);
+    pthread_mutex_init(&e->clock.lock, NULL);
+    pthread_mutex_init(&e->read.share_lock, NULL);
     e->stream = stream;
     e->n_lanes = stream->plan->layout.workers;
     e->n_flights = e->n_lanes * FLIGHTS_A_LANE; /* a lane's tiles follow each other in its queue */
@@ -315,8 +311,8 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     rc = rc ? rc : whole_reduce_open(e, err);
     rc = rc ? rc : whole_rounds_open(e, err);
     rc = rc ? rc : whole_gate_open(e, err);
-    rc = rc ? rc : pb_plan_part_exchange(e->map.plan, err, &e->parts);
-    rc = rc ? rc : open_channels(e, err);
+    rc = rc ? rc : pb_plan_part_exchange(e->map.plan, err, &e->dispatch.parts);
+    rc = rc ? rc : open_links(e, err);
     if (rc < 0) {
         exec_destroy(e);
         return rc;
@@ -334,16 +330,6 @@ static uint32_t exec_threads(const void *exec)
     return WHOLE_THREADS;
 }
 
-/* Wakes the threads that wait for each other. */
-static void abort_all(struct pb_exec_whole *e)
-{
-    wic_abort(e->copies.channel);
-    wic_abort(e->steps.channel);
-    wic_abort(e->flights.channel);
-    wic_abort(e->through.channel);
-    wic_abort(e->batches.channel);
-}
-
 static void run(struct pb_exec_whole *e, uint32_t thread)
 {
     static int (*const body[WHOLE_THREADS])(struct pb_exec_whole *, struct pb_err *) = {
@@ -359,7 +345,8 @@ static void run(struct pb_exec_whole *e, uint32_t thread)
                       strerror(-rc));
     if (err.code != PB_OK)
         pb_stream_fail(e->stream, &err);
-    abort_all(e);
+    for (uint32_t i = 0; i < WHOLE_LINKS; i++) /* wakes the threads that wait for each other */
+        wic_abort(e->link[i]);
 }
 
 static void exec_run(void *exec, uint32_t thread)
@@ -372,25 +359,26 @@ static void exec_run(void *exec, uint32_t thread)
 
 void whole_count_blocks(const struct pb_exec_whole *e, struct pb_device_report *out)
 {
-    out->blocks = e->compressed;
-    out->core_blocks = e->by_cores;
+    out->blocks = e->read.compressed;
+    out->core_blocks = e->read.by_cores;
 }
 
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
     const struct pb_exec_whole *e = exec;
-    *out = (struct pb_link_report){.used = true,
-                                   .to_device_bytes = e->in_bytes,
-                                   .from_device_bytes = e->out_bytes + e->block_bytes,
-                                   .launches = e->launched,
-                                   .device = {.used = true}};
+    *out =
+        (struct pb_link_report){.used = true,
+                                .to_device_bytes = e->feed.in_bytes,
+                                .from_device_bytes = e->dispatch.out_bytes + e->collect.block_bytes,
+                                .launches = e->finish.launched,
+                                .device = {.used = true}};
     whole_count_blocks(e, &out->device);
     out->device.kept_bytes = e->taken.bytes;
-    out->device.occupied_ns = pb_spans_covered(&e->occupied);
+    out->device.occupied_ns = pb_spans_covered(&e->clock.occupied);
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
-        out->device.work_ns[i] = pb_spans_covered(&e->worked[i]);
+        out->device.work_ns[i] = pb_spans_covered(&e->clock.worked[i]);
     for (int i = 0; i < PB_DEVICE_WAITS; i++)
-        out->device.wait_ns[i] = atomic_load(&e->waited_ns[i]);
+        out->device.wait_ns[i] = atomic_load(&e->clock.waited_ns[i]);
 }
 
 static uint64_t exec_held(const void *exec)

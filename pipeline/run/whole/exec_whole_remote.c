@@ -6,16 +6,33 @@
 #include "pipeline/run/whole/whole_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+struct remote {
+    struct pb_exec_whole *e; /* the readers use their part of it */
+    struct pb_remote_end end;
+};
+
+static void exec_destroy(void *exec)
+{
+    struct remote *r = exec;
+    whole_close(r != NULL ? r->e : NULL);
+    free(r);
+}
 
 static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_exec)
 {
-    struct pb_exec_whole *e = NULL;
+    struct remote *r = calloc(1, sizeof *r);
     int rc = 0;
-    if (whole_rounds_take_units(stream) != 0)
+    if (r == NULL)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
+    else if (whole_rounds_take_units(stream) != 0)
         rc = pb_fail(err, PB_E_SYSTEM, "the scene's tiles cannot all be queued together");
-    rc = rc ? rc : whole_open(stream, err, &e);
+    rc = rc ? rc : whole_open(stream, err, &r->e);
     if (rc == 0)
-        *out_exec = e;
+        *out_exec = r;
+    else
+        exec_destroy(r);
     return rc;
 }
 
@@ -47,40 +64,42 @@ static void find_words(struct pb_exec_whole *e, struct pb_err *err)
     *err = own;
 }
 
+static void exec_read(void *exec, uint32_t reader)
+{
+    struct remote *r = exec;
+    whole_read(r->e, reader);
+}
+
 static void exec_run(void *exec, uint32_t thread)
 {
-    struct pb_exec_whole *e = exec;
+    struct remote *r = exec;
+    struct pb_exec_whole *e = r->e;
     struct pb_stream *s = e->stream;
     struct pb_stage_counter *c = &s->compute;
     struct pb_err err = {0};
     (void)thread;
-    int rc = s->remote->wait(s->remote->user, s->session, &err, &e->end);
-    atomic_fetch_add(&c->busy_ns, e->end.busy_ns);
-    atomic_fetch_add(&c->parked_ns, e->end.parked_ns);
-    atomic_fetch_add(&c->tiles, e->end.tiles);
-    atomic_fetch_add(&c->bytes, e->end.bytes);
+    int rc = s->remote->wait(s->remote->user, s->session, &err, &r->end);
+    atomic_fetch_add(&c->busy_ns, r->end.busy_ns);
+    atomic_fetch_add(&c->parked_ns, r->end.parked_ns);
+    atomic_fetch_add(&c->tiles, r->end.tiles);
+    atomic_fetch_add(&c->bytes, r->end.bytes);
     if (rc == 0)
         return;
     find_words(e, &err);
     pb_stream_fail(s, &err);
 }
 
-static void exec_destroy(void *exec)
-{
-    whole_close(exec);
-}
-
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
-    const struct pb_exec_whole *e = exec;
-    *out = e->end.link;
-    whole_count_blocks(e, &out->device);
+    const struct remote *r = exec;
+    *out = r->end.link;
+    whole_count_blocks(r->e, &out->device);
 }
 
 const struct pb_exec_type pb_exec_whole_remote = {
     .sync = "stream",
     .create = exec_create,
-    .read = whole_read,
+    .read = exec_read,
     .run = exec_run,
     .threads = exec_threads,
     .destroy = exec_destroy,

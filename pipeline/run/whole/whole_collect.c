@@ -10,16 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { UNDER_WAY = WHOLE_DOWNS };
-
-/* Slots with copies of blocks in flight, the oldest first. */
-struct collector {
-    struct pb_exec_whole *e;
-    struct wic_slot slot[UNDER_WAY];
-    uint64_t bytes[UNDER_WAY];
-    uint32_t first, n;
-};
-
 /* An encoded batch. */
 struct found {
     const struct whole_batch_note *note;
@@ -46,15 +36,14 @@ static uint64_t bytes_of(const struct found *f, uint32_t i)
 }
 
 /* Hands the oldest slot in flight to the writers. */
-static int settle(struct collector *c, struct pb_err *err)
+static int settle(struct pb_exec_whole *e, struct pb_err *err)
 {
-    struct pb_exec_whole *e = c->e;
-    const uint32_t i = c->first % UNDER_WAY;
+    const uint32_t i = e->collect.first % WHOLE_DOWNS;
     int rc = whole_wait_event(e, whole_event_down(e, i), PB_DEVICE_WAIT_COLLECT_COPY,
                               "copying blocks out", err);
-    rc = rc ? rc : wic_publish(e->stream->out, &c->slot[i], (size_t)c->bytes[i]);
-    c->first++;
-    c->n--;
+    rc = rc ? rc : wic_publish(e->stream->out, &e->collect.slot[i], (size_t)e->collect.bytes[i]);
+    e->collect.first++;
+    e->collect.n--;
     return rc;
 }
 
@@ -63,7 +52,7 @@ static void list_blocks(const struct pb_exec_whole *e, const struct found *f, ui
 {
     for (uint32_t i = begin; i < end; i++)
         out[i - begin] = (struct pb_block_entry){
-            .product = e->out.made[f->note->made].plan->product,
+            .product = e->map.plan->engine.out.made[f->note->made].product,
             .level = f->batch->block[i].level,
             .col = f->batch->block[i].col,
             .row = f->batch->block[i].row,
@@ -77,34 +66,33 @@ static void list_blocks(const struct pb_exec_whole *e, const struct found *f, ui
 
 /* Takes a free slot of results. Consumers take slots in their order, therefore it publishes the
  * slots in flight, oldest first, before it waits for a free one. */
-static int take_slot(struct collector *c, struct wic_slot *out, struct pb_err *err)
+static int take_slot(struct pb_exec_whole *e, struct wic_slot *out, struct pb_err *err)
 {
-    int rc = c->n == UNDER_WAY ? settle(c, err) : 0;
-    while (rc == 0 && c->n > 0) {
-        rc = wic_acquire(c->e->stream->out, 0, out);
+    int rc = e->collect.n == WHOLE_DOWNS ? settle(e, err) : 0;
+    while (rc == 0 && e->collect.n > 0) {
+        rc = wic_acquire(e->stream->out, 0, out);
         if (rc != -ETIMEDOUT)
             return rc;
-        rc = settle(c, err);
+        rc = settle(e, err);
     }
     const uint64_t since = pb_clock_mono_ns();
-    rc = rc ? rc : wic_acquire(c->e->stream->out, WIC_FOREVER, out);
-    whole_waited(c->e, PB_DEVICE_WAIT_COLLECT_SLOT, since);
+    rc = rc ? rc : wic_acquire(e->stream->out, WIC_FOREVER, out);
+    whole_waited(e, PB_DEVICE_WAIT_COLLECT_SLOT, since);
     return rc;
 }
 
 /* Copies the adjacent blocks begin .. end to a slot. */
-static int bring(struct collector *c, const struct found *f, uint32_t begin, uint32_t end,
+static int bring(struct pb_exec_whole *e, const struct found *f, uint32_t begin, uint32_t end,
                  struct pb_err *err)
 {
-    struct pb_exec_whole *e = c->e;
     const unsigned char *from = place(f, begin);
     const size_t bytes = (size_t)(place(f, end - 1) + bytes_of(f, end - 1) - from);
     struct wic_slot taken = {.user = NULL}, *slot;
-    int rc = take_slot(c, &taken, err);
+    int rc = take_slot(e, &taken, err);
     if (rc != 0)
         return rc;
-    const uint32_t i = (c->first + c->n) % UNDER_WAY;
-    slot = &c->slot[i];
+    const uint32_t i = (e->collect.first + e->collect.n) % WHOLE_DOWNS;
+    slot = &e->collect.slot[i];
     *slot = taken;
     *(struct pb_block_slot *)slot->user =
         (struct pb_block_slot){.mark = PB_BLOCK_SLOT_MARK, .n = end - begin};
@@ -113,9 +101,9 @@ static int bring(struct collector *c, const struct found *f, uint32_t begin, uin
         ((struct pb_block_slot *)slot->user)->n_tiles = f->note->n_tiles;
     }
     list_blocks(e, f, begin, end, slot->data);
-    c->bytes[i] = PB_BLOCK_SLOT_HEAD + bytes;
-    c->n++;
-    e->block_bytes += bytes;
+    e->collect.bytes[i] = PB_BLOCK_SLOT_HEAD + bytes;
+    e->collect.n++;
+    e->collect.block_bytes += bytes;
     rc = e->ops->copy(e->device, QUEUE_DOWN, (unsigned char *)slot->data + PB_BLOCK_SLOT_HEAD, from,
                       bytes, err);
     return rc ? rc : e->ops->mark(e->device, QUEUE_DOWN, whole_event_down(e, i), err);
@@ -134,26 +122,26 @@ static uint32_t end_of(const struct pb_exec_whole *e, const struct found *f, uin
 }
 
 /* Reports a finished row of tiles without any block. */
-static int bring_none(struct collector *c, const struct whole_batch_note *note, struct pb_err *err)
+static int bring_none(struct pb_exec_whole *e, const struct whole_batch_note *note,
+                      struct pb_err *err)
 {
     struct wic_slot slot = {.user = NULL};
-    int rc = take_slot(c, &slot, err);
+    int rc = take_slot(e, &slot, err);
     if (rc != 0)
         return rc;
     *(struct pb_block_slot *)slot.user = (struct pb_block_slot){
         .mark = PB_BLOCK_SLOT_MARK, .first_tile = note->first_tile, .n_tiles = note->n_tiles};
-    return wic_publish(c->e->stream->out, &slot, PB_BLOCK_SLOT_HEAD);
+    return wic_publish(e->stream->out, &slot, PB_BLOCK_SLOT_HEAD);
 }
 
-static int collect_batch(struct collector *c, const struct wic_slot *slot, struct pb_err *err)
+static int collect_batch(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
 {
-    struct pb_exec_whole *e = c->e;
     const struct whole_batch_note *note = slot->user;
-    const struct whole_batch *batch = &e->out.batch[slot->index];
-    const struct pb_encode_format format =
-        pb_plan_out_format(e->out.made[note->made].plan, note->layer);
+    const struct whole_batch *batch = &e->batch[slot->index];
+    const struct pb_plan_made *made = &e->map.plan->engine.out.made[note->made];
+    const struct pb_encode_format format = pb_plan_out_format(made, note->layer);
     struct found f = {note, batch, (const void *)(batch->told + WHOLE_FOUND_AT), {.bytes = 0}};
-    const bool parts = e->out.made[note->made].plan->blocks.parts; /* parts are never raw */
+    const bool parts = made->blocks.parts; /* parts are never raw */
     int rc = parts || note->n == 0 ? 0 : pb_encode_measure(&format, note->n, &f.needs);
     rc = rc ? rc
             : whole_wait_event(e, whole_event_batch(e, slot->index), PB_DEVICE_WAIT_COLLECT_DONE,
@@ -165,24 +153,23 @@ static int collect_batch(struct collector *c, const struct wic_slot *slot, struc
         const uint32_t end = end_of(e, &f, i);
         if (end == i)
             return pb_fail(err, PB_E_DEVICE_FAILED, "the GPU made a block that is too large");
-        rc = bring(c, &f, i, end, err);
+        rc = bring(e, &f, i, end, err);
         i = end;
     }
-    while (rc == 0 && c->n > 0)
-        rc = settle(c, err);
-    rc = rc == 0 && note->n == 0 ? bring_none(c, note, err) : rc;
-    return rc ? rc : wic_release(e->batches.channel, slot);
+    while (rc == 0 && e->collect.n > 0)
+        rc = settle(e, err);
+    rc = rc == 0 && note->n == 0 ? bring_none(e, note, err) : rc;
+    return rc ? rc : wic_release(e->link[WHOLE_BATCHES], slot);
 }
 
 int whole_collect(struct pb_exec_whole *e, struct pb_err *err)
 {
-    struct collector c = {.e = e};
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
     int rc = 0;
-    while (rc == 0 && (rc = wic_wait(e->batches.channel, WIC_FOREVER, &slot)) == 0) {
+    while (rc == 0 && (rc = wic_wait(e->link[WHOLE_BATCHES], WIC_FOREVER, &slot)) == 0) {
         whole_waited(e, PB_DEVICE_WAIT_COLLECT_BATCH, since);
-        rc = collect_batch(&c, &slot, err);
+        rc = collect_batch(e, &slot, err);
         since = pb_clock_mono_ns();
     }
     whole_waited(e, PB_DEVICE_WAIT_COLLECT_BATCH, since);

@@ -31,7 +31,7 @@ static uint32_t count(int32_t px, int32_t side)
 static int open_made(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_plan_made *plan = &e->map.plan->engine.out.made[i];
-    struct whole_made *made = &e->out.made[i];
+    struct whole_made *made = &e->dispatch.out.made[i];
     int rc = 0;
     made->plan = plan;
     for (uint32_t k = 1; k <= plan->blocks.levels && rc == 0; k++) {
@@ -78,7 +78,8 @@ static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint
         const struct pb_plan_made *made = &plan->made[i];
         *out_parts += (uint32_t)grid_of(e)->cols;
         for (uint32_t k = 1; k < made->blocks.levels; k++)
-            *out_parts += count(e->out.made[i].level[k].size.w, made->blocks.format.block_px);
+            *out_parts +=
+                count(e->dispatch.out.made[i].level[k].size.w, made->blocks.format.block_px);
         *out_blocks = made->row_blocks > *out_blocks ? made->row_blocks : *out_blocks;
     }
 }
@@ -86,14 +87,14 @@ static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint
 int whole_encode_open(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan_out *plan = &e->map.plan->engine.out;
-    struct whole_out *out = &e->out;
+    struct whole_out *out = &e->dispatch.out;
     uint32_t n_blocks = 0;
     void *memory = NULL;
     int rc = 0;
     for (uint32_t i = 0; i < plan->n && rc == 0; i++)
         rc = open_made(e, i, err);
     for (uint32_t i = 0; i < PB_OUT_BATCHES && rc == 0; i++)
-        rc = open_batch(e, &out->batch[i], err);
+        rc = open_batch(e, &e->batch[i], err);
     count_lists(e, &out->parts_each, &n_blocks);
     rc = rc ? rc
             : e->ops->table(e->device, plan->strips * out->parts_each * sizeof *out->parts, err,
@@ -109,9 +110,9 @@ int whole_encode_open(struct pb_exec_whole *e, struct pb_err *err)
 void whole_encode_close(struct pb_exec_whole *e)
 {
     for (uint32_t i = 0; i < PB_OUT_BATCHES; i++)
-        free(e->out.batch[i].block);
-    free(e->out.ready);
-    free(e->out.ready_block);
+        free(e->batch[i].block);
+    free(e->dispatch.out.ready);
+    free(e->dispatch.out.ready_block);
 }
 
 /* --- a row's blocks -------------------------------------------------------------------------- */
@@ -140,7 +141,7 @@ static void tile_parts(struct pb_exec_whole *e, const struct whole_made *made, u
     struct pb_tile tile;
     const float *planes = tile_planes(e, made, number, &tile);
     for (uint32_t b = 0; b < format->n_bands; b++)
-        add_block(&e->out, (struct whole_block){b, number, 0},
+        add_block(&e->dispatch.out, (struct whole_block){b, number, 0},
                   (struct pb_encode_block){
                       .data = planes + format->plane[b] * pb_tile_out_px(&tile),
                       .row_px = (uint32_t)tile.core.w,
@@ -156,7 +157,7 @@ static void tile_blocks(struct pb_exec_whole *e, const struct whole_made *made, 
     const float *planes = tile_planes(e, made, number, &tile);
     for (int32_t y = 0; y < tile.core.h; y += side)
         for (int32_t x = 0; x < tile.core.w; x += side)
-            add_block(&e->out,
+            add_block(&e->dispatch.out,
                       (struct whole_block){0, (uint32_t)((tile.core.x + x) / side),
                                            (uint32_t)((tile.core.y + y) / side)},
                       (struct pb_encode_block){
@@ -175,7 +176,8 @@ static void level_blocks(struct pb_exec_whole *e, const struct whole_made *made,
     const int32_t side = made->plan->blocks.format.block_px;
     for (int32_t y = l->base; y < l->end; y += side)
         for (int32_t x = 0; x < l->size.w; x += side)
-            add_block(&e->out, (struct whole_block){k, (uint32_t)(x / side), (uint32_t)(y / side)},
+            add_block(&e->dispatch.out,
+                      (struct whole_block){k, (uint32_t)(x / side), (uint32_t)(y / side)},
                       (struct pb_encode_block){
                           .data = l->pixels + (size_t)(y - l->base) * l->size.row_px + (size_t)x,
                           .plane_px = l->size.plane_px,
@@ -204,19 +206,20 @@ static void add_part(struct whole_out *out, const struct whole_level *to, struct
 static int halve(struct pb_exec_whole *e, const struct whole_made *made, uint32_t first,
                  int32_t rows, struct pb_err *err)
 {
-    return e->ops->halve(e->device, QUEUE_OUT, e->out.row_parts + first, e->out.n_parts - first,
-                         made->plan->n_planes, rows, made->plan->blocks.nearest, err);
+    return e->ops->halve(e->device, QUEUE_OUT, e->dispatch.out.row_parts + first,
+                         e->dispatch.out.n_parts - first, made->plan->n_planes, rows,
+                         made->plan->blocks.nearest, err);
 }
 
 static int halve_tiles(struct pb_exec_whole *e, struct whole_made *made, struct pb_err *err)
 {
-    const uint32_t cols = (uint32_t)grid_of(e)->cols, first = e->out.n_parts;
+    const uint32_t cols = (uint32_t)grid_of(e)->cols, first = e->dispatch.out.n_parts;
     const struct pb_pixel_join join = pb_device_blocks_join(&made->plan->blocks);
     struct whole_level *to = &made->level[1];
     struct pb_tile tile = {.number = 0};
     for (uint32_t i = 0; i < cols; i++) {
-        const float *planes = tile_planes(e, made, e->out.row * cols + i, &tile);
-        add_part(&e->out, to,
+        const float *planes = tile_planes(e, made, e->dispatch.out.row * cols + i, &tile);
+        add_part(&e->dispatch.out, to,
                  (struct pb_halve_part){.from = planes,
                                         .to = place_in(to, tile.core.x / 2, tile.core.y / 2),
                                         .from_plane_px = pb_tile_out_px(&tile),
@@ -236,9 +239,9 @@ static int halve_level(struct pb_exec_whole *e, struct whole_made *made, uint32_
     const struct whole_level *l = &made->level[k];
     struct whole_level *to = &made->level[k + 1];
     const int32_t side = made->plan->blocks.format.block_px, rows = l->end - l->base;
-    const uint32_t first = e->out.n_parts;
+    const uint32_t first = e->dispatch.out.n_parts;
     for (int32_t x = 0; x < l->size.w; x += side)
-        add_part(&e->out, to,
+        add_part(&e->dispatch.out, to,
                  (struct pb_halve_part){.from = l->pixels + x,
                                         .to = place_in(to, x / 2, to->end),
                                         .from_plane_px = l->size.plane_px,
@@ -298,9 +301,9 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
 {
     const struct pb_plan_out *plan = &e->map.plan->engine.out;
     const struct whole_batch_note *note = slot->user;
-    const struct whole_batch *b = &e->out.batch[slot->index];
+    const struct whole_batch *b = &e->batch[slot->index];
     const struct pb_encode_batch batch = {
-        .format = pb_plan_out_format(e->out.made[note->made].plan, note->layer),
+        .format = pb_plan_out_format(e->dispatch.out.made[note->made].plan, note->layer),
         .n_blocks = note->n,
         .blocks = b->input,
         .workspace = b->workspace,
@@ -310,7 +313,7 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
         .used = (uint64_t *)(void *)b->found,
     };
     int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event_encoding(e, slot->index), err);
-    if (rc == 0 && note->n > 0 && e->out.made[note->made].plan->blocks.parts) {
+    if (rc == 0 && note->n > 0 && e->dispatch.out.made[note->made].plan->blocks.parts) {
         rc = find_parts(e, b, note->n, err);
     } else if (note->n > 0) {
         rc = rc ? rc : e->ops->encode(e->device, QUEUE_OUT, &batch, err);
@@ -328,31 +331,31 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
     const uint32_t cols = (uint32_t)grid_of(e)->cols;
     struct wic_slot slot = {.user = NULL};
     const uint64_t since = pb_clock_mono_ns();
-    int rc = wic_acquire(e->batches.channel, WIC_FOREVER, &slot);
+    int rc = wic_acquire(e->link[WHOLE_BATCHES], WIC_FOREVER, &slot);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_ROW, since);
     if (rc != 0)
         return rc;
-    const struct whole_batch *b = &e->out.batch[slot.index];
-    if (e->out.made[note.made].plan->blocks.parts)
-        list_parts(b, e->out.ready + first, note.n);
+    const struct whole_batch *b = &e->batch[slot.index];
+    if (e->dispatch.out.made[note.made].plan->blocks.parts)
+        list_parts(b, e->dispatch.out.ready + first, note.n);
     else
-        memcpy(b->input, e->out.ready + first, note.n * sizeof *b->input);
-    memcpy(b->block, e->out.ready_block + first, note.n * sizeof *b->block);
+        memcpy(b->input, e->dispatch.out.ready + first, note.n * sizeof *b->input);
+    memcpy(b->block, e->dispatch.out.ready_block + first, note.n * sizeof *b->block);
     if (is_last && !pb_plan_out_has_planes(e->map.plan)) {
-        note.first_tile = e->out.row * cols;
+        note.first_tile = e->dispatch.out.row * cols;
         note.n_tiles = cols;
     }
     *(struct whole_batch_note *)slot.user = note;
     rc = queue_batch(e, &slot, err);
-    return rc ? rc : wic_publish(e->batches.channel, &slot, 0);
+    return rc ? rc : wic_publish(e->link[WHOLE_BATCHES], &slot, 0);
 }
 
 /* Sends the ready blocks of product i, in batches. The last batch of a row of tiles reports the end
  * of the row; it is empty if the last product has no blocks in this row. */
 static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
-    const struct pb_plan_made *made = e->out.made[i].plan;
-    const uint32_t layers = made->blocks.has_mask ? 2 : 1, n = e->out.n_ready;
+    const struct pb_plan_made *made = e->dispatch.out.made[i].plan;
+    const uint32_t layers = made->blocks.has_mask ? 2 : 1, n = e->dispatch.out.n_ready;
     int rc = 0;
     for (uint32_t layer = 0; layer < layers; layer++)
         for (uint32_t at = 0; at < n && rc == 0; at += made->batch[layer]) {
@@ -372,14 +375,15 @@ static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 static void row_blocks(struct pb_exec_whole *e, const struct whole_made *made)
 {
     const uint32_t cols = (uint32_t)grid_of(e)->cols;
-    e->out.n_ready = 0;
+    e->dispatch.out.n_ready = 0;
     for (uint32_t c = 0; c < cols && pb_plan_out_makes(made->plan, 0); c++)
-        (made->plan->blocks.parts ? tile_parts : tile_blocks)(e, made, e->out.row * cols + c);
+        (made->plan->blocks.parts ? tile_parts : tile_blocks)(e, made,
+                                                              e->dispatch.out.row * cols + c);
 }
 
 int whole_encode_row(struct pb_exec_whole *e, struct pb_err *err)
 {
-    struct whole_out *out = &e->out;
+    struct whole_out *out = &e->dispatch.out;
     int rc = 0;
     out->row_parts = out->parts + out->row % e->map.plan->engine.out.strips * out->parts_each;
     out->n_parts = 0;

@@ -12,24 +12,24 @@
 static int tell(struct pb_exec_whole *e, enum whole_step_kind kind, uint32_t number)
 {
     struct wic_slot slot;
-    int rc = wic_acquire(e->steps.channel, WIC_FOREVER, &slot);
+    int rc = wic_acquire(e->link[WHOLE_STEPS], WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
     *(struct whole_step *)slot.user = (struct whole_step){kind, number};
-    return wic_publish(e->steps.channel, &slot, 0);
+    return wic_publish(e->link[WHOLE_STEPS], &slot, 0);
 }
 
 /* Begins the next band. All groups of the one before are queued. */
 static int enter_band(struct pb_exec_whole *e)
 {
-    uint32_t band = e->entered++;
+    uint32_t band = e->feed.entered++;
     struct wic_slot slot;
     int rc = 0;
     if (band >= 2) {
         uint64_t since = pb_clock_mono_ns();
-        rc = wic_wait(e->through.channel, WIC_FOREVER, &slot);
+        rc = wic_wait(e->link[WHOLE_THROUGH], WIC_FOREVER, &slot);
         whole_waited(e, PB_DEVICE_WAIT_FEED_BAND, since);
-        rc = rc ? rc : wic_release(e->through.channel, &slot);
+        rc = rc ? rc : wic_release(e->link[WHOLE_THROUGH], &slot);
     }
     return rc ? rc : tell(e, WHOLE_BAND, band);
 }
@@ -37,26 +37,26 @@ static int enter_band(struct pb_exec_whole *e)
 static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
 {
     const struct pb_whole_group *group = &e->map.group[number];
-    return group->stored_end == group->first || group->stored_end <= e->sent_pieces;
+    return group->stored_end == group->first || group->stored_end <= e->feed.sent_pieces;
 }
 
 int whole_hand_back(struct pb_exec_whole *e, const struct wic_slot *slot, uint32_t event)
 {
     struct wic_slot copy = {.user = NULL};
-    int rc = wic_acquire(e->copies.channel, WIC_FOREVER, &copy);
+    int rc = wic_acquire(e->link[WHOLE_COPIES], WIC_FOREVER, &copy);
     if (rc != 0)
         return rc;
     *(struct whole_sent *)copy.user = (struct whole_sent){*slot, event};
-    return wic_publish(e->copies.channel, &copy, 0);
+    return wic_publish(e->link[WHOLE_COPIES], &copy, 0);
 }
 
 /* Returns slots that were read in place, of a group whose decoding is queued. */
 static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < e->n_held && rc == 0; i++)
-        rc = whole_hand_back(e, &e->held[i], whole_event_decoded(e, group));
-    e->n_held = 0;
+    for (uint32_t i = 0; i < e->feed.n_held && rc == 0; i++)
+        rc = whole_hand_back(e, &e->feed.held[i], whole_event_decoded(e, group));
+    e->feed.n_held = 0;
     return rc;
 }
 
@@ -64,13 +64,14 @@ static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
 static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
-    while (rc == 0 && e->queued_groups < e->map.n_groups && is_sent(e, e->queued_groups)) {
-        uint32_t group = e->queued_groups;
-        while (rc == 0 && e->entered <= e->map.group[group].band)
+    while (rc == 0 && e->feed.queued_groups < e->map.n_groups &&
+           is_sent(e, e->feed.queued_groups)) {
+        uint32_t group = e->feed.queued_groups;
+        while (rc == 0 && e->feed.entered <= e->map.group[group].band)
             rc = enter_band(e);
         rc = rc ? rc : whole_tables_decode(e, group, err);
         rc = rc ? rc : hand_back_held(e, group);
-        e->queued_groups++;
+        e->feed.queued_groups++;
         rc = rc ? rc : tell(e, WHOLE_GROUP, group);
     }
     return rc;
@@ -91,7 +92,7 @@ static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
     uint32_t event = whole_event_slot(e, slot->index);
     int rc = e->ops->copy(e->device, QUEUE_SEND, place_of(e, load), slot->data, (size_t)bytes, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, event, err);
-    e->in_bytes += bytes;
+    e->feed.in_bytes += bytes;
     return rc ? rc : whole_hand_back(e, slot, event);
 }
 
@@ -105,7 +106,7 @@ static int hold_load(struct pb_exec_whole *e, const struct wic_slot *slot,
     if (rc < 0)
         return rc;
     whole_tables_in_place(e, load, at);
-    e->held[e->n_held++] = *slot;
+    e->feed.held[e->feed.n_held++] = *slot;
     return 0;
 }
 
@@ -116,20 +117,20 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
     memcpy(&load, slot->user, sizeof load);
     if (load.first == WHOLE_ROUND_MARK)
         return whole_rounds_take(e, slot, err);
-    if (!pb_whole_load_is_next(&e->map, e->sent_pieces, &load, plan->layout.in_slot_bytes,
+    if (!pb_whole_load_is_next(&e->map, e->feed.sent_pieces, &load, plan->layout.in_slot_bytes,
                                e->stream->answers))
         return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
     uint32_t band = e->map.group[e->map.piece[load.first].group].band;
     /* The pieces before it are sent, or left out: slots of their groups are handed back first. */
-    e->sent_pieces = load.first;
+    e->feed.sent_pieces = load.first;
     int rc = queue_groups(e, err);
-    while (rc == 0 && e->entered <= band)
+    while (rc == 0 && e->feed.entered <= band)
         rc = enter_band(e);
-    e->by_core[load.first] = load.is_decoded;
+    e->tables.by_core[load.first] = load.is_decoded;
     rc = rc                            ? rc
          : plan->engine.whole.in_place ? hold_load(e, slot, &load, err)
                                        : copy_load(e, slot, &load, err);
-    e->sent_pieces = load.end;
+    e->feed.sent_pieces = load.end;
     return rc;
 }
 
@@ -137,9 +138,9 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
 static void skip_rest(struct pb_exec_whole *e)
 {
     struct pb_whole_load more;
-    if (pb_whole_map_load(&e->map, e->sent_pieces, e->map.plan->layout.in_slot_bytes,
+    if (pb_whole_map_load(&e->map, e->feed.sent_pieces, e->map.plan->layout.in_slot_bytes,
                           e->stream->answers, &more) == PB_WHOLE_END)
-        e->sent_pieces = e->map.n_pieces;
+        e->feed.sent_pieces = e->map.n_pieces;
 }
 
 int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
@@ -161,10 +162,10 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
         return rc;
     skip_rest(e);
     rc = queue_groups(e, err);
-    while (rc == 0 && e->entered < e->map.n_bands)
+    while (rc == 0 && e->feed.entered < e->map.n_bands)
         rc = enter_band(e);
-    wic_close(e->copies.channel);
-    wic_close(e->steps.channel);
+    wic_close(e->link[WHOLE_COPIES]);
+    wic_close(e->link[WHOLE_STEPS]);
     return rc;
 }
 
@@ -174,14 +175,14 @@ int whole_release(struct pb_exec_whole *e, struct pb_err *err)
     struct whole_sent sent;
     int rc;
     uint64_t since = pb_clock_mono_ns();
-    while ((rc = wic_wait(e->copies.channel, WIC_FOREVER, &copy)) == 0) {
+    while ((rc = wic_wait(e->link[WHOLE_COPIES], WIC_FOREVER, &copy)) == 0) {
         whole_waited(e, PB_DEVICE_WAIT_RELEASE_CHUNK, since);
         memcpy(&sent, copy.user, sizeof sent);
         rc = whole_wait_event(e, sent.event, PB_DEVICE_WAIT_RELEASE_COPY, "copying blocks in", err);
         if (rc == 0)
             whole_note_progress(e, &sent.slot);
         rc = rc ? rc : wic_release(e->stream->in, &sent.slot);
-        rc = rc ? rc : wic_release(e->copies.channel, &copy);
+        rc = rc ? rc : wic_release(e->link[WHOLE_COPIES], &copy);
         if (rc < 0)
             return rc;
         since = pb_clock_mono_ns();

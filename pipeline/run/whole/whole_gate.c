@@ -43,7 +43,7 @@ static int make_nothing(struct pb_exec_whole *e, struct pb_err *err)
     rc = rc ? rc : e->ops->memory(e->device, px * sizeof(float), err, &memory);
     for (size_t i = 0; i < px && rc == 0; i++)
         ((float *)table)[i] = NAN;
-    e->gate.nothing = memory;
+    e->dispatch.gate.nothing = memory;
     rc = rc ? rc : e->ops->copy(e->device, QUEUE_GATE, memory, table, px * sizeof(float), err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, EVENT_GATE, err);
     return rc ? rc
@@ -58,18 +58,18 @@ int whole_gate_open(struct pb_exec_whole *e, struct pb_err *err)
     if (plan->layout.gate.chain == NULL)
         return 0;
     const struct pb_rect most = pb_plan_gate_most(plan);
-    e->gate.plane_px = (size_t)most.w * (size_t)most.h;
-    int rc = e->ops->memory(e->device, PB_GATE_BATCH * e->gate.plane_px * sizeof(float), err,
-                            &memory[0]);
+    e->dispatch.gate.plane_px = (size_t)most.w * (size_t)most.h;
+    int rc = e->ops->memory(e->device, PB_GATE_BATCH * e->dispatch.gate.plane_px * sizeof(float),
+                            err, &memory[0]);
     rc = rc ? rc : e->ops->memory(e->device, PB_GATE_BATCH * sizeof(uint32_t), err, &memory[1]);
     rc = rc ? rc : e->ops->table(e->device, PB_GATE_BATCH * sizeof(uint32_t), err, &memory[2]);
     rc = rc ? rc
             : e->ops->table(e->device, PB_GATE_BATCH * sizeof(struct pb_statistics_plane), err,
                             &memory[3]);
-    e->gate.planes = memory[0];
-    e->gate.counts = memory[1];
-    e->gate.told = memory[2];
-    e->gate.list = memory[3];
+    e->dispatch.gate.planes = memory[0];
+    e->dispatch.gate.counts = memory[1];
+    e->dispatch.gate.told = memory[2];
+    e->dispatch.gate.list = memory[3];
     return rc ? rc : make_nothing(e, err);
 }
 
@@ -78,8 +78,8 @@ int whole_gate_open(struct pb_exec_whole *e, struct pb_err *err)
 /* True if the pixels are decoded that the gate of the tile needs. */
 static bool is_ready(const struct pb_exec_whole *e, uint32_t tile)
 {
-    return tile < e->map.n_tiles && e->shared_bands > 0 &&
-           e->decoded_groups >= pb_whole_map_need(&e->map, tile, 0);
+    return tile < e->map.n_tiles && e->dispatch.shared_bands > 0 &&
+           e->dispatch.decoded_groups >= pb_whole_map_need(&e->map, tile, 0);
 }
 
 /* Queues the gate of a tile, whose plane is the next one of the batch. */
@@ -88,13 +88,13 @@ static int queue_look(struct pb_exec_whole *e, struct batch *batch,
 {
     const struct pb_plan *plan = plan_of(e);
     const struct pb_rect *all = &look->first.core, *part = &look->part;
-    float *plane = e->gate.planes + batch->n_planes * e->gate.plane_px;
+    float *plane = e->dispatch.gate.planes + batch->n_planes * e->dispatch.gate.plane_px;
     const struct pb_tile_out out = {plane, (size_t)all->w * (size_t)all->h};
     struct pb_tile_in in = {.core = *all};
     for (uint32_t w = 0; w < PB_SOURCES_MAX; w++)
         in.window[w] = whole_window(e, w, 0, &look->first.read[w]);
     in = pb_plan_gate_view(plan, &in, &plan->layout.format);
-    e->gate.list[batch->n_planes++] = (struct pb_statistics_plane){
+    e->dispatch.gate.list[batch->n_planes++] = (struct pb_statistics_plane){
         .data = plane + (size_t)(part->y - all->y) * (size_t)all->w + (size_t)(part->x - all->x),
         .row_px = (uint32_t)all->w,
         .w = part->w,
@@ -104,12 +104,14 @@ static int queue_look(struct pb_exec_whole *e, struct batch *batch,
 
 static int count_passing(struct pb_exec_whole *e, const struct batch *batch, struct pb_err *err)
 {
-    const size_t bytes = batch->n_planes * sizeof *e->gate.counts;
+    const size_t bytes = batch->n_planes * sizeof *e->dispatch.gate.counts;
     if (batch->n_planes == 0)
         return 0;
-    int rc = e->ops->passing(e->device, QUEUE_GATE, e->gate.list, batch->n_planes, e->gate.plane_px,
-                             e->gate.counts, err);
-    rc = rc ? rc : e->ops->copy(e->device, QUEUE_GATE, e->gate.told, e->gate.counts, bytes, err);
+    int rc = e->ops->passing(e->device, QUEUE_GATE, e->dispatch.gate.list, batch->n_planes,
+                             e->dispatch.gate.plane_px, e->dispatch.gate.counts, err);
+    rc = rc ? rc
+            : e->ops->copy(e->device, QUEUE_GATE, e->dispatch.gate.told, e->dispatch.gate.counts,
+                           bytes, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, EVENT_GATE, err);
     return rc ? rc
               : whole_wait_event(e, EVENT_GATE, PB_DEVICE_WAIT_DISPATCH_DECODE,
@@ -135,7 +137,8 @@ static int put_answers(struct pb_exec_whole *e, const struct batch *batch, struc
         const struct pb_plan_gate_look *look = &batch->look[i];
         const uint32_t number = batch->first + i;
         const struct pb_tile tile = pb_plan_tile(plan_of(e), number, number);
-        const bool passes = look->part.w > 0 && e->gate.told[batch->plane[i]] >= look->enough;
+        const bool passes =
+            look->part.w > 0 && e->dispatch.gate.told[batch->plane[i]] >= look->enough;
         bits |= (uint64_t)passes << i;
         if (pb_gate_answers_put(e->stream->answers, number, passes) < 0)
             return pb_fail(err, PB_E_SYSTEM, "the gate of tile %u was computed twice", number);
@@ -147,7 +150,7 @@ static int put_answers(struct pb_exec_whole *e, const struct batch *batch, struc
 
 static int ask_batch(struct pb_exec_whole *e, struct pb_err *err)
 {
-    struct batch batch = {.first = e->gate.asked};
+    struct batch batch = {.first = e->dispatch.gate.asked};
     int rc = 0;
     for (; rc == 0 && batch.n < PB_GATE_BATCH && is_ready(e, batch.first + batch.n); batch.n++) {
         const uint32_t number = batch.first + batch.n;
@@ -160,14 +163,14 @@ static int ask_batch(struct pb_exec_whole *e, struct pb_err *err)
     }
     rc = rc ? rc : count_passing(e, &batch, err);
     rc = rc ? rc : put_answers(e, &batch, err);
-    e->gate.asked += batch.n;
+    e->dispatch.gate.asked += batch.n;
     return rc;
 }
 
 int whole_gate_answer(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
-    while (rc == 0 && plan_of(e)->layout.gate.chain != NULL && is_ready(e, e->gate.asked))
+    while (rc == 0 && plan_of(e)->layout.gate.chain != NULL && is_ready(e, e->dispatch.gate.asked))
         rc = ask_batch(e, err);
     return rc;
 }
@@ -181,7 +184,7 @@ static int clear_planes(struct pb_exec_whole *e, const struct pb_tile *tile, str
     float *planes = whole_out_place(e, tile->number);
     int rc = planes != NULL ? whole_out_before(e, 0, tile->number, err) : 0;
     for (size_t i = 0; planes != NULL && i < plan_of(e)->work.outputs.n && rc == 0; i++)
-        rc = e->ops->copy(e->device, QUEUE_LANE, planes + i * px, e->gate.nothing,
+        rc = e->ops->copy(e->device, QUEUE_LANE, planes + i * px, e->dispatch.gate.nothing,
                           px * sizeof *planes, err);
     return rc;
 }

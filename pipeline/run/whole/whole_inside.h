@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WHOLE_INSIDE_H
 #define PB_WHOLE_INSIDE_H
-/* State that the threads of the executor that decodes on a device share (exec_whole.c). Private to
- * run/whole.
+/* State of the executor that decodes on a device (exec_whole.c), cut by thread. It is one header
+ * because the parts that several threads use (tables, reductions, rounds) have their own sources.
+ * Private to run/whole.
  *
  * readers == stream.in (loads) ==> feeder == copies ==> releaser
  *                                   feeder == steps ==> dispatcher == flights ==> finisher
@@ -35,6 +36,16 @@ enum {
     WHOLE_THREADS
 };
 
+/* Channels between the threads. */
+enum {
+    WHOLE_COPIES,  /* feeder to releaser: slots whose copies are queued */
+    WHOLE_STEPS,   /* feeder to dispatcher */
+    WHOLE_FLIGHTS, /* dispatcher to finisher */
+    WHOLE_THROUGH, /* finisher to feeder: a band's memory is free */
+    WHOLE_BATCHES, /* dispatcher to collector: encoded blocks */
+    WHOLE_LINKS
+};
+
 /* Queues. */
 enum {
     QUEUE_SEND,
@@ -55,12 +66,6 @@ struct whole_progress {
     uint32_t groups;
 };
 
-/* A channel of the executor's own. */
-struct whole_channel {
-    struct wic_channel *channel;
-    void *memory;
-};
-
 /* Device memory of a band. */
 struct whole_room {
     unsigned char *pixels, *stored, *decoded;
@@ -74,9 +79,8 @@ struct whole_source {
     struct pb_unpredict_form alpha_form, alpha_fill_form;
     struct pb_unpredict_form mask_form; /* form of separate mask pieces */
     enum pb_device_codec codec;
-    unsigned char *fill;      /* on the device: content of a piece that is not stored, ... */
-    size_t fill_bytes;        /* ... one for each plane of blocks, fill_bytes apart */
-    struct pb_raster *repair; /* the dispatcher's; NULL until it is needed */
+    unsigned char *fill; /* on the device: content of a piece that is not stored, ... */
+    size_t fill_bytes;   /* ... one for each plane of blocks, fill_bytes apart */
 };
 
 enum whole_step_kind {
@@ -99,11 +103,13 @@ struct whole_round_note {
 _Static_assert(offsetof(struct pb_whole_load, first) == offsetof(struct whole_round_note, mark),
                "loads and rounds are told apart by their first word");
 
-/* A tile between dispatcher and finisher; the slot's index identifies its lane and its event. */
+/* Message of the dispatcher to the finisher: a tile, whose lane and event the slot's index
+ * identifies, or that the band after `band` has copied the pixels that they share. */
 struct whole_flight {
     /* bytes 0: none of its planes is sent to the host, and no slot is taken */
     struct wic_slot out;
     uint32_t band;
+    bool is_tile;
 };
 /* A slot that returns to the readers when the event has happened. */
 struct whole_sent {
@@ -124,13 +130,13 @@ struct whole_reduced {
     size_t bytes; /* size of each */
 };
 
-/* Reductions of moments are first. By flight: a list of planes, and the moments of their pixels. */
+/* Reductions of moments are first. By flight: a list of planes, and the moments of their pixels:
+ * the dispatcher's until the flight is published, then the finisher's. */
 struct whole_reduce {
     struct whole_reduced *of;
     uint32_t n;
     struct pb_statistics_plane *planes;      /* a table */
     struct pb_statistics_part *parts, *told; /* in device memory; a table */
-    struct pb_histogram_part *scratch;
 };
 
 /* Gate of a pass (whole_gate.c); zero without one. */
@@ -143,6 +149,83 @@ struct whole_gate {
     uint32_t asked;                   /* tiles whose answers are known */
 };
 
+/* Tables by piece (whole_tables.c). The feeder's until the step WHOLE_GROUP of the piece's group is
+ * published, the dispatcher's from then on. */
+struct whole_tables {
+    struct pb_decode_stream *decode;
+    struct pb_unpredict_block *block, *device_block;
+    struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
+    bool *by_core; /* a core has decoded it, or no tile needs it */
+    /* Decoding list of a run of pieces, from the index of the first one on: those that no core has
+     * decoded; the device writes the results. */
+    struct pb_decode_stream *list, *device_list;
+    struct pb_decode_result *result;
+};
+
+/* The readers' state; they are several threads, of the process that has the files. */
+struct whole_readers {
+    /* Protects next_piece, and the order of slots; held while no slot is free. */
+    pthread_mutex_t lock;
+    uint32_t next_piece;
+    pthread_mutex_t share_lock; /* taken after lock: protects the next members */
+    struct pb_whole_share share;
+    uint64_t *given; /* for each group: decoded bytes that are left to the device */
+    uint32_t noted_groups;
+    uint64_t noted_bytes;          /* sum of `given` over the groups that the device has finished */
+    uint64_t compressed, by_cores; /* blocks to decode; those of them that cores decode */
+};
+
+/* The feeder's state. The releaser needs only its messages. */
+struct whole_feeder {
+    uint32_t entered; /* bands */
+    uint32_t sent_pieces, queued_groups, sent_round;
+    uint64_t in_bytes;
+    struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
+    uint32_t n_held;
+};
+
+/* The dispatcher's state. */
+struct whole_dispatcher {
+    struct pb_part_exchange parts; /* the executor's end of the exchange of the parts of tiles */
+    uint32_t shared_bands, decoded_groups;
+    uint32_t round;            /* number of the round, from 1 */
+    bool round_is_over;        /* all units of the round are dispatched */
+    struct pb_slot_head *head; /* a table: numbers of the round; NULL: tiles are not summed up */
+    float **lane_out;          /* device memory for results, by lane, if there are no strips */
+    struct whole_out out;
+    struct whole_gate gate;
+    struct pb_raster *repair[PB_FILES_MAX]; /* file of each source; NULL until it is needed */
+    uint64_t out_bytes; /* bytes of planes and sums that are copied to slots of results */
+};
+
+/* The finisher's state. */
+struct whole_finisher {
+    uint32_t launched; /* tiles */
+    /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.
+     */
+    uint32_t *left;
+    struct pb_histogram_part *scratch; /* for a merge of moments */
+};
+
+/* The collector's state: slots with copies of blocks in flight, the oldest first. */
+struct whole_collector {
+    struct wic_slot slot[WHOLE_DOWNS];
+    uint64_t bytes[WHOLE_DOWNS];
+    uint32_t first, n;
+    uint64_t block_bytes; /* size of all blocks so far */
+};
+
+/* Times of all threads. */
+struct whole_clock {
+    _Atomic uint64_t waited_ns[PB_DEVICE_WAITS]; /* each kind is of one thread */
+    pthread_mutex_t lock;                        /* protects the next members */
+    struct pb_spans occupied, worked[PB_DEVICE_WORKS];
+    struct whole_progress progress;
+};
+
+/* Each thread has its own state, and the threads meet in the links. They share `tables`, `batch`
+ * and `reduce`, whose entries pass from one thread to the next with a message, and `clock`. The
+ * members before `read` do not change after exec_create. */
 struct pb_exec_whole {
     struct pb_stream *stream;
     const struct pb_whole_device *ops;
@@ -151,58 +234,22 @@ struct pb_exec_whole {
     struct whole_source source[PB_FILES_MAX];
     struct whole_room room[2];
     struct pb_whole_held taken; /* planes of stream->kept that are used */
-    /* Indexed by piece. */
-    struct pb_decode_stream *decode;
-    struct pb_unpredict_block *block, *device_block;
-    struct pb_unpredict_block *alpha, *device_alpha; /* NULL: no source has an alpha_form */
-    /* The feeder's: a core has decoded it, or no tile needs it. */
-    bool *by_core;
-    /* Decoding list of a run of pieces, from the index of the first one on:
-     * those that no core has decoded; the device writes the results. */
-    struct pb_decode_stream *list, *device_list;
-    struct pb_decode_result *result;
     uint32_t n_lanes, n_flights;
-    float **lane_out; /* device memory for results, by lane, if there are no strips */
-    struct whole_out out;
+    struct wic_channel *link[WHOLE_LINKS];
+    void *link_memory[WHOLE_LINKS];
+
+    struct whole_readers read;
+    struct whole_feeder feed;
+    struct whole_dispatcher dispatch;
+    struct whole_finisher finish;
+    struct whole_collector collect;
+
+    struct whole_tables tables;
+    /* A batch for each slot of WHOLE_BATCHES: the dispatcher's until the slot is published, then
+     * the collector's. */
+    struct whole_batch batch[PB_OUT_BATCHES];
     struct whole_reduce reduce;
-    struct whole_gate gate;
-    struct pb_slot_head *head; /* a table: numbers of the round; NULL: tiles are not summed up */
-    struct whole_channel copies, steps, flights, through, batches;
-
-    /* Protects next_piece, and the order of slots; held while no slot is free. */
-    pthread_mutex_t lock;
-    uint32_t next_piece;
-    pthread_mutex_t share_lock; /* taken after lock: the readers' next members */
-    struct pb_whole_share share;
-    uint64_t *given; /* for each group: decoded bytes that are left to the device */
-    uint32_t noted_groups;
-    uint64_t noted_bytes;          /* sum of `given` over the groups that the device has finished */
-    uint64_t compressed, by_cores; /* blocks to decode; those of them that cores decode */
-
-    /* The feeder's. */
-    uint32_t entered, sent_pieces, queued_groups, sent_round;
-    uint64_t in_bytes;
-    struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
-    uint32_t n_held;
-    /* The dispatcher's. */
-    struct pb_part_exchange parts; /* the executor's end of the exchange of the parts of tiles */
-    uint32_t shared_bands;
-    uint32_t decoded_groups;
-    uint32_t round;     /* number of the round, from 1 */
-    bool round_is_over; /* all units of the round are dispatched */
-    /* For each band: count of its unfinished tiles, and 1 for the band that shares pixels with it.
-     */
-    _Atomic uint32_t *left;
-    /* The finisher's. */
-    uint64_t out_bytes;
-    uint32_t launched;
-    uint64_t block_bytes;     /* the collector's */
-    struct pb_remote_end end; /* totals, if another process decodes */
-
-    _Atomic uint64_t waited_ns[PB_DEVICE_WAITS];
-    pthread_mutex_t clock_lock; /* protects the spans, and progress */
-    struct pb_spans occupied, worked[PB_DEVICE_WORKS];
-    struct whole_progress progress;
+    struct whole_clock clock;
     struct pb_resident resident; /* until all threads have ended */
     atomic_uint ended;
 };

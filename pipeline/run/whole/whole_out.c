@@ -38,11 +38,11 @@ int whole_out_open(struct pb_exec_whole *e, struct pb_err *err)
     void *memory = NULL;
     if (plan->n == 0)
         return 0;
-    e->out.lane_row = calloc(e->n_lanes, sizeof *e->out.lane_row);
-    if (e->out.lane_row == NULL)
+    e->dispatch.out.lane_row = calloc(e->n_lanes, sizeof *e->dispatch.out.lane_row);
+    if (e->dispatch.out.lane_row == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     int rc = e->ops->memory(e->device, tiles * plan->tile_bytes, err, &memory);
-    e->out.strips = memory;
+    e->dispatch.out.strips = memory;
     for (int i = 0; i < CONSUMERS && rc == 0; i++)
         rc = consumers[i].open(e, err);
     return rc;
@@ -52,7 +52,7 @@ void whole_out_close(struct pb_exec_whole *e)
 {
     for (int i = 0; i < CONSUMERS; i++)
         consumers[i].close(e);
-    free(e->out.lane_row);
+    free(e->dispatch.out.lane_row);
 }
 
 float *whole_out_place(const struct pb_exec_whole *e, uint32_t tile)
@@ -61,15 +61,15 @@ float *whole_out_place(const struct pb_exec_whole *e, uint32_t tile)
     if (plan_of(e)->n == 0)
         return NULL;
     const uint64_t place = (uint64_t)strip_of(e, tile / cols) * cols + tile % cols;
-    return (float *)(void *)(e->out.strips + place * plan_of(e)->tile_bytes);
+    return (float *)(void *)(e->dispatch.out.strips + place * plan_of(e)->tile_bytes);
 }
 
 int whole_out_before(struct pb_exec_whole *e, uint32_t lane, uint32_t tile, struct pb_err *err)
 {
     const uint32_t row = tile / (uint32_t)e->map.plan->layout.grid.cols;
-    if (plan_of(e)->n == 0 || e->out.lane_row[lane] == row + 1)
+    if (plan_of(e)->n == 0 || e->dispatch.out.lane_row[lane] == row + 1)
         return 0;
-    e->out.lane_row[lane] = row + 1;
+    e->dispatch.out.lane_row[lane] = row + 1;
     return row < plan_of(e)->strips ? 0
                                     : e->ops->after(e->device, QUEUE_LANE + lane,
                                                     whole_event_strip(e, strip_of(e, row)), err);
@@ -96,7 +96,7 @@ int whole_out_after(struct pb_exec_whole *e, uint32_t tile, struct pb_err *err)
                  ? 0
                  : whole_wait_event(e, event, PB_DEVICE_WAIT_DISPATCH_ROW, "making products", err);
     rc = rc ? rc : join_lanes(e, err);
-    e->out.row = row;
+    e->dispatch.out.row = row;
     for (int i = 0; i < CONSUMERS && rc == 0; i++)
         rc = consumers[i].row(e, err);
     return rc ? rc : e->ops->mark(e->device, QUEUE_OUT, event, err);

@@ -53,14 +53,14 @@ struct whole_batch_note {
     uint32_t first_tile, n_tiles; /* as in struct pb_block_slot */
 };
 
+/* Thread: dispatcher. */
 struct whole_out {
     unsigned char *strips; /* in device memory */
     uint32_t *lane_row;    /* row of the last tile of each lane, from 1 */
     struct whole_made made[PB_OUT_MADE];
-    struct whole_batch batch[PB_OUT_BATCHES];
     struct pb_halve_part *parts; /* a table: parts_each for each strip */
     uint32_t parts_each;
-    /* The dispatcher's: the current row, and the blocks of one product in it. */
+    /* The current row, and the blocks of one product in it. */
     uint32_t row, n_parts, n_ready;
     struct pb_halve_part *row_parts;
     struct pb_encode_block *ready;

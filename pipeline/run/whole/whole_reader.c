@@ -23,9 +23,9 @@ struct reader {
  * depends on it: in the reader the bytes may be from another process, or unset. */
 void whole_note_progress(struct pb_exec_whole *e, const struct wic_slot *slot)
 {
-    pthread_mutex_lock(&e->clock_lock);
-    memcpy(slot->data, &e->progress, sizeof e->progress);
-    pthread_mutex_unlock(&e->clock_lock);
+    pthread_mutex_lock(&e->clock.lock);
+    memcpy(slot->data, &e->clock.progress, sizeof e->clock.progress);
+    pthread_mutex_unlock(&e->clock.lock);
 }
 
 /* now: the group of the next piece. */
@@ -38,12 +38,13 @@ static void take_progress(struct pb_exec_whole *e, const struct wic_slot *slot, 
     memcpy(&note, slot->data, sizeof note);
     if (note.groups > now || note.at_ns > pb_clock_mono_ns())
         return;
-    while (e->noted_groups < note.groups)
-        e->noted_bytes += e->given[e->noted_groups++];
-    for (uint32_t g = e->noted_groups; g + 1 < now; g++)
-        waiting += e->given[g];
-    if (note.groups == e->noted_groups)
-        pb_whole_share_device_did(&e->share, note.at_ns, e->noted_bytes, note.busy_ns, waiting);
+    while (e->read.noted_groups < note.groups)
+        e->read.noted_bytes += e->read.given[e->read.noted_groups++];
+    for (uint32_t g = e->read.noted_groups; g + 1 < now; g++)
+        waiting += e->read.given[g];
+    if (note.groups == e->read.noted_groups)
+        pb_whole_share_device_did(&e->read.share, note.at_ns, e->read.noted_bytes, note.busy_ns,
+                                  waiting);
 }
 
 static void give(struct pb_exec_whole *e, uint32_t first, uint32_t end)
@@ -51,9 +52,9 @@ static void give(struct pb_exec_whole *e, uint32_t first, uint32_t end)
     uint64_t now = pb_clock_mono_ns();
     for (uint32_t i = first; i < end; i++) {
         const struct pb_whole_piece *piece = &e->map.piece[i];
-        e->compressed += piece->decoded_bytes > 0;
-        e->given[piece->group] += piece->decoded_bytes;
-        pb_whole_share_give(&e->share, now, piece->bytes, piece->decoded_bytes);
+        e->read.compressed += piece->decoded_bytes > 0;
+        e->read.given[piece->group] += piece->decoded_bytes;
+        pb_whole_share_give(&e->read.share, now, piece->bytes, piece->decoded_bytes);
     }
 }
 
@@ -64,7 +65,7 @@ static void choose(struct pb_exec_whole *e, const struct wic_slot *slot, struct 
     take_progress(e, slot, piece->group);
     if (e->map.plan->engine.whole.shares && piece->decoded_bytes > 0 &&
         piece->decoded_bytes <= slot->bytes &&
-        pb_whole_share_is_cores(&e->share, pb_clock_mono_ns(), piece->bytes,
+        pb_whole_share_is_cores(&e->read.share, pb_clock_mono_ns(), piece->bytes,
                                 piece->decoded_bytes)) {
         load->end = load->first + 1;
         load->is_decoded = true;
@@ -80,10 +81,10 @@ static int find_load(struct pb_exec_whole *e, struct pb_whole_load *out)
     const uint64_t bytes = e->map.plan->layout.in_slot_bytes;
     enum pb_whole_next next;
     int rc = 0;
-    while ((next = pb_whole_map_load(&e->map, e->next_piece, bytes, e->stream->answers, out)) ==
-               PB_WHOLE_UNKNOWN &&
+    while ((next = pb_whole_map_load(&e->map, e->read.next_piece, bytes, e->stream->answers,
+                                     out)) == PB_WHOLE_UNKNOWN &&
            rc == 0) {
-        e->next_piece = out->first;
+        e->read.next_piece = out->first;
         rc = pb_gate_answers_wait(e->stream->answers, e->map.piece[out->first].last);
     }
     return rc < 0 ? rc : next == PB_WHOLE_LOAD ? 0 : -EPIPE;
@@ -92,16 +93,16 @@ static int find_load(struct pb_exec_whole *e, struct pb_whole_load *out)
 /* Takes the next load and a slot for it. -EPIPE: no more loads. */
 static int take_load(struct pb_exec_whole *e, struct wic_slot *slot, struct pb_whole_load *out)
 {
-    pthread_mutex_lock(&e->lock);
+    pthread_mutex_lock(&e->read.lock);
     int rc = find_load(e, out);
     rc = rc ? rc : wic_acquire(e->stream->in, WIC_FOREVER, slot);
     if (rc == 0) {
-        pthread_mutex_lock(&e->share_lock);
+        pthread_mutex_lock(&e->read.share_lock);
         choose(e, slot, out);
-        pthread_mutex_unlock(&e->share_lock);
-        e->next_piece = out->end;
+        pthread_mutex_unlock(&e->read.share_lock);
+        e->read.next_piece = out->end;
     }
-    pthread_mutex_unlock(&e->lock);
+    pthread_mutex_unlock(&e->read.lock);
     return rc;
 }
 
@@ -170,11 +171,11 @@ static bool decode(struct reader *r, const struct pb_whole_load *load, void *dat
         pb_raster_decode_block(r->file[piece->source], piece->block, &own, &decoded) < 0)
         return false;
     memcpy(data, decoded, (size_t)piece->decoded_bytes);
-    pthread_mutex_lock(&e->share_lock);
-    e->by_cores++;
-    e->compressed++;
-    pb_whole_share_core_did(&e->share, piece->decoded_bytes, pb_clock_mono_ns() - start);
-    pthread_mutex_unlock(&e->share_lock);
+    pthread_mutex_lock(&e->read.share_lock);
+    e->read.by_cores++;
+    e->read.compressed++;
+    pb_whole_share_core_did(&e->read.share, piece->decoded_bytes, pb_clock_mono_ns() - start);
+    pthread_mutex_unlock(&e->read.share_lock);
     return true;
 }
 
@@ -185,9 +186,9 @@ static int fill(struct reader *r, struct pb_whole_load *load, void *data, struct
     struct pb_exec_whole *e = r->e;
     if (load->is_decoded && !decode(r, load, data)) {
         load->is_decoded = false;
-        pthread_mutex_lock(&e->share_lock);
+        pthread_mutex_lock(&e->read.share_lock);
         give(e, load->first, load->end);
-        pthread_mutex_unlock(&e->share_lock);
+        pthread_mutex_unlock(&e->read.share_lock);
     }
     return load->is_decoded ? 0 : fetch(r, load, data, err);
 }

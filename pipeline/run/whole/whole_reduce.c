@@ -85,8 +85,8 @@ static int open_parts(struct pb_exec_whole *e, struct pb_err *err)
     rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->reduce.told, err, &memory[2]);
     e->reduce.parts = memory[1];
     e->reduce.told = memory[2];
-    e->reduce.scratch = calloc(1, sizeof *e->reduce.scratch);
-    if (rc == 0 && e->reduce.scratch == NULL)
+    e->finish.scratch = calloc(1, sizeof *e->finish.scratch);
+    if (rc == 0 && e->finish.scratch == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     return rc;
 }
@@ -108,7 +108,7 @@ int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err)
 void whole_reduce_close(struct pb_exec_whole *e)
 {
     free(e->reduce.of);
-    free(e->reduce.scratch);
+    free(e->finish.scratch);
 }
 
 /* --- tiles ----------------------------------------------------------------------------------- */
@@ -153,8 +153,8 @@ void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight)
     part = parts_of(e, e->reduce.told, flight);
     for (uint32_t i = 0; i < e->reduce.n && e->reduce.of[i].device == NULL; i++) {
         struct pb_moments moments;
-        memset(e->reduce.scratch, 0, sizeof *e->reduce.scratch);
-        if (pb_statistics_take(&part[i], &moments, e->reduce.scratch))
+        memset(e->finish.scratch, 0, sizeof *e->finish.scratch);
+        if (pb_statistics_take(&part[i], &moments, e->finish.scratch))
             pb_reduce_merge(&e->reduce.of[i].reduction->reduce, e->reduce.of[i].state, &moments);
     }
 }

@@ -14,14 +14,14 @@ int whole_rounds_open(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_plan *plan = e->map.plan;
     void *memory = NULL;
-    e->round = e->sent_round = 1;
+    e->dispatch.round = e->feed.sent_round = 1;
     if (plan->layout.sums.chain.n == 0)
         return 0;
     int rc = e->ops->table(e->device, plan->layout.format.head_bytes, err, &memory);
     if (rc < 0)
         return rc;
-    e->head = memory;
-    pb_plan_sums_head(plan, 1, e->head);
+    e->dispatch.head = memory;
+    pb_plan_sums_head(plan, 1, e->dispatch.head);
     return 0;
 }
 
@@ -58,25 +58,25 @@ int whole_rounds_take(struct pb_exec_whole *e, const struct wic_slot *slot, stru
     const struct whole_round_note note = *(const struct whole_round_note *)slot->user;
     struct pb_whole_load more;
     struct wic_slot step;
-    if (e->head == NULL || note.round != e->sent_round + 1 ||
-        pb_whole_map_load(&e->map, e->sent_pieces, e->map.plan->layout.in_slot_bytes,
+    if (e->map.plan->layout.sums.chain.n == 0 || note.round != e->feed.sent_round + 1 ||
+        pb_whole_map_load(&e->map, e->feed.sent_pieces, e->map.plan->layout.in_slot_bytes,
                           e->stream->answers, &more) != PB_WHOLE_END)
         return pb_fail(err, PB_E_SYSTEM, "a round began that is not the next one of the pass");
-    int rc = wic_acquire(e->steps.channel, WIC_FOREVER, &step);
+    int rc = wic_acquire(e->link[WHOLE_STEPS], WIC_FOREVER, &step);
     if (rc < 0)
         return rc;
     /* The owner of the slot can change its numbers at any time: they are copied once. */
     memcpy(step.data, slot->data, e->map.plan->layout.format.head_bytes);
     *(struct whole_step *)step.user = (struct whole_step){WHOLE_ROUND, note.round};
-    e->sent_round = note.round;
-    rc = wic_publish(e->steps.channel, &step, e->map.plan->layout.format.head_bytes);
+    e->feed.sent_round = note.round;
+    rc = wic_publish(e->link[WHOLE_STEPS], &step, e->map.plan->layout.format.head_bytes);
     return rc ? rc : whole_hand_back(e, slot, whole_event_slot(e, slot->index));
 }
 
 void whole_rounds_begin(struct pb_exec_whole *e)
 {
     const struct pb_slot_head *head = e->stream->head;
-    if (e->head != NULL && head != NULL)
-        memcpy(e->head, head, e->map.plan->layout.format.head_bytes);
-    e->round_is_over = false;
+    if (e->dispatch.head != NULL && head != NULL)
+        memcpy(e->dispatch.head, head, e->map.plan->layout.format.head_bytes);
+    e->dispatch.round_is_over = false;
 }

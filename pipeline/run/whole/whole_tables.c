@@ -87,9 +87,9 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
     const struct pb_whole_piece *piece = &e->map.piece[i];
     const struct whole_source *source = &e->source[piece->source];
     const struct pb_block_layout *l = source->blocks.layout;
-    struct pb_unpredict_block *block = &e->block[i];
+    struct pb_unpredict_block *block = &e->tables.block[i];
     *block = whole_target(e, piece);
-    e->result[i] = (struct pb_decode_result){.status = PB_DECODE_UNDONE};
+    e->tables.result[i] = (struct pb_decode_result){.status = PB_DECODE_UNDONE};
     if (piece->bytes == 0) {
         block->in = source->fill + (l->planar ? piece->plane * source->fill_bytes : 0);
         return;
@@ -97,24 +97,24 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
     block->in = stored_at(e, piece);
     if (!is_decoded(e, i))
         return;
-    e->decode[i] = (struct pb_decode_stream){
+    e->tables.decode[i] = (struct pb_decode_stream){
         .in = block->in,
         .out = e->room[room_of(e, piece)].decoded + piece->decoded_at,
         .in_bytes = (uint32_t)piece->bytes,
         .least = (uint32_t)piece->least,
         .most = (uint32_t)l->block_bytes,
     };
-    block->in = e->decode[i].out;
+    block->in = e->tables.decode[i].out;
 }
 
 /* Adds the same block again, for the alpha samples of its pixels. */
 static void fill_alpha(struct pb_exec_whole *e, uint32_t i)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];
-    if (e->alpha == NULL || e->source[piece->source].alpha_form.n_planes == 0)
+    if (e->tables.alpha == NULL || e->source[piece->source].alpha_form.n_planes == 0)
         return;
-    e->alpha[i] = whole_alpha_target(e, piece);
-    e->alpha[i].in = e->block[i].in;
+    e->tables.alpha[i] = whole_alpha_target(e, piece);
+    e->tables.alpha[i].in = e->tables.block[i].in;
 }
 
 void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *load,
@@ -123,11 +123,11 @@ void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *
     for (uint32_t i = load->first; i < load->end; i++) {
         unsigned char *in = at + (e->map.piece[i].stored_at - e->map.piece[load->first].stored_at);
         if (is_decoded(e, i) && !load->is_decoded)
-            e->decode[i].in = in;
+            e->tables.decode[i].in = in;
         else
-            e->block[i].in = in;
-        if (e->alpha != NULL)
-            e->alpha[i].in = e->block[i].in;
+            e->tables.block[i].in = in;
+        if (e->tables.alpha != NULL)
+            e->tables.alpha[i].in = e->tables.block[i].in;
     }
 }
 
@@ -143,21 +143,21 @@ static int make_lists(struct pb_exec_whole *e, bool has_alpha, struct pb_err *er
 {
     size_t n = e->map.n_pieces;
     void *memory[7] = {NULL};
-    int rc = take_list(e, n * sizeof *e->list, err, &memory[0], &memory[1]);
-    rc = rc ? rc : take_list(e, n * sizeof *e->block, err, &memory[2], &memory[3]);
-    rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->result, err, &memory[4]);
+    int rc = take_list(e, n * sizeof *e->tables.list, err, &memory[0], &memory[1]);
+    rc = rc ? rc : take_list(e, n * sizeof *e->tables.block, err, &memory[2], &memory[3]);
+    rc = rc ? rc : e->ops->table(e->device, n * sizeof *e->tables.result, err, &memory[4]);
     if (has_alpha)
-        rc = rc ? rc : take_list(e, n * sizeof *e->alpha, err, &memory[5], &memory[6]);
-    e->list = memory[0];
-    e->device_list = memory[1];
-    e->block = memory[2];
-    e->device_block = memory[3];
-    e->result = memory[4];
-    e->alpha = memory[5];
-    e->device_alpha = memory[6];
-    e->decode = calloc(n + 1, sizeof *e->decode);
-    e->by_core = calloc(n + 1, sizeof *e->by_core);
-    if (rc == 0 && (e->decode == NULL || e->by_core == NULL))
+        rc = rc ? rc : take_list(e, n * sizeof *e->tables.alpha, err, &memory[5], &memory[6]);
+    e->tables.list = memory[0];
+    e->tables.device_list = memory[1];
+    e->tables.block = memory[2];
+    e->tables.device_block = memory[3];
+    e->tables.result = memory[4];
+    e->tables.alpha = memory[5];
+    e->tables.device_alpha = memory[6];
+    e->tables.decode = calloc(n + 1, sizeof *e->tables.decode);
+    e->tables.by_core = calloc(n + 1, sizeof *e->tables.by_core);
+    if (rc == 0 && (e->tables.decode == NULL || e->tables.by_core == NULL))
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     return rc;
 }
@@ -222,12 +222,12 @@ static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *
         run->is_stored ? &source->alpha_form : &source->alpha_fill_form;
     uint32_t rows = 1;
     for (uint32_t i = run->first; i < run->first + run->n; i++)
-        rows = e->block[i].h > rows ? e->block[i].h : rows;
-    int rc =
-        e->ops->unpredict(e->device, queue, form, e->device_block + run->first, run->n, rows, err);
+        rows = e->tables.block[i].h > rows ? e->tables.block[i].h : rows;
+    int rc = e->ops->unpredict(e->device, queue, form, e->tables.device_block + run->first, run->n,
+                               rows, err);
     if (rc == 0 && alpha->n_planes > 0)
-        rc = e->ops->unpredict(e->device, queue, alpha, e->device_alpha + run->first, run->n, rows,
-                               err);
+        rc = e->ops->unpredict(e->device, queue, alpha, e->tables.device_alpha + run->first, run->n,
+                               rows, err);
     return rc;
 }
 
@@ -236,8 +236,8 @@ static uint32_t list_run(struct pb_exec_whole *e, const struct run *run)
 {
     uint32_t n = 0;
     for (uint32_t i = run->first; i < run->first + run->n; i++)
-        if (is_decoded(e, i) && !e->by_core[i])
-            e->list[run->first + n++] = e->decode[i];
+        if (is_decoded(e, i) && !e->tables.by_core[i])
+            e->tables.list[run->first + n++] = e->tables.decode[i];
     return n;
 }
 
@@ -250,22 +250,22 @@ static int send_tables(struct pb_exec_whole *e, const struct pb_whole_group *gro
     struct run run;
     while (next_run(e, group, &at, &run))
         (void)list_run(e, &run);
-    int rc = e->ops->copy(e->device, QUEUE_SEND, e->device_list + first, e->list + first,
-                          n * sizeof *e->list, err);
+    int rc = e->ops->copy(e->device, QUEUE_SEND, e->tables.device_list + first,
+                          e->tables.list + first, n * sizeof *e->tables.list, err);
     rc = rc ? rc
-            : e->ops->copy(e->device, QUEUE_SEND, e->device_block + first, e->block + first,
-                           n * sizeof *e->block, err);
-    if (rc == 0 && e->alpha != NULL)
-        rc = e->ops->copy(e->device, QUEUE_SEND, e->device_alpha + first, e->alpha + first,
-                          n * sizeof *e->alpha, err);
+            : e->ops->copy(e->device, QUEUE_SEND, e->tables.device_block + first,
+                           e->tables.block + first, n * sizeof *e->tables.block, err);
+    if (rc == 0 && e->tables.alpha != NULL)
+        rc = e->ops->copy(e->device, QUEUE_SEND, e->tables.device_alpha + first,
+                          e->tables.alpha + first, n * sizeof *e->tables.alpha, err);
     return rc;
 }
 
 static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run *run,
                       struct pb_err *err)
 {
-    const struct pb_decode_batch batch = {.streams = e->device_list + run->first,
-                                          .results = e->result + run->first,
+    const struct pb_decode_batch batch = {.streams = e->tables.device_list + run->first,
+                                          .results = e->tables.result + run->first,
                                           .n = list_run(e, run)};
     int rc = 0;
     if (batch.n > 0)
@@ -281,10 +281,10 @@ static void leave_out(struct pb_exec_whole *e, const struct pb_whole_group *grou
     for (uint32_t i = group->first; i < group->end && e->stream->answers != NULL; i++) {
         if (e->map.piece[i].bytes == 0 || !pb_whole_is_left_out(&e->map, i, e->stream->answers))
             continue;
-        e->by_core[i] = true;
-        e->block[i].h = 0;
-        if (e->alpha != NULL)
-            e->alpha[i].h = 0;
+        e->tables.by_core[i] = true;
+        e->tables.block[i].h = 0;
+        if (e->tables.alpha != NULL)
+            e->tables.alpha[i].h = 0;
     }
 }
 
@@ -318,11 +318,13 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     if (s->whole_blocks != NULL)
         return pb_fail(err, PB_E_INPUT_DAMAGED, WHOLE_REFUSED, piece->source,
                        (unsigned long long)piece->block);
-    if (source->repair == NULL)
-        rc = pb_raster_open_again(s->raster[piece->source], s->limits, err, &source->repair);
-    rc = rc ? rc : pb_raster_decode_block(source->repair, piece->block, err, &data);
+    if (e->dispatch.repair[piece->source] == NULL)
+        rc = pb_raster_open_again(s->raster[piece->source], s->limits, err,
+                                  &e->dispatch.repair[piece->source]);
     rc = rc ? rc
-            : e->ops->copy(e->device, queue, e->decode[i].out, data,
+            : pb_raster_decode_block(e->dispatch.repair[piece->source], piece->block, err, &data);
+    rc = rc ? rc
+            : e->ops->copy(e->device, queue, e->tables.decode[i].out, data,
                            (size_t)source->blocks.layout->block_bytes, err);
     rc = rc ? rc : unpredict(e, queue, &run, err);
     rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, piece->group), err);
@@ -333,10 +335,10 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 
 static int check_run(struct pb_exec_whole *e, const struct run *run, struct pb_err *err)
 {
-    const struct pb_decode_result *result = e->result + run->first;
+    const struct pb_decode_result *result = e->tables.result + run->first;
     int rc = 0;
     for (uint32_t i = run->first; i < run->first + run->n && rc == 0; i++)
-        if (is_decoded(e, i) && !e->by_core[i] && (result++)->status != PB_DECODED)
+        if (is_decoded(e, i) && !e->tables.by_core[i] && (result++)->status != PB_DECODED)
             rc = repair(e, i, err);
     return rc;
 }

@@ -15,17 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts a finished tile of the band, or that the next band has copied its shared pixels. After the
- * last of these its memory is free for the band after next. */
-static int leave_band(struct pb_exec_whole *e, uint32_t band)
-{
-    struct wic_slot slot;
-    if (atomic_fetch_sub(&e->left[band], 1) > 1 || band + 2 >= e->map.n_bands)
-        return 0;
-    int rc = wic_acquire(e->through.channel, WIC_FOREVER, &slot);
-    return rc ? rc : wic_publish(e->through.channel, &slot, 0);
-}
-
 /* --- dispatcher ------------------------------------------------------------------------------ */
 
 /* Count of rows of a band above `end_row`. */
@@ -66,6 +55,19 @@ static int share_source(struct pb_exec_whole *e, uint32_t band, size_t i, struct
     return rc;
 }
 
+/* Reports to the finisher that the band after `band` has copied the pixels that they share. */
+static int send_shared(struct pb_exec_whole *e, uint32_t band)
+{
+    struct wic_slot slot;
+    uint64_t since = pb_clock_mono_ns();
+    int rc = wic_acquire(e->link[WHOLE_FLIGHTS], WIC_FOREVER, &slot);
+    whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
+    if (rc < 0)
+        return rc;
+    *(struct whole_flight *)slot.user = (struct whole_flight){.band = band};
+    return wic_publish(e->link[WHOLE_FLIGHTS], &slot, 0);
+}
+
 /* Copies the shared rows of a band after the one before is decoded; for the first band, from the
  * pass before. */
 static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
@@ -79,8 +81,8 @@ static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
     rc = rc ? rc
             : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
                                "copying pixels of blocks", err);
-    e->shared_bands = band + 1;
-    rc = rc == 0 && band > 0 ? leave_band(e, band - 1) : rc;
+    e->dispatch.shared_bands = band + 1;
+    rc = rc == 0 && band > 0 ? send_shared(e, band - 1) : rc;
     return rc ? rc : whole_gate_answer(e, err);
 }
 
@@ -92,7 +94,7 @@ static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *er
             : whole_note_work(e, PB_DEVICE_DECODE, whole_event_decoding(e, group),
                               whole_event_decoded(e, group), err);
     rc = rc ? rc : whole_tables_check(e, group, err);
-    e->decoded_groups = group + 1;
+    e->dispatch.decoded_groups = group + 1;
     if (rc == 0)
         whole_note_decoded(e, group);
     return rc ? rc : whole_gate_answer(e, err);
@@ -102,20 +104,20 @@ static int take_step(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
-    int rc = wic_wait(e->steps.channel, WIC_FOREVER, &slot);
+    int rc = wic_wait(e->link[WHOLE_STEPS], WIC_FOREVER, &slot);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_BLOCKS, since);
     if (rc < 0)
         return rc;
     struct whole_step step = *(const struct whole_step *)slot.user;
-    if (step.kind == WHOLE_ROUND && !e->round_is_over)
+    if (step.kind == WHOLE_ROUND && !e->dispatch.round_is_over)
         return pb_fail(err, PB_E_SYSTEM, "a round began before the one before it was computed");
     if (step.kind == WHOLE_ROUND)
-        memcpy(e->head, slot.data, e->map.plan->layout.format.head_bytes);
-    rc = wic_release(e->steps.channel, &slot);
+        memcpy(e->dispatch.head, slot.data, e->map.plan->layout.format.head_bytes);
+    rc = wic_release(e->link[WHOLE_STEPS], &slot);
     if (rc < 0)
         return rc;
     if (step.kind == WHOLE_ROUND)
-        e->round = step.number;
+        e->dispatch.round = step.number;
     return step.kind == WHOLE_BAND    ? share(e, step.number, err)
            : step.kind == WHOLE_GROUP ? take_group(e, step.number, err)
                                       : 0;
@@ -162,8 +164,9 @@ static void view(const struct pb_exec_whole *e, const struct pb_tile *tile, uint
 static int compute_tile(struct pb_exec_whole *e, uint32_t lane, const struct pb_tile_in *in,
                         const struct pb_tile_out *out, struct pb_err *err)
 {
-    if (e->head != NULL)
-        return e->ops->sums(e->device, lane, e->head, in, (int32_t *)(void *)out->data, err);
+    if (e->dispatch.head != NULL)
+        return e->ops->sums(e->device, lane, e->dispatch.head, in, (int32_t *)(void *)out->data,
+                            err);
     return e->ops->tile(e->device, lane, in, out, err);
 }
 
@@ -175,8 +178,8 @@ static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_
     const size_t plane = from->plane_px;
     uint32_t n = (uint32_t)plan->work.outputs.n, first = 0;
     int rc = 0;
-    if (e->head != NULL) {
-        e->out_bytes += to->bytes;
+    if (e->dispatch.head != NULL) {
+        e->dispatch.out_bytes += to->bytes;
         return e->ops->copy(e->device, QUEUE_LANE + lane, to->data, from->data, to->bytes, err);
     }
     while (first < n && rc == 0) {
@@ -187,7 +190,7 @@ static int bring_planes(struct pb_exec_whole *e, uint32_t lane, const struct pb_
             rc = e->ops->copy(e->device, QUEUE_LANE + lane, (float *)to->data + first * plane,
                               from->data + first * plane, (end - first) * plane * sizeof(float),
                               err);
-        e->out_bytes += (end - first) * plane * sizeof(float);
+        e->dispatch.out_bytes += (end - first) * plane * sizeof(float);
         first = end > first ? end : first + 1;
     }
     return rc;
@@ -203,7 +206,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     const bool has_planes = pb_plan_out_has_planes(e->map.plan),
                in_place = out.data == NULL && has_planes && e->map.plan->engine.whole.in_place;
     if (out.data == NULL)
-        out.data = e->lane_out[lane];
+        out.data = e->dispatch.lane_out[lane];
     view(e, tile, flight->band, &in);
     int rc = in_place ? e->ops->seen(e->device, flight->out.data, err, (void **)&out.data) : 0;
     rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
@@ -224,8 +227,8 @@ static int take_part(struct pb_exec_whole *e, const struct pb_tile *tile, uint32
 {
     const uint32_t band = band_of(e, tile->number);
     int rc = 0;
-    while (rc == 0 && (e->shared_bands <= band ||
-                       e->decoded_groups < pb_whole_map_need(&e->map, tile->number, part)))
+    while (rc == 0 && (e->dispatch.shared_bands <= band ||
+                       e->dispatch.decoded_groups < pb_whole_map_need(&e->map, tile->number, part)))
         rc = take_step(e, err);
     return rc;
 }
@@ -235,7 +238,7 @@ static int take_answer(struct pb_exec_whole *e, const struct pb_tile *tile, bool
                        struct pb_err *err)
 {
     int rc = 0;
-    while (rc == 0 && e->gate.asked <= tile->number)
+    while (rc == 0 && e->dispatch.gate.asked <= tile->number)
         rc = take_step(e, err);
     if (rc == 0)
         *out_passes = pb_gate_answers_passes(e->stream->answers, tile->number);
@@ -251,7 +254,7 @@ static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, bool *out_p
     int rc;
     tile->parts = 0;
     *out_passes = true;
-    while ((rc = pb_part_exchange_next(&e->parts, !*out_passes, &part, err)) == 1) {
+    while ((rc = pb_part_exchange_next(&e->dispatch.parts, !*out_passes, &part, err)) == 1) {
         rc = gated && part == 0 ? take_answer(e, tile, out_passes, err)
                                 : take_part(e, tile, part, err);
         if (rc < 0)
@@ -264,7 +267,7 @@ static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, bool *out_p
 static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
-    struct whole_flight flight = {.band = band_of(e, tile->number)};
+    struct whole_flight flight = {.band = band_of(e, tile->number), .is_tile = true};
     struct wic_slot slot = {.user = NULL};
     bool passes = true;
     int rc = take_parts(e, tile, &passes, err);
@@ -274,7 +277,7 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     uint64_t since = pb_clock_mono_ns();
     if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
         rc = wic_acquire(s->out, WIC_FOREVER, &flight.out);
-    rc = rc ? rc : wic_acquire(e->flights.channel, WIC_FOREVER, &slot);
+    rc = rc ? rc : wic_acquire(e->link[WHOLE_FLIGHTS], WIC_FOREVER, &slot);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
     if (rc != 0)
         return rc;
@@ -284,7 +287,7 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
     *(struct whole_flight *)slot.user = flight;
     atomic_fetch_add(&s->compute.busy_ns, pb_clock_mono_ns() - start);
     atomic_fetch_add(&s->read.tiles, 1);
-    rc = rc ? rc : wic_publish(e->flights.channel, &slot, 0);
+    rc = rc ? rc : wic_publish(e->link[WHOLE_FLIGHTS], &slot, 0);
     /* No slot of results is held here: the collector may wait for one. */
     return rc ? rc : whole_out_after(e, tile->number, err);
 }
@@ -292,10 +295,10 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
 /* Waits for the next round. -EPIPE: there is no other one. */
 static int await_round(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const uint32_t round = e->round;
+    const uint32_t round = e->dispatch.round;
     int rc = 0;
-    e->round_is_over = true;
-    while (rc == 0 && e->round == round)
+    e->dispatch.round_is_over = true;
+    while (rc == 0 && e->dispatch.round == round)
         rc = take_step(e, err);
     return rc;
 }
@@ -316,7 +319,7 @@ static int take_unit(struct pb_exec_whole *e, struct turn *turn, struct pb_err *
     if (s->in_flight != NULL)
         return pb_in_flight_take(s->in_flight, &turn->unit, &turn->parked);
     if (turn->next == units) {
-        rc = e->head != NULL ? await_round(e, err) : -EPIPE;
+        rc = e->dispatch.head != NULL ? await_round(e, err) : -EPIPE;
         turn->next = 0;
     }
     turn->unit = turn->next++;
@@ -340,7 +343,7 @@ static int dispatch_units(struct pb_exec_whole *e, uint32_t *tiles, struct pb_er
         }
     }
     atomic_fetch_add(&s->compute.parked_ns, turn.parked);
-    atomic_fetch_add(&e->waited_ns[PB_DEVICE_WAIT_DISPATCH_TURN], turn.parked);
+    atomic_fetch_add(&e->clock.waited_ns[PB_DEVICE_WAIT_DISPATCH_TURN], turn.parked);
     return rc;
 }
 
@@ -355,31 +358,47 @@ int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err)
     free(tiles);
     if (rc != -EPIPE)
         return rc;
-    wic_close(e->flights.channel);
-    wic_close(e->batches.channel);
+    wic_close(e->link[WHOLE_FLIGHTS]);
+    wic_close(e->link[WHOLE_BATCHES]);
     return 0;
 }
 
 /* --- finisher -------------------------------------------------------------------------------- */
 
-static int finish_tile(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+/* Counts a finished tile of the band, or that the next band has copied its shared pixels. After the
+ * last of these its memory is free for the band after next. */
+static int leave_band(struct pb_exec_whole *e, uint32_t band)
+{
+    struct wic_slot slot;
+    if (--e->finish.left[band] > 0 || band + 2 >= e->map.n_bands)
+        return 0;
+    int rc = wic_acquire(e->link[WHOLE_THROUGH], WIC_FOREVER, &slot);
+    return rc ? rc : wic_publish(e->link[WHOLE_THROUGH], &slot, 0);
+}
+
+static int finish_tile(struct pb_exec_whole *e, uint32_t number, const struct whole_flight *flight,
+                       struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
-    struct whole_flight flight = *(const struct whole_flight *)slot->user;
-    int rc = whole_wait_event(e, whole_event_flight(e, slot->index), PB_DEVICE_WAIT_FINISH_DONE,
+    int rc = whole_wait_event(e, whole_event_flight(e, number), PB_DEVICE_WAIT_FINISH_DONE,
                               "computing a tile", err);
     rc = rc ? rc
-            : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event_begun(e, slot->index),
-                              whole_event_flight(e, slot->index), err);
+            : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event_begun(e, number),
+                              whole_event_flight(e, number), err);
     if (rc < 0)
         return rc;
-    whole_reduce_take(e, slot->index);
-    e->launched++;
+    whole_reduce_take(e, number);
+    e->finish.launched++;
     atomic_fetch_add(&s->compute.tiles, 1);
-    atomic_fetch_add(&s->compute.bytes, flight.out.bytes);
-    if (flight.out.bytes > 0)
-        rc = wic_publish(s->out, &flight.out, flight.out.bytes);
-    rc = rc ? rc : wic_release(e->flights.channel, slot);
+    atomic_fetch_add(&s->compute.bytes, flight->out.bytes);
+    return flight->out.bytes > 0 ? wic_publish(s->out, &flight->out, flight->out.bytes) : 0;
+}
+
+static int finish_flight(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
+{
+    const struct whole_flight flight = *(const struct whole_flight *)slot->user;
+    int rc = flight.is_tile ? finish_tile(e, slot->index, &flight, err) : 0;
+    rc = rc ? rc : wic_release(e->link[WHOLE_FLIGHTS], slot);
     return rc ? rc : leave_band(e, flight.band);
 }
 
@@ -388,9 +407,9 @@ int whole_finish(struct pb_exec_whole *e, struct pb_err *err)
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
     int rc = 0;
-    while (rc == 0 && (rc = wic_wait(e->flights.channel, WIC_FOREVER, &slot)) == 0) {
+    while (rc == 0 && (rc = wic_wait(e->link[WHOLE_FLIGHTS], WIC_FOREVER, &slot)) == 0) {
         whole_waited(e, PB_DEVICE_WAIT_FINISH_TILE, since);
-        rc = finish_tile(e, &slot, err);
+        rc = finish_flight(e, &slot, err);
         since = pb_clock_mono_ns();
     }
     return rc == -EPIPE ? whole_reduce_end(e, err) : rc;
