@@ -22,6 +22,29 @@ __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
+template <class T, bool FLOATS>
+__global__ void __launch_bounds__(32 * WARPS)
+    make_mask(const __grid_constant__ pb_unpredict_form form, const pb_unpredict_block *blocks,
+              uint32_t each)
+{
+    const pb_unpredict_block block = blocks[blockIdx.x / each];
+    const uint32_t y = blockIdx.x % each * WARPS + threadIdx.x / 32;
+    if (y < block.h) {
+        pb_unpredict::run_mask<T, FLOATS>(form, block, y);
+    }
+}
+
+__global__ void __launch_bounds__(32 * WARPS)
+    spread_bits(const __grid_constant__ pb_unpredict_form form, const pb_unpredict_block *blocks,
+                uint32_t each)
+{
+    const pb_unpredict_block block = blocks[blockIdx.x / each];
+    const uint32_t y = blockIdx.x % each * WARPS + threadIdx.x / 32;
+    if (y < block.h) {
+        pb_unpredict::run_bits(form, block, y);
+    }
+}
+
 __global__ void __launch_bounds__(32 * WARPS) copy_rects(const pb_rect_copy *copies, uint32_t each)
 {
     const pb_rect_copy copy = copies[blockIdx.x / each];
@@ -40,8 +63,31 @@ uint32_t blocks_each(uint32_t n, uint32_t rows_most)
 
 typedef void (*kernel)(pb_unpredict_form, const pb_unpredict_block *, uint32_t);
 
+kernel mask_kernel_of(const pb_unpredict_form *form)
+{
+    const bool floats = form->predictor == 3;
+    switch (form->sample_bytes) {
+    case 1:
+        return floats ? nullptr : make_mask<uint8_t, false>;
+    case 2:
+        return floats ? nullptr : make_mask<uint16_t, false>;
+    case 4:
+        return floats ? make_mask<uint32_t, true> : make_mask<uint32_t, false>;
+    case 8:
+        return floats ? make_mask<uint64_t, true> : make_mask<uint64_t, false>;
+    default:
+        return nullptr;
+    }
+}
+
 kernel kernel_of(const pb_unpredict_form *form)
 {
+    if (form->as == PB_UNPREDICT_BITS) {
+        return spread_bits;
+    }
+    if (form->as == PB_UNPREDICT_MASK) {
+        return mask_kernel_of(form);
+    }
     if (form->predictor == 3) {
         return form->sample_bytes == 4   ? unpredict<uint32_t, true>
                : form->sample_bytes == 8 ? unpredict<uint64_t, true>

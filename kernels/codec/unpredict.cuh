@@ -4,6 +4,7 @@
 #define PB_UNPREDICT_CUH
 // Predictors undone and samples taken apart, a warp a row. Sums along a row are sums inside each
 // lane's pixels, a scan over the lanes, and what was carried from the pixels before.
+#include "kernels/codec/mask_pixel.h"
 #include "kernels/codec/unpredict_device.h"
 
 #include <cstring>
@@ -127,6 +128,26 @@ __device__ __forceinline__ void put(const row &r, uint32_t plane, uint32_t x, co
     }
 }
 
+// Destinations of samples, one a lane.
+struct to_samples {
+    template <class T>
+    __device__ __forceinline__ void operator()(const row &r, uint32_t plane, uint32_t x,
+                                               const T (&v)[1]) const
+    {
+        put(r, plane, x, v);
+    }
+};
+struct to_mask {
+    uint32_t type;
+    template <class T>
+    __device__ __forceinline__ void operator()(const row &r, uint32_t plane, uint32_t x,
+                                               const T (&v)[1]) const
+    {
+        const uint8_t made[1] = {pb_mask_of_bits(type, v[0])};
+        put(r, plane, x, made);
+    }
+};
+
 // --- predictors 1 and 2 ----------------------------------------------------------------------
 
 // Rows of N samples a pixel: a lane takes PX pixels that lie side by side.
@@ -181,7 +202,8 @@ template <class T, uint32_t N> __device__ void undo(const pb_unpredict_form &for
 }
 
 // Rows of any number of samples, plane by plane: a lane takes a pixel.
-template <class T> __device__ void undo_any(const pb_unpredict_form &form, const row &r)
+template <class T, class TO>
+__device__ void undo_any(const pb_unpredict_form &form, const row &r, const TO &to)
 {
     const bool sums = form.predictor == 2;
     const T *const in = reinterpret_cast<const T *>(r.in);
@@ -199,7 +221,7 @@ template <class T> __device__ void undo_any(const pb_unpredict_form &form, const
                 one[0] = static_cast<T>(one[0] + carried + sum_before(one[0], &all));
                 carried = static_cast<T>(carried + all);
             }
-            put(r, p, x, one);
+            to(r, p, x, one);
         }
     }
 }
@@ -257,7 +279,8 @@ __device__ __forceinline__ T sum_parts(const pb_unpredict_form &form, const uint
     return before;
 }
 
-template <class T> __device__ void undo_float(const pb_unpredict_form &form, const row &r)
+template <class T, class TO>
+__device__ void undo_float(const pb_unpredict_form &form, const row &r, const TO &to)
 {
     const size_t n = static_cast<size_t>(form.block_w) * form.n_samples;
     for (uint32_t p = 0; p < form.n_planes; p++) {
@@ -270,7 +293,7 @@ template <class T> __device__ void undo_float(const pb_unpredict_form &form, con
             }
             const T one[1] = {sum_bytes(sum_bytes(carried, v), sum_bytes_before(v, &all))};
             carried = sum_bytes(carried, all);
-            put(r, p, x, one);
+            to(r, p, x, one);
         }
     }
 }
@@ -326,7 +349,7 @@ template <class T> __device__ void undo_samples(const pb_unpredict_form &form, c
     case 4:
         return undo<T, 4>(form, r);
     default:
-        return undo_any<T>(form, r);
+        return undo_any<T>(form, r, to_samples());
     }
 }
 
@@ -335,25 +358,54 @@ template <class T> __device__ void undo_floats(const pb_unpredict_form &form, co
     if (form.n_samples == 1 && form.n_planes == 1 && form.block_w % 4 == 0) {
         undo_float_words<T>(form, r);
     } else {
-        undo_float<T>(form, r);
+        undo_float<T>(form, r, to_samples());
     }
 }
 
-// Row y of those that are wanted of a block. T: an unsigned integer of the samples' size.
-template <class T, bool FLOATS>
-__device__ void run(const pb_unpredict_form &form, const pb_unpredict_block &block, uint32_t y)
+// Row y of those that are wanted of a block whose rows have that size.
+__device__ __forceinline__ row row_of(const pb_unpredict_block &block, uint32_t y, size_t row_bytes)
 {
-    const size_t row_bytes = static_cast<size_t>(form.block_w) * form.n_samples * sizeof(T);
     row r;
     r.in = static_cast<const uint8_t *>(block.in) + (block.top + y) * row_bytes;
     r.out = static_cast<uint8_t *>(block.out) + y * block.row_bytes;
     r.plane_bytes = block.plane_bytes;
     r.left = block.left;
     r.end = block.left + block.w;
+    return r;
+}
+
+// The samples of a row. T: an unsigned integer of the samples' size.
+template <class T, bool FLOATS>
+__device__ void run(const pb_unpredict_form &form, const pb_unpredict_block &block, uint32_t y)
+{
+    const row r = row_of(block, y, static_cast<size_t>(form.block_w) * form.n_samples * sizeof(T));
     if constexpr (FLOATS) {
         undo_floats<T>(form, r);
     } else {
         undo_samples<T>(form, r);
+    }
+}
+
+// The bytes of a mask of a row's samples.
+template <class T, bool FLOATS>
+__device__ void run_mask(const pb_unpredict_form &form, const pb_unpredict_block &block, uint32_t y)
+{
+    const row r = row_of(block, y, static_cast<size_t>(form.block_w) * form.n_samples * sizeof(T));
+    const to_mask to = {form.type};
+    if constexpr (FLOATS) {
+        undo_float<T>(form, r, to);
+    } else {
+        undo_any<T>(form, r, to);
+    }
+}
+
+// The bytes of a mask of a row of bits: a lane takes a pixel.
+__device__ __forceinline__ void run_bits(const pb_unpredict_form &form,
+                                         const pb_unpredict_block &block, uint32_t y)
+{
+    const row r = row_of(block, y, (form.block_w + 7) / 8);
+    for (uint32_t x = r.left + lane(); x < r.end; x += 32) {
+        r.out[x - r.left] = (r.in[x / 8] >> (7 - x % 8) & 1) != 0 ? 255 : 0;
     }
 }
 

@@ -15,9 +15,20 @@ extern "C" {
 
 #define PB_UNPREDICT_PLANES 64
 
+/* Samples that are written. */
+enum pb_unpredict_as {
+    PB_UNPREDICT_SAMPLES, /* those of the blocks */
+    /* One plane of bytes of a mask: of samples of `type` (mask_pixel.h), or 255 and 0 of blocks
+     * with a bit a pixel, whose rows begin with a byte and whose first pixel is the highest bit. */
+    PB_UNPREDICT_MASK,
+    PB_UNPREDICT_BITS
+};
+
 /* What all blocks of a batch have in common. */
 struct pb_unpredict_form {
-    uint32_t sample_bytes; /* 1, 2, 4, 8 */
+    uint32_t as;           /* enum pb_unpredict_as */
+    uint32_t type;         /* enum pb_type; with PB_UNPREDICT_MASK */
+    uint32_t sample_bytes; /* 1, 2, 4, 8; unused for bits, like all but block_w */
     uint32_t predictor;    /* 1, 2, or 3 (4 and 8 bytes) */
     uint32_t swap;         /* 1: the file has the other byte order; not for predictor 3 */
     uint32_t n_samples;    /* of a pixel in a block; 1 where each band has blocks of its own */
@@ -27,8 +38,8 @@ struct pb_unpredict_form {
 };
 
 /* One block. Its pixel (x, y) goes to plane p at out + p * plane_bytes + (y - top) * row_bytes +
- * (x - left) * sample_bytes for left <= x < left + w, top <= y < top + h: part of a tile's window,
- * or of planes that hold a whole scene. */
+ * (x - left) * the bytes of a written sample for left <= x < left + w, top <= y < top + h: part of
+ * a tile's window, or of planes that hold a whole scene. */
 struct pb_unpredict_block {
     const void *in; /* decoded, aligned to 16 */
     void *out;      /* aligned to sample_bytes; rows and planes aligned to 16 are faster */

@@ -43,7 +43,7 @@ static struct pb_rect largest_window(const struct pb_plan *pass, uint32_t window
 
 static void explain_source(const struct pb_plan *pass, size_t i, struct pb_json *json)
 {
-    static const char *const masks[] = {NULL, "alpha", "host"};
+    static const char *const masks[] = {NULL, "alpha", "blocks", "host"};
     const struct pb_plan_source *source = &pass->work.source[i];
     const struct pb_plan_cells *cells = &pass->layout.decoding.cells[i];
     const struct pb_raw_how *how = &pass->engine.whole.how[i];

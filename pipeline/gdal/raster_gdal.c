@@ -77,6 +77,8 @@ static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits,
     const struct pb_file_part part = pb_raster_file_part(&raster->file);
     int rc = pb_raster_blocks_open(&raster->blocks, &part, raster->file.path,
                                    limits->max_directories, info, err);
+    if (pb_gdal_has_mask_file(raster)) /* GDAL may prefer that mask */
+        info->mask_blocks.block_w = 0;
     for (int i = 0; rc == 0 && i < info->n_bands; i++) {
         int has = 0;
         double fill = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->dataset, i + 1), &has);

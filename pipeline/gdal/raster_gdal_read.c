@@ -209,16 +209,32 @@ const struct pb_block_reader *pb_raster_block_reader(const struct pb_raster *ras
     return raster->blocks.image;
 }
 
+const struct pb_block_reader *pb_raster_mask_reader(const struct pb_raster *raster)
+{
+    return raster->blocks.mask;
+}
+
 const struct pb_block_fill *pb_raster_block_fill(const struct pb_raster *raster)
 {
     return &raster->blocks.fill;
+}
+
+/* Reader of a block, whose number in it replaces *index. */
+static struct pb_block_reader *reader_of(const struct pb_raster *raster, uint64_t *index)
+{
+    const uint64_t n = pb_block_layout_count(pb_block_reader_layout(raster->blocks.image));
+    if (*index < n)
+        return raster->blocks.image;
+    *index -= n;
+    return raster->blocks.mask;
 }
 
 int pb_raster_decode_block(struct pb_raster *raster, uint64_t index, struct pb_err *err,
                            const void **out_data)
 {
     struct pb_err own = {0};
-    if (pb_block_reader_decode(raster->blocks.image, index, &own, out_data) < 0)
+    struct pb_block_reader *reader = reader_of(raster, &index);
+    if (pb_block_reader_decode(reader, index, &own, out_data) < 0)
         return own_failed(raster, &own, err);
     return 0;
 }
@@ -228,7 +244,8 @@ int pb_raster_fetch_block(const struct pb_raster *raster, uint64_t index,
                           size_t bytes, struct pb_err *err)
 {
     struct pb_err own = {0};
-    if (pb_block_reader_fetch(raster->blocks.image, index, place, from, out, bytes, &own) < 0)
+    const struct pb_block_reader *reader = reader_of(raster, &index);
+    if (pb_block_reader_fetch(reader, index, place, from, out, bytes, &own) < 0)
         return own_failed(raster, &own, err);
     return 0;
 }

@@ -28,6 +28,17 @@ static bool is_world_file(const struct pb_raster_file *sidecar)
     return is;
 }
 
+bool pb_gdal_has_mask_file(const struct pb_raster *raster)
+{
+    const struct pb_raster_file *sidecar;
+    bool has = false;
+    if (!raster->has_sidecars)
+        return false;
+    for (size_t i = 0; !has && (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++)
+        has = ends_with(sidecar, ".msk");
+    return has;
+}
+
 int pb_gdal_limit_sidecars(const struct pb_raster *raster, const struct pb_limits *limits,
                            struct pb_err *err)
 {

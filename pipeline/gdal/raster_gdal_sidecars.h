@@ -6,6 +6,8 @@
  * configured sidecar that exists must be used. */
 #include "config/base/err.h"
 
+#include <stdbool.h>
+
 struct pb_limits;
 struct pb_raster;
 
@@ -16,4 +18,6 @@ int pb_gdal_limit_sidecars(const struct pb_raster *raster, const struct pb_limit
 /* Call after raster->info is filled: checks that GDAL used each sidecar for its purpose;
  * input.damaged names it. */
 int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err);
+/* Returns true if a sidecar is a mask. */
+bool pb_gdal_has_mask_file(const struct pb_raster *raster);
 #endif

@@ -393,12 +393,6 @@ static bool any_file(facts_of c, bool (*holds)(const struct pb_raster_info *, bo
     return false;
 }
 
-static bool is_made(const struct pb_raster_info *info, bool by_host)
-{
-    (void)by_host;
-    return info->is_made;
-}
-
 static bool is_large(const struct pb_raster_info *info, bool by_host)
 {
     return by_host && pb_raw_blocks_stand_in_bytes(info) > PB_RAW_PIECE_MOST;
@@ -409,11 +403,6 @@ static bool is_top_down(const struct pb_raster_info *info, bool by_host)
 {
     (void)by_host;
     return info->top_down;
-}
-
-static bool has_made_planes(facts_of c)
-{
-    return any_file(c, is_made);
 }
 
 static bool has_large_blocks(facts_of c)
@@ -428,6 +417,11 @@ static bool has_strip(facts_of c)
 
 /* --- decoding of a file ---------------------------------------------------------------------- */
 
+static bool is_made(facts_of c)
+{
+    return c->info->is_made;
+}
+
 static bool has_other_layout(facts_of c)
 {
     return !c->info->own_blocks;
@@ -438,21 +432,19 @@ static bool is_complex(facts_of c)
     return c->info->complex.kind != PB_COMPLEX_NONE;
 }
 
+bool pb_engine_decodes(uint16_t codec)
+{
+    return codec == COMPRESSION_LZW || codec == COMPRESSION_DEFLATE || codec == DEFLATE_OLD;
+}
+
 static bool has_other_codec(facts_of c)
 {
-    const uint16_t codec = c->info->tiff_compression;
-    return pb_raster_is_compressed(c->info) && codec != COMPRESSION_LZW &&
-           codec != COMPRESSION_DEFLATE && codec != DEFLATE_OLD;
+    return pb_raster_is_compressed(c->info) && !pb_engine_decodes(c->info->tiff_compression);
 }
 
 static bool has_large_stored(facts_of c)
 {
     return pb_raster_is_compressed(c->info) && c->info->stored_block_bytes > PB_RAW_PIECE_MOST;
-}
-
-static bool has_wide_alpha(facts_of c)
-{
-    return c->info->alpha_band > 0 && c->info->has_mask && pb_type_bytes(c->info->type) > 1;
 }
 
 /* --- products -------------------------------------------------------------------------------- */
@@ -499,14 +491,13 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_BUFFERS] = is_not_pinned,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,
     [PB_LIMIT_DECODER_LOOPS] = loops_remotely,
-    [PB_LIMIT_DECODER_MADE] = has_made_planes,
     [PB_LIMIT_DECODER_LARGE] = has_large_blocks,
     [PB_LIMIT_DECODER_STRIP] = has_strip,
+    [PB_LIMIT_FILE_MADE] = is_made,
     [PB_LIMIT_FILE_LAYOUT] = has_other_layout,
     [PB_LIMIT_FILE_COMPLEX] = is_complex,
     [PB_LIMIT_FILE_CODEC] = has_other_codec,
     [PB_LIMIT_FILE_LARGE] = has_large_stored,
-    [PB_LIMIT_FILE_ALPHA] = has_wide_alpha,
     [PB_LIMIT_PRODUCTS_HOST] = decodes_here,
     [PB_LIMIT_PRODUCTS_BANDS] = has_many_bands,
     [PB_LIMIT_PRODUCTS_PATTERN] = is_any_two_way,

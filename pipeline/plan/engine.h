@@ -44,6 +44,9 @@ struct pb_engine_case {
  * Static, or a text of the request. */
 const char *pb_engine_refuses(enum pb_engine_name engine, const struct pb_engine_case *facts);
 
+/* Returns true if the GPU decodes blocks of a codec, which is a value of TIFF's tag 259. */
+bool pb_engine_decodes(uint16_t codec);
+
 /* Count of cores that compute: compute.threads, or those of the machine. */
 double pb_plan_cores(const struct pb_config *config);
 

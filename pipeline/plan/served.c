@@ -34,6 +34,17 @@ static bool is_source(const struct pb_served_source *s, const struct pb_limits *
     return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
 }
 
+static bool is_mask_layout(const struct pb_served_mask *m, const struct pb_limits *limits)
+{
+    return m->block_w == 0 ||
+           (m->block_w > 0 && m->block_h > 0 && m->block_w <= limits->max_side_px &&
+            m->block_h <= limits->max_side_px && (m->bits == 1 || m->bits == 8) &&
+            (uint64_t)m->block_w * (uint64_t)m->block_h <= limits->max_block_bytes &&
+            (uint64_t)m->block_w * (uint64_t)m->block_h <= UINT32_MAX &&
+            m->stored_max <= limits->max_block_bytes * 2 && m->compression <= UINT16_MAX &&
+            (m->predictor == 1 || (m->predictor == 2 && m->bits == 8)));
+}
+
 static bool is_layout(const struct pb_served_source *s, const struct pb_limits *limits)
 {
     const struct pb_served_layout *l = &s->layout;
@@ -46,7 +57,7 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
     bool masked = l->alpha_band >= 0 && l->alpha_band <= s->n_bands;
     bool known = masked && l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
     bool floats = l->predictor != 3 || s->type == PB_F32 || s->type == PB_F64;
-    return sized && known && floats &&
+    return sized && known && floats && is_mask_layout(&l->mask, limits) &&
            (l->compression == 1 || (bytes <= limits->max_block_bytes && bytes <= UINT32_MAX)) &&
            bytes <= INT64_MAX / 2;
 }
@@ -187,6 +198,13 @@ static void take_layout(const struct pb_served_layout *said, struct pb_raster_in
     info->tiff_compression = (uint16_t)said->compression;
     info->tiff_predictor = (uint16_t)said->predictor;
     info->stored_block_bytes = said->stored_max;
+    info->mask_blocks = (struct pb_mask_blocks){.block_w = said->mask.block_w,
+                                                .block_h = said->mask.block_h,
+                                                .bits = (uint32_t)said->mask.bits,
+                                                .tiled = said->mask.tiled != 0,
+                                                .compression = (uint16_t)said->mask.compression,
+                                                .predictor = (uint16_t)said->mask.predictor,
+                                                .stored_max = said->mask.stored_max};
 }
 
 static void take_source(const struct pb_served_source *said, bool whole,
@@ -229,7 +247,8 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     facts->info[0].unit = said->unit;
     request->info = &facts->info[0];
     request->n_others = said->n_sources - 1;
-    for (uint32_t i = 1; i < said->n_sources; i++)
+    for (uint32_t i = 1; i < said->n_sources; i++) {
+        facts->info[i].is_made = made_of(request->pipeline, i - 1) != PB_MADE_OF_FILE;
         facts->others[i - 1] =
             (struct pb_plan_other){.config = i <= request->pipeline->input.n_sources
                                                  ? &request->pipeline->input.sources[i - 1]
@@ -239,6 +258,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
                                    .is_absent = said->source[i].is_absent != 0,
                                    .placed = said->source[i].placed != 0,
                                    .map = said->source[i].map};
+    }
     request->others = facts->others;
     facts->out.size = said->out_size;
     facts->out.host_planes = said->host_planes;

@@ -12,6 +12,13 @@
 
 enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_WINDOW_MAX = 16384 };
 
+/* Layout of the blocks of a mask, as in struct pb_mask_blocks. */
+struct pb_served_mask {
+    int32_t block_w, block_h, bits, tiled; /* block_w 0: it has no blocks of its own */
+    uint32_t compression, predictor;
+    uint64_t stored_max;
+};
+
 /* Layout of a source's blocks, if they are sent as they are stored. */
 struct pb_served_layout {
     int32_t block_w, block_h, tiled, planar, big_endian;
@@ -19,6 +26,7 @@ struct pb_served_layout {
     int32_t alpha_band; /* 1-based; 0 = absent, or a mask has precedence */
     uint32_t compression, predictor;
     uint64_t stored_max;
+    struct pb_served_mask mask;
     unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */
 };
 
@@ -41,7 +49,8 @@ struct pb_served_source {
  * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems
  * (ways.h); numbers that are known since passes before: the results of all reductions, in the
  * order of the earlier passes, those of this pass's loops, the knots of its curves; with `whole`
- * the stored bytes of all blocks of the sources that are read, one source after the other. */
+ * the stored bytes of all blocks of the sources that are read and of their masks, one source after
+ * the other. */
 struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; the count of earlier passes = the last */
     int32_t side_px;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum {
+    COMPRESSION_NONE = 1,
     ALIGN = 256,       /* bytes; as PB_WHOLE_ALIGN (run/whole/whole_map.h) */
     PARTS_SHARE = 512, /* parts of a block exceed it by at most 1 / 512 */
     SHARE = 4,         /* jobs for which a GPU has memory, if not configured */
@@ -33,6 +34,18 @@ enum {
 #define LINK_BYTES_SECOND   12e9  /* assumed for a link that was not measured */
 #define SHARED_BYTES_SECOND 100e9 /* for memory that GPU and host share */
 
+/* Origin of the mask of a file whose pixels are decoded on the GPU. */
+static enum pb_raw_mask mask_of(const struct pb_raster_info *info)
+{
+    const struct pb_mask_blocks *mask = &info->mask_blocks;
+    if (info->alpha_band > 0)
+        return PB_RAW_MASK_ALPHA;
+    return mask->block_w > 0 && mask->stored_max <= PB_RAW_PIECE_MOST &&
+                   (mask->compression == COMPRESSION_NONE || pb_engine_decodes(mask->compression))
+               ? PB_RAW_MASK_BLOCKS
+               : PB_RAW_MASK_HOST;
+}
+
 /* Decoding of the source; *why: why the host decodes some of it. */
 static struct pb_raw_how how_of(const struct pb_plan_source *source,
                                 const struct pb_raster_info *info, const char **why)
@@ -41,7 +54,7 @@ static struct pb_raw_how how_of(const struct pb_plan_source *source,
     const char *own = pb_engine_refuses(PB_ENGINE_FILE, &facts);
     struct pb_raw_how how = {.by_host = own != NULL};
     if (source->has_mask)
-        how.mask = how.by_host || info->alpha_band == 0 ? PB_RAW_MASK_HOST : PB_RAW_MASK_ALPHA;
+        how.mask = how.by_host ? PB_RAW_MASK_HOST : mask_of(info);
     if (own == NULL && how.mask == PB_RAW_MASK_HOST)
         own = pb_limit_reason(PB_LIMIT_FILE_MASK);
     *why = own;
@@ -63,6 +76,31 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Bytes of a decoded block of a mask. */
+static uint64_t mask_block_bytes(const struct pb_mask_blocks *mask)
+{
+    return ((uint64_t)mask->block_w * mask->bits + 7) / 8 * (uint64_t)mask->block_h;
+}
+
+/* Upper bound of the bytes of a source's mask on the device, stored and decoded. mask_px: pixels of
+ * a mask of all its blocks, if it is sent with them. */
+static uint64_t mask_bytes(const struct pb_plan *plan, size_t i, uint64_t mask_px)
+{
+    const struct pb_raster_info *info = &plan->work.info[i];
+    const struct pb_mask_blocks *mask = &info->mask_blocks;
+    const struct pb_raw_how *how = &plan->engine.whole.how[i];
+    if (how->mask == PB_RAW_MASK_NONE)
+        return 0;
+    if (how->mask != PB_RAW_MASK_BLOCKS)
+        return how->by_host || !pb_raster_is_compressed(info) ? mask_px : 2 * mask_px;
+    const uint64_t n =
+        (((uint64_t)info->width + (uint64_t)mask->block_w - 1) / (uint64_t)mask->block_w) *
+        (((uint64_t)info->height + (uint64_t)mask->block_h - 1) / (uint64_t)mask->block_h);
+    const uint64_t block = aligned(mask_block_bytes(mask));
+    return mask->compression == COMPRESSION_NONE ? n * (block + block / PARTS_SHARE + ALIGN)
+                                                 : n * (aligned(mask->stored_max) + block + ALIGN);
+}
+
 /* Upper bound of the bytes of a source's blocks on the device, stored and decoded. */
 static uint64_t block_bytes(const struct pb_plan *plan, size_t i)
 {
@@ -81,10 +119,10 @@ static uint64_t block_bytes(const struct pb_plan *plan, size_t i)
     const uint64_t cells =
         (((uint64_t)info->width + w - 1) / w) * (((uint64_t)info->height + h - 1) / h);
     const uint64_t block = aligned((uint64_t)w * h * sample);
-    const uint64_t masks = source->has_mask ? cells * aligned((uint64_t)w * h) : 0;
+    const uint64_t masks = mask_bytes(plan, i, cells * aligned((uint64_t)w * h));
     if (how->by_host || !pb_raster_is_compressed(info)) /* sent in parts */
         return cells * planes * (block + block / PARTS_SHARE + ALIGN) + masks;
-    return info->file_bytes + cells * planes * (block + ALIGN) + 2 * masks;
+    return info->file_bytes + cells * planes * (block + ALIGN) + masks;
 }
 
 /* Upper bound of the bytes of the sources on the device, as blocks and as planes; and those of a
@@ -104,6 +142,17 @@ static uint64_t all_bytes(const struct pb_plan *plan)
     return bytes;
 }
 
+/* Largest height of blocks that are decoded as a whole. */
+static uint64_t block_rows(const struct pb_plan *plan, size_t i)
+{
+    const struct pb_raster_info *info = &plan->work.info[i];
+    const struct pb_mask_blocks *mask = &info->mask_blocks;
+    const uint64_t rows = pb_raster_is_compressed(info) ? (uint64_t)info->block_h : 0;
+    const bool is_higher = plan->engine.whole.how[i].mask == PB_RAW_MASK_BLOCKS &&
+                           mask->compression != COMPRESSION_NONE && (uint64_t)mask->block_h > rows;
+    return is_higher ? (uint64_t)mask->block_h : rows;
+}
+
 /* Upper estimate of the bytes of two bands of one row of tiles each. */
 static uint64_t least_bytes(const struct pb_plan *plan)
 {
@@ -111,7 +160,7 @@ static uint64_t least_bytes(const struct pb_plan *plan)
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = &plan->work.info[i];
         uint64_t rows = (uint64_t)plan->layout.grid.side_px + 2 * (uint64_t)plan->work.halo;
-        rows += pb_raster_is_compressed(info) ? 2 * (uint64_t)info->block_h : 0;
+        rows += 2 * block_rows(plan, i);
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
         const struct pb_plan_source *source = &plan->work.source[i];
         uint64_t plane =
@@ -168,8 +217,14 @@ static uint64_t decoded_bytes(const struct pb_plan *plan)
         uint64_t bytes = pb_raster_sample_bytes(info) * (uint64_t)info->block_w *
                          (uint64_t)info->block_h *
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
-        if (plan->work.source[i].n_bands > 0 && pb_raster_is_compressed(info) &&
-            !plan->engine.whole.how[i].by_host && bytes > most)
+        const uint64_t mask = plan->engine.whole.how[i].mask == PB_RAW_MASK_BLOCKS &&
+                                      info->mask_blocks.compression != COMPRESSION_NONE
+                                  ? mask_block_bytes(&info->mask_blocks)
+                                  : 0;
+        if (!pb_raster_is_compressed(info) || plan->engine.whole.how[i].by_host)
+            bytes = 0;
+        bytes = mask > bytes ? mask : bytes;
+        if (plan->work.source[i].n_bands > 0 && bytes > most)
             most = bytes;
     }
     return most;
@@ -199,6 +254,20 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
 
+/* Largest size of a part of a mask that is sent at once, in bytes. */
+static uint64_t mask_piece_bytes(const struct pb_plan *plan, size_t i)
+{
+    const struct pb_raster_info *info = &plan->work.info[i];
+    const struct pb_mask_blocks *mask = &info->mask_blocks;
+    const struct pb_raw_how *how = &plan->engine.whole.how[i];
+    if (how->mask == PB_RAW_MASK_HOST && pb_raster_is_compressed(info))
+        return (uint64_t)info->block_w * (uint64_t)info->block_h;
+    if (how->mask != PB_RAW_MASK_BLOCKS)
+        return 0;
+    return mask->compression == COMPRESSION_NONE ? mask_block_bytes(mask) / (uint64_t)mask->block_h
+                                                 : mask->stored_max;
+}
+
 /* Largest size of a block that is sent at once, in bytes. */
 static uint64_t piece_bytes(const struct pb_plan *plan)
 {
@@ -208,11 +277,10 @@ static uint64_t piece_bytes(const struct pb_plan *plan)
         uint64_t row = pb_raster_sample_bytes(info) * (uint64_t)info->n_bands *
                        (uint64_t)(info->tiled ? info->block_w : info->width);
         uint64_t bytes = pb_raster_is_compressed(info) ? info->stored_block_bytes : row;
-        uint64_t mask = (uint64_t)info->block_w * (uint64_t)info->block_h;
+        const uint64_t mask = mask_piece_bytes(plan, i);
         if (plan->engine.whole.how[i].by_host)
             bytes = pb_raw_blocks_stand_in_bytes(info);
-        else if (pb_raster_is_compressed(info) &&
-                 plan->engine.whole.how[i].mask == PB_RAW_MASK_HOST && bytes < mask)
+        else if (bytes < mask)
             bytes = mask;
         if (plan->work.source[i].n_bands > 0 && bytes > most)
             most = bytes;
@@ -243,17 +311,24 @@ struct pb_plan_decoding pb_plan_whole_decoding(const struct pb_plan *plan)
     return out;
 }
 
+/* Planes that are made on the host are no reason as long as files are decoded on the GPU. */
 static void find_how(const struct pb_plan *plan, struct pb_plan_whole *out)
 {
+    const char *made = NULL;
     out->all_by_host = true;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const char *why = NULL;
         if (plan->work.source[i].n_bands == 0)
             continue;
         out->how[i] = how_of(&plan->work.source[i], &plan->work.info[i], &why);
-        out->host_why = out->host_why != NULL ? out->host_why : why;
+        if (plan->work.info[i].is_made)
+            made = why;
+        else if (out->host_why == NULL)
+            out->host_why = why;
         out->all_by_host = out->all_by_host && out->how[i].by_host;
     }
+    if (out->all_by_host && out->host_why == NULL)
+        out->host_why = made;
 }
 
 /* Why a scene that does not fit is not decoded in bands; NULL: it may be. */

@@ -2,38 +2,28 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/block_copy.h"
 
+#include "kernels/codec/mask_pixel.h"
 #include "pipeline/codec/unpredict.h"
 
 #include <string.h>
 
-static uint8_t byte_of_integer(int64_t v)
-{
-    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-}
-
-static uint8_t byte_of_float(double v)
-{
-    return (uint8_t)(!(v > 0) ? 0 : v >= 255 ? 255 : (uint8_t)(v + 0.5)); /* NOLINT: as GDAL */
-}
-
-/* Converts a sample to a byte in the way of GDAL: clamped, halves rounded up, NaN = 0. */
 static uint8_t byte_of(enum pb_type type, const void *samples, size_t i)
 {
     switch (type) {
     case PB_U8:
         return ((const uint8_t *)samples)[i];
     case PB_I16:
-        return byte_of_integer(((const int16_t *)samples)[i]);
+        return pb_mask_of_integer(((const int16_t *)samples)[i]);
     case PB_U16:
-        return byte_of_integer(((const uint16_t *)samples)[i]);
+        return pb_mask_of_integer(((const uint16_t *)samples)[i]);
     case PB_I32:
-        return byte_of_integer(((const int32_t *)samples)[i]);
+        return pb_mask_of_integer(((const int32_t *)samples)[i]);
     case PB_U32:
-        return byte_of_integer(((const uint32_t *)samples)[i]);
+        return pb_mask_of_integer(((const uint32_t *)samples)[i]);
     case PB_F32:
-        return byte_of_float((double)((const float *)samples)[i]);
+        return pb_mask_of_float((double)((const float *)samples)[i]);
     default:
-        return byte_of_float(((const double *)samples)[i]);
+        return pb_mask_of_float(((const double *)samples)[i]);
     }
 }
 

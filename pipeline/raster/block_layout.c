@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { PHOTOMETRIC_PALETTE = 3, PHOTOMETRIC_YCBCR = 6 };
+enum { PHOTOMETRIC_PALETTE = 3, PHOTOMETRIC_MASK = 4, PHOTOMETRIC_YCBCR = 6 };
 #define SAMPLE_BITS_MAX   128
 #define SAMPLES_MAX       1024 /* values of a tag with a value for each band */
 #define STORED_MAX_FACTOR 8    /* factor of the decoded size up to which a stored block is read */
@@ -209,6 +209,20 @@ bool pb_block_layout_is_plain(const struct pb_block_layout *layout)
     return layout->predictor == PB_PREDICTOR_HORIZONTAL ||
            (layout->predictor == PB_PREDICTOR_FLOAT && layout->format == PB_SAMPLE_FLOAT &&
             bits >= 32);
+}
+
+bool pb_block_layout_is_mask(const struct pb_block_layout *layout)
+{
+    const bool is_predicted = layout->compression != 1 && layout->predictor != PB_PREDICTOR_NONE;
+    return layout->bands == 1 && layout->photometric == PHOTOMETRIC_MASK &&
+           layout->format == PB_SAMPLE_UNSIGNED &&
+           ((layout->bits == 1 && !is_predicted) ||
+            (layout->bits == 8 && (!is_predicted || layout->predictor == PB_PREDICTOR_HORIZONTAL)));
+}
+
+uint64_t pb_block_layout_count(const struct pb_block_layout *layout)
+{
+    return (uint64_t)layout->across * layout->down * (layout->planar ? (uint64_t)layout->bands : 1);
 }
 
 uint64_t pb_block_layout_need(const struct pb_block_layout *layout, uint32_t row)

@@ -52,6 +52,10 @@ int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_d
  * of such samples (complex) without a predictor. */
 bool pb_block_layout_is_complex(const struct pb_block_layout *layout);
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout);
+/* Returns true for one band of bits or bytes that are the pixels of a mask. */
+bool pb_block_layout_is_mask(const struct pb_block_layout *layout);
+/* Count of blocks of all planes. */
+uint64_t pb_block_layout_count(const struct pb_block_layout *layout);
 
 /* Bytes of the decoded rows of block row `row`; block_bytes except for the last strip. */
 uint64_t pb_block_layout_need(const struct pb_block_layout *layout, uint32_t row);

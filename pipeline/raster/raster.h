@@ -35,6 +35,15 @@ struct pb_raster_band {
                       its description */
 };
 
+/* Blocks of a mask that is an image of its own in the scene's file, of the scene's size. */
+struct pb_mask_blocks {
+    int32_t block_w, block_h; /* 0: there is no such mask, or only GDAL decodes it */
+    uint32_t bits;            /* bits of a pixel: 1 or 8 */
+    bool tiled;
+    uint16_t compression, predictor;
+    uint64_t stored_max; /* bytes of the largest stored block */
+};
+
 struct pb_raster_info {
     int32_t width, height;
     int32_t n_bands;           /* 1 .. PB_BANDS_MAX */
@@ -62,6 +71,7 @@ struct pb_raster_info {
     bool own_blocks; /* decoded by block_reader.c: GDAL caches none of them; then valid: */
     bool tiled, big_endian;
     uint16_t tiff_compression, tiff_predictor; /* values of tags 259 and 317 */
+    struct pb_mask_blocks mask_blocks;         /* with has_mask */
     uint64_t decoder_bytes;                    /* memory of our own decoders */
     char compression[32];                      /* "NONE", "DEFLATE", ... */
     bool has_transform;

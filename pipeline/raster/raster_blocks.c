@@ -51,6 +51,21 @@ static int open_one(const struct pb_file_part *part, const char *name, bool mask
     return pb_block_reader_create(part, name, directory, err, out);
 }
 
+static struct pb_mask_blocks mask_of(const struct pb_block_layout *l,
+                                     const struct pb_raster_info *info)
+{
+    if (l->width != info->width || l->height != info->height || info->alpha_band > 0 ||
+        !pb_block_layout_is_mask(l))
+        return (struct pb_mask_blocks){.block_w = 0};
+    return (struct pb_mask_blocks){.block_w = (int32_t)l->block_w,
+                                   .block_h = (int32_t)l->block_h,
+                                   .bits = l->bits,
+                                   .tiled = l->tiled,
+                                   .compression = l->compression,
+                                   .predictor = l->predictor,
+                                   .stored_max = l->stored_max};
+}
+
 int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_part *part,
                           const char *name, int32_t max_directories, struct pb_raster_info *info,
                           struct pb_err *err)
@@ -65,8 +80,10 @@ int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_
         blocks->own = pb_block_reader_decodes(blocks->image) && agrees(layout, info);
         info->decoder_bytes += info->top_down ? 0 : pb_block_reader_bytes(blocks->image);
     }
-    if (blocks->mask != NULL)
+    if (blocks->mask != NULL) {
+        info->mask_blocks = mask_of(pb_block_reader_layout(blocks->mask), info);
         info->decoder_bytes += pb_block_reader_bytes(blocks->mask);
+    }
     info->own_blocks = blocks->own;
     if (blocks->own) {
         const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);

@@ -14,8 +14,8 @@ struct pb_raster_blocks {
 };
 
 /* The descriptor of part and name are borrowed until close. info: GDAL's view of the same file;
- * GDAL reads an image on which the two differ. Sets info->own_blocks and info->decoder_bytes.
- * *blocks must be zero before; close it after a failure too. */
+ * GDAL reads an image on which the two differ. Sets info->own_blocks, mask_blocks and
+ * decoder_bytes. *blocks must be zero before; close it after a failure too. */
 int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_part *part,
                           const char *name, int32_t max_directories, struct pb_raster_info *info,
                           struct pb_err *err);

@@ -28,10 +28,11 @@ uint64_t pb_raw_blocks_stand_in_bytes(const struct pb_raster_info *info)
     return (uint64_t)w * h * pb_type_bytes(info->type);
 }
 
-static int make_stand_in(struct pb_raw_blocks *blocks, const struct pb_raster_info *info,
-                         struct pb_err *err)
+int pb_raw_blocks_open_made(struct pb_raw_blocks *blocks, const struct pb_raster_info *info,
+                            const struct pb_raw_how *how, struct pb_err *err)
 {
     struct pb_block_layout *l = calloc(1, sizeof *l);
+    blocks->how = *how;
     if (l == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the layout of blocks");
     *l = (struct pb_block_layout){.width = info->width,
@@ -50,6 +51,7 @@ static int make_stand_in(struct pb_raw_blocks *blocks, const struct pb_raster_in
     l->row_bytes = (uint64_t)l->block_w * (l->bits / 8);
     l->block_bytes = l->row_bytes * l->block_h;
     blocks->layout = blocks->stand_in = l;
+    blocks->n = blocks->n_image = pb_block_layout_count(l);
     return 0;
 }
 
@@ -61,20 +63,23 @@ int pb_raw_blocks_open(struct pb_raw_blocks *blocks, const struct pb_raster *ras
     blocks->how = *how;
     blocks->alpha_band = pb_raster_info(raster)->alpha_band;
     blocks->fill = pb_raster_block_fill(raster);
-    int rc = how->by_host ? make_stand_in(blocks, pb_raster_info(raster), err) : 0;
-    if (rc < 0)
-        return rc;
-    if (!how->by_host)
-        blocks->layout = pb_block_reader_layout(reader);
-    const struct pb_block_layout *l = blocks->layout;
-    blocks->n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
     if (how->by_host)
-        return 0;
+        return pb_raw_blocks_open_made(blocks, pb_raster_info(raster), how, err);
+    blocks->layout = pb_block_reader_layout(reader);
+    blocks->n = blocks->n_image = pb_block_layout_count(blocks->layout);
+    if (how->mask == PB_RAW_MASK_BLOCKS) {
+        blocks->mask = pb_block_reader_layout(pb_raster_mask_reader(raster));
+        blocks->n += pb_block_layout_count(blocks->mask);
+    }
     blocks->place = calloc(blocks->n, sizeof *blocks->place);
     if (blocks->place == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for the list of %llu blocks",
                        (unsigned long long)blocks->n);
-    return pb_block_reader_places(reader, err, blocks->place);
+    int rc = pb_block_reader_places(reader, err, blocks->place);
+    if (rc == 0 && blocks->mask != NULL)
+        rc = pb_block_reader_places(pb_raster_mask_reader(raster), err,
+                                    blocks->place + blocks->n_image);
+    return rc;
 }
 
 void pb_raw_blocks_free(struct pb_raw_blocks *blocks)

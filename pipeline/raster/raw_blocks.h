@@ -12,8 +12,9 @@ struct pb_raw_how {
     bool by_host; /* pb_raster_read makes its pixels; false requires info->own_blocks */
     enum pb_raw_mask {
         PB_RAW_MASK_NONE,
-        PB_RAW_MASK_ALPHA, /* one byte of each decoded pixel: band info->alpha_band */
-        PB_RAW_MASK_HOST   /* pb_raster_read makes it */
+        PB_RAW_MASK_ALPHA,  /* a sample of each decoded pixel: band info->alpha_band */
+        PB_RAW_MASK_BLOCKS, /* blocks of its own: info->mask_blocks */
+        PB_RAW_MASK_HOST    /* pb_raster_read makes it */
     } mask;
 };
 
@@ -23,10 +24,12 @@ struct pb_raw_how {
 struct pb_raw_blocks {
     const struct pb_raster *raster; /* borrowed */
     const struct pb_block_layout *layout;
-    const struct pb_block_fill *fill; /* value of blocks that are not stored; the raster's */
-    /* n places from pb_block_reader_places; owned. NULL if by_host: all blocks exist */
+    const struct pb_block_fill *fill;   /* value of blocks that are not stored; the raster's */
+    const struct pb_block_layout *mask; /* layout of its mask; with PB_RAW_MASK_BLOCKS */
+    /* n places from pb_block_reader_places: of the image's blocks, from number n_image on of those
+     * of its mask; owned. NULL if by_host: all blocks exist */
     struct pb_block_place *place;
-    uint64_t n;
+    uint64_t n, n_image;
     struct pb_raw_how how;
     int32_t alpha_band;               /* 1-based; for PB_RAW_MASK_ALPHA */
     struct pb_block_layout *stand_in; /* substitute layout if by_host; owned */
@@ -35,6 +38,9 @@ struct pb_raw_blocks {
 /* Reads the places. *blocks must be zero before; call free in any case. Thread: one. */
 int pb_raw_blocks_open(struct pb_raw_blocks *blocks, const struct pb_raster *raster,
                        const struct pb_raw_how *how, struct pb_err *err);
+/* The same for blocks that the host decodes or makes, of a raster that is not open here. */
+int pb_raw_blocks_open_made(struct pb_raw_blocks *blocks, const struct pb_raster_info *info,
+                            const struct pb_raw_how *how, struct pb_err *err);
 void pb_raw_blocks_free(struct pb_raw_blocks *blocks);
 /* Sizes in pixels of the substitute blocks of a raster: whole blocks of the file, at least 256 x
  * 128 px if the image is that large. The same for a raster with blocks of this size. */
@@ -42,7 +48,8 @@ void pb_raw_blocks_stand_in(const struct pb_raster_info *info, uint32_t *out_w, 
 /* Bytes of one plane of such a block. */
 uint64_t pb_raw_blocks_stand_in_bytes(const struct pb_raster_info *info);
 
-/* Reads stored bytes of block `index` of a raster at that place, from byte `from` of the block.
+/* A block is numbered as in struct pb_raw_blocks: those of a mask of its own follow the image's.
+ * Reads stored bytes of block `index` of a raster at that place, from byte `from` of the block.
  * Errors of pb_raster_read. Thread: any. */
 int pb_raster_fetch_block(const struct pb_raster *raster, uint64_t index,
                           const struct pb_block_place *place, uint64_t from, void *out,
@@ -52,8 +59,9 @@ int pb_raster_fetch_block(const struct pb_raster *raster, uint64_t index,
 int pb_raster_decode_block(struct pb_raster *raster, uint64_t index, struct pb_err *err,
                            const void **out_data);
 
-/* Block reader of the raster, and value of its blocks that are not stored. */
+/* Block readers of the raster and of its mask, and value of its blocks that are not stored. */
 struct pb_block_reader;
 const struct pb_block_reader *pb_raster_block_reader(const struct pb_raster *raster);
+const struct pb_block_reader *pb_raster_mask_reader(const struct pb_raster *raster);
 const struct pb_block_fill *pb_raster_block_fill(const struct pb_raster *raster);
 #endif

@@ -11,7 +11,13 @@ namespace
 template <class T, bool FLOATS>
 void rows(const pb_unpredict_form &form, const pb_unpredict_block &block)
 {
-    emulate(block.h, 32, 0, [&] { pb_unpredict::run<T, FLOATS>(form, block, blockIdx.x); });
+    emulate(block.h, 32, 0, [&] {
+        if (form.as == PB_UNPREDICT_MASK) {
+            pb_unpredict::run_mask<T, FLOATS>(form, block, blockIdx.x);
+        } else {
+            pb_unpredict::run<T, FLOATS>(form, block, blockIdx.x);
+        }
+    });
 }
 } // namespace
 
@@ -19,6 +25,9 @@ void emulate_unpredict(const struct pb_unpredict_form *form, const struct pb_unp
                        unsigned order)
 {
     emulator.order = order;
+    if (form->as == PB_UNPREDICT_BITS) {
+        return emulate(block->h, 32, 0, [&] { pb_unpredict::run_bits(*form, *block, blockIdx.x); });
+    }
     if (form->predictor == 3) {
         return form->sample_bytes == 4 ? rows<uint32_t, true>(*form, *block)
                                        : rows<uint64_t, true>(*form, *block);

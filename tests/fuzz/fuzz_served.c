@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any request to the process that owns a device. The first byte chooses a pipeline and a pass; the
- * next ones change a request that is possible, and its tail: 4 bytes where, 1 byte how many, then
- * these bytes. Tiles of the plan are computed from slots that have no byte more than the plan. */
+ * Any request to the process that owns a device. The first byte chooses a pipeline, a pass, and
+ * whether blocks are sent as they are stored; the next ones change a request that is possible, and
+ * its tail: 4 bytes where, 1 byte how many, then these bytes. Tiles of the plan are computed from
+ * slots that have no byte more than the plan; the map of stored blocks is made, and its loads. */
 #include "config/config.h"
+#include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
 #include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
@@ -13,6 +15,8 @@
 #include "pipeline/plan/served.h"
 #include "pipeline/plan/ways.h"
 #include "pipeline/product/product_kinds.h"
+#include "pipeline/run/served/said_blocks.h"
+#include "pipeline/run/whole/whole_map.h"
 #include "tests/op_ground.h"
 
 #include <stdlib.h>
@@ -20,14 +24,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-enum { SIDE = 96, HEIGHTS = 48, TILES = 3, ZEROS = 65536, PIECE_LEAST = 5 };
+enum { SIDE = 96, HEIGHTS = 48, TILES = 3, WORDS = 16384, PIECE_LEAST = 5 };
+enum { BLOCK = 32, STORED = 100, DEFLATE = 8, PIECES_MOST = 1 << 16 };
 
 #define INPUT "    input: {match: ['*.tif'], bands: {A: 1, B: 2}"
 #define WARP  "crs: 'EPSG:3857'"
 #define OUT   "    products: [cog: {type: float32, blocksize: 64}]\n"
 
 static const char yaml[] =
-    "compute: {device: cpu, tile: 64, memory: 64MiB}\n"
+    "compute: {device: cpu, tile: 64, memory: 64MiB, codecs: device, buffers: pinned}\n"
     "limits: {max_side_px: 512, max_pixels: 262144}\n"
     "pipelines:\n"
     "  plain:\n" INPUT "}\n    steps:\n      - stretch: {bands: [A, B]}\n" OUT "  warped:\n" INPUT
@@ -69,6 +74,29 @@ static struct pb_served_request request_of(const struct pb_pipeline_config *pipe
     r.source[1] = (struct pb_served_source){
         .w = HEIGHTS, .h = HEIGHTS, .n_bands = 1, .type = PB_U16, .map = {1, 1, 0, 0}};
     return r;
+}
+
+/* Lets the blocks be sent as they are stored; those of the first source have a mask of their own.
+ */
+static void store_blocks(struct pb_served_request *r)
+{
+    r->whole = 1;
+    r->unit_cols = 1;
+    for (uint32_t i = 0; i < r->n_sources; i++)
+        r->source[i].layout = (struct pb_served_layout){.block_w = BLOCK,
+                                                        .block_h = BLOCK,
+                                                        .tiled = 1,
+                                                        .compression = DEFLATE,
+                                                        .predictor = 1,
+                                                        .stored_max = STORED};
+    r->source[0].has_mask = 1;
+    r->source[0].layout.mask = (struct pb_served_mask){.block_w = 2 * BLOCK,
+                                                       .block_h = BLOCK,
+                                                       .bits = 1,
+                                                       .tiled = 1,
+                                                       .compression = DEFLATE,
+                                                       .predictor = 1,
+                                                       .stored_max = STORED};
 }
 
 /* The way that a step of these pipelines needs. */
@@ -146,9 +174,47 @@ static void compute(const struct pb_plan *pass)
     }
 }
 
+/* Takes all loads of the map in their order. */
+static void take_loads(const struct pb_whole_map *map, uint64_t slot_bytes)
+{
+    struct pb_whole_load load = {.end = 0};
+    while (pb_whole_map_load(map, load.end, slot_bytes, NULL, &load) == PB_WHOLE_LOAD) {
+        require(load.end > load.first && load.end <= map->n_pieces, "a load of no pieces");
+        require(pb_whole_load_bytes(map, &load) <= slot_bytes, "a load larger than its slot");
+    }
+    for (uint32_t i = 0; i < map->n_pieces; i++) {
+        const struct pb_whole_piece *piece = &map->piece[i];
+        require(piece->stored_at + piece->bytes <= map->stored_bytes ||
+                    map->plan->engine.whole.in_place,
+                "stored bytes outside of their memory");
+        require(piece->decoded_at + piece->decoded_bytes <= map->decoded_bytes,
+                "a decoded block outside of its memory");
+    }
+}
+
+static void map_blocks(const struct pb_plan *pass, const struct pb_served_request *request,
+                       struct pb_served_tail *tail)
+{
+    struct pb_said_blocks *said = NULL;
+    struct pb_whole_map map;
+    struct pb_err err = {0};
+    if (pb_said_blocks_take(pass, request, tail, &err, &said) < 0) {
+        check_err(&err);
+        return;
+    }
+    if (pb_whole_map_init(&map, pass, said->blocks, pass->layout.in_slot_bytes,
+                          pass->engine.whole.device_bytes, NULL, &err) == 0 &&
+        map.n_pieces < PIECES_MOST)
+        take_loads(&map, pass->layout.in_slot_bytes);
+    pb_whole_map_fini(&map);
+    pb_said_blocks_free(said);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static const uint8_t zeros[ZEROS];
+    static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                                .memory_bytes = UINT64_C(1) << 28};
+    uint32_t words[WORDS]; /* numbers near 0, and sizes of blocks */
     struct pb_served_tail tail = {.data = NULL};
     struct pb_plan *plan = NULL, *pass = NULL;
     struct pb_err err = {0};
@@ -157,15 +223,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes == 0)
         return 0;
     const struct pb_pipeline_config *pipeline = &config->pipelines[data[0] % config->n_pipelines];
-    const struct pb_plan_request base = {
-        .config = config, .pipeline = pipeline, .device_index = -1};
+    const bool is_whole = data[0] >= 128;
+    const struct pb_plan_request base = {.config = config,
+                                         .pipeline = pipeline,
+                                         .device_index = is_whole ? 0 : -1,
+                                         .cuda = is_whole,
+                                         .traits = is_whole ? &gpu : NULL};
     struct pb_served_request request = request_of(pipeline, data[0] / 16 % 4);
+    for (size_t i = 0; i < WORDS; i++)
+        words[i] = STORED;
+    if (is_whole)
+        store_blocks(&request);
     if (strcmp(pipeline->name, "plain") != 0 && strcmp(pipeline->name, "matched") != 0)
         add_way(strcmp(pipeline->name, "relief") == 0, &tail);
-    require(pb_served_tail_add(&tail, zeros, sizeof zeros, &err) == 0, err.msg); /* results */
+    require(pb_served_tail_add(&tail, words, sizeof words, &err) == 0, err.msg);
     change(data + 1, bytes - 1, &request, &tail);
     if (pb_plan_serve(&base, &request, &tail, &err, &plan, &pass) == 0) {
-        compute(pass);
+        if (pass->engine.whole.used)
+            map_blocks(pass, &request, &tail);
+        else
+            compute(pass);
         pb_plan_destroy(plan);
     } else {
         check_err(&err);

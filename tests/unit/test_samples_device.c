@@ -3,6 +3,7 @@
 /* Planes of samples that the device makes of decoded blocks, as host code, compared with the
  * host's. */
 #include "pipeline/codec/unpredict.h"
+#include "pipeline/raster/block_copy.h"
 #include "tests/device/emulate_codecs.h"
 #include "tests/tools/mutate.h"
 
@@ -18,6 +19,39 @@ static size_t whole(size_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
+/* Lets one block of four be an alpha band, of which a mask is made. */
+static void choose_mask(struct mutate *m, struct pb_unpredict_form *form)
+{
+    static const enum pb_type types[] = {PB_U8, PB_I16, PB_U16, PB_I32, PB_U32, PB_F32, PB_F64};
+    size_t i = mutate_below(m, sizeof types / sizeof types[0]);
+    if (mutate_below(m, 4) != 0)
+        return;
+    while (pb_type_bytes(types[i]) != form->sample_bytes)
+        i = (i + 1) % (sizeof types / sizeof types[0]);
+    form->as = PB_UNPREDICT_MASK;
+    form->type = types[i];
+    form->n_planes = 1;
+}
+
+/* Makes the bytes of the mask of n samples, in their place, as a reader on the host does. */
+static void as_mask(enum pb_type type, size_t n, uint8_t *samples)
+{
+    static struct pb_block_fill fill;
+    const struct pb_block_layout layout = {.bands = 1, .bits = 8 * (uint32_t)pb_type_bytes(type)};
+    const struct pb_rect rect = {0, 0, (int32_t)n, 1};
+    uint8_t made[304];
+    const struct pb_window to = {.mask = made, .mask_row_bytes = n, .rect = rect};
+    const struct pb_block_target target = {.layout = &layout,
+                                           .rect = &rect,
+                                           .sample_bytes = pb_type_bytes(type),
+                                           .type = type,
+                                           .alpha_band = 1,
+                                           .fill = &fill,
+                                           .to = &to};
+    pb_block_copy_row(&target, 0, 0, 0, (int32_t)n, samples);
+    memcpy(samples, made, n);
+}
+
 /* One block of random bytes, compared with pb_unpredict_row and pb_gather_samples. */
 static void unpredict_one(struct mutate *m, unsigned number)
 {
@@ -30,15 +64,17 @@ static void unpredict_one(struct mutate *m, unsigned number)
     form.predictor = 1 + (uint32_t)mutate_below(m, form.sample_bytes >= 4 ? 3 : 2);
     form.swap = form.predictor < 3 && mutate_below(m, 2) == 0;
     form.n_planes = 1 + (uint32_t)mutate_below(m, form.n_samples);
+    choose_mask(m, &form);
     for (uint32_t p = 0; p < form.n_planes; p++)
         form.sample[p] = (uint16_t)mutate_below(m, form.n_samples);
     enum { ROWS = 3 };
     size_t size = form.sample_bytes, row = (size_t)form.block_w * form.n_samples * size;
+    const size_t made = form.as == PB_UNPREDICT_MASK ? 1 : size; /* bytes of a written sample */
     struct pb_unpredict_block block = {.left = (uint32_t)mutate_below(m, form.block_w),
                                        .top = (uint32_t)mutate_below(m, ROWS)};
     block.w = 1 + (uint32_t)mutate_below(m, form.block_w - block.left);
     block.h = 1 + (uint32_t)mutate_below(m, ROWS - block.top);
-    block.row_bytes = (block.w + mutate_below(m, 9)) * size;
+    block.row_bytes = (block.w + mutate_below(m, 9)) * made;
     block.plane_bytes = block.row_bytes * block.h;
     uint8_t *in = aligned_alloc(16, whole(ROWS * row)), *work = malloc(2 * row + 1);
     uint8_t *out = malloc(block.plane_bytes * form.n_planes), *want = malloc(block.w * size);
@@ -55,8 +91,10 @@ static void unpredict_one(struct mutate *m, unsigned number)
         for (uint32_t p = 0; p < form.n_planes; p++) {
             pb_gather_samples(work + ((size_t)block.left * form.n_samples + form.sample[p]) * size,
                               size, form.n_samples, block.w, want);
+            if (form.as == PB_UNPREDICT_MASK)
+                as_mask((enum pb_type)form.type, block.w, want);
             ck_assert_msg(memcmp(want, out + p * block.plane_bytes + y * block.row_bytes,
-                                 block.w * size) == 0,
+                                 block.w * made) == 0,
                           "block %u: predictor %u, %u samples of %zu bytes, row %u, plane %u",
                           number, form.predictor, form.n_samples, size, y, p);
         }
@@ -72,6 +110,37 @@ START_TEST(makes_planes_as_the_host_does)
     struct mutate m = {5};
     for (unsigned i = 0; i < 600; i++)
         unpredict_one(&m, i);
+}
+END_TEST
+
+START_TEST(makes_masks_of_bits)
+{
+    struct mutate m = {7};
+    for (unsigned i = 0; i < 100; i++) {
+        enum { W = 300, ROWS = 4 };
+        uint8_t in[ROWS * (W + 7) / 8 + ROWS], out[ROWS * W];
+        const struct pb_unpredict_form form = {.as = PB_UNPREDICT_BITS,
+                                               .block_w = 1 + (uint32_t)mutate_below(&m, W)};
+        const uint32_t left = (uint32_t)mutate_below(&m, form.block_w),
+                       top = (uint32_t)mutate_below(&m, ROWS);
+        const struct pb_unpredict_block block = {.in = in,
+                                                 .out = out,
+                                                 .row_bytes = W,
+                                                 .left = left,
+                                                 .top = top,
+                                                 .w = form.block_w - left,
+                                                 .h = ROWS - top};
+        for (size_t k = 0; k < sizeof in; k++)
+            in[k] = (uint8_t)mutate_next(&m);
+        memset(out, FILL, sizeof out);
+        emulate_unpredict(&form, &block, i);
+        for (uint32_t y = 0; y < block.h; y++)
+            for (uint32_t x = 0; x < W; x++) {
+                const uint8_t *row = in + (top + y) * ((form.block_w + 7) / 8);
+                const bool is_set = (row[(left + x) / 8] << (left + x) % 8 & 128) != 0;
+                ck_assert_uint_eq(out[y * W + x], x >= block.w ? FILL : is_set ? 255 : 0);
+            }
+    }
 }
 END_TEST
 
@@ -105,6 +174,7 @@ int main(void)
     Suite *suite = suite_create("samples_device");
     TCase *samples = tcase_create("samples");
     tcase_add_test(samples, makes_planes_as_the_host_does);
+    tcase_add_test(samples, makes_masks_of_bits);
     tcase_add_test(samples, copies_rectangles);
     suite_add_tcase(suite, samples);
     return run_suite(suite);

@@ -80,6 +80,7 @@ static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 2334
                                             .memory_bytes = UINT64_C(1) << 36};
 static struct pb_tile_room kept;
 static int sessions;
+static enum pb_raw_mask mask; /* kind of the scene's mask, in the last pass that reads it */
 
 static int open_session(void *user, const struct pb_plan *pass,
                         const struct pb_served_request *request, const struct pb_served_tail *tail,
@@ -93,6 +94,8 @@ static int open_session(void *user, const struct pb_plan *pass,
     (void)user;
     ck_assert_msg(pass->engine.whole.used, "%s", pass->engine.whole.why_not);
     ck_assert(!pass->engine.whole.all_by_host && pass->engine.whole.host_why == NULL);
+    if (pass->work.source[0].n_bands > 0)
+        mask = pass->engine.whole.how[0].mask;
     int rc = served_session_open(&base, pass, request, tail, &kept, err, out);
     sessions += rc == 0;
     return rc;
@@ -181,6 +184,47 @@ START_TEST(tiles_of_a_grid_are_decoded_there)
 }
 END_TEST
 
+/* --- masks, and planes of the host ------------------------------------------------------------ */
+
+START_TEST(mask_of_its_own_is_decoded_there)
+{
+    write_scene(true);
+    expect_same_products("      - convolve: {kernel: gaussian, size: 5, bands: {S: B}}\n", 1);
+    ck_assert_int_eq(mask, PB_RAW_MASK_BLOCKS);
+    expect_same_products("      - math: {bands: {S: 'A + B'}}\n"
+                         "      - warp: {crs: 'EPSG:3857', pixel: 12, method: bilinear}\n",
+                         1);
+}
+END_TEST
+
+START_TEST(scene_of_a_sieved_band_is_decoded_there)
+{
+    write_scene(false);
+    expect_same_products("      - sieve: {bands: [B], size: 9}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n",
+                         2);
+}
+END_TEST
+
+START_TEST(scene_that_polygons_cut_is_decoded_there)
+{
+    char path[160], steps[300];
+    snprintf(path, sizeof path, "%s/area.geojson", root);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("{\"type\": \"Polygon\", \"coordinates\": [[[13.68, 47.824], [13.71, 47.826], "
+          "[13.70, 47.843], [13.68, 47.824]]]}",
+          file);
+    ck_assert_int_eq(fclose(file), 0);
+    write_scene(false);
+    snprintf(steps, sizeof steps,
+             "      - crop: {polygons: '%s', cutline: true}\n"
+             "      - median: {bands: {S: A}}\n",
+             path);
+    expect_same_products(steps, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("served_whole");
@@ -190,6 +234,9 @@ int main(void)
     tcase_add_test(tc, warped_scene_is_decoded_there);
     tcase_add_test(tc, every_pass_of_a_warp_is_decoded_there);
     tcase_add_test(tc, tiles_of_a_grid_are_decoded_there);
+    tcase_add_test(tc, mask_of_its_own_is_decoded_there);
+    tcase_add_test(tc, scene_of_a_sieved_band_is_decoded_there);
+    tcase_add_test(tc, scene_that_polygons_cut_is_decoded_there);
     suite_add_tcase(suite, tc);
     pb_raster_init();
     return run_suite(suite);

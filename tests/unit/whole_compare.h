@@ -37,7 +37,7 @@ static inline void same(const char *path, const struct image *a, const struct im
                       (double)b->planes[i]);
 }
 
-static int scenes, others, by_host, masks[3];
+static int scenes, others, by_host, masks[PB_RAW_MASK_HOST + 1];
 
 /* Data that GDAL decodes is read by other windows than tiles have, which its messages name. */
 static inline void same_words(const struct pb_err *a, const struct pb_err *b)

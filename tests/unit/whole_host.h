@@ -8,6 +8,7 @@
 #include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
+#include "kernels/codec/mask_pixel.h"
 #include "kernels/reduce/cluster_sums.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
@@ -151,13 +152,43 @@ static int whole_host_decode(void *device, uint32_t queue, enum pb_device_codec 
     return 0;
 }
 
+/* Bytes of a mask of the samples of a row, or of its bits. */
+static void whole_host_mask(const struct pb_unpredict_form *f, const struct pb_unpredict_block *b,
+                            const unsigned char *row, unsigned char *out)
+{
+    for (uint32_t x = b->left; x < b->left + b->w; x++) {
+        uint64_t bits = 0;
+        memcpy(&bits, row + ((size_t)x * f->n_samples + f->sample[0]) * f->sample_bytes,
+               f->sample_bytes);
+        out[x - b->left] = pb_mask_of_bits(f->type, bits);
+    }
+}
+
+static void whole_host_bits(const struct pb_unpredict_form *f, const struct pb_unpredict_block *b,
+                            uint32_t y)
+{
+    const unsigned char *row =
+        (const unsigned char *)b->in + (b->top + y) * (size_t)((f->block_w + 7) / 8);
+    for (uint32_t x = 0; x < b->w; x++)
+        ((unsigned char *)b->out)[y * b->row_bytes + x] =
+            (row[(b->left + x) / 8] << (b->left + x) % 8 & 128) != 0 ? 255 : 0;
+}
+
 static void whole_host_row(const struct pb_unpredict_form *f, const struct pb_unpredict_block *b,
                            uint32_t y, unsigned char *row, unsigned char *temp)
 {
     size_t pixel = (size_t)f->n_samples * f->sample_bytes, bytes = pixel * f->block_w;
+    if (f->as == PB_UNPREDICT_BITS) {
+        whole_host_bits(f, b, y);
+        return;
+    }
     memcpy(row, (const char *)b->in + (b->top + y) * bytes, bytes);
     pb_unpredict_row((int)f->predictor, f->sample_bytes, f->swap != 0, row, f->block_w,
                      f->n_samples, temp);
+    if (f->as == PB_UNPREDICT_MASK) {
+        whole_host_mask(f, b, row, (unsigned char *)b->out + y * b->row_bytes);
+        return;
+    }
     for (uint32_t p = 0; p < f->n_planes; p++) {
         size_t sample = f->sample[p];
         pb_gather_samples(row + b->left * pixel + sample * f->sample_bytes, f->sample_bytes,

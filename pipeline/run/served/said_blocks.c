@@ -10,6 +10,18 @@ enum { COMPRESSION_NONE = 1 };
 
 /* --- the requesting process ------------------------------------------------------------------- */
 
+static struct pb_served_mask say_mask(const struct pb_mask_blocks *mask)
+{
+    const bool is_plain = mask->compression == COMPRESSION_NONE; /* the predictor is unused */
+    return (struct pb_served_mask){.block_w = mask->block_w,
+                                   .block_h = mask->block_h,
+                                   .bits = (int32_t)mask->bits,
+                                   .tiled = mask->tiled,
+                                   .compression = mask->compression,
+                                   .predictor = is_plain ? 1 : mask->predictor,
+                                   .stored_max = mask->stored_max};
+}
+
 static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raster *raster,
                        struct pb_served_layout *out)
 {
@@ -23,6 +35,7 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
                                      .predictor = l->predictor,
                                      .by_host = blocks->how.by_host,
                                      .alpha_band = blocks->alpha_band,
+                                     .mask = say_mask(&pb_raster_info(raster)->mask_blocks),
                                      .stored_max = pb_raster_info(raster)->stored_block_bytes};
     if (l->predictor < 1 || l->predictor > 3) /* unused with this codec */
         out->predictor = 1;
@@ -33,16 +46,16 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
 static const struct pb_served_layout unread = {
     .block_w = 256, .block_h = 256, .by_host = 1, .compression = COMPRESSION_NONE, .predictor = 1};
 
-static int send_sizes(const struct pb_raw_blocks *blocks, struct pb_served_tail *tail,
+/* Sends the stored sizes of n blocks. */
+static int send_sizes(const struct pb_block_place *place, uint64_t n, struct pb_served_tail *tail,
                       struct pb_err *err)
 {
-    uint32_t *bytes = malloc((blocks->n + 1) * sizeof *bytes);
+    uint32_t *bytes = malloc((n + 1) * sizeof *bytes);
     if (bytes == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    for (uint64_t i = 0; i < blocks->n; i++)
-        bytes[i] =
-            blocks->place[i].bytes < UINT32_MAX ? (uint32_t)blocks->place[i].bytes : UINT32_MAX;
-    int rc = pb_served_tail_add(tail, bytes, blocks->n * sizeof *bytes, err);
+    for (uint64_t i = 0; i < n; i++)
+        bytes[i] = place[i].bytes < UINT32_MAX ? (uint32_t)place[i].bytes : UINT32_MAX;
+    int rc = pb_served_tail_add(tail, bytes, n * sizeof *bytes, err);
     free(bytes);
     return rc;
 }
@@ -56,7 +69,9 @@ static int say_source(const struct pb_raster *raster, const struct pb_raw_how *h
     if (rc == 0)
         say_layout(&blocks, raster, out_layout);
     if (rc == 0 && !how->by_host)
-        rc = send_sizes(&blocks, tail, err);
+        rc = send_sizes(blocks.place, blocks.n_image, tail, err);
+    if (rc == 0 && how->mask == PB_RAW_MASK_BLOCKS)
+        rc = send_sizes(blocks.place + blocks.n_image, blocks.n - blocks.n_image, tail, err);
     pb_raw_blocks_free(&blocks);
     return rc;
 }
@@ -66,7 +81,7 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
                         struct pb_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+    for (size_t i = 0; i < request->n_sources && rc == 0; i++) /* whole images are no facts */
         if (plan->work.source[i].n_bands > 0)
             rc = say_source(raster[i], &plan->engine.whole.how[i], &request->source[i].layout, tail,
                             err);
@@ -76,6 +91,13 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
 }
 
 /* --- the serving process ---------------------------------------------------------------------- */
+
+static void count_blocks(struct pb_block_layout *l)
+{
+    l->across = ((uint32_t)l->width + l->block_w - 1) / l->block_w;
+    l->down = ((uint32_t)l->height + l->block_h - 1) / l->block_h;
+    l->block_bytes = l->row_bytes * l->block_h;
+}
 
 /* The request was checked: sizes are positive, and their products have at most 63 bits. */
 static void take_layout(const struct pb_served_source *said, struct pb_block_layout *out)
@@ -99,11 +121,44 @@ static void take_layout(const struct pb_served_source *said, struct pb_block_lay
         .group_h = 1,
         .row_bytes = (uint64_t)l->block_w * sample * (planar ? 1 : (uint64_t)said->n_bands),
     };
-    out->across = ((uint32_t)said->w + out->block_w - 1) / out->block_w;
-    out->down = ((uint32_t)said->h + out->block_h - 1) / out->block_h;
-    out->block_bytes = out->row_bytes * out->block_h;
+    count_blocks(out);
 }
 
+static void take_mask(const struct pb_served_source *said, struct pb_block_layout *out)
+{
+    const struct pb_served_mask *m = &said->layout.mask;
+    *out =
+        (struct pb_block_layout){.width = said->w,
+                                 .height = said->h,
+                                 .bands = 1,
+                                 .tiled = m->tiled != 0,
+                                 .block_w = (uint32_t)m->block_w,
+                                 .block_h = (uint32_t)m->block_h,
+                                 .bits = (uint32_t)m->bits,
+                                 .compression = (uint16_t)m->compression,
+                                 .predictor = (uint16_t)m->predictor,
+                                 .group_w = 1,
+                                 .group_h = 1,
+                                 .row_bytes = ((uint64_t)m->block_w * (uint64_t)m->bits + 7) / 8};
+    count_blocks(out);
+}
+
+/* Takes the stored sizes of n blocks. */
+static int take_sizes(const struct pb_block_layout *l, uint64_t stored_max,
+                      struct pb_served_tail *tail, uint64_t n, struct pb_block_place *out)
+{
+    const uint32_t *bytes = pb_served_tail_take(tail, n, sizeof *bytes);
+    if (bytes == NULL)
+        return -EPROTO;
+    for (uint64_t k = 0; k < n; k++) {
+        out[k].bytes = bytes[k];
+        if (l->compression != COMPRESSION_NONE && bytes[k] > stored_max)
+            return -EPROTO;
+    }
+    return 0;
+}
+
+/* Takes a source whose blocks files store. */
 static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_raw_how *how,
                        const struct pb_served_source *from, struct pb_served_tail *tail)
 {
@@ -115,21 +170,22 @@ static int take_source(struct pb_said_blocks *said, size_t i, const struct pb_ra
     blocks->fill = &said->fill[i];
     blocks->how = *how;
     blocks->alpha_band = from->layout.alpha_band;
-    blocks->n = (uint64_t)l->across * l->down * (l->planar ? (uint64_t)l->bands : 1);
-    if (how->by_host)
-        return l->compression == COMPRESSION_NONE ? 0 : -EPROTO;
-    const uint32_t *bytes = pb_served_tail_take(tail, blocks->n, sizeof *bytes);
-    if (bytes == NULL)
+    blocks->n = blocks->n_image = pb_block_layout_count(l);
+    if (how->mask == PB_RAW_MASK_BLOCKS) {
+        take_mask(from, &said->mask[i]);
+        blocks->mask = &said->mask[i];
+        blocks->n += pb_block_layout_count(blocks->mask);
+    }
+    if (blocks->n > (tail->bytes - tail->at) / sizeof(uint32_t))
         return -EPROTO;
     blocks->place = calloc(blocks->n, sizeof *blocks->place);
     if (blocks->place == NULL)
         return -ENOMEM;
-    for (uint64_t k = 0; k < blocks->n; k++) {
-        blocks->place[k].bytes = bytes[k];
-        if (l->compression != COMPRESSION_NONE && blocks->place[k].bytes > from->layout.stored_max)
-            return -EPROTO;
-    }
-    return 0;
+    int rc = take_sizes(l, from->layout.stored_max, tail, blocks->n_image, blocks->place);
+    if (rc == 0 && blocks->mask != NULL)
+        rc = take_sizes(blocks->mask, from->layout.mask.stored_max, tail,
+                        blocks->n - blocks->n_image, blocks->place + blocks->n_image);
+    return rc;
 }
 
 int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_request *request,
@@ -138,9 +194,13 @@ int pb_said_blocks_take(const struct pb_plan *plan, const struct pb_served_reque
 {
     struct pb_said_blocks *said = calloc(1, sizeof *said);
     int rc = said == NULL ? -ENOMEM : 0;
-    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
-        if (plan->work.source[i].n_bands > 0)
-            rc = take_source(said, i, &plan->engine.whole.how[i], &request->source[i], tail);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++) {
+        const struct pb_raw_how *how = &plan->engine.whole.how[i];
+        if (plan->work.source[i].n_bands > 0 && how->by_host)
+            rc = pb_raw_blocks_open_made(&said->blocks[i], &plan->work.info[i], how, err);
+        else if (plan->work.source[i].n_bands > 0)
+            rc = take_source(said, i, how, &request->source[i], tail);
+    }
     if (rc == 0) {
         *out = said;
         return 0;

@@ -17,7 +17,7 @@ int pb_said_blocks_make(const struct pb_plan *plan, const struct pb_raster *cons
  * positions in files. */
 struct pb_said_blocks {
     struct pb_raw_blocks blocks[PB_FILES_MAX];
-    struct pb_block_layout layout[PB_FILES_MAX];
+    struct pb_block_layout layout[PB_FILES_MAX], mask[PB_FILES_MAX];
     struct pb_block_fill fill[PB_FILES_MAX];
 };
 /* tail: the sizes are next. service.protocol: they do not fit the layouts. The result is the

@@ -77,10 +77,11 @@ struct whole_source {
     struct pb_unpredict_form form, fill_form;
     /* n_planes 0: its blocks have no mask */
     struct pb_unpredict_form alpha_form, alpha_fill_form;
-    struct pb_unpredict_form mask_form; /* form of separate mask pieces */
-    enum pb_device_codec codec;
-    unsigned char *fill; /* on the device: content of a piece that is not stored, ... */
-    size_t fill_bytes;   /* ... one for each plane of blocks, fill_bytes apart */
+    struct pb_unpredict_form mask_form, mask_fill_form; /* forms of separate mask pieces */
+    enum pb_device_codec codec, mask_codec;
+    unsigned char *fill;      /* on the device: content of a piece that is not stored, ... */
+    size_t fill_bytes;        /* ... one for each plane of blocks, fill_bytes apart, ... */
+    unsigned char *mask_fill; /* ... and that of a mask with blocks of its own */
 };
 
 enum whole_step_kind {

@@ -51,7 +51,7 @@ static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
         piece->stored_at = band->stored_bytes;
         band->stored_bytes += aligned(piece->bytes);
         if (pb_whole_is_compressed(blocks, piece)) {
-            piece->decoded_bytes = blocks->layout->block_bytes;
+            piece->decoded_bytes = pb_whole_layout(blocks, piece)->block_bytes;
             piece->decoded_at = band->decoded_bytes;
             band->decoded_bytes += aligned(piece->decoded_bytes);
         }

@@ -121,6 +121,9 @@ uint64_t pb_whole_load_bytes(const struct pb_whole_map *map, const struct pb_who
 bool pb_whole_load_is_next(const struct pb_whole_map *map, uint32_t first,
                            const struct pb_whole_load *load, uint64_t slot_bytes,
                            const struct pb_gate_answers *answers);
+/* Layout of the source's image, or that of its mask if the piece is a block of it. */
+const struct pb_block_layout *pb_whole_layout(const struct pb_raw_blocks *blocks,
+                                              const struct pb_whole_piece *piece);
 /* Returns true if a piece of the source is decoded, and not only moved. */
 bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece);
 #endif

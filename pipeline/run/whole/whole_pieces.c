@@ -22,22 +22,29 @@ struct span {
     uint32_t first, last;
 };
 
-/* A source as rows and columns of pieces. */
+/* A source, or a mask that has blocks of its own, as rows and columns of pieces. */
 struct cells {
-    const struct pb_block_layout *layout;
+    const struct pb_block_layout *layout; /* NULL: no pieces */
+    bool is_mask;
     uint32_t parts, part_rows;         /* parts of a block; rows of a part */
     struct span *tiles[PB_PLAN_PARTS]; /* for each part of its bands; NULL: no bands */
     uint64_t n;
 };
 
-static bool is_plain(const struct pb_raw_blocks *blocks)
+static bool is_plain(const struct pb_block_layout *layout)
 {
-    return blocks->layout->compression == 1;
+    return layout->compression == 1;
+}
+
+const struct pb_block_layout *pb_whole_layout(const struct pb_raw_blocks *blocks,
+                                              const struct pb_whole_piece *piece)
+{
+    return piece->is_mask && blocks->mask != NULL ? blocks->mask : blocks->layout;
 }
 
 bool pb_whole_is_compressed(const struct pb_raw_blocks *blocks, const struct pb_whole_piece *piece)
 {
-    return !piece->by_host && !is_plain(blocks);
+    return !piece->by_host && !is_plain(pb_whole_layout(blocks, piece));
 }
 
 int pb_whole_no_memory(struct pb_err *err)
@@ -53,22 +60,25 @@ static struct span *make_spans(uint64_t n)
     return spans;
 }
 
+/* is_mask: for the mask. */
 static int cells_init(struct cells *cells, const struct pb_plan_source *source,
-                      const struct pb_raw_blocks *blocks, uint64_t slot_bytes)
+                      const struct pb_raw_blocks *blocks, bool is_mask, uint64_t slot_bytes)
 {
-    const struct pb_block_layout *l = blocks->layout;
+    const struct pb_block_layout *l = is_mask ? blocks->mask : blocks->layout;
     bool good = true;
     uint64_t most = slot_bytes < PART_BYTES ? slot_bytes : PART_BYTES;
     cells->layout = l;
+    cells->is_mask = is_mask;
     cells->part_rows = l->block_h;
-    if (is_plain(blocks) && !blocks->how.by_host && l->block_bytes > most)
+    if (is_plain(l) && !blocks->how.by_host && l->block_bytes > most)
         cells->part_rows = (uint32_t)(most / l->row_bytes > 0 ? most / l->row_bytes : 1);
     cells->parts = (l->block_h + cells->part_rows - 1) / cells->part_rows;
     cells->n = (uint64_t)l->across * l->down * cells->parts;
     if (cells->n > PIECES_MOST)
         return -ENOMEM;
     for (int part = 0; part < PB_PLAN_PARTS; part++) {
-        if (pb_plan_bands_of(source, (enum pb_plan_part)part).n == 0)
+        const struct pb_plan_bands bands = pb_plan_bands_of(source, (enum pb_plan_part)part);
+        if (bands.n == 0 || (is_mask && !bands.has_mask))
             continue;
         cells->tiles[part] = make_spans(cells->n);
         good = good && cells->tiles[part] != NULL;
@@ -112,7 +122,7 @@ static struct pb_rect rect_of(const struct cells *cells, uint32_t col, uint32_t 
     return (struct pb_rect){(int32_t)x, (int32_t)y, (int32_t)(end_x - x), (int32_t)(end_y - y)};
 }
 
-/* Planes of blocks that the plan needs of a source; the mask follows them. */
+/* Planes of blocks that the plan needs of a source; a mask of such blocks follows them. */
 static uint32_t planes_of(const struct pb_plan_source *source, const struct pb_raw_blocks *blocks)
 {
     return blocks->layout->planar ? (uint32_t)source->n_bands : 1;
@@ -149,10 +159,11 @@ static struct pb_whole_piece stored_piece(const struct pb_raw_blocks *blocks,
     uint32_t col = (uint32_t)(cell % l->across), row = (uint32_t)(cell / l->across);
     struct pb_whole_piece piece = {.plane = plane};
     piece.block = ((uint64_t)plane * l->down + row / cells->parts) * l->across + col;
+    piece.block += cells->is_mask ? blocks->n_image : 0;
     piece.rect = rect_of(cells, col, row);
     piece.bytes = blocks->place[piece.block].bytes;
     piece.least = pb_block_layout_need(l, row / cells->parts);
-    if (piece.bytes > 0 && is_plain(blocks)) {
+    if (piece.bytes > 0 && is_plain(l)) {
         piece.from = (uint64_t)(row % cells->parts) * cells->part_rows * l->row_bytes;
         piece.bytes = (uint64_t)piece.rect.h * l->row_bytes;
     }
@@ -164,10 +175,13 @@ static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t s
 {
     const struct pb_plan_source *from = &map->plan->work.source[source];
     const struct pb_raw_blocks *blocks = &map->blocks[source];
-    bool is_mask = p == planes_of(from, blocks);
+    bool is_mask = cells->is_mask || p == planes_of(from, blocks);
     if (blocks->how.by_host || (is_mask && blocks->how.mask == PB_RAW_MASK_HOST))
         return host_piece(map, source, cells, cell, p);
-    int32_t band = is_mask ? blocks->alpha_band : blocks->layout->planar ? from->bands[p] : 1;
+    int32_t band = cells->is_mask           ? 1
+                   : is_mask                ? blocks->alpha_band
+                   : blocks->layout->planar ? from->bands[p]
+                                            : 1;
     struct pb_whole_piece piece = stored_piece(blocks, cells, cell, (uint32_t)band - 1);
     piece.is_mask = piece.is_apart = is_mask;
     return piece;
@@ -175,13 +189,23 @@ static struct pb_whole_piece piece_of(const struct pb_whole_map *map, uint32_t s
 
 /* Part of the source's bands to which needed plane p of a cell belongs. */
 static enum pb_plan_part part_of(const struct pb_plan_source *from,
-                                 const struct pb_raw_blocks *blocks, uint32_t p)
+                                 const struct pb_raw_blocks *blocks, const struct cells *cells,
+                                 uint32_t p)
 {
     const struct pb_plan_bands later = pb_plan_bands_of(from, PB_PLAN_LATER);
-    const bool is_later = p == planes_of(from, blocks) ? later.has_mask
-                          : blocks->layout->planar     ? p < later.n
-                                                       : later.n > 0;
+    const bool is_later = cells->is_mask || p == planes_of(from, blocks) ? later.has_mask
+                          : blocks->layout->planar                       ? p < later.n
+                                                                         : later.n > 0;
     return is_later ? PB_PLAN_LATER : PB_PLAN_FIRST;
+}
+
+/* Count of pieces of a cell. */
+static uint32_t pieces_of(const struct pb_plan_source *from, const struct pb_raw_blocks *blocks,
+                          const struct cells *cells)
+{
+    if (cells->n == 0)
+        return 0;
+    return cells->is_mask ? 1 : planes_of(from, blocks) + has_mask_pieces(blocks);
 }
 
 /* Lists the pieces of a source; at NULL: only counts them. */
@@ -191,11 +215,11 @@ static uint64_t list_pieces(const struct pb_whole_map *map, uint32_t source,
     const struct pb_raw_blocks *blocks = &map->blocks[source];
     const struct pb_plan_source *from = &map->plan->work.source[source];
     const bool gated = map->plan->layout.gate.chain != NULL;
-    const uint32_t pieces = cells->n > 0 ? planes_of(from, blocks) + has_mask_pieces(blocks) : 0;
+    const uint32_t pieces = pieces_of(from, blocks, cells);
     uint64_t n = 0;
     for (uint64_t i = 0; i < cells->n; i++)
         for (uint32_t p = 0; p < pieces; p++) {
-            const enum pb_plan_part part = part_of(from, blocks, p);
+            const enum pb_plan_part part = part_of(from, blocks, cells, p);
             const struct span tiles = cells->tiles[part][i];
             if (tiles.first == NEVER)
                 continue;
@@ -271,7 +295,7 @@ static int set_turns(struct pb_whole_map *map)
     return 0;
 }
 
-/* Records the tiles that need each piece. */
+/* Records the tiles that need each piece. cells: for each source, then for each mask. */
 static void note_tiles(const struct pb_whole_map *map, struct cells *cells)
 {
     const struct pb_plan *plan = map->plan;
@@ -280,9 +304,10 @@ static void note_tiles(const struct pb_whole_map *map, struct cells *cells)
         struct pb_tile first = {.number = t};
         if (plan->layout.gate.chain != NULL)
             first = pb_plan_gate_tile(plan, &tile);
-        for (uint32_t i = 0; i < plan->work.n_sources; i++) {
-            note_tile(&cells[i], PB_PLAN_LATER, &tile.read[plan->work.source[i].window], t);
-            note_tile(&cells[i], PB_PLAN_FIRST, &first.read[plan->work.source[i].window], t);
+        for (uint32_t i = 0; i < 2 * plan->work.n_sources; i++) {
+            const uint32_t window = plan->work.source[i % plan->work.n_sources].window;
+            note_tile(&cells[i], PB_PLAN_LATER, &tile.read[window], t);
+            note_tile(&cells[i], PB_PLAN_FIRST, &first.read[window], t);
         }
     }
 }
@@ -291,14 +316,16 @@ static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_
 {
     const struct pb_plan *plan = map->plan;
     uint64_t n = 0;
+    const uint32_t sources = (uint32_t)plan->work.n_sources;
     note_tiles(map, cells);
-    for (uint32_t i = 0; i < plan->work.n_sources; i++)
-        n += list_pieces(map, i, &cells[i], NULL);
+    for (uint32_t i = 0; i < 2 * sources; i++)
+        n += list_pieces(map, i % sources, &cells[i], NULL);
     map->piece = n < NEVER ? calloc(n + 1, sizeof *map->piece) : NULL;
     if (map->piece == NULL)
         return pb_whole_no_memory(err);
-    for (uint32_t i = 0; i < plan->work.n_sources; i++)
-        map->n_pieces += (uint32_t)list_pieces(map, i, &cells[i], map->piece + map->n_pieces);
+    for (uint32_t i = 0; i < 2 * sources; i++)
+        map->n_pieces +=
+            (uint32_t)list_pieces(map, i % sources, &cells[i], map->piece + map->n_pieces);
     if (plan->layout.gate.chain != NULL && set_turns(map) < 0)
         return pb_whole_no_memory(err);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, pb_whole_by_first);
@@ -309,15 +336,20 @@ int pb_whole_pieces_make(struct pb_whole_map *map, uint64_t slot_bytes, const bo
                          struct pb_err *err)
 {
     const struct pb_plan *plan = map->plan;
-    struct cells cells[PB_FILES_MAX] = {{.n = 0}};
+    const uint32_t sources = (uint32_t)plan->work.n_sources;
+    struct cells cells[2 * PB_FILES_MAX] = {{.n = 0}};
     int rc = 0;
-    for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
-        if (plan->work.source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]))
-            rc = cells_init(&cells[i], &plan->work.source[i], &map->blocks[i], slot_bytes);
+    for (uint32_t k = 0; k < 2 * sources && rc == 0; k++) {
+        const uint32_t i = k % sources;
+        const bool is_mask = k >= sources;
+        if (plan->work.source[i].n_bands > 0 && (leave_out == NULL || !leave_out[i]) &&
+            (!is_mask || map->blocks[i].mask != NULL))
+            rc = cells_init(&cells[k], &plan->work.source[i], &map->blocks[i], is_mask, slot_bytes);
+    }
     if (rc < 0)
         rc = pb_whole_no_memory(err);
     rc = rc ? rc : make_pieces(map, cells, err);
-    for (uint32_t i = 0; i < plan->work.n_sources; i++)
+    for (uint32_t i = 0; i < 2 * sources; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             free(cells[i].tiles[part]);
     return rc;

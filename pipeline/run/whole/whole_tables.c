@@ -29,10 +29,20 @@ static void fill_row(const struct whole_source *source, uint32_t plane, unsigned
                    source->blocks.fill->sample[l->planar ? plane : s], bytes);
 }
 
-static bool has_holes(const struct pb_exec_whole *e, uint32_t source)
+/* Layout of the blocks of which the piece is one. */
+static const struct pb_block_layout *layout_of(const struct pb_exec_whole *e,
+                                               const struct pb_whole_piece *piece)
+{
+    return pb_whole_layout(&e->source[piece->source].blocks, piece);
+}
+
+/* True if pieces of blocks of that layout are not stored. */
+static bool has_holes(const struct pb_exec_whole *e, uint32_t source,
+                      const struct pb_block_layout *layout)
 {
     for (uint32_t i = 0; i < e->map.n_pieces; i++)
-        if (e->map.piece[i].source == source && e->map.piece[i].bytes == 0)
+        if (e->map.piece[i].source == source && e->map.piece[i].bytes == 0 &&
+            layout_of(e, &e->map.piece[i]) == layout)
             return true;
     return false;
 }
@@ -54,7 +64,7 @@ static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     const struct pb_block_layout *l = source->blocks.layout;
     uint32_t planes = l->planar ? (uint32_t)l->bands : 1, rows = rows_most(e, i);
     void *table = NULL, *memory = NULL;
-    if (!has_holes(e, i))
+    if (!has_holes(e, i, l))
         return 0;
     source->fill_bytes = (rows * l->row_bytes + 15) / 16 * 16;
     int rc = e->ops->table(e->device, source->fill_bytes * planes, err, &table);
@@ -66,6 +76,23 @@ static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
     return rc ? rc
               : e->ops->copy(e->device, QUEUE_SEND, memory, table, source->fill_bytes * planes,
                              err);
+}
+
+/* Makes the bytes of pieces of a mask that are not stored: no pixel is valid. */
+static int make_mask_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
+{
+    struct whole_source *source = &e->source[i];
+    const struct pb_block_layout *l = source->blocks.mask;
+    void *table = NULL, *memory = NULL;
+    if (l == NULL || !has_holes(e, i, l))
+        return 0;
+    const size_t bytes = rows_most(e, i) * l->row_bytes;
+    int rc = e->ops->table(e->device, bytes, err, &table);
+    rc = rc ? rc : e->ops->memory(e->device, bytes, err, &memory);
+    if (rc == 0)
+        memset(table, 0, bytes);
+    source->mask_fill = memory;
+    return rc ? rc : e->ops->copy(e->device, QUEUE_SEND, memory, table, bytes, err);
 }
 
 /* --- pieces ---------------------------------------------------------------------------------- */
@@ -86,12 +113,14 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];
     const struct whole_source *source = &e->source[piece->source];
-    const struct pb_block_layout *l = source->blocks.layout;
+    const struct pb_block_layout *l = layout_of(e, piece);
     struct pb_unpredict_block *block = &e->tables.block[i];
     *block = whole_target(e, piece);
     e->tables.result[i] = (struct pb_decode_result){.status = PB_DECODE_UNDONE};
     if (piece->bytes == 0) {
-        block->in = source->fill + (l->planar ? piece->plane * source->fill_bytes : 0);
+        block->in = l == source->blocks.mask
+                        ? source->mask_fill
+                        : source->fill + (l->planar ? piece->plane * source->fill_bytes : 0);
         return;
     }
     block->in = stored_at(e, piece);
@@ -175,6 +204,9 @@ int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err)
     for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
         if (plan->work.source[i].n_bands > 0)
             rc = make_fill(e, i, err);
+    for (uint32_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        if (plan->work.source[i].n_bands > 0)
+            rc = make_mask_fill(e, i, err);
     for (uint32_t i = 0; i < e->map.n_pieces && rc == 0; i++) {
         fill_piece(e, i);
         fill_alpha(e, i);
@@ -215,9 +247,9 @@ static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *
 {
     const struct pb_whole_piece *piece = &e->map.piece[run->first];
     const struct whole_source *source = &e->source[piece->source];
-    const struct pb_unpredict_form *form = piece->is_apart && run->is_stored ? &source->mask_form
-                                           : run->is_stored                  ? &source->form
-                                                                             : &source->fill_form;
+    const struct pb_unpredict_form *form =
+        piece->is_apart ? (run->is_stored ? &source->mask_form : &source->mask_fill_form)
+                        : (run->is_stored ? &source->form : &source->fill_form);
     const struct pb_unpredict_form *alpha =
         run->is_stored ? &source->alpha_form : &source->alpha_fill_form;
     uint32_t rows = 1;
@@ -267,9 +299,11 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
     const struct pb_decode_batch batch = {.streams = e->tables.device_list + run->first,
                                           .results = e->tables.result + run->first,
                                           .n = list_run(e, run)};
+    const struct pb_whole_piece *piece = &e->map.piece[run->first];
+    const struct whole_source *source = &e->source[piece->source];
     int rc = 0;
     if (batch.n > 0)
-        rc = e->ops->decode(e->device, queue, e->source[e->map.piece[run->first].source].codec,
+        rc = e->ops->decode(e->device, queue, piece->is_apart ? source->mask_codec : source->codec,
                             &batch, err);
     return rc ? rc : unpredict(e, queue, run, err);
 }
@@ -309,7 +343,6 @@ int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err 
 static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_whole_piece *piece = &e->map.piece[i];
-    struct whole_source *source = &e->source[piece->source];
     const struct pb_stream *s = e->stream;
     uint32_t queue = QUEUE_DECODE + piece->group % DECODE_QUEUES;
     const struct run run = {i, 1, true};
@@ -325,7 +358,7 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
             : pb_raster_decode_block(e->dispatch.repair[piece->source], piece->block, err, &data);
     rc = rc ? rc
             : e->ops->copy(e->device, queue, e->tables.decode[i].out, data,
-                           (size_t)source->blocks.layout->block_bytes, err);
+                           (size_t)layout_of(e, piece)->block_bytes, err);
     rc = rc ? rc : unpredict(e, queue, &run, err);
     rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, piece->group), err);
     return rc ? rc

@@ -16,6 +16,11 @@ static enum pb_device_codec codec_of(const struct pb_block_layout *l)
                                  : PB_DEVICE_DEFLATE;
 }
 
+static uint32_t predictor_of(const struct pb_block_layout *l)
+{
+    return l->compression == 1 ? 1 : l->predictor;
+}
+
 /* Lists the samples of a pixel that the plan needs. */
 static void list_samples(struct pb_unpredict_form *form, const struct pb_plan_source *from,
                          const struct pb_block_layout *l)
@@ -33,21 +38,48 @@ static struct pb_unpredict_form as_fill(struct pb_unpredict_form form)
     return form;
 }
 
-static void make_mask_forms(struct whole_source *source)
+/* Form of masks that have a byte or a bit a pixel. */
+static struct pb_unpredict_form form_of_mask(const struct pb_block_layout *l, uint32_t bits,
+                                             uint32_t predictor)
 {
-    const struct pb_block_layout *l = source->blocks.layout;
-    bool by_host = source->blocks.how.mask == PB_RAW_MASK_HOST;
-    bool is_inside = source->blocks.how.mask == PB_RAW_MASK_ALPHA && !l->planar;
+    return (struct pb_unpredict_form){
+        .as = bits == 1 ? PB_UNPREDICT_BITS : PB_UNPREDICT_SAMPLES,
+        .sample_bytes = 1,
+        .predictor = predictor,
+        .n_samples = 1,
+        .block_w = l->block_w,
+        .n_planes = 1,
+    };
+}
+
+/* Form of an alpha band, of which a mask is made. */
+static struct pb_unpredict_form form_of_alpha(const struct whole_source *source, enum pb_type type)
+{
+    struct pb_unpredict_form form = source->form;
+    const bool is_inside = !source->blocks.layout->planar;
+    form.as = type == PB_U8 ? PB_UNPREDICT_SAMPLES : PB_UNPREDICT_MASK;
+    form.type = type;
+    form.n_planes = 1;
+    form.sample[0] = (uint16_t)(is_inside ? source->blocks.alpha_band - 1 : 0);
+    return form;
+}
+
+static void make_mask_forms(struct whole_source *source, enum pb_type type)
+{
+    const struct pb_block_layout *l = source->blocks.layout, *own = source->blocks.mask;
+    const enum pb_raw_mask mask = source->blocks.how.mask;
+    const bool is_inside = mask == PB_RAW_MASK_ALPHA && !l->planar;
     source->mask_form = source->form;
-    if (by_host)
-        source->mask_form = (struct pb_unpredict_form){.sample_bytes = 1,
-                                                       .predictor = 1,
-                                                       .n_samples = 1,
-                                                       .block_w = l->block_w,
-                                                       .n_planes = 1};
-    source->alpha_form = source->form;
+    if (mask == PB_RAW_MASK_HOST)
+        source->mask_form = form_of_mask(l, 8, 1);
+    else if (mask == PB_RAW_MASK_ALPHA)
+        source->mask_form = form_of_alpha(source, type);
+    else if (mask == PB_RAW_MASK_BLOCKS)
+        source->mask_form = form_of_mask(own, own->bits, predictor_of(own));
+    source->mask_codec = own != NULL ? codec_of(own) : source->codec;
+    source->mask_fill_form = as_fill(source->mask_form);
+    source->alpha_form = source->mask_form;
     source->alpha_form.n_planes = is_inside;
-    source->alpha_form.sample[0] = (uint16_t)(is_inside ? source->blocks.alpha_band - 1 : 0);
     source->alpha_fill_form = as_fill(source->alpha_form);
 }
 
@@ -58,14 +90,14 @@ void whole_forms(struct pb_exec_whole *e, uint32_t i)
     source->codec = codec_of(l);
     source->form = (struct pb_unpredict_form){
         .sample_bytes = l->bits / 8,
-        .predictor = source->codec == PB_DEVICE_STORED ? 1 : l->predictor,
+        .predictor = predictor_of(l),
         .swap = l->big_endian && l->predictor != PB_PREDICTOR_FLOAT,
         .n_samples = l->planar ? 1 : (uint32_t)l->bands,
         .block_w = l->block_w,
     };
     list_samples(&source->form, &e->map.plan->work.source[i], l);
     source->fill_form = as_fill(source->form);
-    make_mask_forms(source);
+    make_mask_forms(source, e->map.plan->work.source[i].type);
 }
 
 /* --- targets --------------------------------------------------------------------------------- */
