@@ -3,10 +3,10 @@
 #ifndef PB_PLAN_H
 #define PB_PLAN_H
 /* The plan of a run: config + image header -> compiled chain, tile grid and visiting order, slots,
- * threads and every byte of memory. It is made before the first tile is read; only warp with dem
- * reads pixels while planning (the range of heights, heights.c). A memory
- * budget that is too small is refused here, with the amount that would be enough. Owns the chain
- * and the names; read-only afterwards, any thread.
+ * threads and every byte of memory. It is made before the first tile is read, from the facts of
+ * the request alone: no pixel is read while planning. A memory budget that is too small is refused
+ * here, with the amount that would be enough. Owns the chain and the names; read-only afterwards,
+ * any thread.
  *
  * A plan is a value: members that depend on the side of a tile are computed in a copy, and the
  * chosen copy becomes the plan; those that depend on threads and stripes are computed in place. */
@@ -339,6 +339,31 @@ struct pb_plan_area {
     struct pb_area area; /* its cutline: number among the planes of polygons */
 };
 
+/* Range of a band that has the heights of the ground, in an area of its file. */
+struct pb_plan_heights_range {
+    uint32_t input; /* number of the band among the inputs of the request's plans */
+    struct pb_rect area;
+    double range[2]; /* range[0] > range[1]: no pixel is valid there */
+};
+
+/* A range that a plan needs and that is not known. */
+struct pb_plan_heights_lack {
+    uint32_t input;
+    struct pb_rect area;        /* w 0: all ranges are known */
+    struct pb_chain_input band; /* meaning of its pixels */
+    int32_t number;             /* band number in its file, from 1 */
+    uint32_t file; /* 0: the scene's file; else the number in request->others, from 1 */
+};
+
+/* Ranges of heights for steps that warp over relief. Their areas follow from the grid, which grows
+ * with the range; therefore a plan fails with `lacks` set until it knows all of them
+ * (run/run_heights.h). */
+struct pb_plan_heights {
+    struct pb_plan_heights_range *known; /* n */
+    size_t n;
+    struct pb_plan_heights_lack lacks;
+};
+
 struct pb_plan_request {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
@@ -347,6 +372,7 @@ struct pb_plan_request {
     struct pb_raster *raster;
     const struct pb_plan_other *others; /* n_others; NULL if 0 */
     size_t n_others;
+    struct pb_plan_heights *heights; /* borrowed; NULL: no step warps over relief */
     bool cuda;
     int32_t device_index;
     const struct pb_device_traits *traits; /* NULL: no resident kernel is possible */

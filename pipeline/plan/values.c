@@ -212,8 +212,8 @@ static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
 }
 
 static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request,
-                     const struct pb_plan_calibrate_inputs *in, size_t step, size_t entry,
-                     int32_t *tables, struct pb_err *err)
+                     const struct pb_plan_inputs *in, size_t step, size_t entry, int32_t *tables,
+                     struct pb_err *err)
 {
     const struct pb_calibrate *of = calibrate_of(&request->pipeline->steps[step]);
     const struct pb_item *item = &of->bands.items[entry];
@@ -289,7 +289,7 @@ static size_t count_entries(const struct pb_pipeline_config *pipeline)
 }
 
 int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *request,
-                      const struct pb_plan_calibrate_inputs *in, struct pb_err *err)
+                      const struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = request->pipeline;
     size_t n = count_entries(pipeline);
@@ -342,7 +342,7 @@ void pb_plan_calibrate_facts(const struct pb_plan_rules *rules, struct pb_scene_
 /* --- digits ----------------------------------------------------------------------------------- */
 
 /* Finds the outputs that are bands of the scene, and the tags of all outputs. */
-static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_inputs *in)
 {
     const int32_t *origins = pb_chain_origins(plan->work.chain);
     for (size_t i = 0; i < plan->work.outputs.n; i++)
@@ -353,7 +353,7 @@ static void find_scene_bands(struct pb_plan *plan, const struct pb_plan_digits_i
 }
 
 /* Finds the outputs whose pixels are at their place in a band of the scene. */
-static void find_kept(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+static void find_kept(struct pb_plan *plan, const struct pb_plan_inputs *in)
 {
     const int32_t *places = pb_chain_places(plan->work.chain);
     const bool *untouched = pb_chain_untouched(plan->work.chain);
@@ -403,8 +403,8 @@ static int find_stored(const struct pb_plan *plan, const struct pb_plan_request 
 
 /* --- bands with more digits than float32 ------------------------------------------------------ */
 
-static struct pb_plan_wide wide_of(const struct pb_plan *plan,
-                                   const struct pb_plan_digits_inputs *in, uint32_t input)
+static struct pb_plan_wide wide_of(const struct pb_plan *plan, const struct pb_plan_inputs *in,
+                                   uint32_t input)
 {
     const struct pb_chain_input *band = &in->input[input];
     const struct pb_plan_source *source = &plan->work.source[in->file[input]];
@@ -469,7 +469,7 @@ static bool add_rests(struct pb_plan *plan, const struct pb_plan_wide *wide, uin
     return any;
 }
 
-static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *in,
+static void find_wide(struct pb_plan *plan, const struct pb_plan_inputs *in,
                       const struct stored *stored)
 {
     const uint32_t *used;
@@ -486,7 +486,7 @@ static void find_wide(struct pb_plan *plan, const struct pb_plan_digits_inputs *
 }
 
 /* Finds bands of files in which an infinity is not a nodata value. Other inputs have no name. */
-static void find_floats(struct pb_plan *plan, const struct pb_plan_digits_inputs *in)
+static void find_floats(struct pb_plan *plan, const struct pb_plan_inputs *in)
 {
     const uint32_t *used;
     size_t n = pb_chain_used(plan->work.chain, &used);
@@ -498,7 +498,7 @@ static void find_floats(struct pb_plan *plan, const struct pb_plan_digits_inputs
 }
 
 int pb_plan_digits(struct pb_plan *plan, const struct pb_plan_request *request,
-                   const struct pb_plan_digits_inputs *in, struct pb_err *err)
+                   const struct pb_plan_inputs *in, struct pb_err *err)
 {
     size_t n = plan->work.outputs.n;
     struct stored *stored = calloc(n + 1, sizeof *stored);

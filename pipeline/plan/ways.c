@@ -6,6 +6,7 @@
 #include "pipeline/plan/ways.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/served_tail.h"
+#include "pipeline/sar/sar_sensor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +37,64 @@ static int make(void *of, const struct pb_way_ask *ask, char *why, size_t why_by
     return rc ? rc : record(made->plan, out);
 }
 
-struct pb_way_finder pb_plan_ways_make(struct pb_plan_ways_made *of)
+/* Finds the place of the grid of an input's file. */
+static int place(const void *of, uint32_t input, char *why, size_t why_bytes, struct pb_ground *out)
 {
+    const struct pb_plan_ways_made *made = of;
+    const uint32_t file = made->in->file[input];
+    const struct pb_raster *raster =
+        file == 0 ? made->request->raster : made->request->others[file - 1].raster;
+    int rc = raster != NULL ? pb_raster_ground(raster, out) : -ENODATA;
+    if (rc == -ENODATA) {
+        (void)snprintf(why, why_bytes,
+                       "the file of the heights has no geotransform with a coordinate system");
+        rc = -EINVAL;
+    }
+    return rc;
+}
+
+static bool is_same(const struct pb_rect *a, const struct pb_rect *b)
+{
+    return a->x == b->x && a->y == b->y && a->w == b->w && a->h == b->h;
+}
+
+static int range(const void *of, uint32_t input, const double box[4], char *why, size_t why_bytes,
+                 double out[2])
+{
+    const struct pb_plan_ways_made *made = of;
+    struct pb_plan_heights *heights = made->request->heights;
+    const struct pb_rect area = {(int32_t)box[0], (int32_t)box[1], (int32_t)(box[2] - box[0]),
+                                 (int32_t)(box[3] - box[1])};
+    for (size_t i = 0; heights != NULL && i < heights->n; i++)
+        if (heights->known[i].input == input && is_same(&heights->known[i].area, &area)) {
+            memcpy(out, heights->known[i].range, sizeof heights->known[i].range);
+            return out[0] <= out[1] ? 0 : -ENODATA;
+        }
+    if (heights != NULL)
+        heights->lacks = (struct pb_plan_heights_lack){.input = input,
+                                                       .area = area,
+                                                       .band = made->in->input[input],
+                                                       .number = made->in->number[input],
+                                                       .file = made->in->file[input]};
+    (void)snprintf(why, why_bytes, "the heights of the ground have not been read");
+    return -EIO;
+}
+
+struct pb_way_finder pb_plan_ways_make(struct pb_plan_ways_made *of, struct pb_plan *plan,
+                                       const struct pb_plan_request *request,
+                                       const struct pb_plan_inputs *in)
+{
+    const struct pb_metadata *metadata = request->metadata;
+    *of = (struct pb_plan_ways_made){
+        .plan = plan,
+        .request = request,
+        .in = in,
+        .source = {request->raster, pb_sar_sensor(metadata != NULL ? metadata->sar : NULL)},
+        .heights = {.of = of, .place = place, .range = range}};
+    of->finder = pb_raster_ground_finder(&of->source);
+    of->maker = (struct pb_way_maker){&of->finder, &of->heights};
+    if (request->heights != NULL)
+        request->heights->lacks = (struct pb_plan_heights_lack){.input = 0};
     return (struct pb_way_finder){.of = of, .find = make};
 }
 

@@ -8,11 +8,9 @@
 #include "pipeline/codec/predictor.h"
 #include "pipeline/images/image_store.h"
 #include "pipeline/plan/layout.h"
-#include "pipeline/plan/heights.h"
 #include "pipeline/plan/ways.h"
 #include "pipeline/plan/values.h"
 #include "pipeline/raster/ground.h"
-#include "pipeline/sar/sar_sensor.h"
 
 #include "kernels/expr/mask_presets.h"
 
@@ -68,23 +66,6 @@ int pb_plan_tiles_fit(const struct pb_plan_request *request, size_t n, uint64_t 
                    n, (unsigned long long)pixels, (unsigned long long)limits.growth);
 }
 
-enum { INPUTS_MAX = PB_BANDS_MAX + PB_SOURCES_MAX };
-
-/* Bands of all sources: the scene's under the config's names, or B1, B2, ... without names; the
- * others' under the names in their part of the config. */
-struct inputs {
-    struct pb_chain_input input[INPUTS_MAX];
-    int32_t number[INPUTS_MAX];
-    char own_name[PB_BANDS_MAX][8];
-    size_t n, n_scene;         /* bands of all files; bands of the scene's files, which are first */
-    uint32_t file[INPUTS_MAX]; /* file of each input: 0 = the scene */
-    struct pb_chain_source source[PB_SOURCES_MAX];
-    const struct pb_raster_info *first[PB_SOURCES_MAX]; /* facts of the first file in each */
-    size_t n_sources;
-    uint32_t window[PB_FILES_MAX]; /* the source that a file is a part of */
-    size_t n_files;
-};
-
 /* Settings for reading one file: `input` or one of its sources. */
 struct reading {
     const char *key; /* for messages */
@@ -119,7 +100,7 @@ static struct pb_band_tags tags_of(const struct pb_raster_info *info, int32_t nu
 }
 
 static int add_band(const struct reading *r, const struct pb_raster_info *info, const char *name,
-                    int32_t number, struct inputs *in, struct pb_err *err)
+                    int32_t number, struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_raster_band *band = &info->band[number - 1];
     bool by_value = info->complex.kind == PB_COMPLEX_NONE; /* else nodata is NaN already */
@@ -152,7 +133,8 @@ static int add_band(const struct reading *r, const struct pb_raster_info *info, 
 }
 
 static int add_bands(const struct reading *r, const struct pb_pipeline_config *pipeline,
-                     const struct pb_raster_info *info, struct inputs *in, struct pb_err *err)
+                     const struct pb_raster_info *info, struct pb_plan_inputs *in,
+                     struct pb_err *err)
 {
     size_t n = r->n_bands > 0 ? r->n_bands : (size_t)info->n_bands;
     int rc = 0;
@@ -191,7 +173,8 @@ static bool is_alike(const struct pb_chain_source *a, const struct pb_chain_sour
 /* Source of the chain to which a file other than the first belongs: one of equal grid and type, or
  * a new one. A source has one mask at most, and a gate needs separate files. */
 static int place_file(const struct pb_plan_request *request, const struct pb_raster_info *info,
-                      const struct pb_chain_source *grid, struct inputs *in, struct pb_err *err)
+                      const struct pb_chain_source *grid, struct pb_plan_inputs *in,
+                      struct pb_err *err)
 {
     bool apart = info->has_mask || has_gate(request->pipeline);
     uint32_t window = 0;
@@ -215,7 +198,7 @@ static int place_file(const struct pb_plan_request *request, const struct pb_ras
 
 /* Lists the nameless inputs for steps that calibrate or cut. */
 static int list_made(struct pb_plan *plan, const struct pb_plan_request *request,
-                     const struct pb_plan_other *o, struct inputs *in, struct pb_err *err)
+                     const struct pb_plan_other *o, struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_chain_source grid = {
         .w = o->info->width, .h = o->info->height, .placed = true, .map = o->map};
@@ -234,7 +217,7 @@ static int list_made(struct pb_plan *plan, const struct pb_plan_request *request
 }
 
 static int list_other(const struct pb_plan_request *request, const struct pb_plan_other *o,
-                      struct inputs *in, struct pb_err *err)
+                      struct pb_plan_inputs *in, struct pb_err *err)
 {
     char key[96];
     (void)snprintf(key, sizeof key, "input.%s.%s", o->config->of_scene ? "files" : "sources",
@@ -262,7 +245,7 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
 }
 
 static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *request,
-                       struct inputs *in, struct pb_err *err)
+                       struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_input_config *c = &request->pipeline->input;
     const struct reading scene = {c->n_files > 0 ? "input.files" : "input",
@@ -290,7 +273,7 @@ static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *reque
     return rc;
 }
 
-static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct inputs *in,
+static int wanted_bands(const struct pb_pipeline_config *pipeline, const struct pb_plan_inputs *in,
                         struct pb_wanted_bands *wanted, struct pb_err *err)
 {
     const char *inputs[PB_BANDS_MAX];
@@ -382,37 +365,24 @@ static bool find_area(const void *of, const void *params, struct pb_area *out)
     return false;
 }
 
-static int calibrate(struct pb_plan *plan, const struct pb_plan_request *request,
-                     const struct inputs *in, struct pb_err *err)
-{
-    const struct pb_plan_calibrate_inputs bands = {
-        .input = in->input, .number = in->number, .file = in->file, .n = in->n};
-    return pb_plan_calibrate(plan, request, &bands, err);
-}
-
 static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
-                   const struct inputs *in, const struct pb_wanted_bands *wanted,
+                   const struct pb_plan_inputs *in, const struct pb_wanted_bands *wanted,
                    struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = request->pipeline;
     const struct pb_plan_rules rules = {plan, pipeline};
     struct pb_scene_facts facts = facts_of(request->info);
     const struct area_facts areas = {plan, request};
-    const struct pb_ground_source source = {
-        request->raster, pb_sar_sensor(request->metadata != NULL ? request->metadata->sar : NULL)};
-    const struct pb_ground_finder finder = pb_raster_ground_finder(&source);
-    struct pb_plan_heights heights = {
-        .request = request, .input = in->input, .number = in->number, .file = in->file};
-    const struct pb_ground_heights ground_heights = pb_plan_heights(&heights);
     pb_plan_calibrate_facts(&rules, &facts);
     facts.area = find_area;
     facts.area_of = &areas;
     facts.tile = request->tile;
     const struct pb_grid_limits limits = pb_plan_grid_limits(request);
     facts.limits = &limits;
-    struct pb_plan_ways_made made = {.maker = {&finder, &ground_heights}, .plan = plan};
-    const struct pb_way_finder ways =
-        request->ways != NULL ? pb_plan_ways_take(request->ways) : pb_plan_ways_make(&made);
+    struct pb_plan_ways_made made;
+    const struct pb_way_finder ways = request->ways != NULL
+                                          ? pb_plan_ways_take(request->ways)
+                                          : pb_plan_ways_make(&made, plan, request, in);
     facts.ways = request->raster != NULL || request->ways != NULL ? &ways : NULL;
     struct pb_chain_step *steps = calloc(pipeline->n_steps + 1, sizeof *steps);
     if (steps == NULL)
@@ -437,11 +407,8 @@ static int compile(struct pb_plan *plan, const struct pb_plan_request *request,
     if (rc == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory while compiling the steps");
     plan->work.outputs.n_default = wanted->n_default;
-    if (rc < 0 && heights.rc < 0) {
-        if (err != NULL)
-            *err = heights.err;
-        return heights.rc;
-    }
+    if (rc < 0 && request->heights != NULL && request->heights->lacks.area.w > 0)
+        return pb_fail(err, PB_E_SYSTEM, "the heights of the ground have not been read");
     if (rc < 0)
         return fail_with(err, &mistakes);
     const struct pb_ground *ground = pb_chain_ground(plan->work.chain);
@@ -474,7 +441,7 @@ static int copy_info(struct pb_plan *plan, const struct pb_plan_request *request
 /* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
  * file follow each other. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
-                        const struct inputs *in)
+                        const struct pb_plan_inputs *in)
 {
     const uint32_t *used;
     size_t n = pb_chain_used(plan->work.chain, &used), planes[PB_SOURCES_MAX] = {0};
@@ -500,7 +467,7 @@ static void set_sources(struct pb_plan *plan, const struct pb_plan_request *requ
 
 /* Plans the passes that the chain needs before it. */
 static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *request,
-                       const struct inputs *in, struct pb_err *err)
+                       const struct pb_plan_inputs *in, struct pb_err *err)
 {
     size_t n = pb_chain_earlier_count(plan->work.chain);
     plan->work.has_warp = pb_chain_has_warp(plan->work.chain);
@@ -531,7 +498,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
 }
 
 /* Adds the whole images after the other inputs, each in a source of its own. */
-static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *err)
+static int list_images(struct pb_plan *plan, struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_chain_image *images;
     size_t n = pb_chain_images(plan->work.chain, &images);
@@ -557,17 +524,6 @@ static int list_images(struct pb_plan *plan, struct inputs *in, struct pb_err *e
     return 0;
 }
 
-static int find_digits(struct pb_plan *plan, const struct pb_plan_request *request,
-                       const struct inputs *in, struct pb_err *err)
-{
-    const struct pb_plan_digits_inputs bands = {.input = in->input,
-                                                .number = in->number,
-                                                .file = in->file,
-                                                .source = in->source,
-                                                .n = in->n};
-    return pb_plan_digits(plan, request, &bands, err);
-}
-
 static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted,
                       struct pb_err *err)
 {
@@ -586,14 +542,14 @@ static int copy_names(struct pb_plan *plan, const struct pb_wanted_bands *wanted
 int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
 {
     struct pb_wanted_bands *wanted = calloc(1, sizeof *wanted);
-    struct inputs *in = calloc(1, sizeof *in);
+    struct pb_plan_inputs *in = calloc(1, sizeof *in);
     int rc = wanted && in ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     if (rc == 0)
         rc = list_inputs(plan, request, in, err);
     if (rc == 0)
         rc = wanted_bands(request->pipeline, in, wanted, err);
     if (rc == 0)
-        rc = calibrate(plan, request, in, err);
+        rc = pb_plan_calibrate(plan, request, in, err);
     if (rc == 0)
         rc = compile(plan, request, in, wanted, err);
     if (rc == 0)
@@ -604,7 +560,7 @@ int pb_plan_bands(struct pb_plan *plan, const struct pb_plan_request *request, s
         rc = copy_info(plan, request, in->n_files, err);
     if (rc == 0) {
         set_sources(plan, request, in);
-        rc = find_digits(plan, request, in, err);
+        rc = pb_plan_digits(plan, request, in, err);
     }
     if (rc == 0)
         rc = add_earlier(plan, request, in, err);

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_heights.h"
 #include "pipeline/run/run_inside.h"
 #include "pipeline/run/run_view.h"
 
@@ -190,6 +191,7 @@ void pb_run_destroy(struct pb_run *run)
     pb_publish_close(run->publish);
     pb_plan_destroy(run->plan);
     pb_run_areas_fini(&run->areas);
+    pb_run_heights_fini(&run->heights);
     pb_run_tiles_fini(&run->tiles);
     pthread_mutex_destroy(&run->lock);
     pb_run_sources_close(&run->sources);

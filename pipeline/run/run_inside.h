@@ -34,6 +34,7 @@ struct pb_run {
     struct pb_run_sources sources;
     struct pb_run_metadata metadata;
     struct pb_run_areas areas;
+    struct pb_plan_heights heights; /* facts for the plans of all tiles */
     struct pb_run_tiles tiles;
     /* Plan, products and passes are those of the current tile if the run has tiles. */
     struct pb_plan_request facts; /* request that the plan was made from */

@@ -10,6 +10,7 @@
 #include "pipeline/plan/work.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/run/publish_results.h"
+#include "pipeline/run/run_heights.h"
 #include "pipeline/run/run_inside.h"
 
 #include <stdio.h>
@@ -93,6 +94,7 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
                                         .raster = run->sources.raster[0],
                                         .others = run->sources.others,
                                         .n_others = pb_run_sources_others(&run->sources),
+                                        .heights = &run->heights,
                                         .metadata = &run->metadata.facts,
                                         .file_names = run->metadata.name,
                                         .areas = run->areas.area,
@@ -105,7 +107,7 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
     if (run->areas.masks != NULL)
         request->cutline_thread_bytes = pb_polygon_masks_thread_bytes(run->areas.masks);
     int rc = find_device(run, request, err);
-    rc = rc ? rc : pb_plan_create(request, err, &run->plan);
+    rc = rc ? rc : pb_run_heights_plan(request, err, &run->plan);
     rc = rc ? rc : pb_run_sources_check(&run->sources, run->plan, err);
     if (rc < 0)
         return rc;

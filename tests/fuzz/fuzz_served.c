@@ -103,8 +103,11 @@ static void store_blocks(struct pb_served_request *r)
 static void add_way(bool on_relief, struct pb_served_tail *tail)
 {
     struct pb_plan plan = {.work = {.n_ways = 0}};
-    struct pb_plan_ways_made made = {.maker = op_way_maker, .plan = &plan};
-    const struct pb_way_finder finder = pb_plan_ways_make(&made);
+    static const struct pb_plan_inputs in;
+    const struct pb_plan_request request = {.raster = NULL};
+    struct pb_plan_ways_made made;
+    const struct pb_way_finder finder = pb_plan_ways_make(&made, &plan, &request, &in);
+    made.maker = op_way_maker; /* its places need no file */
     const struct pb_ground_ask ask = {.crs = "EPSG:3857",
                                       .source_w = SIDE,
                                       .source_h = SIDE,

@@ -12,6 +12,7 @@
 #include "config/yaml/report.h"
 #include "pipeline/device/device.h"
 #include "pipeline/run/passes/run_passes.h"
+#include "pipeline/run/run_heights.h"
 #include "pipeline/run/run_products.h"
 
 #include "served_session.h"
@@ -92,8 +93,11 @@ static inline int open_scene(const char *path, const char *steps)
     return open_with(path, steps, PIXELS);
 }
 
+static struct pb_plan_heights heights; /* facts of the scene */
+
 static inline void close_scene(void)
 {
+    pb_run_heights_fini(&heights);
     pb_raster_close(raster);
     pb_raster_close(other);
     pb_config_destroy(config);
@@ -116,6 +120,7 @@ static inline int make_plan(bool device)
                                        .pipeline = &config->pipelines[0],
                                        .info = pb_raster_info(raster),
                                        .raster = raster,
+                                       .heights = &heights,
                                        .tile = ground_tile,
                                        .cuda = device,
                                        .traits = device ? &traits : NULL,
@@ -130,7 +135,7 @@ static inline int make_plan(bool device)
         request.others = &other_source;
         request.n_others = 1;
     }
-    int rc = pb_plan_create(&request, &err, &plan);
+    int rc = pb_run_heights_plan(&request, &err, &plan);
     if (rc == 0)
         plan->engine.mem = PB_MEM_HOST;
     return rc;

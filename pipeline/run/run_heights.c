@@ -1,39 +1,16 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/plan/heights.h"
+#include "pipeline/run/run_heights.h"
 #include "config/config.h"
-#include "pipeline/raster/ground.h"
+#include "pipeline/plan/choose.h"
 
 #include "kernels/chain/chain.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 1024, WINDOW_PX = 1 << 20 };
-
-/* Raster of an input; NULL: not open. */
-static struct pb_raster *raster_of(const struct pb_plan_heights *h, uint32_t input)
-{
-    const uint32_t file = h->file[input];
-    return file == 0 ? h->request->raster : h->request->others[file - 1].raster;
-}
-
-static int place(const void *of, uint32_t input, char *why, size_t why_bytes, struct pb_ground *out)
-{
-    struct pb_raster *raster = raster_of(of, input);
-    int rc = raster != NULL ? pb_raster_ground(raster, out) : -ENODATA;
-    if (rc == -ENODATA) {
-        (void)snprintf(why, why_bytes,
-                       "the file of the heights has no geotransform with a coordinate system");
-        rc = -EINVAL;
-    }
-    return rc;
-}
-
-/* --- the range -------------------------------------------------------------------------------- */
 
 struct window {
     struct pb_raster *raster;
@@ -201,51 +178,70 @@ static void subtract(const struct pb_rect *area, const struct pb_rect *known, st
     out[3] = (struct pb_rect){area->x, bottom, area->w, area->y + area->h - bottom};
 }
 
-/* Known range of the band in the last area, if the new area contains that: grids grow step by step.
- */
-static struct pb_plan_heights_seen seen_of(const struct pb_plan_heights *h, uint32_t input,
-                                           const struct pb_rect *area)
+/* Range to begin with: the known one of the largest area in the new one, because grids grow step by
+ * step. */
+static struct pb_plan_heights_range seed_of(const struct pb_plan_heights *h)
 {
-    if (h->seen.area.w > 0 && h->seen.input == input && holds(area, &h->seen.area))
-        return h->seen;
-    return (struct pb_plan_heights_seen){.input = input, .range = {INFINITY, -INFINITY}};
+    const struct pb_plan_heights_lack *lack = &h->lacks;
+    struct pb_plan_heights_range seed = {.input = lack->input, .range = {INFINITY, -INFINITY}};
+    for (size_t i = 0; i < h->n; i++) {
+        const struct pb_plan_heights_range *known = &h->known[i];
+        if (known->input == lack->input && holds(&lack->area, &known->area) &&
+            (int64_t)known->area.w * known->area.h > (int64_t)seed.area.w * seed.area.h)
+            seed = *known;
+    }
+    return seed;
 }
 
-static int look_for(struct pb_plan_heights *h, struct pb_plan_heights_seen *seen,
-                    const struct pb_rect *area)
+/* Reads the range that the last plan lacks. */
+static int read_range(const struct pb_plan_request *request, struct pb_plan_heights_range *out,
+                      struct pb_err *err)
 {
-    const uint64_t memory = h->request->config->compute.memory_bytes;
-    struct pb_rect part[4] = {*area};
+    const struct pb_plan_heights_lack *lack = &request->heights->lacks;
+    struct pb_rect part[4] = {lack->area};
     struct window w;
-    if (seen->area.w > 0)
-        subtract(area, &seen->area, part);
-    int rc = init(&w, raster_of(h, seen->input), &h->input[seen->input], memory, &h->err);
+    *out = seed_of(request->heights);
+    if (out->area.w > 0)
+        subtract(&lack->area, &out->area, part);
+    int rc = init(&w, lack->file == 0 ? request->raster : request->others[lack->file - 1].raster,
+                  &lack->band, request->config->compute.memory_bytes, err);
     for (int i = 0; i < 4 && rc == 0; i++)
         if (part[i].w > 0 && part[i].h > 0)
-            rc = look_at_all(&w, h->number[seen->input], &part[i], &h->err, seen->range);
+            rc = look_at_all(&w, lack->number, &part[i], err, out->range);
     fini(&w);
-    seen->area = *area;
+    out->area = lack->area;
     return rc;
 }
 
-static int range(const void *of, uint32_t input, const double box[4], char *why, size_t why_bytes,
-                 double out[2])
+int pb_run_heights_read(const struct pb_plan_request *request, struct pb_err *err)
 {
-    struct pb_plan_heights *h = (struct pb_plan_heights *)(uintptr_t)of;
-    const struct pb_rect area = {(int32_t)box[0], (int32_t)box[1], (int32_t)(box[2] - box[0]),
-                                 (int32_t)(box[3] - box[1])};
-    struct pb_plan_heights_seen seen = seen_of(h, input, &area);
-    h->rc = holds(&seen.area, &area) ? 0 : look_for(h, &seen, &area);
-    if (h->rc < 0) {
-        (void)snprintf(why, why_bytes, "%s", h->err.msg);
-        return -EIO;
-    }
-    h->seen = seen;
-    memcpy(out, seen.range, sizeof seen.range);
-    return seen.range[0] <= seen.range[1] ? 0 : -ENODATA;
+    struct pb_plan_heights *h = request->heights;
+    struct pb_plan_heights_range *more = realloc(h->known, (h->n + 1) * sizeof *more);
+    if (more == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the heights of the ground");
+    h->known = more;
+    int rc = read_range(request, &more[h->n], err);
+    h->n += rc == 0;
+    return rc;
 }
 
-struct pb_ground_heights pb_plan_heights(struct pb_plan_heights *heights)
+int pb_run_heights_plan(const struct pb_plan_request *request, struct pb_err *err,
+                        struct pb_plan **out)
 {
-    return (struct pb_ground_heights){.of = heights, .place = place, .range = range};
+    struct pb_err own = {0};
+    int rc;
+    while ((rc = pb_plan_create(request, &own, out)) < 0 && request->heights->lacks.area.w > 0) {
+        own = (struct pb_err){0};
+        if ((rc = pb_run_heights_read(request, &own)) < 0)
+            break;
+    }
+    if (rc < 0 && err != NULL)
+        *err = own;
+    return rc;
+}
+
+void pb_run_heights_fini(struct pb_plan_heights *heights)
+{
+    free(heights->known);
+    *heights = (struct pb_plan_heights){.n = 0};
 }
