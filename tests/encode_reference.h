@@ -89,6 +89,72 @@ static inline bool encode_reference_make(const struct pb_encode_format *format,
     return true;
 }
 
+/* Samples of pixel x, y of a block as floats: painted by the host's painter or, without one, by the
+ * steps, or the values themselves. */
+static inline void encode_reference_pixel(const struct pb_encode_format *format,
+                                          const struct pb_paint_step *steps,
+                                          const struct pb_painter *painter,
+                                          const struct pb_encode_block *block, size_t at,
+                                          float *out)
+{
+    float value[PB_ENCODE_BANDS_MAX];
+    const float *plane[PB_ENCODE_BANDS_MAX];
+    uint8_t made[4] = {0};
+    for (uint32_t p = 0; p < pb_encode_planes(format); p++) {
+        value[p] = block->data != NULL ? block->data[format->plane[p] * block->plane_px + at] : NAN;
+        plane[p] = &value[p];
+    }
+    if (format->paint.n_planes == 0) {
+        memcpy(out, value, format->n_bands * sizeof *out);
+        return;
+    }
+    if (painter != NULL)
+        pb_painter_row(painter, plane, 0, 1, made);
+    else
+        pb_paint_pixel(&format->paint, steps, value, made);
+    for (uint32_t b = 0; b < format->n_bands; b++)
+        out[b] = (float)made[b];
+}
+
+/* The same as encode_reference_make for a format that paints, or repeats the pixels of an edge: its
+ * samples become a plain block. */
+static inline bool encode_reference_painted(const struct pb_encode_format *format,
+                                            const struct pb_paint_step *steps,
+                                            const struct pb_painter *painter,
+                                            const struct pb_encode_block *block,
+                                            struct encode_reference *out)
+{
+    struct pb_encode_format plain = *format;
+    struct pb_encode_block whole = *block;
+    float sample[PB_ENCODE_BANDS_MAX], *planes;
+    if (format->mask || (format->paint.n_planes == 0 && !format->repeats))
+        return encode_reference_make(format, block, out);
+    whole.w = format->repeats ? format->block_px : block->w;
+    whole.h = format->repeats ? format->block_px : block->h;
+    whole.row_px = (uint32_t)whole.w;
+    whole.plane_px = (uint64_t)whole.w * (uint64_t)whole.h;
+    whole.data = planes = malloc(whole.plane_px * format->n_bands * sizeof *planes);
+    if (planes == NULL)
+        return false;
+    for (uint64_t i = 0; i < whole.plane_px; i++) {
+        const int32_t x = (int32_t)(i % whole.row_px), y = (int32_t)(i / whole.row_px);
+        const size_t at = (size_t)(y < block->h ? y : block->h - 1) * block->row_px +
+                          (size_t)(x < block->w ? x : block->w - 1);
+        encode_reference_pixel(format, steps, painter, block, at, sample);
+        for (uint32_t b = 0; b < format->n_bands; b++)
+            planes[b * whole.plane_px + i] = sample[b];
+    }
+    for (uint32_t b = 0; b < format->n_bands; b++)
+        plain.plane[b] = (uint16_t)b;
+    if (format->paint.n_planes > 0) /* levels are off nodata already */
+        plain.quantizer.below = plain.quantizer.above = plain.quantizer.nodata;
+    plain.paint = (struct pb_paint){.n_planes = 0};
+    plain.repeats = false;
+    const bool good = encode_reference_make(&plain, &whole, out);
+    free(planes);
+    return good;
+}
+
 static inline void encode_reference_free(struct encode_reference *reference)
 {
     free(reference->raw);

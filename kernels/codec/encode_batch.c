@@ -12,6 +12,14 @@ static uint64_t aligned(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) / to * to;
 }
 
+static bool is_painted(const struct pb_encode_format *format)
+{
+    const struct pb_paint *paint = &format->paint;
+    return (paint->n_planes == 1 || (paint->n_planes == PB_PAINT_PLANES_MAX && !paint->has_ramp)) &&
+           paint->n_steps >= 1 && paint->n_steps <= PB_PAINT_STEPS_MAX &&
+           format->n_bands == pb_paint_channels(paint) && format->quantizer.type == PB_U8;
+}
+
 static bool is_valid(const struct pb_encode_format *format)
 {
     const enum pb_type type = format->quantizer.type;
@@ -19,7 +27,9 @@ static bool is_valid(const struct pb_encode_format *format)
         format->n_bands > PB_ENCODE_BANDS_MAX || format->with > PB_ENCODE_INTEGERS)
         return false;
     if (format->mask)
-        return format->predictor == PB_PREDICTOR_NONE;
+        return format->predictor == PB_PREDICTOR_NONE && format->paint.n_planes == 0;
+    if (format->paint.n_planes > 0 && !is_painted(format))
+        return false;
     if (format->predictor == PB_PREDICTOR_FLOAT)
         return type == PB_F32 || type == PB_F64;
     return type < PB_TYPE_COUNT &&

@@ -12,6 +12,7 @@
  * A batch has blocks of one format. Everything is queued on a stream, nothing is allocated and
  * nothing is waited for. Errors: -EINVAL, -ENODEV, -EIO. Plain data, C11 and C++17; the functions
  * of CUDA are there in CUDA builds only. Thread: any, one batch a workspace. */
+#include "kernels/codec/paint_pixel.h"
 #include "kernels/codec/predictors.h"
 #include "kernels/codec/quantizer.h"
 
@@ -36,7 +37,9 @@ enum pb_encode_with {
 struct pb_encode_format {
     int32_t block_px;                    /* side; a multiple of 8 */
     uint32_t n_bands;                    /* of the block, samples of a pixel side by side */
-    uint16_t plane[PB_ENCODE_BANDS_MAX]; /* of the input, for each band */
+    uint16_t plane[PB_ENCODE_BANDS_MAX]; /* of the input, for each band; painted: for each value */
+    struct pb_paint paint; /* makes the samples, of uint8; the quantizer has those outside */
+    bool repeats; /* pixels outside have the samples of the nearest one inside; false: nodata */
     double scale, offset; /* stored = (value - offset) / scale; scale 0: stored = value */
     struct pb_quantizer quantizer;
     int32_t predictor; /* PB_PREDICTOR_*; NONE for masks */
@@ -80,6 +83,13 @@ struct pb_encode_needs {
     uint64_t out_bytes; /* what a batch can take of the output at most */
 };
 
+/* Count of the planes that a format reads: one for each band, or those of values that are painted.
+ */
+static inline uint32_t pb_encode_planes(const struct pb_encode_format *format)
+{
+    return format->paint.n_planes > 0 ? pb_paint_planes(&format->paint) : format->n_bands;
+}
+
 /* 0; -EINVAL: a format that no product has, or a batch of 2^31 rows or more. Pure. */
 int pb_encode_measure(const struct pb_encode_format *format, uint32_t n_blocks,
                       struct pb_encode_needs *out_needs);
@@ -90,6 +100,7 @@ struct pb_encode_batch {
     struct pb_encode_format format;
     uint32_t n_blocks;
     const struct pb_encode_block *blocks; /* n_blocks, device-readable, until the stream is done */
+    const struct pb_paint_step *steps;    /* the format's, in device memory; NULL if not painted */
     void *workspace;                      /* as measured for n_blocks or more; 256-byte aligned */
     uint8_t *out;                         /* 16-byte aligned */
     uint64_t out_bytes;                   /* its size */

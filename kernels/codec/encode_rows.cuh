@@ -69,12 +69,13 @@ __device__ __forceinline__ stored_bits<TYPE> stored_of(const pb_quantizer &q, fl
 // A row of the input: where it has pixels, of one block.
 struct encode_row {
     const pb_encode_format &format;
-    const float *data; // of plane 0
+    const float *data; // plane 0; nullptr: no pixel is valid
     uint64_t plane_px;
-    uint32_t w, lane;
+    uint32_t w, lane; // w: pixels of the image; 0: the row is outside
     __device__ float value(uint32_t band, uint32_t x) const
     {
-        return x < w ? data[format.plane[band] * plane_px + x] : pb_pixel_nan();
+        x = format.repeats && x >= w && w > 0 ? w - 1 : x;
+        return x < w && data != nullptr ? data[format.plane[band] * plane_px + x] : pb_pixel_nan();
     }
 };
 
@@ -82,9 +83,11 @@ inline __device__ encode_row row_of(const pb_encode_view &view, uint32_t block, 
                                     uint32_t lane)
 {
     const pb_encode_block &b = view.batch.blocks[block];
-    const bool inside = b.data != nullptr && y < static_cast<uint32_t>(b.h);
-    return {view.batch.format, inside ? b.data + static_cast<uint64_t>(y) * b.row_px : nullptr,
-            b.plane_px, inside ? static_cast<uint32_t>(b.w) : 0, lane};
+    const auto h = static_cast<uint32_t>(b.h);
+    y = view.batch.format.repeats && y >= h ? h - 1 : y;
+    return {view.batch.format,
+            b.data != nullptr && y < h ? b.data + static_cast<uint64_t>(y) * b.row_px : nullptr,
+            b.plane_px, y < h ? static_cast<uint32_t>(b.w) : 0, lane};
 }
 
 // Of the warp: the sum, in all lanes.
@@ -121,6 +124,52 @@ __device__ __forceinline__ stored_bits<TYPE> sample_of(const encode_row &row, ui
         v = pb_quantize_scaled(v, row.format.scale, row.format.offset);
     }
     return stored_of<TYPE>(row.format.quantizer, v, hits);
+}
+
+// Paints pixel x: its channels go to `out`.
+inline __device__ void paint_sample(const pb_encode_view &view, const encode_row &row, uint32_t x,
+                                    bool *any, uint8_t *out)
+{
+    const pb_paint &paint = row.format.paint;
+    const uint32_t planes = pb_paint_planes(&paint), channels = row.format.n_bands;
+    float value[PB_PAINT_PLANES_MAX + 1];
+    uint8_t made[4];
+    size_t hits = 0;
+    if (x >= row.w && !(row.format.repeats && row.w > 0)) { // outside
+        for (uint32_t c = 0; c < channels; c++) {
+            out[c] = stored_of<PB_U8>(row.format.quantizer, pb_pixel_nan(), &hits);
+        }
+        return;
+    }
+    for (uint32_t p = 0; p < planes; p++) {
+        value[p] = row.value(p, x);
+        *any = *any || value[p] == value[p];
+    }
+    pb_paint_pixel(&paint, view.batch.steps, value, made);
+    for (uint32_t c = 0; c < channels; c++) {
+        out[c] = made[c];
+    }
+}
+
+// Makes the samples of pixels x0 .. x0 + n - 1 at slot + step.
+template <pb_type TYPE>
+__device__ void put_samples(const pb_encode_view &view, const encode_row &row, uint32_t x0,
+                            uint32_t n, stored_bits<TYPE> *slot, bool *any, size_t *hits)
+{
+    const uint32_t step = row.format.n_bands;
+    if constexpr (TYPE == PB_U8) {
+        if (row.format.paint.n_planes > 0) {
+            for (uint32_t x = row.lane; x < n; x += 32) {
+                paint_sample(view, row, x0 + x, any, &slot[(x + 1) * step]);
+            }
+            return;
+        }
+    }
+    for (uint32_t b = 0; b < step; b++) {
+        for (uint32_t x = row.lane; x < n; x += 32) {
+            slot[(x + 1) * step + b] = sample_of<TYPE>(row, b, x0 + x, any, hits);
+        }
+    }
 }
 
 // The differences of `words` words of samples, each to the one `step` before it; slot: those before
@@ -213,11 +262,7 @@ __device__ void pb_encode_row(const pb_encode_view &view, void *arena, uint32_t 
         }
         __syncwarp();
         n = side - x0 < most ? side - x0 : most;
-        for (uint32_t b = 0; b < step; b++) {
-            for (uint32_t x = lane; x < n; x += 32) {
-                slot[(x + 1) * step + b] = sample_of<TYPE>(row, b, x0 + x, &any, &hits);
-            }
-        }
+        put_samples<TYPE>(view, row, x0, n, slot, &any, &hits);
         __syncwarp();
         const uint32_t at = x0 * step;
         if constexpr (TYPE == PB_F32 || TYPE == PB_F64) {

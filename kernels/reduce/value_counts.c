@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce/value_counts.h"
 
-#include "kernels/reduce/statistics_key.h"
+#include "kernels/reduce/value_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,8 +45,7 @@ static uint32_t *find(const struct pb_value_counts *counts, uint64_t group, uint
 {
     const uint32_t mask = 2 * counts->entries - 1;
     uint32_t *const slot = slots_of(counts);
-    uint64_t hash = (group * UINT64_C(0xd1342543de82ef95) + key) * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t i = (uint32_t)(hash >> 32) & mask;
+    uint32_t i = pb_value_hash(group, key) & mask;
 
     while (slot[i] != 0 &&
            (counts->entry[slot[i] - 1].key != key || counts->entry[slot[i] - 1].group != group))
@@ -73,9 +72,9 @@ size_t pb_value_counts_add(struct pb_value_counts *counts, uint64_t group, const
                            size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const float v = value[i] + 0.0F;
+        uint32_t key;
 
-        if (isfinite(v) && !take(counts, group, pb_statistics_key(v) >> counts->level, 1))
+        if (pb_value_key(value[i], counts->level, &key) && !take(counts, group, key, 1))
             return i;
     }
     return n;
@@ -111,6 +110,19 @@ bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts 
         clear_slots(from);
     from->n = 0;
     from->level = into->level;
+    return true;
+}
+
+bool pb_value_counts_take_part(struct pb_value_counts *into, const struct pb_value_part *part)
+{
+    if (part->level > LEVEL_MAX || part->n > PB_VALUE_PART_ENTRIES || part->level < into->level)
+        return false;
+    if (part->level > into->level)
+        raise_level(into, part->level - into->level);
+    for (uint32_t i = 0; i < part->n; i++)
+        if (part->key[i] > UINT32_MAX >> part->level || part->count[i] == 0 ||
+            !take(into, 0, part->key[i], part->count[i]))
+            return false;
     return true;
 }
 

@@ -19,6 +19,7 @@ struct pb_value_count {
 };
 
 struct pb_value_counts;
+struct pb_value_part;
 
 /* entries: a power of two, at least twice the groups: so many always fit. */
 size_t pb_value_counts_bytes(uint32_t entries);
@@ -31,6 +32,9 @@ size_t pb_value_counts_add(struct pb_value_counts *counts, uint64_t group, const
 /* Takes over what `from` has, raises the level where it does not fit, clears `from`, and hands its
  * level down. False: there are too many groups; `into` is undefined then. */
 bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts *from);
+/* Takes a part of what a device has counted (value_table.h), into group 0; all parts of an object
+ * have the same level. False: a malformed part, or too many entries. */
+bool pb_value_counts_take_part(struct pb_value_counts *into, const struct pb_value_part *part);
 /* Gives an object that has nothing the level of another one, so that it may be merged into that. */
 void pb_value_counts_take_level(struct pb_value_counts *empty, const struct pb_value_counts *of);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Capacity of a worker: fits into a core's second cache. Capacity of a band: 8 MiB. */
-enum { WORKER_VALUES = 1 << 16, BAND_VALUES = 1 << 18 };
+enum { WORKER_VALUES = 1 << 16, BAND_VALUES = PB_VALUE_TALLY_VALUES };
 
 struct pb_value_tally {
     uint32_t n_bands, n_workers, n_locks;
@@ -100,6 +100,15 @@ void pb_value_tally_add(struct pb_value_tally *tally, uint32_t worker, uint32_t 
         done += pb_value_counts_add(part, 0, value + done, n - done);
         hand_over(&tally->band[band], part);
     }
+}
+
+bool pb_value_tally_take(struct pb_value_tally *tally, uint32_t band,
+                         const struct pb_value_part *part)
+{
+    pthread_mutex_lock(&tally->band[band].lock);
+    const bool good = pb_value_counts_take_part(tally->band[band].counts, part);
+    pthread_mutex_unlock(&tally->band[band].lock);
+    return good;
 }
 
 void pb_value_tally_end(struct pb_value_tally *tally)

@@ -8,9 +8,14 @@
  * (kernels/reduce/value_counts.h), with the greatest error of that rounding. The result depends
  * on neither tiles nor threads. Pure memory. Thread: pb_value_tally_add is called by worker <
  * workers, each number on one thread at a time; the others by one thread, when no worker runs. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* Different values of a band that are counted exactly: 2^18. */
+#define PB_VALUE_TALLY_VALUES (1 << 18)
+
+struct pb_value_part;
 struct pb_value_tally;
 
 uint64_t pb_value_tally_bytes(uint32_t bands, uint32_t workers);
@@ -20,6 +25,10 @@ void pb_value_tally_destroy(struct pb_value_tally *tally);
 /* Adds n values of a band; values that are not finite are ignored. Allocates nothing. */
 void pb_value_tally_add(struct pb_value_tally *tally, uint32_t worker, uint32_t band,
                         const float *value, size_t n);
+/* Takes a part of what a device has counted for a band, instead of values; false: it is malformed.
+ * Thread: any. */
+bool pb_value_tally_take(struct pb_value_tally *tally, uint32_t band,
+                         const struct pb_value_part *part);
 /* Call after the last value, before pb_value_tally_percentile. */
 void pb_value_tally_end(struct pb_value_tally *tally);
 /* Percentile p, 0 .. 100, of a band, with linear interpolation between the two nearest ranks

@@ -19,7 +19,8 @@ enum pb_paint_blend { PB_BLEND_MULTIPLY, PB_BLEND_OVERLAY };
 
 struct pb_painter {
     uint32_t n_planes;                  /* 1 or 3 */
-    const struct pb_ramp_table *ramp;   /* for one plane; NULL = grey; borrowed */
+    bool has_ramp;                      /* for one plane; false: grey */
+    const struct pb_ramp_table *ramp;   /* the ramp, if pixels are painted; borrowed */
     double low[PB_PAINTER_PLANES_MAX];  /* value that becomes 0; not used with a ramp */
     double high[PB_PAINTER_PLANES_MAX]; /* value that becomes 255 */
     bool is_curved; /* values become levels, or fractions of a ramp from 0 to 1, by these curves: */
@@ -38,6 +39,10 @@ struct pb_painter {
 
 /* Bytes of a pixel: 1 to 4. */
 uint32_t pb_painter_channels(const struct pb_painter *painter);
+/* Level of a finite value of a plane, without a ramp. */
+uint8_t pb_painter_level(const struct pb_painter *painter, uint32_t plane, double value);
+/* Colour of a value, with a ramp. */
+void pb_painter_ramp(const struct pb_painter *painter, double value, uint8_t rgba[4]);
 /* Paints pixels first .. first + n - 1 of the planes; out: n x channels. */
 void pb_painter_row(const struct pb_painter *painter, const float *const *planes, size_t first,
                     size_t n, uint8_t *out);

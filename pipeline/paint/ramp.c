@@ -115,6 +115,16 @@ void pb_ramp_table_destroy(struct pb_ramp_table *table)
     free(table);
 }
 
+size_t pb_ramp_table_stops(const struct pb_ramp_table *table)
+{
+    return table->n;
+}
+
+double pb_ramp_table_stop(const struct pb_ramp_table *table, size_t i)
+{
+    return table->entry[i].at;
+}
+
 /* Finds the last entry whose value is not above; `value` is between the first and the last. */
 static size_t find(const struct pb_ramp_table *table, double value)
 {

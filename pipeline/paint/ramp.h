@@ -50,6 +50,9 @@ uint64_t pb_ramp_table_bytes(const struct pb_ramp *ramp);
  * of memory. */
 struct pb_ramp_table *pb_ramp_table_create(const struct pb_ramp *ramp, double low, double high);
 void pb_ramp_table_destroy(struct pb_ramp_table *table); /* NULL is fine */
+/* Count of its stops, and the value of stop i, in ascending order. */
+size_t pb_ramp_table_stops(const struct pb_ramp_table *table);
+double pb_ramp_table_stop(const struct pb_ramp_table *table, size_t i);
 /* NaN and the infinities are invalid. */
 void pb_ramp_colour(const struct pb_ramp_table *table, double value, uint8_t rgba[4]);
 #endif

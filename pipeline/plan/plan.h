@@ -54,10 +54,8 @@ struct pb_plan_resident {
 };
 
 enum {
-    /* Products of a pipeline that are considered; the host makes the others. */
-    PB_OUT_PRODUCTS = 64,
-    PB_OUT_MADE = 16,   /* products that are made on a device */
-    PB_OUT_BATCHES = 3, /* batches of blocks between the encoder and the host */
+    PB_OUT_PRODUCTS = 64, /* most products of a pipeline, all of which a device may make */
+    PB_OUT_BATCHES = 3,   /* batches of blocks between the encoder and the host */
     PB_OUT_LEVELS = 32,
     PB_OUT_SIZES = 3, /* ways to use the device's memory */
     PB_BLOCK_SLOT_HEAD =
@@ -76,7 +74,7 @@ struct pb_plan_made {
 /* Products that are made on the device, and the planes that are copied to the host (staged.c). */
 struct pb_plan_out {
     uint32_t n;
-    struct pb_plan_made made[PB_OUT_MADE];
+    struct pb_plan_made made[PB_OUT_PRODUCTS];
     uint64_t by_device; /* bit i: product i is made on the device */
     /* Why product i is not made there; static; NULL: it is, or needs no pixels. */
     const char *why[PB_OUT_PRODUCTS];
@@ -87,6 +85,7 @@ struct pb_plan_out {
     uint32_t strips;      /* rows of tiles on the device at a time; 0 if unused */
     uint64_t tile_bytes;  /* size of a tile's planes in a strip */
     uint64_t workspace_bytes, encoded_bytes; /* sizes for a batch */
+    uint64_t spare_bytes;                    /* size of a spare table of values */
     uint32_t batch_most;                     /* blocks of the largest batch */
     uint64_t device_bytes;                   /* device memory of all that */
     uint64_t room_bytes; /* host memory for finished blocks: the rest of compute.memory */

@@ -13,6 +13,7 @@
 #include "pipeline/plan/work.h"
 
 #include "kernels/vm/curve_pixel.h"
+#include "pipeline/numbers/value_tally.h"
 #include "wic/wic.h"
 
 #include <errno.h>
@@ -74,6 +75,21 @@ static bool is_text(const char *text, size_t room)
     return memchr(text, '\0', room) != NULL;
 }
 
+/* The encoder checks the rest (pb_encode_measure). */
+static bool is_paint(const struct pb_paint *p)
+{
+    return pb_served_is_bool(&p->has_ramp) && pb_served_is_bool(&p->has_shade) &&
+           pb_served_is_bool(&p->overlays) && pb_served_is_bool(&p->any) &&
+           pb_served_is_bool(&p->alpha) && pb_served_is_bool(&p->has_nodata) &&
+           p->n_planes <= PB_PAINT_PLANES_MAX && p->n_steps <= PB_PAINT_STEPS_MAX;
+}
+
+/* True if values are not counted, or by tables of the one size that products have. */
+static bool is_counted(const struct pb_device_blocks *blocks)
+{
+    return blocks->values == 0 || (blocks->parts && blocks->values == PB_VALUE_TALLY_VALUES);
+}
+
 /* Only the process that computes knows how many planes its tiles have: pb_plan_out checks the rest.
  */
 static bool is_blocks(const struct pb_plan_made *made)
@@ -81,16 +97,17 @@ static bool is_blocks(const struct pb_plan_made *made)
     const struct pb_device_blocks *b = &made->blocks;
     const struct pb_encode_format *f = &b->format;
     const int32_t px = f->block_px;
-    bool planes = f->n_bands >= 1 && f->n_bands <= PB_BANDS_MAX && made->n_planes >= 1 &&
+    const bool painted = is_paint(&f->paint);
+    bool planes = painted && f->n_bands >= 1 && f->n_bands <= PB_BANDS_MAX && made->n_planes >= 1 &&
                   made->n_planes <= PB_BANDS_MAX && made->first_plane < PB_BANDS_MAX &&
-                  b->n_join <= f->n_bands;
-    for (uint32_t i = 0; planes && i < f->n_bands; i++)
+                  b->n_join <= pb_encode_planes(f);
+    for (uint32_t i = 0; planes && i < pb_encode_planes(f); i++)
         planes = f->plane[i] < made->n_planes;
     bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0 && b->levels < PB_OUT_LEVELS;
     bool flags = pb_served_is_bool(&b->has_mask) && pb_served_is_bool(&b->nearest) &&
                  pb_served_is_bool(&b->any) && pb_served_is_bool(&b->top_only) &&
                  pb_served_is_bool(&b->parts) && pb_served_is_bool(&f->mask) &&
-                 pb_served_is_bool(&f->any);
+                 pb_served_is_bool(&f->any) && pb_served_is_bool(&f->repeats);
     return planes && sized && flags && !f->mask && (uint32_t)f->quantizer.type < PB_TYPE_COUNT &&
            (uint32_t)f->with <= PB_ENCODE_INTEGERS && (uint32_t)b->mask_with <= PB_ENCODE_INTEGERS;
 }
@@ -98,10 +115,11 @@ static bool is_blocks(const struct pb_plan_made *made)
 static bool is_made(const struct pb_plan_made *made)
 {
     struct pb_encode_needs needs;
-    if (!is_blocks(made))
+    if (!is_blocks(made) || !is_counted(&made->blocks))
         return false;
     if (made->blocks.parts) /* no encoder is used */
-        return !made->blocks.has_mask && made->blocks.levels == 0;
+        return !made->blocks.has_mask && made->blocks.levels == 0 &&
+               made->blocks.format.paint.n_planes == 0;
     for (uint32_t layer = 0; layer < (made->blocks.has_mask ? 2u : 1u); layer++) {
         const struct pb_encode_format format = pb_plan_out_format(made, layer);
         if (pb_encode_measure(&format, 1, &needs) != 0)
@@ -159,7 +177,7 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
         placed = placed && (!said->has_transform || pb_served_is_near(said->transform[i]));
     placed = placed && pb_served_is_unit(&said->unit);
     if (!counted || !ordered || !sided || !placed || said->whole > 2 ||
-        said->n_made > PB_OUT_MADE || said->out_size >= PB_OUT_SIZES ||
+        said->n_made > PB_OUT_PRODUCTS || said->out_size >= PB_OUT_SIZES ||
         said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
         return false;
     if (said->has_tile && !is_tile(&said->tile))
@@ -266,6 +284,23 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     request->tile = said->has_tile ? &said->tile : NULL;
 }
 
+/* Takes the colours of painted products, which stay in the tail. */
+static bool take_steps(struct pb_served_tail *tail, struct pb_plan_out *out)
+{
+    for (uint32_t i = 0; i < out->n; i++) {
+        struct pb_device_blocks *blocks = &out->made[i].blocks;
+        const uint32_t n = blocks->format.paint.n_planes > 0 ? blocks->format.paint.n_steps : 0;
+        const struct pb_paint_step *step = pb_served_tail_take(tail, n, sizeof *step);
+        bool sound = step != NULL;
+        for (uint32_t k = 0; sound && k < n; k++)
+            sound = isfinite(step[k].from) && (k == 0 || step[k].from > step[k - 1].from);
+        if (!sound)
+            return false;
+        blocks->steps = step;
+    }
+    return true;
+}
+
 static bool take_made(const struct pb_served_request *said, struct pb_served_tail *tail,
                       struct pb_plan_out *out)
 {
@@ -279,7 +314,7 @@ static bool take_made(const struct pb_served_request *said, struct pb_served_tai
                                              .blocks = made[i].blocks};
     }
     out->n = said->n_made;
-    return made != NULL;
+    return made != NULL && take_steps(tail, out);
 }
 
 /* Takes the rules and areas, which stay in the tail. */
@@ -499,6 +534,11 @@ static int make_tail(const struct pb_plan_request *request, const struct pb_plan
 {
     const struct pb_plan_out *out = &own->engine.out;
     int rc = pb_served_tail_add(tail, out->made, out->n * sizeof out->made[0], err);
+    for (uint32_t i = 0; i < out->n && rc == 0; i++)
+        if (out->made[i].blocks.format.paint.n_planes > 0)
+            rc = pb_served_tail_add(
+                tail, out->made[i].blocks.steps,
+                out->made[i].blocks.format.paint.n_steps * sizeof *out->made[i].blocks.steps, err);
     rc = rc ? rc
             : pb_served_tail_add(tail, plan->work.calibrated,
                                  plan->work.n_calibrated * sizeof *plan->work.calibrated, err);

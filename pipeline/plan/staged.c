@@ -15,7 +15,7 @@
 #include "pipeline/plan/layout.h"
 
 #include "kernels/codec/decode_device.h"
-#include "kernels/reduce/statistics_device.h"
+#include "kernels/reduce/value_table.h"
 
 #include <string.h>
 
@@ -525,6 +525,24 @@ static void size_layer(struct pb_plan_out *out, struct pb_plan_made *made, uint3
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
 }
 
+/* Adds the memory of the tables of values: one for each band, a spare one, and their parts as the
+ * results of a batch. */
+static void size_values(struct pb_plan_out *out, const struct pb_plan_made *made)
+{
+    const uint32_t most = made->blocks.values;
+    const uint64_t table = aligned(pb_value_table_bytes(most)), part = sizeof(struct pb_value_part);
+    const uint32_t parts = pb_value_table_parts(most);
+    if (most == 0)
+        return;
+    out->device_bytes += made->blocks.format.n_bands * table;
+    out->spare_bytes = table > out->spare_bytes ? table : out->spare_bytes;
+    out->batch_most = parts > out->batch_most ? parts : out->batch_most;
+    if (parts * part > out->encoded_bytes)
+        out->encoded_bytes = parts * part;
+    if (part + PB_BLOCK_SLOT_HEAD > out->slot_bytes)
+        out->slot_bytes = part + PB_BLOCK_SLOT_HEAD;
+}
+
 /* Sets the sizes for batches of parts, which use the memory of encoded blocks. */
 static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
                        struct pb_plan_made *made, uint64_t batch_bytes)
@@ -537,6 +555,7 @@ static void size_parts(const struct pb_plan *plan, struct pb_plan_out *out,
     out->batch_most = n > out->batch_most ? (uint32_t)n : out->batch_most;
     out->encoded_bytes = n * part > out->encoded_bytes ? n * part : out->encoded_bytes;
     out->slot_bytes = slot > out->slot_bytes ? slot : out->slot_bytes;
+    size_values(out, made);
 }
 
 /* Bytes of all blocks of a product before compression: few blocks become larger. */
@@ -570,6 +589,7 @@ static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
             made->row_blocks += blocks(l.w, block_px) * blocks(l.rows, block_px);
         out->device_bytes += aligned(l.plane_px * made->n_planes * sizeof(float));
     }
+    out->device_bytes += aligned(made->blocks.format.paint.n_steps * sizeof *made->blocks.steps);
     for (uint32_t layer = 0; layer < (made->blocks.has_mask ? 2u : 1u); layer++)
         size_layer(out, made, layer, batch_bytes);
     out->most_bytes += most_bytes(plan, made);
@@ -584,12 +604,13 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
     out->strips = strips < (uint32_t)g->rows ? strips : (uint32_t)g->rows;
     out->tile_bytes = aligned(pb_plan_out_bytes(plan, &tile));
     out->device_bytes = out->strips * (uint64_t)g->cols * out->tile_bytes;
-    out->workspace_bytes = out->encoded_bytes = 0;
+    out->workspace_bytes = out->encoded_bytes = out->spare_bytes = 0;
     out->batch_most = 0;
     out->most_bytes = 0;
     out->slot_bytes = SLOT_LEAST;
     for (uint32_t i = 0; i < out->n; i++)
         size_product(plan, out, &out->made[i], sizes[out->size].batch_bytes);
+    out->device_bytes += out->spare_bytes;
     const uint64_t results = aligned(64 + out->batch_most * sizeof(struct pb_encoded));
     out->device_bytes +=
         PB_OUT_BATCHES * (aligned(out->workspace_bytes) + aligned(out->encoded_bytes) + results);
@@ -645,13 +666,13 @@ static void place_planes(struct pb_plan_made *made)
 {
     struct pb_encode_format *f = &made->blocks.format;
     uint32_t first = UINT32_MAX, last = 0;
-    for (uint32_t b = 0; b < f->n_bands; b++) {
+    for (uint32_t b = 0; b < pb_encode_planes(f); b++) {
         first = f->plane[b] < first ? f->plane[b] : first;
         last = f->plane[b] > last ? f->plane[b] : last;
     }
     made->first_plane = first;
     made->n_planes = last - first + 1;
-    for (uint32_t b = 0; b < f->n_bands; b++)
+    for (uint32_t b = 0; b < pb_encode_planes(f); b++)
         f->plane[b] = (uint16_t)(f->plane[b] - first);
 }
 
@@ -673,8 +694,6 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     struct pb_plan_made made = {.product = (uint32_t)i};
     if (type->on_device == NULL)
         return pb_limit_reason(PB_LIMIT_PRODUCTS_KIND);
-    if (out->n == PB_OUT_MADE)
-        return pb_limit_reason(PB_LIMIT_PRODUCTS_MORE);
     const char *why = type->on_device(env, config, &made.blocks);
     if (why != NULL)
         return why;
@@ -706,11 +725,8 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
         const struct pb_product_config *config = r->pipeline->products[i];
         if (pb_product_type(config->kind)->tile == NULL)
             continue;
-        const char *why = i < PB_OUT_PRODUCTS ? none : pb_limit_reason(PB_LIMIT_PRODUCTS_MANY);
-        why = why != NULL ? why : make_there(plan, &env, i, &out);
-        if (i < PB_OUT_PRODUCTS)
-            out.why[i] = why;
-        if (why != NULL)
+        out.why[i] = none != NULL ? none : make_there(plan, &env, i, &out);
+        if (out.why[i] != NULL)
             out.host_planes |= planes_of(&env, config);
     }
     for (uint32_t k = 0; looks_for_valid(plan, r, out.n) && k < env.n_bands; k++)

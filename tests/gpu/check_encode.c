@@ -3,8 +3,8 @@
  *
  * Blocks that a GPU encodes against those of the CPU's encoder, byte by byte: all sample types,
  * predictors and odd sizes, noise, runs of all lengths, nodata, masks, blocks with strings, which
- * are left to the host (tests/encode_cases.h); overviews halved by both. Then the speed of whole
- * batches of 512 px blocks, each block compared.
+ * are left to the host (tests/encode_cases.h); painted blocks (tests/paint_cases.h); overviews
+ * halved by both. Then the speed of whole batches of 512 px blocks, each block compared.
  *
  *   check_encode [--quick] [FILE]     0 equal; 1 not; 77 no GPU or built without CUDA
  *
@@ -22,6 +22,7 @@ int main(void)
 #include "kernels/codec/halve_device.h"
 #include "pipeline/cog/halve.h"
 #include "tests/encode_cases.h"
+#include "tests/paint_cases.h"
 #include "tests/gpu/check_device.h"
 
 enum { SPEED_SIDE = 512, SPEED_PX = SPEED_SIDE * SPEED_SIDE, SPEED_BLOCKS = 500, KINDS = 24 };
@@ -111,9 +112,10 @@ static bool check_block(const struct batch *batch, uint32_t i, const struct enco
 
 /* --- the cases ------------------------------------------------------------------------------- */
 
-static bool check_case(const struct encode_case *c)
+/* painted: the format and the colours of blocks of the case; NULL: it paints nothing. */
+static bool check_case_of(const struct encode_case *c, const struct paint_made *painted)
 {
-    const struct pb_encode_format format = encode_case_format(c);
+    const struct pb_encode_format format = painted ? painted->format : encode_case_format(c);
     const size_t bytes = encode_case_floats(c) * sizeof(float);
     struct pb_encode_block there[ENCODE_CASE_BLOCKS], here[ENCODE_CASE_BLOCKS];
     float *planes = malloc(bytes);
@@ -126,17 +128,37 @@ static bool check_case(const struct encode_case *c)
     encode_case_blocks(c, on_gpu, there);
     encode_case_blocks(c, planes, here);
     batch_create(&format, there, ENCODE_CASE_BLOCKS, &batch);
+    struct pb_paint_step *steps =
+        painted ? on_device(painted->step, format.paint.n_steps * sizeof *steps) : NULL;
+    batch.device.steps = steps;
     batch_run(&batch);
     batch_take(&batch);
     for (uint32_t i = 0; i < ENCODE_CASE_BLOCKS; i++) {
         struct encode_reference want;
-        good = encode_reference_make(&format, &here[i], &want) &&
+        good = encode_reference_painted(&format, NULL, painted ? &painted->painter : NULL, &here[i],
+                                        &want) &&
                check_block(&batch, i, &want, c->name) && good;
         encode_reference_free(&want);
     }
     batch_destroy(&batch);
+    MUST(cudaFree(steps));
     MUST(cudaFree(on_gpu));
     free(planes);
+    return good;
+}
+
+static bool check_case(const struct encode_case *c)
+{
+    return check_case_of(c, NULL);
+}
+
+static bool check_painted(const struct paint_case *c)
+{
+    const struct encode_case block = paint_case_block(c);
+    struct paint_made made;
+    paint_case_make(c, &made);
+    const bool good = check_case_of(&block, &made);
+    paint_made_free(&made);
     return good;
 }
 
@@ -378,12 +400,14 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < ENCODE_CASES; i++)
         good = check_case(&encode_cases[i]) && good;
+    for (size_t i = 0; i < PAINT_CASES; i++)
+        good = check_painted(&paint_cases[i]) && good;
     good = check_halving(false, (struct pb_pixel_join){.planes = 0}) && good;
     good = check_halving(true, (struct pb_pixel_join){.planes = 0}) && good;
     good = check_halving(false, (struct pb_pixel_join){.planes = 3}) && good;
     good = check_halving(false, (struct pb_pixel_join){3, true, -5}) && good;
     if (good)
-        (void)printf("%d batches as the CPU makes them\n", ENCODE_CASES);
+        (void)printf("%d batches as the CPU makes them\n", ENCODE_CASES + PAINT_CASES);
     if (!quick)
         good = measure_all(path) && good;
     return good ? 0 : 1;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Statistics and percentiles that a GPU finds in planes against the CPU's, to the last bit
- * (statistics_cases.h), and the speed of a scene's tiles.
+ * Statistics, percentiles and counts of values that a GPU finds in planes against the CPU's, to the
+ * last bit (statistics_cases.h), and the speed of a scene's tiles.
  *
  *   check_statistics [--quick]     0 equal; 1 not; 77 no GPU or built without CUDA
  *
@@ -18,6 +18,9 @@ int main(void)
 #else
 #include "kernels/reduce/percentiles.h"
 #include "kernels/reduce/percentiles_device.h"
+#include "kernels/reduce/value_counts.h"
+#include "kernels/reduce/value_table.h"
+#include "pipeline/numbers/value_tally.h"
 #include "tests/statistics_cases.h"
 #include "tests/gpu/check_device.h"
 
@@ -130,6 +133,96 @@ static bool check_percentiles(void)
     return good;
 }
 
+enum { VALUES = PB_VALUE_TALLY_VALUES, SIDE_PX = 512, MANY = 6 };
+
+static struct pb_value_counts *make_counts(uint32_t entries)
+{
+    struct pb_value_counts *counts = malloc(pb_value_counts_bytes(entries));
+    if (counts == NULL)
+        abort();
+    pb_value_counts_begin(counts, entries);
+    return counts;
+}
+
+/* Counts planes of SIDE_PX x SIDE_PX like a table's planes, two at a time. */
+static struct pb_value_counts *count_there(const float *there, uint32_t n)
+{
+    struct pb_statistics_plane planes[MANY];
+    const uint32_t parts = pb_value_table_parts(VALUES);
+    struct pb_value_table *table = on_device(NULL, pb_value_table_bytes(VALUES)),
+                          *spare = on_device(NULL, pb_value_table_bytes(VALUES));
+    struct pb_value_part *listed = on_device(NULL, parts * sizeof *listed);
+    struct pb_value_counts *all = make_counts(VALUES);
+    for (uint32_t i = 0; i < n; i++)
+        planes[i] = (struct pb_statistics_plane){there + (size_t)i * SIDE_PX * SIDE_PX, SIDE_PX,
+                                                 SIDE_PX, SIDE_PX};
+    struct pb_statistics_plane *list = on_device(planes, n * sizeof *planes);
+    if (pb_value_table_begin_cuda(table, VALUES, NULL) < 0 ||
+        pb_value_table_begin_cuda(spare, VALUES, NULL) < 0)
+        exit(1);
+    for (uint32_t i = 0; i < n; i += 2) {
+        const struct pb_value_planes two = {list + i, 2, 1, 0, SIDE_PX};
+        if (pb_value_table_add_cuda(table, spare, &two, NULL) < 0)
+            exit(1);
+    }
+    if (pb_value_table_list_cuda(table, VALUES, listed, NULL) < 0)
+        exit(1);
+    MUST(cudaDeviceSynchronize());
+    struct pb_value_part *here = on_host(listed, parts * sizeof *listed);
+    for (uint32_t i = 0; i < parts; i++)
+        if (!pb_value_counts_take_part(all, &here[i]))
+            exit(1);
+    MUST(cudaFree(table));
+    MUST(cudaFree(spare));
+    MUST(cudaFree(listed));
+    MUST(cudaFree(list));
+    free(here);
+    pb_value_counts_sort(all);
+    return all;
+}
+
+static struct pb_value_counts *count_here(const float *px, uint32_t n)
+{
+    struct pb_value_counts *all = make_counts(VALUES), *part = make_counts(1 << 16);
+    for (size_t done = 0; done < (size_t)n * SIDE_PX * SIDE_PX;) {
+        done += pb_value_counts_add(part, 0, px + done, (size_t)n * SIDE_PX * SIDE_PX - done);
+        if (!pb_value_counts_merge(all, part))
+            exit(1);
+    }
+    free(part);
+    pb_value_counts_sort(all);
+    return all;
+}
+
+/* Few values, and more than fit at level 0. */
+static bool check_values(void)
+{
+    const size_t n = (size_t)MANY * SIDE_PX * SIDE_PX;
+    float *px = malloc(n * sizeof *px);
+    bool good = px != NULL;
+    for (int kind = 0; kind < 2 && good; kind++) {
+        uint64_t state = UINT64_C(88172645463325252);
+        size_t a, b;
+        for (size_t i = 0; i < n; i++)
+            px[i] = statistics_value(kind, &state);
+        float *there = on_device(px, n * sizeof *px);
+        struct pb_value_counts *want = count_here(px, MANY), *got = count_there(there, MANY);
+        const struct pb_value_count *x = pb_value_counts_of(want, 0, &a);
+        const struct pb_value_count *y = pb_value_counts_of(got, 0, &b);
+        good = a == b && pb_value_counts_level(want) == pb_value_counts_level(got);
+        for (size_t i = 0; i < a && good; i++)
+            good = x[i].key == y[i].key && x[i].n == y[i].n;
+        (void)printf("%zu values at level %u, of the GPU %zu at %u%s\n", a,
+                     pb_value_counts_level(want), b, pb_value_counts_level(got),
+                     good ? "" : ": they differ");
+        MUST(cudaFree(there));
+        free(want);
+        free(got);
+    }
+    free(px);
+    return good;
+}
+
 /* The first round. */
 static void measure_percentiles(const struct pb_statistics_plane *listed, uint32_t n, size_t px,
                                 cudaEvent_t begin, cudaEvent_t end)
@@ -206,6 +299,7 @@ int main(int argc, char **argv)
     }
     bool good = check_cases();
     good = check_percentiles() && good;
+    good = check_values() && good;
     if (good)
         (void)printf("%d planes have the statistics and percentiles of the CPU\n",
                      STATISTICS_CASES);

@@ -120,7 +120,8 @@ START_TEST(ramp_colours_invalid_pixels_but_not_outside_ones)
     const struct pb_ramp ramp = {.stop = stops, .n = 2, .invalid = {255, 0, 0, 255}};
     const uint8_t *red = ramp.invalid;
     struct pb_ramp_table *table = pb_ramp_table_create(&ramp, 0, 1);
-    const struct pb_painter painter = {.n_planes = 1, .ramp = table, .alpha = true};
+    const struct pb_painter painter = {
+        .n_planes = 1, .has_ramp = true, .ramp = table, .alpha = true};
     struct pb_block_format format = format_of(&painter);
     size_t bytes;
     uint8_t *block = fresh(&format, 17, SIDE, &bytes);

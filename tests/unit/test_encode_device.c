@@ -7,6 +7,7 @@
 #include "pipeline/cog/halve.h"
 #include "tests/device/emulate_encode.h"
 #include "tests/encode_cases.h"
+#include "tests/paint_cases.h"
 
 #include "run_suite.h"
 
@@ -28,6 +29,8 @@ static void *memory_of(size_t bytes, size_t align, int fill)
     return memset(memory, fill, whole);
 }
 
+static const struct pb_paint_step *steps; /* colours of a format that paints */
+
 /* The blocks of a case. out_bytes 0: as much as they can take. */
 static void encode(const struct pb_encode_format *format, const struct pb_encode_block *blocks,
                    uint64_t out_bytes, unsigned order, struct batch *out)
@@ -41,6 +44,7 @@ static void encode(const struct pb_encode_format *format, const struct pb_encode
         .format = *format,
         .n_blocks = ENCODE_CASE_BLOCKS,
         .blocks = blocks,
+        .steps = steps,
         .workspace = out->workspace,
         .out = out->out,
         .out_bytes = out_bytes,
@@ -62,13 +66,15 @@ static void check_bytes(const uint8_t *got, const uint8_t *want, size_t n, const
         ck_assert_msg(got[k] == want[k], "block %d: %s differs at byte %zu of %zu", i, what, k, n);
 }
 
+static const struct pb_painter *painter; /* painter of a format that paints */
+
 /* Compares a block with the CPU's. Returns true if it was encoded. */
 static bool check_block(const struct pb_encode_format *format, const struct pb_encode_block *block,
                         const struct batch *batch, int i)
 {
     const struct pb_encoded *e = &batch->encoded[i];
     struct encode_reference want;
-    ck_assert(encode_reference_make(format, block, &want));
+    ck_assert(encode_reference_painted(format, NULL, painter, block, &want));
     ck_assert_uint_eq(want.raw_bytes, batch->needs.raw_bytes);
     check_bytes(batch->workspace + batch->needs.raw_at + (size_t)i * batch->needs.raw_stride,
                 want.raw, want.raw_bytes, "raw block", i);
@@ -122,6 +128,30 @@ START_TEST(blocks_become_the_bytes_of_the_cpu)
         ck_assert_int_eq(encoded, 1);
     batch_free(&batch);
     free(planes);
+}
+END_TEST
+
+START_TEST(painted_blocks_become_the_bytes_of_the_cpu)
+{
+    const struct paint_case *c = &paint_cases[_i];
+    const struct encode_case block = paint_case_block(c);
+    struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
+    float *planes = filled(&block);
+    struct paint_made made;
+    struct batch batch;
+    paint_case_make(c, &made);
+    ck_assert_uint_gt(made.format.paint.n_steps, 0);
+    steps = made.step;
+    painter = &made.painter;
+    encode_case_blocks(&block, planes, blocks);
+    encode(&made.format, blocks, 0, (unsigned)_i % 7, &batch);
+    for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
+        (void)check_block(&made.format, &blocks[i], &batch, i);
+    batch_free(&batch);
+    paint_made_free(&made);
+    free(planes);
+    steps = NULL;
+    painter = NULL;
 }
 END_TEST
 
@@ -234,6 +264,7 @@ int main(void)
     Suite *suite = suite_create("encode_device");
     TCase *tc = tcase_create("encode_device");
     tcase_add_loop_test(tc, blocks_become_the_bytes_of_the_cpu, 0, ENCODE_CASES);
+    tcase_add_loop_test(tc, painted_blocks_become_the_bytes_of_the_cpu, 0, PAINT_CASES);
     tcase_add_test(tc, an_output_that_is_full_is_said);
     tcase_add_test(tc, formats_that_no_product_has_are_refused);
     tcase_add_loop_test(tc, planes_are_halved_as_on_the_cpu, 0, 4);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/paint/colour_file.h"
-#include "pipeline/paint/painter.h"
+#include "pipeline/paint/paint_steps.h"
 #include "tests/unit/run_suite.h"
 
 #include <check.h>
@@ -180,6 +180,68 @@ START_TEST(painter_keeps_valid_pixels_off_nodata)
 }
 END_TEST
 
+/* True if the steps and the painter agree about a value. */
+static bool is_painted(const struct pb_painter *painter, const struct pb_paint *paint,
+                       const struct pb_paint_step *step, float value)
+{
+    const float *planes[] = {&value};
+    uint8_t want[4] = {0}, got[4] = {0};
+    pb_painter_row(painter, planes, 0, 1, want);
+    pb_paint_pixel(paint, step, &value, got);
+    return memcmp(want, got, sizeof want) == 0;
+}
+
+/* At the ends of every step, and in between. */
+START_TEST(test_steps_have_the_colours_of_the_painter)
+{
+    static const char *const files[] = {"nv 8 8 8 255\n0 10 20 30\n0.1 40 50 60 0\n7 0 255 0\n",
+                                        "-3 1 1 1\n-3 2 2 2\n4 200 0 9\n4.5 0 0 0 7\n"};
+    struct pb_paint_step *step = malloc(PB_PAINT_STEPS_MAX * sizeof *step);
+    ck_assert_ptr_nonnull(step);
+    for (int i = 0; i < 6; i++) {
+        struct pb_ramp ramp = parsed(files[i / 3]);
+        ramp.between = (enum pb_ramp_between)(i % 3);
+        struct pb_ramp_table *table = pb_ramp_table_create(&ramp, 0, 0);
+        const struct pb_painter painter = {
+            .n_planes = 1, .has_ramp = true, .ramp = table, .alpha = true};
+        struct pb_paint_steps steps = {.n = pb_paint_steps_find(&painter, step), .step = step};
+        memcpy(steps.invalid, ramp.invalid, sizeof steps.invalid);
+        const struct pb_paint paint = pb_paint_of(&painter, &steps);
+        ck_assert_uint_gt(steps.n, 2);
+        for (uint32_t k = 0; k < steps.n; k++) {
+            const float at = step[k].from, next = k + 1 < steps.n ? step[k + 1].from : FLT_MAX;
+            ck_assert(is_painted(&painter, &paint, step, at));
+            ck_assert(is_painted(&painter, &paint, step, nextafterf(at, -FLT_MAX)));
+            ck_assert(is_painted(&painter, &paint, step, nextafterf(at, FLT_MAX)));
+            ck_assert(is_painted(&painter, &paint, step, at / 2 + next / 2));
+        }
+        ck_assert(is_painted(&painter, &paint, step, NAN));
+        ck_assert(is_painted(&painter, &paint, step, INFINITY));
+        pb_ramp_table_destroy(table);
+    }
+    free(step);
+}
+END_TEST
+
+/* A ramp of more colours than a device's table has room for has no steps. */
+START_TEST(test_too_many_colours_have_no_steps)
+{
+    enum { STOPS = 1000 };
+    struct pb_ramp_stop *stop = calloc(STOPS, sizeof *stop);
+    struct pb_paint_step *step = malloc(PB_PAINT_STEPS_MAX * sizeof *step);
+    ck_assert(stop != NULL && step != NULL);
+    for (int i = 0; i < STOPS; i++)
+        stop[i] = (struct pb_ramp_stop){i, false, {i % 2 ? 255 : 0, 0, 0, 255}};
+    const struct pb_ramp ramp = {.stop = stop, .n = STOPS};
+    struct pb_ramp_table *table = pb_ramp_table_create(&ramp, 0, 0);
+    const struct pb_painter painter = {.n_planes = 1, .has_ramp = true, .ramp = table};
+    ck_assert_uint_eq(pb_paint_steps_find(&painter, step), 0);
+    pb_ramp_table_destroy(table);
+    free(step);
+    free(stop);
+}
+END_TEST
+
 START_TEST(painter_takes_the_ramp_s_alpha)
 {
     struct pb_ramp ramp = parsed("nv 8 8 8 255\n0 10 20 30\n1 40 50 60 0\n");
@@ -187,7 +249,7 @@ START_TEST(painter_takes_the_ramp_s_alpha)
     const float values[] = {0, 1, NAN};
     const float *planes[] = {values};
     uint8_t out[12];
-    struct pb_painter painter = {.n_planes = 1, .ramp = table, .alpha = true};
+    struct pb_painter painter = {.n_planes = 1, .has_ramp = true, .ramp = table, .alpha = true};
     pb_painter_row(&painter, planes, 0, 3, out);
     ck_assert(memcmp(out, (uint8_t[]){10, 20, 30, 255, 0, 0, 0, 0, 8, 8, 8, 255}, 12) == 0);
     pb_ramp_table_destroy(table);
@@ -205,6 +267,8 @@ int main(void)
     tcase_add_test(tc, what_is_not_understood_is_refused_with_its_line);
     tcase_add_test(tc, painter_keeps_valid_pixels_off_nodata);
     tcase_add_test(tc, painter_takes_the_ramp_s_alpha);
+    tcase_add_test(tc, test_steps_have_the_colours_of_the_painter);
+    tcase_add_test(tc, test_too_many_colours_have_no_steps);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -256,6 +256,8 @@ struct asked {
     struct pb_err why;
     int rc;
     uint32_t whole;
+    bool spoils; /* `from` is put in place of a value in the colours of the first product */
+    float from;
 };
 
 static int serve_plan(void *user, const struct pb_plan *pass,
@@ -264,16 +266,22 @@ static int serve_plan(void *user, const struct pb_plan *pass,
 {
     struct asked *asked = user;
     struct pb_plan *plan = NULL, *own = NULL;
-    (void)pass;
     (void)out;
     asked->whole = request->whole;
     struct pb_served_tail sent = *tail;
+    struct pb_paint_step *step = (void *)(sent.data + (sizeof(struct pb_plan_made) + 7) / 8 * 8);
+    if (asked->spoils) {
+        ck_assert_uint_gt(pass->engine.out.made[0].blocks.format.paint.n_steps, 2);
+        step[2].from = asked->from;
+    }
     asked->rc = pb_plan_serve(&asked->base, request, &sent, &asked->why, &plan, &own);
     pb_plan_destroy(plan);
     return pb_fail(err, PB_E_JOB_DISMISSED, "nothing is computed here");
 }
 
-START_TEST(unread_file_is_accepted_where_blocks_are_as_stored)
+/* Lets a process that owns a GPU plan a pipeline, with blocks as they are stored. tail: the end of
+ * the configuration, after the sources. */
+static void ask_for_blocks(const char *tail, struct asked *asked)
 {
     static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                                 .memory_bytes = UINT64_C(150) << 30};
@@ -287,15 +295,14 @@ START_TEST(unread_file_is_accepted_where_blocks_are_as_stored)
                                  "    steps:\n"
                                  "      - math: {bands: {S: 'A + B'}}\n"
                                  "    products:\n"
-                                 "      - cog: {bands: [S], type: float32, blocksize: 64}\n";
-    struct asked asked = {.rc = 1};
-    char yaml[sizeof format + sizeof input];
+                                 "      - cog: {bands: [S], blocksize: 64, %s}\n";
+    char yaml[sizeof format + sizeof input + 100];
     const struct pb_remote remote = {
-        .device = "cuda:0", .traits = &gpu, .user = &asked, .open = serve_plan};
+        .device = "cuda:0", .traits = &gpu, .user = asked, .open = serve_plan};
     struct pb_err_list *errors = calloc(1, sizeof *errors);
     struct pb_err err = {0};
     struct pb_run *run = NULL;
-    (void)snprintf(yaml, sizeof yaml, format, input);
+    (void)snprintf(yaml, sizeof yaml, format, input, tail);
     pb_config_destroy(config);
     config = NULL;
     ck_assert_msg(pb_config_parse(yaml, strlen(yaml), "test", &pb_products, errors, &config) == 0,
@@ -303,14 +310,35 @@ START_TEST(unread_file_is_accepted_where_blocks_are_as_stored)
     free(errors);
     struct pb_run_options options = options_of(input);
     options.remote = &remote;
-    asked.base = base_request();
-    asked.base.device_index = 0;
-    asked.base.traits = &gpu;
-    asked.base.cuda = true;
+    asked->base = base_request();
+    asked->base.device_index = 0;
+    asked->base.traits = &gpu;
+    asked->base.cuda = true;
     ck_assert_int_lt(pb_run_create(&options, &err, &run), 0);
     ck_assert_msg(err.code == PB_E_JOB_DISMISSED, "%s", err.msg);
-    ck_assert_uint_gt(asked.whole, 0);
+    ck_assert_uint_gt(asked->whole, 0);
+}
+
+START_TEST(unread_file_is_accepted_where_blocks_are_as_stored)
+{
+    struct asked asked = {.rc = 1};
+    ask_for_blocks("type: float32", &asked);
     ck_assert_msg(asked.rc == 0, "%s", asked.why.msg);
+}
+END_TEST
+
+/* Colours follow the products in the tail. */
+START_TEST(colours_in_a_tail_are_checked)
+{
+    static const float wrong[] = {NAN, INFINITY, -1e38F};
+    struct asked asked = {.rc = 1};
+    ask_for_blocks("range: [0, 500]", &asked);
+    ck_assert_msg(asked.rc == 0, "%s", asked.why.msg);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        asked = (struct asked){.rc = 1, .spoils = true, .from = wrong[i]};
+        ask_for_blocks("range: [0, 500]", &asked);
+        ck_assert_int_eq(asked.why.code, PB_E_SERVICE_PROTOCOL);
+    }
 }
 END_TEST
 
@@ -662,6 +690,7 @@ int main(void)
     tcase_add_test(tc, tiles_of_a_grid_are_those_of_one_process);
     tcase_add_test(tc, tiles_that_a_gate_leaves_out_are_not_sent);
     tcase_add_test(tc, unread_file_is_accepted_where_blocks_are_as_stored);
+    tcase_add_test(tc, colours_in_a_tail_are_checked);
     tcase_add_test(tc, requests_that_make_no_sense_are_refused);
     tcase_add_test(tc, facts_in_a_tail_are_checked);
     tcase_add_test(tc, of_a_tile_number_and_unit_count_alone);

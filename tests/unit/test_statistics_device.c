@@ -4,6 +4,7 @@
  * Statistics by device code, run on the host: the CPU's to the last bit, however many thread blocks
  * share a plane. */
 #include "kernels/reduce/percentiles.h"
+#include "kernels/reduce/value_counts.h"
 #include "tests/device/emulate_statistics.h"
 #include "tests/statistics_cases.h"
 
@@ -82,6 +83,77 @@ START_TEST(planes_have_the_percentiles_of_the_cpu)
 }
 END_TEST
 
+/* Counts a plane like a tile of a product, and then with rows of three calls. */
+static void count_here(const struct pb_statistics_plane *plane, struct pb_value_counts *part,
+                       struct pb_value_counts *all)
+{
+    for (int32_t y = 0; y < plane->h; y++) {
+        pb_value_counts_take_level(part, all);
+        for (size_t done = 0; done < (size_t)plane->w;) {
+            done += pb_value_counts_add(part, 0, plane->data + (size_t)y * plane->row_px + done,
+                                        (size_t)plane->w - done);
+            ck_assert(pb_value_counts_merge(all, part));
+        }
+    }
+}
+
+static void same_entries(struct pb_value_counts *a, struct pb_value_counts *b, const char *what)
+{
+    size_t n, m;
+    pb_value_counts_sort(a);
+    pb_value_counts_sort(b);
+    const struct pb_value_count *x = pb_value_counts_of(a, 0, &n);
+    const struct pb_value_count *y = pb_value_counts_of(b, 0, &m);
+    ck_assert_msg(pb_value_counts_level(a) == pb_value_counts_level(b), "%s: level %u, not %u",
+                  what, pb_value_counts_level(b), pb_value_counts_level(a));
+    ck_assert_msg(n == m, "%s: %zu values, not %zu", what, m, n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(x[i].key == y[i].key && x[i].n == y[i].n, "%s: value %zu differs", what, i);
+}
+
+/* Tables of few entries raise their level many times. */
+START_TEST(planes_have_the_values_of_the_cpu)
+{
+    const struct statistics_case *c = &statistics_cases[_i];
+    float *px = malloc(statistics_case_px(c) * sizeof *px);
+    ck_assert_ptr_nonnull(px);
+    statistics_case_fill(c, px);
+    const struct pb_statistics_plane plane[2] = {{px, (uint32_t)(c->w + c->extra), c->w, c->h},
+                                                 {NULL, 0, c->w, c->h}};
+    for (uint32_t limit = 4; limit <= 16384; limit *= 64) {
+        struct pb_value_table *table = malloc(pb_value_table_bytes(limit)),
+                              *spare = malloc(pb_value_table_bytes(limit));
+        struct pb_value_counts *want = malloc(pb_value_counts_bytes(limit)),
+                               *got = malloc(pb_value_counts_bytes(limit)),
+                               *part = malloc(pb_value_counts_bytes(64));
+        struct pb_value_part *listed = malloc(sizeof *listed);
+        const int32_t fit = (int32_t)(pb_value_table_px(limit) / (uint64_t)c->w);
+        int32_t rows = fit < c->h ? fit : c->h;
+        pb_value_counts_begin(want, limit);
+        pb_value_counts_begin(got, limit);
+        pb_value_counts_begin(part, 64);
+        count_here(&plane[0], part, want);
+        emulate_values_begin(table, limit, 2);
+        emulate_values_begin(spare, limit, 1);
+        if (rows == 0) { /* a row at a time would not fit: only its first pixels */
+            free(table), free(spare), free(want), free(got), free(part), free(listed);
+            continue;
+        }
+        for (int32_t y = 0; y < c->h; y += rows) {
+            const struct pb_value_planes some = {plane, 2, 1, y, rows};
+            emulate_values_add(table, spare, &some, 3, (unsigned)(y + _i) % 5);
+        }
+        emulate_values_list(table, listed, 2);
+        ck_assert(pb_value_counts_take_part(got, listed));
+        same_entries(want, got, c->name);
+        listed->key[0] = UINT32_MAX;
+        ck_assert(listed->n == 0 || listed->level == 0 || !pb_value_counts_take_part(got, listed));
+        free(table), free(spare), free(want), free(got), free(part), free(listed);
+    }
+    free(px);
+}
+END_TEST
+
 START_TEST(a_plane_without_pixels_has_none)
 {
     const struct pb_statistics_plane plane = {NULL, 0, 64, 64};
@@ -101,6 +173,7 @@ int main(void)
     TCase *tc = tcase_create("statistics_device");
     tcase_add_loop_test(tc, planes_have_the_statistics_of_the_cpu, 0, STATISTICS_CASES);
     tcase_add_loop_test(tc, planes_have_the_percentiles_of_the_cpu, 0, STATISTICS_CASES);
+    tcase_add_loop_test(tc, planes_have_the_values_of_the_cpu, 0, STATISTICS_CASES);
     tcase_add_test(tc, a_plane_without_pixels_has_none);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -23,10 +23,35 @@ static const char MADE[] =
     "      - cog: {name: h, bands: [OUT, SUM, B1], blocksize: 64, type: uint8, mask: true,"
     " overviews: average}\n"
     "      - cog: {name: i, bands: [OUT, B1], blocksize: 64, mask: true, valid: any}\n";
-/* Products that are made of pixels, with one that is not. */
-static const char MIXED[] = "      - cog: {name: a, bands: [SUM], blocksize: 64}\n"
-                            "      - statistics: {bands: [OUT]}\n"
-                            "      - statistics: {name: p, bands: [OUT], percentiles: [50]}\n";
+/* Numbers and pixels: values are counted on the device as well; the last product completes
+ * nothing else in the last row of tiles. */
+static const char MIXED[] =
+    "      - cog: {name: a, bands: [SUM], blocksize: 64}\n"
+    "      - statistics: {bands: [OUT]}\n"
+    "      - statistics: {name: p, bands: [OUT, SUM, B1], percentiles: [0, 2, 50, 97.5, 100]}\n";
+/* Colours and levels: ramps with all rules, gamma, a brightness, alpha, nodata and a mask; and
+ * codecs of pictures, which the host has. */
+static const char PAINTED[] =
+    "      - cog: {name: a, bands: [OUT], blocksize: 64, ramp: viridis, range: [0, 200]}\n"
+    "      - cog: {name: b, bands: [OUT], blocksize: 64, ramp: grey, range: [220, 10], nodata: 0}\n"
+    "      - cog: {name: c, bands: [SUM], blocksize: 64, ramp: viridis, range: [0, 300],"
+    " gamma: 1.7}\n"
+    "      - cog: {name: d, bands: [SUM], blocksize: 64, range: [50, 400], gamma: 0.6,"
+    " nodata: 255}\n"
+    "      - cog: {name: e, bands: [OUT, SUM, B1], blocksize: 64, range: [20, 180]}\n"
+    "      - cog: {name: f, bands: [OUT, SUM, B1], blocksize: 64, range: [20, 180],"
+    " compress: jpeg}\n"
+    "      - cog: {name: g, bands: [OUT, SUM, B1], blocksize: 64, range: [20, 180],"
+    " compress: webp, valid: all}\n"
+    "      - cog: {name: h, bands: [OUT], blocksize: 64, ramp: viridis, range: [0, 255],"
+    " shade: B1, blend: overlay, overviews: nearest}\n"
+    "      - cog: {name: i, bands: [OUT], blocksize: 64, colours: COLOURS, between: exact}\n"
+    "      - cog: {name: j, bands: [OUT], blocksize: 64, colours: COLOURS, between: nearest,"
+    " compress: lzw}\n"
+    "      - cog: {name: k, bands: [OUT, SUM, B1], blocksize: 64, type: uint8, mask: true,"
+    " compress: jpeg}\n"
+    "      - cog: {name: l, bands: [OUT, SUM, B1], blocksize: 64, range: [20, 180],"
+    " shade: B1}\n";
 /* Pictures: of an overview of some levels, of a sheet, of classes, of the image itself; the last
  * product completes no block in most rows of tiles. */
 static const char PICTURES[] =
@@ -56,7 +81,7 @@ static uint64_t find_least(uint64_t by_device)
         ck_assert(!same_there || plan->engine.out.device_bytes <= least / 2);
         pb_plan_destroy(plan);
     }
-    ck_assert_uint_lt(least, UINT64_C(1) << 26);
+    ck_assert_uint_lt(least, UINT64_C(1) << 28); /* tables of values are large */
     return least;
 }
 
@@ -99,8 +124,9 @@ START_TEST(products_made_on_the_device_are_the_cpus)
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MADE, 0x1ff);
     tile_px = 128;
     compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, MADE, 0x1ff);
-    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MIXED, 3);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MIXED, 7);
     ck_assert_int_gt(whole_host.parts, 10);
+    ck_assert_int_gt(whole_host.valued, 10);
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, PICTURES, 0x3f);
     compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURES, 0x3f);
     compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURE, 1);
@@ -115,8 +141,50 @@ START_TEST(products_of_a_gate_are_made_on_the_device)
     const char *steps = "      - gate: {keep: \"B6 > 120\"}\n"
                         "      - math: {bands: {OUT: \"B2 * 2\", SUM: \"B1 + B3\"}}\n";
     compare_products(path, steps, MADE, 0x1ff);
-    compare_products(path, steps, MIXED, 3);
+    compare_products(path, steps, MIXED, 7);
     compare_products(path, steps, PICTURES, 0x3f);
+}
+END_TEST
+
+/* A colour file with colours for invalid and other values. */
+static void write_colours(char *path)
+{
+    const int fd = mkstemp(path);
+    static const char text[] = "nv 9 8 7 255\n10 0 0 60\n40 10 200 60 128\n90 250 20 0\n"
+                               "91 1 2 3\n160 255 255 255\n";
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, sizeof text - 1), (ssize_t)sizeof text - 1);
+    (void)close(fd);
+}
+
+START_TEST(painted_products_are_made_on_the_device)
+{
+    char path[] = "/tmp/pb-colours-XXXXXX", products[sizeof PAINTED + 80] = "";
+    write_colours(path);
+    for (const char *from = PAINTED; *from != '\0';) { /* the file's name in place of COLOURS */
+        const bool is_name = strncmp(from, "COLOURS", 7) == 0;
+        (void)strncat(products, is_name ? path : from, is_name ? sizeof path : 1);
+        from += is_name ? 7 : 1;
+    }
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, products, 0xfff);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif",
+                     "      - gate: {keep: \"B6 > 120\"}\n"
+                     "      - math: {bands: {OUT: \"B2 * 2\", SUM: \"B1 + B3\"}}\n",
+                     products, 0xfff);
+    tile_px = 128;
+    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, products, 0xfff);
+    (void)unlink(path);
+}
+END_TEST
+
+/* More products than were once made there. */
+START_TEST(all_of_many_products_are_made_on_the_device)
+{
+    char products[64 * 64] = "";
+    for (int i = 0; i < 64; i++)
+        (void)snprintf(products + strlen(products), 64,
+                       "      - cog: {name: p%d, bands: [OUT], blocksize: 64}\n", i);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, products, UINT64_MAX);
 }
 END_TEST
 
@@ -212,6 +280,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, products_made_on_the_device_are_the_cpus);
     tcase_add_test(tc, products_of_a_gate_are_made_on_the_device);
+    tcase_add_test(tc, painted_products_are_made_on_the_device);
+    tcase_add_test(tc, all_of_many_products_are_made_on_the_device);
     tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
     tcase_add_test(tc, planned_device_memory_is_enough_for_the_run);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);

@@ -77,6 +77,20 @@ WHOLE_FAULT(statistics,
              uint64_t most_px, struct pb_statistics_part *parts, struct pb_err *err),
             (device, queue, planes, n, most_px, parts, err))
 
+WHOLE_FAULT(values_begin,
+            (void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+             struct pb_err *err),
+            (device, queue, table, limit, err))
+WHOLE_FAULT(values_add,
+            (void *device, uint32_t queue, struct pb_value_table *table,
+             struct pb_value_table *spare, const struct pb_value_planes *planes,
+             struct pb_err *err),
+            (device, queue, table, spare, planes, err))
+WHOLE_FAULT(values_list,
+            (void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+             struct pb_value_part *parts, struct pb_err *err),
+            (device, queue, table, limit, parts, err))
+
 /* The n-th call of the stage from now on fails. */
 static const struct pb_whole_device *whole_faults_at(const char *stage, int n)
 {
@@ -97,6 +111,9 @@ static const struct pb_whole_device *whole_faults_at(const char *stage, int n)
     faulty.halve = whole_faults_halve;
     faulty.encode = whole_faults_encode;
     faulty.statistics = whole_faults_statistics;
+    faulty.values_begin = whole_faults_values_begin;
+    faulty.values_add = whole_faults_values_add;
+    faulty.values_list = whole_faults_values_list;
     whole_faults.stage = stage;
     whole_faults.at = n;
     atomic_store(&whole_faults.calls, 0);

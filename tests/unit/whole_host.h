@@ -14,7 +14,9 @@
 #include "kernels/reduce/moments.h"
 #include "kernels/reduce/percentiles.h"
 #include "kernels/reduce/statistics_key.h"
+#include "kernels/reduce/value_counts.h"
 #include "pipeline/cog/halve.h"
+#include "pipeline/numbers/value_tally.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "tests/encode_reference.h"
 
@@ -28,7 +30,7 @@ static struct {
     int fail_tile;      /* the tile that cannot be started, from 1; 0 = none */
     int fail_sums;      /* the tile that cannot be summed up, from 1; 0 = none */
     _Atomic int summed; /* tiles whose sums were made */
-    _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted;
+    _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted, valued;
 } whole_host;
 
 enum { WHOLE_HOST_MEMORIES = 400 };
@@ -393,7 +395,8 @@ static int whole_host_encode(void *device, uint32_t queue, const struct pb_encod
     for (uint32_t i = 0; i < batch->n_blocks; i++) {
         struct encode_reference made;
         struct pb_encoded *out = &batch->encoded[i];
-        ck_assert(encode_reference_make(&batch->format, &batch->blocks[i], &made));
+        ck_assert(
+            encode_reference_painted(&batch->format, batch->steps, NULL, &batch->blocks[i], &made));
         ck_assert_uint_eq(made.raw_bytes, needs.raw_bytes);
         memcpy((uint8_t *)batch->workspace + needs.raw_at + i * needs.raw_stride, made.raw,
                made.raw_bytes);
@@ -412,6 +415,65 @@ static int whole_host_encode(void *device, uint32_t queue, const struct pb_encod
     }
     *batch->used = at;
     ck_assert(at == 16 || at <= batch->out_bytes);
+    return 0;
+}
+
+/* A table has room for the host's own counts of values, which take its place. */
+static int whole_host_values_begin(void *device, uint32_t queue, struct pb_value_table *table,
+                                   uint32_t limit, struct pb_err *err)
+{
+    (void)device, (void)queue, (void)err;
+    ck_assert_uint_le(pb_value_counts_bytes(limit), pb_value_table_bytes(limit));
+    pb_value_counts_begin((struct pb_value_counts *)(void *)table, limit);
+    return 0;
+}
+
+static int whole_host_values_add(void *device, uint32_t queue, struct pb_value_table *table,
+                                 struct pb_value_table *spare, const struct pb_value_planes *planes,
+                                 struct pb_err *err)
+{
+    enum { VALUES = 1 << 16 };
+    struct pb_value_counts *part = malloc(pb_value_counts_bytes(VALUES)),
+                           *all = (struct pb_value_counts *)(void *)table;
+    uint64_t px = 0;
+    (void)device, (void)queue, (void)spare, (void)err;
+    pb_value_counts_begin(part, VALUES);
+    for (uint32_t i = 0; i < planes->n; i++) {
+        const struct pb_statistics_plane *p = &planes->plane[i * planes->step];
+        const int32_t past = planes->row + planes->rows, end = p->h < past ? p->h : past;
+        for (int32_t y = planes->row; y < end; y++) {
+            const float *row = p->data + (size_t)y * p->row_px;
+            pb_value_counts_take_level(part, all);
+            for (size_t done = 0; done < (size_t)p->w;) {
+                done += pb_value_counts_add(part, 0, row + done, (size_t)p->w - done);
+                ck_assert(pb_value_counts_merge(all, part));
+            }
+            px += (uint64_t)p->w;
+        }
+    }
+    ck_assert_uint_le(px, pb_value_table_px(PB_VALUE_TALLY_VALUES));
+    whole_host.valued++;
+    free(part);
+    return 0;
+}
+
+static int whole_host_values_list(void *device, uint32_t queue, struct pb_value_table *table,
+                                  uint32_t limit, struct pb_value_part *parts, struct pb_err *err)
+{
+    struct pb_value_counts *all = (struct pb_value_counts *)(void *)table;
+    size_t n;
+    (void)device, (void)queue, (void)err;
+    pb_value_counts_sort(all);
+    const struct pb_value_count *entry = pb_value_counts_of(all, 0, &n);
+    for (uint32_t k = 0; k < pb_value_table_parts(limit); k++) {
+        parts[k].level = pb_value_counts_level(all);
+        parts[k].n = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct pb_value_part *part = &parts[i / PB_VALUE_PART_ENTRIES];
+        part->key[part->n] = entry[i].key;
+        part->count[part->n++] = entry[i].n;
+    }
     return 0;
 }
 
@@ -463,6 +525,9 @@ static const struct pb_whole_device whole_host_device = {
     .encode = whole_host_encode,
     .statistics = whole_host_statistics,
     .percentiles = whole_host_percentiles,
+    .values_begin = whole_host_values_begin,
+    .values_add = whole_host_values_add,
+    .values_list = whole_host_values_list,
     .mark = whole_host_mark,
     .after = whole_host_after,
     .happened = whole_host_happened,

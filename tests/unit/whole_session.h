@@ -66,7 +66,7 @@ static bool cores_too; /* cores decode, next to a device of their speed */
 /* Opens the file with a configuration of these steps and products. Returns 0 if it is open. */
 static inline int open_with(const char *path, const char *steps, const char *products)
 {
-    char text[4000], sources[200] = "";
+    char text[9000], sources[200] = "";
     struct pb_err_list errors;
     struct pb_err err = {0};
     if (other_path != NULL)
@@ -85,8 +85,8 @@ static inline int open_with(const char *path, const char *steps, const char *pro
     return pb_raster_open(path, &config->limits, &err, &raster);
 }
 
-/* Products that are made of pixels. */
-static const char PIXELS[] = "      - statistics: {bands: [OUT, SUM], percentiles: [50]}\n";
+/* A product that the host makes of pixels. */
+static const char PIXELS[] = "      - zones: {zones: areas.geojson, bands: [OUT, SUM]}\n";
 
 static inline int open_scene(const char *path, const char *steps)
 {

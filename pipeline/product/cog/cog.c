@@ -98,9 +98,7 @@ static struct pb_cog_options sizing_options(const struct pb_product_env *env,
 {
     const struct pb_cog_config *cog = cog_of(config);
     uint32_t n = (uint32_t)pb_product_band_count(env, config);
-    /* A ramp paints three channels, as three bands do. */
-    const uint32_t shade = cog->paint.shade != NULL;
-    *painter = pb_cog_painter(cog, cog->paint.chosen != NULL ? 3 + shade : n, NULL);
+    *painter = pb_cog_painter(cog, n, NULL);
     struct pb_cog_options options =
         pb_cog_options_of(env, cog, n, cog->is_painted ? painter : NULL);
     uint32_t plane[PB_BANDS_MAX], rest[PB_REST_MAX * PB_BANDS_MAX];
@@ -157,15 +155,10 @@ static int make_tags(struct cog *cog, struct pb_cog_options *options, struct pb_
 static int make_painter(struct cog *cog, struct pb_err *err)
 {
     const struct pb_cog_config *config = cog->config;
-    const struct pb_ramp *ramp = config->paint.chosen;
-    if (ramp != NULL)
-        cog->ramp =
-            pb_paint_has_gamma(&config->paint)
-                ? pb_ramp_table_create(ramp, 0, 1)
-                : pb_ramp_table_create(ramp, config->paint.range[0], config->paint.range[1]);
+    cog->ramp = pb_cog_ramp(config);
     cog->painter = pb_cog_painter(config, cog->n_bands, cog->ramp);
     cog->painter.fill = pb_joint_nodata(cog->env, cog->plane, cog->painter.n_planes);
-    return ramp == NULL || cog->ramp != NULL
+    return config->paint.chosen == NULL || cog->ramp != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for a product's colours");
 }
@@ -241,6 +234,7 @@ static int look_ahead(const struct pb_product_env *env, const struct pb_cog_conf
     if (n < 1)
         return n;
     *painter = pb_cog_painter(config, (uint32_t)n, NULL);
+    painter->fill = pb_joint_nodata(env, plane, painter->n_planes);
     *options = pb_cog_options_of(env, config, (uint32_t)n, config->is_painted ? painter : NULL);
     (void)list_rests(env, config, plane, options, rest);
     pb_cog_options_complete(env, config, plane, options);
@@ -257,9 +251,12 @@ static const char *cog_on_device(const struct pb_product_env *env,
     struct pb_cog_options options;
     struct pb_cog_blocks blocks;
     int n = look_ahead(env, cog_of(config), &painter, plane, &options, &blocks);
-    return n < 1           ? pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN)
-           : blocks.copied ? pb_limit_reason(PB_LIMIT_PRODUCTS_COPIED)
-                           : pb_device_blocks_of(&options, plane, out);
+    return n < 1 ? pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN)
+           : blocks.copied
+               ? pb_limit_reason(PB_LIMIT_PRODUCTS_COPIED)
+               : pb_device_blocks_of(&options, plane,
+                                     cog_of(config)->steps.n > 0 ? &cog_of(config)->steps : NULL,
+                                     out);
 }
 
 static int cog_block(void *product, const struct pb_cog_block *block, uint32_t worker,

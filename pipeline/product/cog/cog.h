@@ -6,6 +6,7 @@
 #include "config/product_config.h"
 #include "config/product_words.h"
 #include "pipeline/paint/paint_config.h"
+#include "pipeline/paint/paint_steps.h"
 
 enum pb_cog_blocks_choice { PB_COG_BLOCKS_AUTO, PB_COG_BLOCKS_ENCODE };
 
@@ -33,6 +34,7 @@ struct pb_cog_config {
     struct pb_paint_config paint;
     bool is_painted; /* levels or colours of 8 bits are made; then valid: */
     bool has_alpha;
+    struct pb_paint_steps steps; /* colours for a device; n 0: it cannot paint them */
 };
 
 struct pb_product_env;

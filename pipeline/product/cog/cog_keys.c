@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Keys of a COG, and the checks of keys against each other: a type and its nodata, a codec and
  * its level. */
-#include "pipeline/product/cog/cog.h"
+#include "pipeline/product/cog/cog_paint.h"
 #include "pipeline/product/joint.h"
 #include "pipeline/product/product_kinds.h"
 
@@ -400,6 +400,8 @@ static void check_keys(struct pb_product_config *product, const struct pb_produc
     check_codec(cog, check);
     check_scale(cog, check);
     check_classes(cog, check);
+    if (cog->is_painted)
+        pb_cog_find_steps(cog, check);
 }
 
 /* Returns the band whose values have names. */

@@ -34,13 +34,6 @@ static bool has_classes(const struct pb_product_env *env, const struct pb_cog_co
     return found;
 }
 
-bool pb_cog_any(const struct pb_cog_config *config, uint32_t n_bands)
-{
-    const bool picture = config->is_painted ? config->paint.chosen == NULL
-                                            : config->mask != 0 && config->type == PB_U8;
-    return pb_joint_any(config->valid, n_bands - (config->paint.shade != NULL), picture);
-}
-
 static struct pb_pixel_join join_of(const struct pb_cog_config *config, uint32_t n_bands)
 {
     if (!config->is_painted && !config->mask)
@@ -68,29 +61,6 @@ static void set_fill(const struct pb_product_env *env, const struct pb_cog_confi
         options->fill = nodata;
         options->join.fill = options->type == PB_U8 ? (float)nodata : NAN;
     }
-}
-
-struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
-                                 const struct pb_ramp_table *ramp)
-{
-    const struct pb_paint_config *paint = &config->paint;
-    const double *range = paint->range;
-    const struct pb_stretch_curve curve = {2, {range[0], range[1]}, paint->gamma};
-    return (struct pb_painter){
-        .n_planes = n_bands - (paint->shade != NULL),
-        .ramp = ramp,
-        .low = {range[0], range[0], range[0]},
-        .high = {range[1], range[1], range[1]},
-        .is_curved = pb_paint_has_gamma(paint),
-        .curve = {curve, curve, curve},
-        .has_shade = paint->shade != NULL,
-        .blend = (enum pb_paint_blend)paint->blend,
-        .any = pb_cog_any(config, n_bands),
-        .fill = (double)NAN,
-        .alpha = config->has_alpha,
-        .has_nodata = config->has_nodata,
-        .nodata = config->is_painted && config->has_nodata ? (uint8_t)config->nodata : 0,
-    };
 }
 
 struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,

@@ -4,17 +4,10 @@
 #define PB_COG_OPTIONS_H
 /* Conversion of the configuration of a COG to the options of its writer. Pure; any thread. */
 #include "pipeline/cog/cog_writer.h"
-#include "pipeline/paint/painter.h"
-#include "pipeline/product/cog/cog.h"
+#include "pipeline/product/cog/cog_paint.h"
 #include "pipeline/product/product.h"
 
-/* ramp may be NULL for the plan, which needs only the count of channels. */
-struct pb_painter pb_cog_painter(const struct pb_cog_config *config, uint32_t n_bands,
-                                 const struct pb_ramp_table *ramp);
 /* painter: NULL unless it is a picture. */
-/* Returns true if pixels of a product of n_bands, including shade, are valid where any of its
- * bands is. */
-bool pb_cog_any(const struct pb_cog_config *config, uint32_t n_bands);
 struct pb_cog_options pb_cog_options_of(const struct pb_product_env *env,
                                         const struct pb_cog_config *config, uint32_t n_bands,
                                         const struct pb_painter *painter);

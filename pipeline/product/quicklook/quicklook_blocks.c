@@ -53,7 +53,7 @@ const char *pb_quicklook_on_device(const struct pb_product_env *env,
     out->fill = join.fill;
     if (pb_quantizer_init(&out->format.quantizer, PB_F32, NAN) != 0 ||
         pb_encode_measure(&out->format, 1, &needs) != 0)
-        return pb_limit_reason(PB_LIMIT_PRODUCTS_SIZE);
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_FORMAT);
     return NULL;
 }
 

@@ -186,6 +186,7 @@ int pb_quicklook_colours_init(struct pb_quicklook_colours *colours,
         if (rc == 0 && paint->chosen != NULL)
             rc = take_ramp(colours, paint, err);
     }
+    colours->painter.has_ramp = colours->ramp != NULL;
     colours->painter.ramp = colours->ramp;
     if (!pb_quicklook_takes_table(env, config, n_planes, plane[0]))
         take_values(colours, paint, plane);

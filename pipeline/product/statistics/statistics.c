@@ -9,7 +9,7 @@
 #include "config/base/json_writer.h"
 #include "kernels/reduce/histogram.h"
 #include "kernels/reduce/moments.h"
-#include "kernels/reduce/statistics_device.h"
+#include "kernels/reduce/value_table.h"
 #include "pipeline/device/engine_limits.h"
 #include "pipeline/cog/cog_writer.h"
 #include "pipeline/cog/device_blocks.h"
@@ -35,7 +35,7 @@ struct band {
 };
 
 struct worker {
-    uint64_t parts;            /* count of parts received from a device */
+    uint64_t parts;            /* count of parts received from a device, also of values */
     struct pb_moments moments; /* moments of one tile */
     struct pb_histogram_part part;
 };
@@ -174,10 +174,18 @@ static const char *statistics_on_device(const struct pb_product_env *env,
     int n = pb_product_bands(env, config, plane, NULL);
     if (n < 1)
         return pb_limit_reason(PB_LIMIT_PRODUCTS_UNKNOWN);
-    if (percentiles_of(config)->n > 0)
-        return pb_limit_reason(PB_LIMIT_PRODUCTS_PERCENTILES);
-    pb_device_parts_of((uint32_t)n, plane, out);
+    pb_device_parts_of((uint32_t)n, plane,
+                       percentiles_of(config)->n > 0 ? PB_VALUE_TALLY_VALUES : 0, out);
     return NULL;
+}
+
+/* Merges a part of what a device has counted for a band. */
+static int take_values(struct statistics *s, const struct pb_cog_block *block, struct pb_err *err)
+{
+    if (s->tally == NULL || block->col >= pb_value_table_parts(PB_VALUE_TALLY_VALUES) ||
+        !pb_value_tally_take(s->tally, block->level, block->data))
+        return pb_fail(err, PB_E_SYSTEM, "the values of a band are malformed");
+    return 0;
 }
 
 /* Merges a device's results for a band of a tile; the device may belong to another process. */
@@ -188,10 +196,13 @@ static int statistics_block(void *product, const struct pb_cog_block *block, uin
     struct worker *worker = &s->workers[worker_index];
     struct pb_statistics_part part;
     assert(worker_index < s->env->workers);
-    if (block->level >= s->n_bands || block->bytes != sizeof part || block->raw || block->mask)
+    const bool is_sound = block->level < s->n_bands && !block->raw && !block->mask;
+    worker->parts++;
+    if (is_sound && block->bytes == sizeof(struct pb_value_part))
+        return take_values(s, block, err);
+    if (!is_sound || block->bytes != sizeof part)
         return pb_fail(err, PB_E_SYSTEM, "the statistics of a tile are malformed");
     memcpy(&part, block->data, sizeof part);
-    worker->parts++;
     if (pb_statistics_take(&part, &worker->moments, &worker->part))
         merge(&s->bands[block->level], worker);
     return 0;
@@ -293,13 +304,15 @@ static int write_json(const struct statistics *s, struct pb_json *json, struct p
     return pb_product_text(s->env, json, err, out);
 }
 
-/* A device delivers one part for each band of each tile, or none at all. */
+/* A device delivers one part for each band of each tile, and all values of each band if they are
+ * counted, or nothing at all. */
 static bool is_complete(const struct statistics *s)
 {
+    const uint64_t values = s->tally != NULL ? pb_value_table_parts(PB_VALUE_TALLY_VALUES) : 0;
     uint64_t parts = 0;
     for (uint32_t i = 0; i < s->env->workers; i++)
         parts += s->workers[i].parts;
-    return parts == 0 || parts == (uint64_t)s->n_bands * pb_grid_count(s->env->grid);
+    return parts == 0 || parts == s->n_bands * (pb_grid_count(s->env->grid) + values);
 }
 
 static int statistics_finish(void *product, const struct pb_product_result *earlier,

@@ -13,6 +13,7 @@
 #include "kernels/reduce/passing_device.h"
 #include "kernels/reduce/percentiles_device.h"
 #include "kernels/reduce/statistics_device.h"
+#include "kernels/reduce/value_table.h"
 #include "pipeline/plan/plan.h"
 
 struct pb_whole_counts {
@@ -66,6 +67,14 @@ struct pb_whole_device {
     int (*percentiles)(void *device, uint32_t queue, struct pb_percentiles *state,
                        const struct pb_statistics_plane *planes, uint32_t n, uint64_t most_px,
                        struct pb_err *err);
+    /* Tables of values, as the functions of value_table.h. */
+    int (*values_begin)(void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+                        struct pb_err *err);
+    int (*values_add)(void *device, uint32_t queue, struct pb_value_table *table,
+                      struct pb_value_table *spare, const struct pb_value_planes *planes,
+                      struct pb_err *err);
+    int (*values_list)(void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+                       struct pb_value_part *parts, struct pb_err *err);
     /* The event happens when the work in the queue at this time is done; a later mark resets it. */
     int (*mark)(void *device, uint32_t queue, uint32_t event, struct pb_err *err);
     /* Later work in the queue waits for the last mark of the event. */

@@ -301,6 +301,31 @@ static int percentiles(void *device, uint32_t queue, struct pb_percentiles *stat
                       "starting to count values");
 }
 
+static int values_begin(void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+                        struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_value_table_begin_cuda(table, limit, c->queue[queue]),
+                      "starting to clear a table of values");
+}
+
+static int values_add(void *device, uint32_t queue, struct pb_value_table *table,
+                      struct pb_value_table *spare, const struct pb_value_planes *planes,
+                      struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_value_table_add_cuda(table, spare, planes, c->queue[queue]),
+                      "starting to count values");
+}
+
+static int values_list(void *device, uint32_t queue, struct pb_value_table *table, uint32_t limit,
+                       struct pb_value_part *parts, struct pb_err *err)
+{
+    const struct cuda *c = device;
+    return pb_cuda_rc(err, pb_value_table_list_cuda(table, limit, parts, c->queue[queue]),
+                      "starting to list values");
+}
+
 static int encode(void *device, uint32_t queue, const struct pb_encode_batch *batch,
                   struct pb_err *err)
 {
@@ -365,6 +390,9 @@ const struct pb_whole_device pb_whole_cuda = {
     .encode = encode,
     .statistics = statistics,
     .percentiles = percentiles,
+    .values_begin = values_begin,
+    .values_add = values_add,
+    .values_list = values_list,
     .mark = mark,
     .after = after,
     .happened = happened,

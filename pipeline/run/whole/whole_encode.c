@@ -28,6 +28,19 @@ static uint32_t count(int32_t px, int32_t side)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
+/* Copies the colours of a painted product to the device. */
+static int open_steps(struct pb_exec_whole *e, struct whole_made *made, struct pb_err *err)
+{
+    const struct pb_device_blocks *blocks = &made->plan->blocks;
+    const size_t bytes = blocks->format.paint.n_steps * sizeof *blocks->steps;
+    void *memory = NULL;
+    if (blocks->format.paint.n_planes == 0)
+        return 0;
+    int rc = e->ops->memory(e->device, bytes, err, &memory);
+    made->steps = memory;
+    return rc ? rc : e->ops->copy(e->device, QUEUE_OUT, memory, blocks->steps, bytes, err);
+}
+
 static int open_made(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_plan_made *plan = &e->map.plan->engine.out.made[i];
@@ -42,7 +55,8 @@ static int open_made(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
                             &memory);
         l->pixels = memory;
     }
-    return rc;
+    rc = rc ? rc : open_steps(e, made, err);
+    return rc ? rc : whole_values_open(e, i, err);
 }
 
 static int open_batch(struct pb_exec_whole *e, struct whole_batch *batch, struct pb_err *err)
@@ -76,6 +90,8 @@ static void count_lists(const struct pb_exec_whole *e, uint32_t *out_parts, uint
     *out_parts = *out_blocks = 0;
     for (uint32_t i = 0; i < plan->n; i++) {
         const struct pb_plan_made *made = &plan->made[i];
+        const uint32_t values = pb_value_table_parts(made->blocks.values);
+        *out_blocks = values > *out_blocks ? values : *out_blocks;
         *out_parts += (uint32_t)grid_of(e)->cols;
         for (uint32_t k = 1; k < made->blocks.levels; k++)
             *out_parts +=
@@ -273,26 +289,31 @@ static int make_overviews(struct pb_exec_whole *e, struct whole_made *made, stru
 /* --- parts of statistics --------------------------------------------------------------------- */
 
 /* Writes the encoder's result for the blocks: all are present, one after the other. */
-static void list_parts(const struct whole_batch *b, const struct pb_encode_block *ready, uint32_t n)
+static void list_parts(const struct whole_batch *b, const struct pb_encode_block *ready,
+                       const struct whole_batch_note *note)
 {
+    const size_t bytes =
+        note->values ? sizeof(struct pb_value_part) : sizeof(struct pb_statistics_part);
     struct pb_statistics_plane *plane = (struct pb_statistics_plane *)(void *)b->input;
     struct pb_encoded *found = (struct pb_encoded *)(void *)(b->told + WHOLE_FOUND_AT);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < note->n; i++) {
         plane[i] = (struct pb_statistics_plane){
             .data = ready[i].data, .row_px = ready[i].row_px, .w = ready[i].w, .h = ready[i].h};
-        found[i] = (struct pb_encoded){.at = i * sizeof(struct pb_statistics_part),
-                                       .bytes = sizeof(struct pb_statistics_part),
-                                       .state = PB_ENCODED};
+        found[i] =
+            (struct pb_encoded){.at = i * bytes, .bytes = (uint32_t)bytes, .state = PB_ENCODED};
     }
 }
 
-static int find_parts(struct pb_exec_whole *e, const struct whole_batch *b, uint32_t n,
-                      struct pb_err *err)
+static int find_parts(struct pb_exec_whole *e, const struct whole_batch_note *note,
+                      const struct whole_batch *b, struct pb_err *err)
 {
     const uint64_t side = (uint64_t)grid_of(e)->side_px;
-    return e->ops->statistics(e->device, QUEUE_OUT,
-                              (const struct pb_statistics_plane *)(const void *)b->input, n,
-                              side * side, (struct pb_statistics_part *)(void *)b->encoded, err);
+    if (note->values)
+        return whole_values_list(e, note, b, err);
+    int rc = e->ops->statistics(e->device, QUEUE_OUT,
+                                (const struct pb_statistics_plane *)(const void *)b->input, note->n,
+                                side * side, (struct pb_statistics_part *)(void *)b->encoded, err);
+    return rc ? rc : whole_values_add(e, note, b, err);
 }
 
 /* --- batches --------------------------------------------------------------------------------- */
@@ -306,6 +327,7 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
         .format = pb_plan_out_format(e->dispatch.out.made[note->made].plan, note->layer),
         .n_blocks = note->n,
         .blocks = b->input,
+        .steps = note->layer == 0 ? e->dispatch.out.made[note->made].steps : NULL,
         .workspace = b->workspace,
         .out = b->encoded,
         .out_bytes = plan->encoded_bytes,
@@ -314,7 +336,7 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
     };
     int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event_encoding(e, slot->index), err);
     if (rc == 0 && note->n > 0 && e->dispatch.out.made[note->made].plan->blocks.parts) {
-        rc = find_parts(e, b, note->n, err);
+        rc = find_parts(e, note, b, err);
     } else if (note->n > 0) {
         rc = rc ? rc : e->ops->encode(e->device, QUEUE_OUT, &batch, err);
         rc = rc ? rc
@@ -337,7 +359,7 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
         return rc;
     const struct whole_batch *b = &e->batch[slot.index];
     if (e->dispatch.out.made[note.made].plan->blocks.parts)
-        list_parts(b, e->dispatch.out.ready + first, note.n);
+        list_parts(b, e->dispatch.out.ready + first, &note);
     else
         memcpy(b->input, e->dispatch.out.ready + first, note.n * sizeof *b->input);
     memcpy(b->block, e->dispatch.out.ready_block + first, note.n * sizeof *b->block);
@@ -350,25 +372,44 @@ static int send_batch(struct pb_exec_whole *e, struct whole_batch_note note, uin
     return rc ? rc : wic_publish(e->link[WHOLE_BATCHES], &slot, 0);
 }
 
+/* Sends the values of each band of product i, which the last row of tiles completes. */
+static int send_values(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
+{
+    const struct pb_device_blocks *blocks = &e->dispatch.out.made[i].plan->blocks;
+    const uint32_t parts = pb_value_table_parts(blocks->values);
+    int rc = 0;
+    for (uint32_t b = 0; b < blocks->format.n_bands && rc == 0; b++) {
+        e->dispatch.out.n_ready = 0;
+        for (uint32_t k = 0; k < parts; k++)
+            add_block(&e->dispatch.out, (struct whole_block){b, k, 0},
+                      (struct pb_encode_block){.data = NULL});
+        rc = send_batch(e, (struct whole_batch_note){.made = i, .n = parts, .values = true}, 0,
+                        b + 1 == blocks->format.n_bands && i + 1 == e->map.plan->engine.out.n, err);
+    }
+    return rc;
+}
+
 /* Sends the ready blocks of product i, in batches. The last batch of a row of tiles reports the end
  * of the row; it is empty if the last product has no blocks in this row. */
 static int encode_ready(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     const struct pb_plan_made *made = e->dispatch.out.made[i].plan;
     const uint32_t layers = made->blocks.has_mask ? 2 : 1, n = e->dispatch.out.n_ready;
+    const bool has_values =
+        made->blocks.values > 0 && e->dispatch.out.row + 1 == (uint32_t)grid_of(e)->rows;
     int rc = 0;
     for (uint32_t layer = 0; layer < layers; layer++)
         for (uint32_t at = 0; at < n && rc == 0; at += made->batch[layer]) {
             const uint32_t left = n - at, most = made->batch[layer];
             const struct whole_batch_note note = {
                 .made = i, .layer = layer, .n = left < most ? left : most};
-            const bool is_last =
-                left <= most && layer + 1 == layers && i + 1 == e->map.plan->engine.out.n;
+            const bool is_last = left <= most && layer + 1 == layers &&
+                                 i + 1 == e->map.plan->engine.out.n && !has_values;
             rc = send_batch(e, note, at, is_last, err);
         }
     if (n == 0 && i + 1 == e->map.plan->engine.out.n && !pb_plan_out_has_planes(e->map.plan))
         rc = send_batch(e, (struct whole_batch_note){.made = i}, 0, true, err);
-    return rc;
+    return rc == 0 && has_values ? send_values(e, i, err) : rc;
 }
 
 /* Adds the blocks of the row's tiles for the product. */

@@ -37,6 +37,11 @@ struct whole_block {
 struct whole_made {
     const struct pb_plan_made *plan;
     struct whole_level level[PB_OUT_LEVELS]; /* from 1 */
+    struct pb_paint_step *steps;             /* in device memory; NULL: it is not painted */
+    /* For each band a table of its values in device memory, table_bytes apart; NULL: they are not
+     * counted. */
+    unsigned char *tables;
+    size_t table_bytes;
 };
 
 /* Input and output of the encoder, by slot of the channel of batches. */
@@ -50,6 +55,7 @@ struct whole_batch {
 /* User bytes of a slot of that channel. */
 struct whole_batch_note {
     uint32_t made, layer, n;
+    bool values;                  /* the batch has the values of a band (whole_values.c) */
     uint32_t first_tile, n_tiles; /* as in struct pb_block_slot */
 };
 
@@ -57,8 +63,9 @@ struct whole_batch_note {
 struct whole_out {
     unsigned char *strips; /* in device memory */
     uint32_t *lane_row;    /* row of the last tile of each lane, from 1 */
-    struct whole_made made[PB_OUT_MADE];
-    struct pb_halve_part *parts; /* a table: parts_each for each strip */
+    struct whole_made made[PB_OUT_PRODUCTS];
+    struct pb_value_table *spare; /* in device memory: for making tables fit */
+    struct pb_halve_part *parts;  /* a table: parts_each for each strip */
     uint32_t parts_each;
     /* The current row, and the blocks of one product in it. */
     uint32_t row, n_parts, n_ready;
@@ -78,6 +85,15 @@ int whole_out_before(struct pb_exec_whole *e, uint32_t lane, uint32_t tile, stru
 /* Call it after the tile is queued. After the last one of a row it queues the consumers' work.
  * Thread: dispatcher. */
 int whole_out_after(struct pb_exec_whole *e, uint32_t tile, struct pb_err *err);
+
+/* whole_values.c: tables of the values of a product's bands. open: empty tables; nothing unless
+ * values are counted. add: queues counting of a batch of parts. list: queues the parts of a band's
+ * table as the results of a batch; pb_value_table_parts() of them. */
+int whole_values_open(struct pb_exec_whole *e, uint32_t made, struct pb_err *err);
+int whole_values_add(struct pb_exec_whole *e, const struct whole_batch_note *note,
+                     const struct whole_batch *batch, struct pb_err *err);
+int whole_values_list(struct pb_exec_whole *e, const struct whole_batch_note *note,
+                      const struct whole_batch *batch, struct pb_err *err);
 
 /* whole_encode.c */
 int whole_encode_open(struct pb_exec_whole *e, struct pb_err *err);
