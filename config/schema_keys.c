@@ -164,8 +164,11 @@ static const struct pb_key compute_keys[] = {
            "All tile buffers of a job together."),
     CHOICE("buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
            "Memory kind of the tile buffers on a GPU."),
-    CHOICE("sync", AT(pb_compute_config, sync), "wic|stream", "wic",
-           "How a GPU waits for tiles: parked on a channel, or by streams and events."),
+    CHOICE(
+        "sync", AT(pb_compute_config, sync), "wic|stream", "wic",
+        "How a GPU gets the tiles of a scene that the host decodes. wic: a resident kernel, whose "
+        "warps are parked until their tile is there; stream: a kernel for each tile. Without "
+        "effect where the GPU decodes, by launches, and on the CPU."),
     CHOICE("codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
            "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, from their "
            "stored bytes; auto: on the GPU when that is faster and the layout and codec (none, "

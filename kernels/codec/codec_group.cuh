@@ -27,18 +27,6 @@ __device__ __forceinline__ pb_codec_group pb_codec_block()
     return group;
 }
 
-// The first warps of a block, which meet at a barrier of their own: 1, as 0 is the block's.
-struct pb_codec_part : pb_block_group {
-    __device__ void sync() const
-    {
-#if defined(__CUDA_ARCH__)
-        asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-#elif defined(PB_EMULATED)
-        emulate_barrier(1, threads);
-#endif
-    }
-};
-
 __device__ __forceinline__ uint64_t pb_codec_now_ns()
 {
 #ifdef __CUDA_ARCH__

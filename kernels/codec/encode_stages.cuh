@@ -191,10 +191,8 @@ template <uint32_t N> struct stage_pack {
     }
 };
 
-// launch(stage) with the stage that makes the batch's rows; also called by threads of a device.
-#pragma nv_exec_check_disable
-template <class Launch>
-__host__ __device__ void launch_rows(const pb_encode_view &view, Launch &&launch)
+// Calls launch(stage) with the stage that makes the batch's rows.
+template <class Launch> void launch_rows(const pb_encode_view &view, Launch &&launch)
 {
     if (view.batch.format.mask) {
         launch(stage_mask_rows{});

@@ -21,12 +21,6 @@ bool emulate_try(const struct wic_ready *ready, uint32_t ring, uint32_t *out_tas
     return *out_task != WIC_READY_NONE;
 }
 
-uint32_t emulate_may_take(const struct wic_ready *ready, uint32_t rings, uint32_t rank,
-                          uint64_t waited_ns)
-{
-    return wic_may_take(*ready, rings, rank, waited_ns);
-}
-
 bool emulate_arrive(uint32_t *counter, uint32_t needed)
 {
     return wic_arrive(counter, needed);

@@ -16,9 +16,6 @@ void emulate_push(const struct wic_ready *ready, uint32_t ring, uint32_t task, u
 void emulate_list(const struct wic_ready *ready, uint32_t ring);
 /* Returns false if no task of the ring is left. */
 bool emulate_try(const struct wic_ready *ready, uint32_t ring, uint32_t *out_task);
-/* Rings from which a worker of that rank takes a task, after that time. */
-uint32_t emulate_may_take(const struct wic_ready *ready, uint32_t rings, uint32_t rank,
-                          uint64_t waited_ns);
 bool emulate_arrive(uint32_t *counter, uint32_t needed);
 void emulate_stop(const struct wic_ready *ready, uint32_t why);
 void emulate_post(uint32_t *word, uint32_t epoch);

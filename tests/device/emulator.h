@@ -81,7 +81,7 @@ struct machine {
     fiber fibers[MOST_THREADS];
     fiber host;
     fiber *current = nullptr;
-    meeting warps[MOST_THREADS / 32], block, named[16];
+    meeting warps[MOST_THREADS / 32], block;
     unsigned threads = 0, running = 0;
     unsigned next[MOST_THREADS]; // successor of each fiber
     dim block_index = {0, 0, 0}, grid = {1, 1, 1};
@@ -265,9 +265,6 @@ inline void emulate(unsigned blocks, unsigned threads, size_t shared_bytes,
         m.shared = memory;
         m.block_index = {b, 0, 0};
         m.block.arrived = 0;
-        for (meeting &barrier : m.named) {
-            barrier.arrived = 0;
-        }
         for (unsigned t = 0; t < threads; t++) {
             prepare(m.fibers[t], t);
             m.warps[t / 32].arrived = 0;
@@ -368,12 +365,6 @@ inline void __syncwarp()
 inline void __syncthreads()
 {
     emulator_inside::meet_block(0);
-}
-// PTX's bar.sync.
-inline void emulate_barrier(unsigned number, unsigned threads)
-{
-    emulator_inside::machine &m = emulator_inside::the_machine();
-    emulator_inside::meet(m.named[number], threads, m.current->thread, 0);
 }
 inline int __syncthreads_count(int p)
 {

@@ -252,7 +252,7 @@ int main(int argc, char **argv)
     options.cores = ops_cores();
 #ifdef PB_HAVE_CUDA
     options.has_gpu = ops_gpu_is_there();
-    if (options.has_gpu && !figures_are_sound("check_ops_speed", ""))
+    if (options.has_gpu && !figures_are_sound("check_ops_speed"))
         return 2;
 #endif
     bool good = print_machine() && op_cases_walk(measure_case);

@@ -180,28 +180,11 @@ START_TEST(epochs_wrap_and_the_first_to_stop_says_why)
 }
 END_TEST
 
-/* The first worker of a multiprocessor takes a long task at once, the next one leaves it to those
- * of other multiprocessors for a moment; other tasks and rings are not affected. */
-START_TEST(long_tasks_are_left_to_lower_ranks_for_a_while)
-{
-    struct wic_ready ready = {.spread = 1u << 7, .spread_blocks = 132};
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x80, 0, 0), 0x80);
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x82, 1, 0), 0x02);
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x82, 1, WIC_READY_SPREAD_NS - 1), 0x02);
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x82, 1, WIC_READY_SPREAD_NS), 0x82);
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x80, 3, 3 * WIC_READY_SPREAD_NS - 1), 0);
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x80, 3, 3 * WIC_READY_SPREAD_NS), 0x80);
-    ready.spread = 0;
-    ck_assert_uint_eq(emulate_may_take(&ready, 0x82, 3, 0), 0x82);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("wic_ready");
     TCase *all = tcase_create("wic_ready");
     tcase_add_loop_test(all, tasks_run_once_and_after_what_they_need, 0, 4);
-    tcase_add_test(all, long_tasks_are_left_to_lower_ranks_for_a_while);
     tcase_add_test(all, a_ring_goes_round_and_keeps_its_order);
     tcase_add_test(all, listed_tasks_are_ready_when_their_word_is_written);
     tcase_add_test(all, epochs_wrap_and_the_first_to_stop_says_why);

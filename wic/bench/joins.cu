@@ -15,7 +15,7 @@
 namespace
 {
 constexpr uint32_t THREADS = 256, STAGES = 2000, TURNS = 7, STREAMS = 4;
-constexpr uint64_t LIMIT_NS = 2000000000;
+constexpr uint64_t LIMIT_NS = 2000000000, SHORT_LIMIT_NS = 20000000;
 
 struct chain {
     wic_ready ready;
@@ -134,24 +134,62 @@ template <class Queue> double time_of(bench *b, const Queue &queue)
     return static_cast<double>(ms) * 1e6 / STAGES;
 }
 
-double by_workers(bench *b)
+// Lays out the rings; `ready` tasks of the first stage are ready.
+void lay_out(bench *b, uint64_t limit_ns, uint32_t ready)
 {
-    wic_ready_init(b->most, LIMIT_NS, b->image.data(), b->memory, &b->c.ready);
+    wic_ready_init(b->most, limit_ns, b->image.data(), b->memory, &b->c.ready);
     std::vector<uint32_t> first(b->c.tasks);
     for (uint32_t i = 0; i < b->c.tasks; i++) {
         first[i] = i;
     }
     wic_ready_list(b->image.data(), &b->c.ready, 1, first.data(), b->c.tasks);
-    reinterpret_cast<wic_ready_line *>(b->image.data())->brought[1] = b->c.tasks;
+    reinterpret_cast<wic_ready_line *>(b->image.data())->brought[1] = ready;
     CUDA_MUST(cudaMemcpy(b->memory, b->image.data(), b->image.size(), cudaMemcpyHostToDevice));
     CUDA_MUST(cudaDeviceSynchronize());
-    const double ns = time_of(b, [&] { stay<<<b->blocks, THREADS, 0, b->stream[0]>>>(b->c); });
+}
+
+uint32_t stop_word(const bench *b)
+{
     uint32_t stop = 0;
     CUDA_MUST(cudaMemcpy(&stop, b->c.ready.stop, sizeof stop, cudaMemcpyDeviceToHost));
-    if (stop != WIC_READY_DONE) {
+    return stop;
+}
+
+double by_workers(bench *b)
+{
+    lay_out(b, LIMIT_NS, b->c.tasks);
+    const double ns = time_of(b, [&] { stay<<<b->blocks, THREADS, 0, b->stream[0]>>>(b->c); });
+    if (stop_word(b) != WIC_READY_DONE) {
         bench_fail("the workers did not end the chain", __LINE__);
     }
     return ns;
+}
+
+// Workers that have no task leave: after the last one if a stream pushes the first stage, at the
+// host's request, and when they have waited for the limit.
+bool leave_because(bench *b, wic_ready_stop why)
+{
+    static const char *const names[] = {"", "done", "aborted", "late"};
+    lay_out(b, why == WIC_READY_LATE ? SHORT_LIMIT_NS : LIMIT_NS, 0);
+    stay<<<b->blocks, THREADS, 0, b->stream[0]>>>(b->c);
+    int rc = 0;
+    if (why == WIC_READY_DONE) {
+        rc = wic_ready_push_behind(&b->c.ready, 1, b->c.tasks, b->stream[1]);
+    } else if (why == WIC_READY_ABORTED) {
+        rc = wic_ready_stop_behind(&b->c.ready, why, b->stream[1]);
+    }
+    CUDA_MUST(cudaStreamSynchronize(b->stream[0]));
+    const uint32_t stop = stop_word(b);
+    const bool good = rc == 0 && stop == static_cast<uint32_t>(why);
+    printf("  workers leave, %s: %s\n", names[why], good ? "good" : "WRONG");
+    return good;
+}
+
+bool ways_out_work(bench *b)
+{
+    bool good = leave_because(b, WIC_READY_DONE);
+    good = leave_because(b, WIC_READY_ABORTED) && good;
+    return leave_because(b, WIC_READY_LATE) && good;
 }
 
 void queue_launches(bench *b)
@@ -227,6 +265,7 @@ bool measure_joins()
         printf("%8u %12.0f %12.0f %12.0f %20.0f%s\n", tasks, median(ns[0]), median(ns[1]),
                median(ns[2]), median(ns[3]), wrong ? "   WRONG" : "");
         good = good && wrong == 0;
+        good = (tasks != 32 || ways_out_work(&b)) && good;
         destroy(&b);
     }
     return good;

@@ -36,7 +36,6 @@ void wic_ready_init(const uint32_t most[WIC_READY_RINGS], uint64_t limit_ns, voi
     out->line = memory;
     out->stop = (uint32_t *)(void *)(at + LINE);
     out->limit_ns = limit_ns;
-    out->spread = out->spread_blocks = 0;
     out->tickets = (struct wic_ready_tickets *)(void *)(at + 2 * LINE);
     at += 3 * LINE;
     for (uint32_t i = 0; i < WIC_READY_RINGS; i++) {

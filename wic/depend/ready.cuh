@@ -117,34 +117,10 @@ __device__ inline wic_look wic_look_at(const wic_ready &ready, uint32_t lane)
     return look;
 }
 
-// Rings of `rings` from which a worker of that rank may take a task, `waited_ns` after it saw the
-// first of them that it left to others.
-__device__ __forceinline__ uint32_t wic_may_take(const wic_ready &ready, uint32_t rings,
-                                                 uint32_t rank, uint64_t waited_ns)
-{
-    return waited_ns < rank * WIC_READY_SPREAD_NS ? rings & ~ready.spread : rings;
-}
-
-// The rings with tasks from which this worker may take one. *seen: time at which a task was there
-// first that it left to others; 0: none. All threads of the warp get the same.
-__device__ __forceinline__ uint32_t wic_rings_to_try(const wic_ready &ready, uint32_t rings,
-                                                     uint32_t rank, uint64_t *seen)
-{
-    if (rank == 0 || (rings & ready.spread) == 0) {
-        *seen = 0;
-        return rings;
-    }
-    const uint64_t now = __shfl_sync(~0u, wic_depend_now(), 0);
-    *seen = *seen == 0 ? now : *seen;
-    return wic_may_take(ready, rings, rank, now - *seen);
-}
-
 // By a warp: waits for a task, the most urgent first. False: leave.
 __device__ inline bool wic_await_task(const wic_ready &ready, uint32_t lane, wic_task *out)
 {
     wic_watchdog dog = {0, 0};
-    const uint32_t rank = ready.spread_blocks > 0 ? blockIdx.x / ready.spread_blocks : 0;
-    uint64_t seen = 0;
     for (uint32_t idle = 0;; idle++) {
         const wic_look look = wic_look_at(ready, lane);
         if (look.stop) {
@@ -153,8 +129,7 @@ __device__ inline bool wic_await_task(const wic_ready &ready, uint32_t lane, wic
         for (uint32_t rings = look.brought; rings != 0 && lane == 0; rings &= rings - 1) {
             wic_list(ready, static_cast<uint32_t>(__ffs(static_cast<int>(rings))) - 1);
         }
-        uint32_t rings = wic_rings_to_try(ready, look.ready | look.brought, rank, &seen);
-        for (; rings != 0; rings &= rings - 1) {
+        for (uint32_t rings = look.ready | look.brought; rings != 0; rings &= rings - 1) {
             const uint32_t ring = static_cast<uint32_t>(__ffs(static_cast<int>(rings))) - 1;
             const uint32_t own = lane == 0 ? wic_try(ready, ring) : 0;
             const uint32_t task = __shfl_sync(~0u, own, 0);

@@ -17,8 +17,7 @@
 extern "C" {
 #endif
 
-#define WIC_READY_RINGS     8
-#define WIC_READY_SPREAD_NS UINT64_C(2000)
+#define WIC_READY_RINGS 8
 
 /* What workers poll: one line of 128 bytes. */
 struct wic_ready_line {
@@ -39,13 +38,6 @@ struct wic_ready {
     uint32_t mask[WIC_READY_RINGS];   /* entries - 1 */
     uint32_t *stop;    /* nonzero: every worker leaves; the first to write it says why */
     uint64_t limit_ns; /* a worker that finds nothing for so long leaves */
-    /* Spreads long tasks over the multiprocessors, if there are fewer of them than workers: a
-     * worker of rank k, which is its block's number / spread_blocks, leaves a task of these rings
-     * to workers of lower ranks for k * WIC_READY_SPREAD_NS. Blocks are distributed over the
-     * multiprocessors in turn, therefore workers of one rank are on different ones. 0: any worker
-     * takes it at once, as after wic_ready_init. */
-    uint32_t spread;        /* rings, as bits */
-    uint32_t spread_blocks; /* multiprocessors */
 };
 
 /* Why workers leave. */
@@ -72,10 +64,6 @@ void wic_ready_list(void *image, const struct wic_ready *ready, uint32_t ring,
  * -EIO. Thread: any. */
 int wic_ready_push_behind(const struct wic_ready *ready, uint32_t ring, uint64_t brought,
                           void *stream);
-/* CUDA builds only. The same for one task that was not listed: the ring's `ticket`-th from 0,
- * pushed by streams alone. */
-int wic_ready_push_task_behind(const struct wic_ready *ready, uint32_t ring, uint64_t ticket,
-                               uint32_t task, void *stream);
 /* CUDA builds only. The same for the word that stops all workers. */
 int wic_ready_stop_behind(const struct wic_ready *ready, enum wic_ready_stop why, void *stream);
 

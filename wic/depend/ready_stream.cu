@@ -28,14 +28,6 @@ int wic_ready_push_behind(const struct wic_ready *ready, uint32_t ring, uint64_t
     return write_behind(&ready->line->brought[ring], brought, stream);
 }
 
-int wic_ready_push_task_behind(const struct wic_ready *ready, uint32_t ring, uint64_t ticket,
-                               uint32_t task, void *stream)
-{
-    const int rc = write_behind(&ready->entry[ring][ticket & ready->mask[ring]],
-                                (ticket + 1) << 32 | task, stream);
-    return rc < 0 ? rc : wic_ready_push_behind(ready, ring, ticket + 1, stream);
-}
-
 int wic_ready_stop_behind(const struct wic_ready *ready, enum wic_ready_stop why, void *stream)
 {
     return write_behind(ready->stop, static_cast<uint64_t>(why), stream); // it has 64 bits

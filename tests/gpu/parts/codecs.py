@@ -34,7 +34,7 @@ def codecs(host, _):
         done = host.call(host.program("check_codecs"), "--speed", host.scene(f"codecs speed {name}", ["--size", "2048x2048", *arguments]), limit=120)
         show(done)
         host.check(done.returncode == 0 and "REFUSED" not in done.stdout, f"speed, {name} (exit {done.returncode})")
-    for name in ("check_encode", "check_statistics", "check_work"):
+    for name in ("check_encode", "check_statistics"):
         done = host.call(host.program(name), limit=120)
         show(done)
         host.check(done.returncode == 0, f"{name} (exit {done.returncode})")
@@ -46,7 +46,7 @@ def codecs_sanitizer(host, _):
         host.check(False, "compute-sanitizer is not on PATH")
         return
     prefix = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99"]
-    for program in (["check_samples"], ["check_warp", 200], ["check_encode", "--quick"], ["check_statistics", "--quick"], ["check_work", "--quick"], ["check_codecs", "--mutate", 100000, *files(host)]):
+    for program in (["check_samples"], ["check_warp", 200], ["check_encode", "--quick"], ["check_statistics", "--quick"], ["check_codecs", "--mutate", 100000, *files(host)]):
         done = host.call(*prefix, host.program(program[0]), *program[1:], limit=580)
         host.check(done.returncode == 0, f"{program[0]}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
     for program in ("check_encode", "check_statistics"):
