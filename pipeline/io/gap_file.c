@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,6 +26,7 @@
 #define LET_GO_BYTES      (UINT64_C(4) << 20)
 #define PROBE_BYTES       (UINT64_C(1) << 20)
 #define WRITE_EACH_BYTES  (UINT64_C(8) << 20)
+#define WRITERS           2 /* one writes, and one waits for the lock that a file has */
 #define HASH_BESIDE_BYTES ((size_t)1 << 20) /* shorter parts do not justify a thread */
 
 struct pb_gap_file {
@@ -32,6 +34,7 @@ struct pb_gap_file {
     bool move;
     struct pb_file_progress *progress;
     _Atomic uint64_t written;
+    sem_t writers;      /* WRITERS less those that write: more would spin for the file's lock */
     bool collapses;     /* the file system removes a gap, and drops the cached pages after it */
     char *buffer;       /* parts that are read back, or for moving; allocated with the sum */
     struct pb_sum *sum; /* NULL: parts are written in any order */
@@ -60,6 +63,7 @@ int pb_gap_file_create(const char *path, uint64_t expected_bytes, struct pb_err 
     if (file == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to write '%s'", path);
     pb_background_init(&file->hash, hash_parts, file);
+    (void)sem_init(&file->writers, 0, WRITERS);
     int rc = pb_file_made_open(&file->made, path, err);
     if (rc == 0 && file->made.regular)
         rc = pb_file_room(file->made.fd, path, expected_bytes, err);
@@ -172,14 +176,34 @@ static int cannot_write(const struct pb_gap_file *file, int error, struct pb_err
     return pb_io_fail(err, error, "cannot write", file->made.path);
 }
 
+static void wait_for_turn(struct pb_gap_file *file)
+{
+    if (sem_trywait(&file->writers) == 0)
+        return;
+    pb_work_begin(PB_WORK_WAIT, 0);
+    while (sem_wait(&file->writers) != 0)
+        ;
+    pb_work_end();
+}
+
+static ssize_t write_some(struct pb_gap_file *file, uint64_t at, const struct iovec *parts, int n)
+{
+    wait_for_turn(file);
+    pb_io_begin();
+    ssize_t done = pwritev(file->made.fd, parts, n, (off_t)at);
+    const int error = errno;
+    pb_io_end();
+    (void)sem_post(&file->writers);
+    errno = error;
+    return done;
+}
+
 static int write_parts(struct pb_gap_file *file, uint64_t at, struct iovec *parts, int n,
                        struct pb_err *err)
 {
     const uint64_t from = at;
     while (n > 0) {
-        pb_io_begin();
-        ssize_t done = pwritev(file->made.fd, parts, n, (off_t)at);
-        pb_io_end();
+        ssize_t done = write_some(file, at, parts, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
@@ -315,6 +339,7 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
     if (file == NULL)
         return;
     pb_background_fini(&file->hash);
+    (void)sem_destroy(&file->writers);
     pb_file_made_drop(&file->made);
     pb_sum_destroy(file->sum);
     free(file->buffer);
