@@ -146,8 +146,11 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
     if (rc != -ETIMEDOUT && atomic_load(&run->ended_ns) == 0)
         atomic_store(&run->ended_ns, pb_clock_mono_ns());
     rc = rc ? rc : pb_run_sources_unchanged(&run->sources, err);
-    if (rc == 0)
+    if (rc == 0) {
         run->state = COMPUTED;
+        atomic_store(&run->stage, PB_PHASE_PUBLISH);
+        pb_run_passes_end(run->passes);
+    }
     return rc;
 }
 

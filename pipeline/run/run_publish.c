@@ -172,7 +172,6 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
     if (run->state != COMPUTED)
         return pb_run_out_of_order(err, "publish");
     run->state = PUBLISHED; /* only once, also on failure */
-    atomic_store(&run->stage, PB_PHASE_PUBLISH);
     pb_run_work_begin(&run->work);
     int rc = finish(run, err, out_result->directory);
     pb_run_work_end(&run->work, PB_RUN_FINISH);

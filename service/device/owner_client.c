@@ -253,6 +253,12 @@ static int wait_session(void *user, struct pb_remote_session *session, struct pb
     return rc;
 }
 
+void pb_owner_client_end(struct pb_owner_client *client)
+{
+    (void)shutdown(client->lines.fd, SHUT_RDWR);
+    pb_line_reader_fini(&client->lines);
+}
+
 int pb_owner_client_begin(struct pb_owner_client *client, int fd, struct pb_err *err)
 {
     struct pb_json_value *line = NULL;

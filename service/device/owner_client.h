@@ -29,4 +29,6 @@ struct pb_owner_client {
 
 /* Waits for the owner's answer. fd is borrowed. */
 int pb_owner_client_begin(struct pb_owner_client *client, int fd, struct pb_err *err);
+/* Ends the job at the owner, which frees its memory for the next one. The texts and traits stay. */
+void pb_owner_client_end(struct pb_owner_client *client);
 #endif

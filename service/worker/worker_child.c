@@ -60,6 +60,15 @@ static int inputs(void *user, struct pb_err *err, const struct pb_input_files **
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
+/* All tiles are computed: the job leaves the device, and the service may start the next job beside
+ * this one at once. */
+static void end_computing(struct pb_child *worker)
+{
+    if (worker->child->owner_fd >= 0)
+        pb_owner_client_end(&worker->owner);
+    pb_worker_wake(worker->woken);
+}
+
 static int run_options(struct pb_child *worker, struct pb_run_options *options, struct pb_err *err)
 {
     struct pb_run *run = NULL;
@@ -72,6 +81,8 @@ static int run_options(struct pb_child *worker, struct pb_run_options *options, 
     memset(&result, 0, sizeof result);
     rc = pb_run_start(run, err);
     rc = rc ? rc : pb_run_wait(run, -1, err);
+    if (rc == 0)
+        end_computing(worker);
     rc = rc ? rc : pb_run_publish(run, err, &result);
     set_run(worker, NULL);
     if (rc == 0) {

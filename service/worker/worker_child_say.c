@@ -86,7 +86,8 @@ void pb_child_say_progress(struct pb_child *worker)
     bool moved = unpacked != worker->said_unpacked || now.stage != said->stage ||
                  now.tiles_done != said->tiles_done || now.bytes_read != said->bytes_read ||
                  now.bytes_written != said->bytes_written;
-    if (quiet_ms < (moved ? PB_CHILD_PROGRESS_MS : HEARTBEAT_MS))
+    int64_t least_ms = now.stage != said->stage ? 0 : moved ? PB_CHILD_PROGRESS_MS : HEARTBEAT_MS;
+    if (quiet_ms < least_ms)
         return;
     worker->said = now;
     worker->said_unpacked = unpacked;

@@ -42,6 +42,12 @@ static bool is_last(const struct pb_run_passes *p)
     return p->number == p->last.plan->n_earlier;
 }
 
+/* Returns true after pb_run_passes_end. */
+static bool has_ended(const struct pb_run_passes *p)
+{
+    return p->number > p->last.plan->n_earlier;
+}
+
 /* Returns true if a pass made for one round can be used for the next. A chain that was copied to a
  * device or another process has the numbers of the round before, unless they are sent with the
  * tiles. */
@@ -238,7 +244,7 @@ int pb_run_passes_wait(struct pb_run_passes *p, int64_t timeout_ms, struct pb_er
 {
     int64_t until_ms = timeout_ms < 0 ? 0 : pb_clock_mono_ms() + timeout_ms;
     int rc = 0;
-    while (rc == 0) {
+    while (rc == 0 && !has_ended(p)) {
         rc = p->pass != NULL ? pb_pass_wait(p->pass, left_of(timeout_ms, until_ms), err) : 0;
         if (rc == 0 && atomic_load(&p->stopped))
             return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled while computing");
@@ -250,6 +256,12 @@ int pb_run_passes_wait(struct pb_run_passes *p, int64_t timeout_ms, struct pb_er
         rc = rc ? rc : start_next(p, err);
     }
     return rc;
+}
+
+void pb_run_passes_end(struct pb_run_passes *p)
+{
+    if (p->pass != NULL && is_last(p))
+        end_pass(p, true);
 }
 
 void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
@@ -268,7 +280,7 @@ void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
 static uint64_t tiles_to_come(const struct pb_run_passes *p)
 {
     const struct pb_plan *last = p->last.plan;
-    uint64_t tiles = pb_grid_count(&last->layout.grid);
+    uint64_t tiles = has_ended(p) ? 0 : pb_grid_count(&last->layout.grid);
     for (size_t i = p->number; i < last->n_earlier; i++) {
         int rounds = pb_chain_rounds(last->earlier[i]->work.chain);
         rounds -= i == p->number ? p->round : 0;

@@ -15,6 +15,9 @@ int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *e
 int pb_run_passes_start(struct pb_run_passes *passes, struct pb_err *err);
 /* Same contract as pb_run_wait, for all passes. */
 int pb_run_passes_wait(struct pb_run_passes *passes, int64_t timeout_ms, struct pb_err *err);
+/* Call after a wait that returned 0: frees the slots of the last pass, its executor, and its
+ * session with another process. Progress and report stay; a wait returns at once. */
+void pb_run_passes_end(struct pb_run_passes *passes);
 /* Ends the running pass; a wait reports *why, or a cancelled job when why is NULL. */
 void pb_run_passes_abort(struct pb_run_passes *passes, const struct pb_err *why);
 /* Sums the tiles and bytes of all passes. */
