@@ -37,6 +37,11 @@ unsigned pb_products_mode(const struct pb_service_config *service)
     return modes[service->products_mode];
 }
 
+int32_t pb_publishing_jobs(const struct pb_service_config *service)
+{
+    return service->has_duplicates ? 0 : service->publishing_jobs;
+}
+
 const char *pb_type_name(enum pb_type type)
 {
     return (unsigned)type < PB_TYPE_COUNT ? type_names[type] : "unknown";

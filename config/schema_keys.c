@@ -87,6 +87,9 @@ static const struct pb_key service_keys[] = {
            "small one, for this time at most, on the CPU; 0s = never."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
            "Jobs that run at the same time; each has the memory budget to itself."),
+    RANGED("publishing_jobs", PB_KEY_INT, AT(pb_service_config, publishing_jobs), 0, 16, "1",
+           "Jobs that may publish in addition to parallel_jobs: when all tiles of a job are "
+           "computed, the next one starts. None with duplicates."),
     RANGED("max_attempts", PB_KEY_INT, AT(pb_service_config, max_attempts), 1, 100, "2",
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",

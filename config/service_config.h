@@ -70,13 +70,14 @@ struct pb_service_config {
     enum pb_on_success on_success;
     enum pb_products_mode products_mode;
     int64_t settle_ms;
-    int64_t rescan_ms;     /* periodic look at the inbox */
-    int64_t stall_ms;      /* a job without progress for this long is ended */
-    int64_t express_ms;    /* time that an express job has; 0 = there are none */
-    int32_t parallel_jobs; /* 1 .. 64 */
-    int32_t max_attempts;  /* how often a job is started in all when its worker dies */
-    int32_t keep_jobs;     /* finished jobs kept in the store */
-    char **ignore;         /* patterns for names of the inbox that are left alone */
+    int64_t rescan_ms;       /* periodic look at the inbox */
+    int64_t stall_ms;        /* a job without progress for this long is ended */
+    int64_t express_ms;      /* time that an express job has; 0 = there are none */
+    int32_t parallel_jobs;   /* 1 .. 64 */
+    int32_t publishing_jobs; /* as written; see pb_publishing_jobs */
+    int32_t max_attempts;    /* how often a job is started in all when its worker dies */
+    int32_t keep_jobs;       /* finished jobs kept in the store */
+    char **ignore;           /* patterns for names of the inbox that are left alone */
     size_t n_ignore;
     char **admins; /* users (names or numbers) who may change every job */
     size_t n_admins;
@@ -92,4 +93,7 @@ struct pb_service_config {
 
 /* Permissions of product files, 0 = the umask decides. */
 unsigned pb_products_mode(const struct pb_service_config *service);
+/* Largest number of publishing jobs that do not count for parallel_jobs. 0 with duplicates, because
+ * an input is compared with those of jobs that are done. */
+int32_t pb_publishing_jobs(const struct pb_service_config *service);
 #endif

@@ -13,11 +13,13 @@
 #define JOB_BYTES                                                                                  \
     (512 * MIB) /* memory of a job in addition to its tiles: libraries, codecs, products */
 
-/* Maximum number of jobs at a time; an express job (express.h) is additional. */
+/* Maximum number of jobs at a time; jobs that publish and an express job (express.h) are
+ * additional. */
 static uint64_t jobs_at_most(const struct pb_config *config)
 {
     bool express = config->service.express_ms > 0 && config->compute.device != PB_DEVICE_CUDA;
-    return (uint64_t)config->service.parallel_jobs + express;
+    return (uint64_t)config->service.parallel_jobs +
+           (uint64_t)pb_publishing_jobs(&config->service) + express;
 }
 
 int pb_daemon_drop_in(const char *path)
@@ -31,9 +33,8 @@ int pb_daemon_drop_in(const char *path)
         uint64_t bytes = SERVICE_BYTES + jobs * (config->compute.memory_bytes +
                                                  config->limits.max_block_bytes + JOB_BYTES);
         (void)printf("# From %s: 256M for the service, and for each of %" PRIu64
-                     " jobs at most\n# (service.parallel_jobs, one more for service.express) "
-                     "compute.memory, "
-                     "limits.max_block_bytes\n# and 512M.\n"
+                     " jobs at most\n# (service.parallel_jobs, service.publishing_jobs, one more "
+                     "for service.express)\n# compute.memory, limits.max_block_bytes and 512M.\n"
                      "[Service]\nMemoryMax=%" PRIu64 "M\n",
                      path, jobs, (bytes + MIB - 1) / MIB);
         code = PB_DAEMON_EXIT_OK;

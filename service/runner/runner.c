@@ -4,7 +4,8 @@
  * Connects the parts of the runner and chooses the next job; each part has its own header and
  * reports by handlers. The next job is the oldest waiting job of the highest priority whose scene
  * is not running already (two runs of one scene would publish into one directory) and that does
- * not have to wait because of its own faults. While the queue is held (hold.h) one job at a time
+ * not have to wait because of its own faults. A job whose tiles are all computed makes room for the
+ * next one while it publishes. While the queue is held (hold.h) one job at a time
  * starts, as a probe. A change of state is stored before its effects are visible, so that a
  * restart repeats work at most (pending.c). A tick of 100 ms runs only while a time limit is
  * active. */
@@ -75,6 +76,18 @@ static int64_t priority_rank(void *user, const struct pb_job *job)
 {
     const struct pb_runner *runner = user;
     return pb_job_start_rank(runner->env.config, job);
+}
+
+/* Workers that stay: those of jobs, and idle ones for as many jobs as may run. Those for publishing
+ * jobs stay only while jobs run. */
+static int64_t workers_kept(const struct pb_runner *runner)
+{
+    const struct pb_worker_pool *pool = &runner->pool;
+    const int64_t taken = pb_pool_taken(pool);
+    int64_t idle = runner->env.config->service.parallel_jobs - pb_pool_ordinary(pool);
+    if (taken > 0)
+        idle += pb_publishing_jobs(&runner->env.config->service) - pb_pool_publishing(pool);
+    return taken + (idle > 0 ? idle : 0);
 }
 
 /* Returns 1 and the job (owned by the caller), 0 if no job may start, negative errno. */
@@ -223,8 +236,7 @@ static void on_tick(uv_timer_t *timer)
     }
     if (due)
         pb_runner_kick(runner);
-    int64_t idle_kept = runner->env.config->service.parallel_jobs - pb_pool_ordinary(&runner->pool);
-    pb_pool_trim(&runner->pool, pb_pool_taken(&runner->pool) + (idle_kept > 0 ? idle_kept : 0));
+    pb_pool_trim(&runner->pool, workers_kept(runner));
     if (!wanted && !runner->more && !pb_hold_waits(&runner->faults.hold))
         (void)uv_timer_stop(timer);
 }

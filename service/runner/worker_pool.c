@@ -49,12 +49,21 @@ int64_t pb_pool_taken(const struct pb_worker_pool *pool)
     return n;
 }
 
+int64_t pb_pool_publishing(const struct pb_worker_pool *pool)
+{
+    const int64_t most = pb_publishing_jobs(&pool->env->config->service);
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += pool->slots[i].publishes && !pool->slots[i].express;
+    return n < most ? n : most;
+}
+
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
         n += is_taken(&pool->slots[i]) && !pool->slots[i].express;
-    return n;
+    return n - pb_pool_publishing(pool);
 }
 
 int64_t pb_pool_workers(const struct pb_worker_pool *pool)

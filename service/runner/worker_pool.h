@@ -15,9 +15,10 @@
 /* Worker slot, and the runner's data about it. */
 struct pb_pool_slot {
     struct pb_worker_slot *worker;
-    bool reserved; /* reserved for a job whose start is being stored */
-    bool express;  /* its job runs in addition to parallel_jobs; see express.h */
-    int owner;     /* number of the device's owner that computes its job; -1 if no owner does */
+    bool reserved;  /* reserved for a job whose start is being stored */
+    bool express;   /* its job runs in addition to parallel_jobs; see express.h */
+    bool publishes; /* all tiles of its job are computed */
+    int owner;      /* number of the device's owner that computes its job; -1 if no owner does */
     int64_t express_until_ms;
     bool changed;        /* the last change of its job was not reported by on_change yet */
     int64_t notified_ms; /* time of the last on_change */
@@ -82,7 +83,9 @@ bool pb_pool_blocks(const struct pb_worker_pool *pool, const struct pb_job *job)
 bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t mono_ms);
 int64_t pb_pool_busy(const struct pb_worker_pool *pool);  /* slots with a job */
 int64_t pb_pool_taken(const struct pb_worker_pool *pool); /* slots with a job or reserved */
-/* taken slots without those of express jobs */
+/* Slots whose jobs publish and make room for others: service.publishing_jobs of them at most. */
+int64_t pb_pool_publishing(const struct pb_worker_pool *pool);
+/* taken slots without those, and without those of express jobs */
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool);
 int64_t pb_pool_workers(const struct pb_worker_pool *pool); /* processes of workers */
 #endif

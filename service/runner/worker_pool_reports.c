@@ -34,7 +34,10 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
 {
     struct pb_worker_pool *pool = user;
     struct pb_pool_slot *slot = &pool->slots[number];
-    (void)job;
+    const bool before = slot->publishes;
+    slot->publishes = strcmp(job->stage, "publish") == 0;
+    if (slot->publishes && !before)
+        pool->on_free(pool->user);
     if (at_once || pb_clock_mono_ms() - slot->notified_ms >= PB_POOL_NOTIFY_MS)
         pb_pool_notify(pool, slot);
     else
@@ -85,6 +88,7 @@ static void on_retry(void *user, int number, const struct pb_job *job, enum pb_d
 {
     struct pb_worker_pool *pool = user;
     pb_metrics_device_retry(pool->env->metrics, which);
+    pool->slots[number].publishes = false;
     pb_log(PB_LOG_WARNING, "job %s: runs %s", job->id, job->device_why);
     pb_pool_notify(pool, &pool->slots[number]);
 }
@@ -143,7 +147,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     if (over->end == PB_RUN_SUCCESSFUL)
         pool->planned_bytes = (uint64_t)over->memory_bytes;
     pool->on_over(pool->user, slot, over);
-    slot->express = slot->changed = false;
+    slot->express = slot->publishes = slot->changed = false;
     pb_device_owners_give(pool->device_owners, &slot->owner);
     pb_job_fini(&over->job);
     pool->on_free(pool->user);

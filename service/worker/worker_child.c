@@ -60,8 +60,7 @@ static int inputs(void *user, struct pb_err *err, const struct pb_input_files **
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
-/* All tiles are computed: the job leaves the device, and the service may start the next job beside
- * this one at once. */
+/* All tiles are computed: the job leaves the device, and the service may start the next job. */
 static void end_computing(struct pb_child *worker)
 {
     if (worker->child->owner_fd >= 0)

@@ -7,6 +7,7 @@ ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | 
 quiet_exit | lost_on_cancel
 published WORD [ARGUMENT...]: puts complete products into place, and continues with WORD
 until FILE [PERCENT]: works until FILE is there, next to products/; PERCENT (0) of its tiles are done then
+publishing FILE: like until, in the stage "publish", with all tiles computed
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, next to products/ | killed_once: SIGKILL, as from outside, in the first run
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); after the last one
@@ -42,8 +43,8 @@ def say(**event):
         sys.stdout.flush()
 
 
-def progress(done, total, **more):
-    say(event="progress", stage="compute", tiles_done=done, tiles_total=total, bytes_read=done * 1000,
+def progress(done, total, stage="compute", **more):
+    say(event="progress", stage=stage, tiles_done=done, tiles_total=total, bytes_read=done * 1000,
         bytes_written=done * 100, elapsed_ms=done * 10, device="cpu", **more)
 
 
@@ -218,8 +219,11 @@ def run(job):
             return
     if what == "until":
         progress(1000000, 1000000)
+    while what == "publishing" and not os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])):
+        progress(10, 10, stage="publish")
+        time.sleep(0.1)
     seconds = float(words[1]) if what == "slow" else 0.05
-    steps = 20 if what != "until" else 0
+    steps = 20 if what not in ("until", "publishing") else 0
     for i in range(steps):
         if cancelled.wait(seconds / steps):
             say(event="failed", error={"code": "job.dismissed", "message": "cancelled", "hint": ""})

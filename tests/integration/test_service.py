@@ -287,5 +287,43 @@ class Failure(Service):
         d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
 
 
+class Publishing(Service):
+    def publishing(self, d, name):
+        return d.wait_for(lambda: [j for j in d.jobs() if j["name"] == name and j["stage"] == "publish"])
+
+    def ended(self, d, n):
+        d.wait_for(lambda: len(d.jobs(status="successful")) == n)
+        return {job["name"]: job for job in d.jobs()}
+
+    def test_the_next_job_computes_while_one_publishes(self):
+        d = self.daemon()  # with one parallel job
+        d.drop("a.tif", "publishing go-a")
+        self.publishing(d, "a.tif")
+        d.drop("b.tif", "publishing go-b")
+        self.publishing(d, "b.tif")
+        self.assertEqual(d.wait_job("a.tif", "running")["stage"], "publish")
+        d.drop("c.tif")  # one job makes room, not two
+        d.wait_job("c.tif", "accepted")
+        (d.root / "go-b").touch()
+        jobs = self.ended(d, 2)
+        self.assertEqual(jobs["a.tif"]["status"], "running")
+        self.assertGreaterEqual(jobs["c.tif"]["started"], jobs["b.tif"]["finished"])
+        (d.root / "go-a").touch()
+        self.ended(d, 3)
+
+    def test_no_job_starts_beside_without_publishing_jobs(self):
+        for key in ("publishing_jobs: 0", "duplicates: {by: checksum, keep: 90d, then: skip}"):
+            d = self.daemon(start=False)
+            d.change("  parallel_jobs: 1", f"  parallel_jobs: 1\n  {key}")
+            d.start()
+            d.drop("a.tif", "publishing go-a")
+            self.publishing(d, "a.tif")
+            d.drop("b.tif")
+            d.wait_job("b.tif", "accepted")
+            (d.root / "go-a").touch()
+            jobs = self.ended(d, 2)
+            self.assertGreaterEqual(jobs["b.tif"]["started"], jobs["a.tif"]["finished"], key)
+
+
 if __name__ == "__main__":
     main(workers=3)

@@ -97,15 +97,15 @@ class Unit(unittest.TestCase):
         command = (daemon, "--drop-in", "--config", config)
         text = run(*command).stdout
         one = 512 + 256 + 512
-        self.assertIn("MemoryMax=%dM" % (256 + 2 * one), text)  # one parallel job, and the place of service.express
+        self.assertIn("MemoryMax=%dM" % (256 + 3 * one), text)  # one parallel job, one that publishes, and the place of service.express
         self.assertIn("[Service]", text)
         config.write_text(config.read_text().replace("  memory: 512MiB", "  memory: 3GiB").replace("  parallel_jobs: 1", "  parallel_jobs: 4"))
         one = 3072 + 256 + 512
-        self.assertIn("MemoryMax=%dM" % (256 + 5 * one), run(*command).stdout)
+        self.assertIn("MemoryMax=%dM" % (256 + 6 * one), run(*command).stdout)
         four = config.read_text()
-        for key, value in (("device", "cuda"), ("express", "0s")):  # with which there is no such place
+        for key, value in (("device", "cuda"), ("express", "0s"), ("publishing_jobs", "0")):  # with which there is no such place
             config.write_text(re.sub(r"(?m)^  (# )?%s: .*" % key, "  %s: %s" % (key, value), four))
-            self.assertIn("MemoryMax=%dM" % (256 + 4 * one), run(*command).stdout, key)
+            self.assertIn("MemoryMax=%dM" % (256 + 5 * one), run(*command).stdout, key)
         config.write_text("nonsense: 1")
         self.assertEqual(run(*command).returncode, 2)
 
