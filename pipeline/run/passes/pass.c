@@ -11,9 +11,7 @@
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/cache.h"
 #include "pipeline/plan/engine.h"
-#include "pipeline/run/served/exec_remote.h"
 #include "pipeline/run/stream/gate.h"
-#include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
 #include "pipeline/run/served/said_blocks.h"
@@ -45,12 +43,12 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     int rc = pb_mem_alloc(plan->engine.mem, pass->in_bytes, err, &pass->in_memory);
     if (rc == 0)
         rc = pb_mem_alloc(plan->engine.mem, pass->out_bytes, err, &pass->out_memory);
-    pass->pin_ns = pb_clock_mono_ns() - start;
+    pass->engine.pin_ns = pb_clock_mono_ns() - start;
     if (rc < 0)
         return rc;
     if (plan->layout.by_workers) {
-        pass->stream.own_in = pass->in_memory;
-        pass->stream.own_out = pass->out_memory;
+        pass->engine.stream.own_in = pass->in_memory;
+        pass->engine.stream.own_out = pass->out_memory;
         return 0;
     }
     struct wic_options in = {.slots = plan->layout.in_slots,
@@ -59,8 +57,8 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
     struct wic_options out = {.slots = plan->layout.out_slots,
                               .slot_bytes = plan->layout.out_slot_bytes,
                               .payload = pass->out_memory};
-    rc = make_channel(&in, &pass->in_channel, &pass->stream.in, err);
-    return rc ? rc : make_channel(&out, &pass->out_channel, &pass->stream.out, err);
+    rc = make_channel(&in, &pass->in_channel, &pass->engine.stream.in, err);
+    return rc ? rc : make_channel(&out, &pass->out_channel, &pass->engine.stream.out, err);
 }
 
 /* Opens a session, which has the slots and channels. */
@@ -68,7 +66,7 @@ static int open_session(struct pb_pass *pass, const struct pb_pass_request *requ
                         struct pb_err *err)
 {
     const struct pb_remote *remote = request->remote;
-    struct pb_stream *s = &pass->stream;
+    struct pb_stream *s = &pass->engine.stream;
     struct pb_served_request *said = malloc(sizeof *said);
     struct pb_served_tail tail = {.data = NULL};
     int rc = said == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream") : 0;
@@ -102,29 +100,6 @@ static int make_caches(const struct pb_plan *plan, size_t source, struct pb_bloc
     return rc;
 }
 
-/* Makes the executor's end of the pass's exchanges. */
-static int make_arrivals(struct pb_pass *pass, struct pb_err *err)
-{
-    const struct pb_plan *plan = pass->plan;
-    struct pb_tile_exchange tiles;
-    struct pb_part_exchange parts;
-    int rc = pb_plan_exchange(plan, err, &tiles);
-    if (rc < 0)
-        return rc;
-    rc = pb_plan_part_exchange(plan, err, &parts);
-    if (rc < 0) {
-        pb_tile_exchange_fini(&tiles);
-        return rc;
-    }
-    pass->stream.arrivals = pb_arrivals_create(&plan->layout.grid, plan->layout.order,
-                                               plan->layout.window_units, &tiles, &parts);
-    if (pass->stream.arrivals == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    if (pass->open)
-        pb_arrivals_repeat(pass->stream.arrivals, &plan->layout.exchange, pb_plan_unit_bytes(plan));
-    return 0;
-}
-
 /* Makes both ends of the pass's exchange of tiles, each with its own walk; with a remote only its
  * readers' end. */
 static int make_exchange(struct pb_pass *pass, struct pb_err *err)
@@ -136,21 +111,23 @@ static int make_exchange(struct pb_pass *pass, struct pb_err *err)
         return rc;
     /* If another process dispatches tiles, its slots for results limit the tiles in flight; and
      * products that get no tiles hold no memory for them. */
-    bool others =
-        plan->engine.whole.used && (pass->stream.remote != NULL || !pb_plan_out_has_planes(plan));
+    bool others = plan->engine.whole.used &&
+                  (pass->engine.stream.remote != NULL || !pb_plan_out_has_planes(plan));
     uint32_t units = pb_order_units(&plan->layout.grid, plan->layout.order);
-    pass->stream.in_flight =
+    pass->engine.stream.in_flight =
         pb_in_flight_create(&plan->layout.grid, plan->layout.order,
                             others ? units : plan->layout.window_units, &sending);
-    if (pass->stream.in_flight == NULL)
+    if (pass->engine.stream.in_flight == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
-    return pass->stream.remote != NULL ? 0 : make_arrivals(pass, err);
+    return pass->engine.stream.remote != NULL
+               ? 0
+               : pb_engine_arrivals(&pass->engine, true, pass->open, err);
 }
 
 /* Begins the next round, and sets its numbers for the tiles. */
 static int make_head(struct pb_pass *pass, struct pb_err *err)
 {
-    struct pb_stream *s = &pass->stream;
+    struct pb_stream *s = &pass->engine.stream;
     const size_t bytes = pass->plan->layout.format.head_bytes;
     const uint32_t round = atomic_load(&s->round) + 1;
     if (bytes > 0 && s->head == NULL && (s->head = malloc(bytes)) == NULL)
@@ -165,11 +142,10 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
                        struct pb_err *err)
 {
     const struct pb_plan *plan = pass->plan;
-    struct pb_stream *s = &pass->stream;
+    struct pb_stream *s = &pass->engine.stream;
     int rc = request->remote != NULL ? open_session(pass, request, err) : make_channels(pass, err);
     if (rc < 0)
         return rc;
-    s->plan = plan;
     for (size_t i = 0; i < plan->work.n_sources; i++)
         s->raster[i] = request->raster[i];
     s->limits = request->limits;
@@ -189,9 +165,6 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
         rc = pb_infinities_create(plan, err, &s->infinities);
     if (rc == 0 && plan->layout.gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
-    if (rc == 0 && plan->layout.gate.chain != NULL && plan->engine.whole.used &&
-        (s->answers = pb_gate_answers_create(pb_grid_count(&plan->layout.grid))) == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the gate");
     return rc;
 }
 
@@ -203,25 +176,18 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
     pass->plan = request->plan;
     pass->open = request->open;
-    pass->exec_type = pb_exec_of(pass->plan);
-    if (request->remote != NULL)
-        pass->exec_type = pass->plan->engine.whole.used ? &pb_exec_whole_remote : &pb_exec_remote;
-    pthread_mutex_init(&pass->stream.lock, NULL);
-    pb_run_threads_init(&pass->threads);
+    pb_engine_init(&pass->engine, pass->plan, request->remote != NULL ? &pb_exec_remote : NULL);
     pb_raster_cache_reserve((int64_t)pass->plan->layout.decoding.cache_bytes);
     int rc = make_stream(pass, request, err);
     if (rc == 0)
-        pb_in_flight_open(pass->stream.in_flight, pass->open);
+        pb_in_flight_open(pass->engine.stream.in_flight, pass->open);
     if (rc == 0 && pass->plan->engine.cuda &&
         request->remote == NULL) /* before a kernel may be resident */
-        pb_device_link(pass->plan->engine.device_index, RATE_BYTES, &pass->to_device_rate,
-                       &pass->from_device_rate);
+        pb_device_link(pass->plan->engine.device_index, RATE_BYTES, &pass->engine.to_device_rate,
+                       &pass->engine.from_device_rate);
     uint64_t start = pb_clock_mono_ns();
-    if (rc == 0)
-        rc = pass->exec_type->create(&pass->stream, err, &pass->exec);
-    pass->set_up_ns = pass->pin_ns + pb_clock_mono_ns() - start;
-    if (rc == 0 && pass->exec_type->stored != NULL)
-        pass->stream.n_stored = pass->exec_type->stored(pass->exec);
+    rc = rc ? rc : pb_engine_make(&pass->engine, err);
+    pass->engine.set_up_ns = pass->engine.pin_ns + pb_clock_mono_ns() - start;
     if (rc < 0) {
         pb_pass_destroy(pass);
         return rc;
@@ -232,12 +198,12 @@ int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,
 
 int pb_pass_start(struct pb_pass *pass, struct pb_err *err)
 {
-    return pb_run_threads_start(&pass->threads, &pass->stream, pass->exec_type, pass->exec, err);
+    return pb_engine_start(&pass->engine, err);
 }
 
 int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
 {
-    struct pb_stream *s = &pass->stream;
+    struct pb_stream *s = &pass->engine.stream;
     struct pb_tile_exchange walk;
     int rc = make_head(pass, err);
     if (rc == 0 && (rc = pb_plan_exchange(pass->plan, err, &walk)) == 0)
@@ -247,50 +213,28 @@ int pb_pass_again(struct pb_pass *pass, struct pb_err *err)
 
 void pb_pass_keep(struct pb_pass *pass)
 {
-    if (pass->exec_type->keep != NULL)
-        pass->exec_type->keep(pass->exec);
+    if (pass->engine.type->keep != NULL)
+        pass->engine.type->keep(pass->engine.exec);
 }
 
 void pb_pass_end(struct pb_pass *pass)
 {
     pass->open = false;
-    pb_in_flight_open(pass->stream.in_flight, false);
+    pb_in_flight_open(pass->engine.stream.in_flight, false);
 }
 
 int pb_pass_wait(struct pb_pass *pass, int64_t timeout_ms, struct pb_err *err)
 {
-    int through = pass->open ? pb_in_flight_wait(pass->stream.in_flight, timeout_ms) : -ECANCELED;
+    int through =
+        pass->open ? pb_in_flight_wait(pass->engine.stream.in_flight, timeout_ms) : -ECANCELED;
     if (through != -ECANCELED)
         return through;
-    int rc = pb_run_threads_join(&pass->threads, timeout_ms);
-    if (rc < 0 || !atomic_load(&pass->stream.failed))
-        return rc;
-    if (err != NULL && err->code == PB_OK)
-        *err = pass->stream.failure;
-    return pb_code_errno(pass->stream.failure.code);
+    return pb_engine_wait(&pass->engine, timeout_ms, err);
 }
 
 void pb_pass_abort(struct pb_pass *pass)
 {
-    pb_stream_abort(&pass->stream);
-}
-
-static void add_link(const struct pb_pass *pass, struct pb_link_report *out)
-{
-    struct pb_link_report own = {0};
-    pass->exec_type->link(pass->exec, &own);
-    own.to_device_bytes += out->to_device_bytes;
-    own.from_device_bytes += out->from_device_bytes;
-    own.starved_ns += out->starved_ns;
-    own.launches += out->launches;
-    pb_device_report_add(&own.device, &out->device);
-    if (pass->stream.remote == NULL) {
-        own.device.set_up_ns = pass->set_up_ns;
-        own.device.pin_ns = pass->pin_ns;
-        own.to_device_rate = pass->to_device_rate;
-        own.from_device_rate = pass->from_device_rate;
-    }
-    *out = own;
+    pb_stream_abort(&pass->engine.stream);
 }
 
 static void add_gate(const struct pb_gate *gate, struct pb_gate_report *out)
@@ -318,7 +262,7 @@ static void add_digits(const struct pb_rests *rests, const struct pb_plan *plan,
 
 void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
 {
-    const struct pb_stream *s = &pass->stream;
+    const struct pb_stream *s = &pass->engine.stream;
     const struct pb_stage_counter *counter[3] = {&s->read, &s->compute, &s->write};
     const char *const names[3] = {"read", "compute", "write"};
     bool is_remote = s->remote != NULL;
@@ -326,7 +270,7 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         pass->plan->layout.by_workers; /* each worker is a thread of all stages */
     const uint32_t threads[3] = {
         by_workers ? pass->plan->layout.workers : pass->plan->layout.readers,
-        is_remote ? pass->session.threads : pass->exec_type->threads(pass->exec),
+        is_remote ? pass->session.threads : pass->engine.type->threads(pass->engine.exec),
         pass->plan->layout.writers};
     struct wic_stats in = {0}, out = {0};
     if (s->in != NULL) {
@@ -334,12 +278,9 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         wic_stats_get(s->out, &out);
     }
     const uint64_t parked[3] = {in.producer_parked_ns + atomic_load(&s->read.parked_ns),
-                                pass->exec_type->counts_parked
-                                    ? atomic_load(&s->compute.parked_ns)
-                                    : in.consumer_parked_ns + out.producer_parked_ns,
-                                out.consumer_parked_ns};
+                                pb_engine_parked_ns(&pass->engine), out.consumer_parked_ns};
     (void)snprintf(report->sync, sizeof report->sync, "%s",
-                   is_remote ? pass->session.sync : pass->exec_type->sync);
+                   is_remote ? pass->session.sync : pass->engine.type->sync);
     for (int i = 0; i < 3; i++) {
         struct pb_stage_report *stage = &report->stage[i];
         stage->name = names[i];
@@ -349,8 +290,7 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         stage->tiles += atomic_load(&counter[i]->tiles);
         stage->bytes += atomic_load(&counter[i]->bytes);
     }
-    if (pass->exec_type->link != NULL)
-        add_link(pass, &report->link);
+    pb_engine_link(&pass->engine, &report->link);
     if (s->gate != NULL)
         add_gate(s->gate, &report->gate);
     if (s->rests != NULL)
@@ -363,20 +303,16 @@ void pb_pass_destroy(struct pb_pass *pass)
 {
     if (pass == NULL)
         return;
-    struct pb_stream *s = &pass->stream;
+    struct pb_stream *s = &pass->engine.stream;
     if (s->in_flight != NULL)
         pb_stream_abort(s);
-    (void)pb_run_threads_join(&pass->threads, -1);
-    pb_run_threads_fini(&pass->threads);
-    if (pass->exec != NULL)
-        pass->exec_type->destroy(pass->exec);
+    (void)pb_engine_join(&pass->engine, -1);
+    pb_engine_fini(&pass->engine);
     pb_in_flight_destroy(s->in_flight);
-    pb_arrivals_destroy(s->arrivals);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
-    pb_gate_answers_destroy(s->answers);
     pb_rests_destroy(s->rests);
     pb_infinities_destroy(s->infinities);
     free(s->head);
@@ -393,6 +329,5 @@ void pb_pass_destroy(struct pb_pass *pass)
         pb_mem_free(pass->plan->engine.mem, pass->out_memory, pass->out_bytes);
     }
     pb_raster_cache_reserve(-(int64_t)pass->plan->layout.decoding.cache_bytes);
-    pthread_mutex_destroy(&s->lock);
     free(pass);
 }

@@ -6,8 +6,7 @@
  * plan. The caller keeps plan, rasters and sinks until destroy. create, start, wait and destroy
  * belong to one thread; abort and progress to any, between create and destroy. */
 #include "pipeline/run/base/remote.h"
-#include "pipeline/run/stream/run_threads.h"
-#include "pipeline/run/stream/stream.h"
+#include "pipeline/run/stream/engine.h"
 
 struct pb_pass_request {
     const struct pb_plan *plan;
@@ -32,17 +31,12 @@ struct pb_pass_request {
 
 struct pb_pass {
     const struct pb_plan *plan;
-    struct pb_stream stream;
+    struct pb_engine engine;
     bool open;
     void *in_memory, *out_memory; /* memory of the slots */
     size_t in_bytes, out_bytes;
     void *in_channel, *out_channel;   /* memory of the channels themselves */
     struct pb_remote_session session; /* with a remote: owner of slots and channels */
-    const struct pb_exec_type *exec_type;
-    void *exec;
-    double to_device_rate, from_device_rate; /* rates of the link, bytes/s; 0 = unknown */
-    uint64_t set_up_ns, pin_ns;              /* as in pb_device_report, for this process */
-    struct pb_run_threads threads;
 };
 
 int pb_pass_create(const struct pb_pass_request *request, struct pb_err *err,

@@ -70,10 +70,10 @@ static int keep_tiles(struct pb_run_passes *p, struct pb_pass *pass, struct pb_e
 {
     const struct pb_plan *plan = pass->plan;
     if (p->store != NULL || plan->memory.kept_bytes == 0 ||
-        pass->stream.n_stored >= pb_grid_count(&plan->layout.grid))
+        pass->engine.stream.n_stored >= pb_grid_count(&plan->layout.grid))
         return 0;
     int rc = pb_tile_store_create(plan, err, &p->store);
-    pass->stream.store = p->store;
+    pass->engine.stream.store = p->store;
     return rc;
 }
 
@@ -150,7 +150,7 @@ int pb_run_passes_start(struct pb_run_passes *p, struct pb_err *err)
  * unforeseen reason must not publish half a scene. */
 static int check_complete(const struct pb_run_passes *p, struct pb_err *err)
 {
-    uint64_t done = atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
+    uint64_t done = atomic_load(&p->pass->engine.stream.write.tiles) - p->tiles_counted;
     uint32_t total = pb_grid_count(&p->pass->plan->layout.grid);
     if (done != total)
         return pb_fail(err, PB_E_SYSTEM,
@@ -167,9 +167,9 @@ static void end_pass(struct pb_run_passes *p, bool next)
     pb_pass_keep(ended);
     pthread_mutex_lock(&p->lock);
     p->pass = NULL;
-    p->tiles_before += atomic_load(&ended->stream.write.tiles) - p->tiles_counted;
+    p->tiles_before += atomic_load(&ended->engine.stream.write.tiles) - p->tiles_counted;
     p->tiles_counted = 0;
-    p->bytes_before += atomic_load(&ended->stream.read.bytes);
+    p->bytes_before += atomic_load(&ended->engine.stream.read.bytes);
     /* Rounds that are not needed, because there was no valid pixel, count as done: the total stays.
      */
     for (p->round++; next && p->round < pb_chain_rounds(ended->plan->work.chain); p->round++)
@@ -193,7 +193,7 @@ static void forget_pass(struct pb_run_passes *p)
 static int go_on(struct pb_run_passes *p, struct pb_err *err)
 {
     pthread_mutex_lock(&p->lock);
-    uint64_t tiles = atomic_load(&p->pass->stream.write.tiles);
+    uint64_t tiles = atomic_load(&p->pass->engine.stream.write.tiles);
     p->tiles_before += tiles - p->tiles_counted;
     p->tiles_counted = tiles;
     p->round++;
@@ -270,7 +270,7 @@ void pb_run_passes_abort(struct pb_run_passes *p, const struct pb_err *why)
     if (why == NULL)
         atomic_store(&p->stopped, true);
     if (p->pass != NULL && why != NULL)
-        pb_stream_fail(&p->pass->stream, why);
+        pb_stream_fail(&p->pass->engine.stream, why);
     else if (p->pass != NULL)
         pb_pass_abort(p->pass);
     pthread_mutex_unlock(&p->lock);
@@ -295,8 +295,8 @@ void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out
     uint64_t tiles = p->tiles_before, bytes = p->bytes_before;
     uint64_t total = tiles + tiles_to_come(p);
     if (p->pass != NULL) {
-        tiles += atomic_load(&p->pass->stream.write.tiles) - p->tiles_counted;
-        bytes += atomic_load(&p->pass->stream.read.bytes);
+        tiles += atomic_load(&p->pass->engine.stream.write.tiles) - p->tiles_counted;
+        bytes += atomic_load(&p->pass->engine.stream.read.bytes);
     }
     pthread_mutex_unlock(&p->lock);
     if (p->images != NULL) {

@@ -117,7 +117,8 @@ void pb_writer_run(struct pb_stream *stream, uint32_t worker);
 
 /* An executor turns input slots into output slots. Every kind has this interface. */
 struct pb_exec_type {
-    const char *sync; /* how its work waits for tiles: "wic" or "stream" */
+    /* How its work waits for tiles: "wic" or "stream"; NULL: as in the session. */
+    const char *sync;
     /* Makes contexts and buffers; called before the first tile. */
     int (*create)(struct pb_stream *stream, struct pb_err *err, void **out_exec);
     /* Body of a reader's thread. NULL = pb_reader_run. */
@@ -143,8 +144,9 @@ struct pb_exec_type {
 extern const struct pb_exec_type pb_exec_cpu;
 /* Decodes blocks on a device (run/whole): stream.whole_device. */
 extern const struct pb_exec_type pb_exec_whole;
-/* The readers' side of the same, for another process that decodes. */
-extern const struct pb_exec_type pb_exec_whole_remote;
+/* Waits while another process computes in stream.session; its readers send pixels, or blocks that
+ * the other process decodes (run/whole/exec_remote.c). */
+extern const struct pb_exec_type pb_exec_remote;
 /* Store in which passes on one device keep decoded pixels for each other (run/whole/whole_kept.h).
  * NULL = out of memory. drop: frees the content, on which no work is queued; NULL is fine, also for
  * destroy. */
