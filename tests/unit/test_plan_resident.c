@@ -207,6 +207,12 @@ START_TEST(warping_pipeline_is_computed_by_a_gpu)
     plan->work.ways[0].warp->leaf[0].x[0] = 1e12;
     ck_assert(!pb_plan_ways_are_sound(plan) && !pb_plan_ways_are_sound(plan->earlier[0]));
     forget();
+    around.raster = raster; /* parts of 128 pixels read three times the pixels of the tile */
+    q.steps =
+        "      - warp: {crs: EPSG:3857, pixel: 45}\n      - math: {bands: {OUT: \"B + G\"}}\n";
+    q.compute = ", codecs: host";
+    ck_assert_str_eq(ask(&q)->why_not, pb_limit_reason(PB_LIMIT_RESIDENT_PARTS));
+    forget();
     pb_raster_close(raster);
 }
 END_TEST
