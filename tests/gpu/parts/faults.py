@@ -13,15 +13,24 @@ import tempfile
 import time
 
 from .host import sums
-from .pipelines import CHAINS
+from .patterns import CLOUDS, COMPOSITE, DATES, GATE
+from .pipelines import CHAINS, CLASSES
 
 # The error of the n-th call, in turn: memory, something that fails once, a context that is gone from then on.
 ERRORS = ["2", "801", "719:lost"]
 Way = collections.namedtuple("Way", "chain buffers sync scene", defaults=("plain",))
 FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "wic"), Way("halo", "managed", "stream"),
-               Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged")]
+               Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged"),
+               *(Way(chain, "pinned", "wic", "clouds" if chain == "gate" else "deflate") for chain in ("warp", "gate", "composite", "kmeans"))]
 # The GPU decodes the blocks of all scenes but the first.
-SCENES = {"plain": "NONE", "deflate": "DEFLATE", "lzw": "LZW", "damaged": "DEFLATE"}
+SCENES = {"plain": ["NONE"], "deflate": ["DEFLATE"], "lzw": ["LZW"], "damaged": ["DEFLATE"], "clouds": ["DEFLATE", *CLOUDS]}
+WARP = """
+  input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
+  steps:
+    - warp: {crs: 'EPSG:3857', method: bilinear, bands: {X: N, Y: R}}
+  products:
+    - cog: {bands: [X, Y], compress: deflate}
+"""
 WHAT_FAILS = ["-".join(way).removesuffix("-plain") for way in FAULTY_WAYS] + ["hang", "hang-codecs", "full"]
 CALLS_MAX = 2000  # limit of one run, many times the usual number
 
@@ -55,11 +64,15 @@ class Faults:
 
     def __init__(self, host):
         self.host = host
-        self.scene = {name: host.scene(f"faults {name}", ["--size", "1300x1100", "--block", "128", "--compress", codec]) for name, codec in SCENES.items()}
+        size = ["--size", "1300x1100", "--block", "128", "--compress"]
+        self.scene = {name: host.scene(f"faults {name}", [*size, *how]) for name, how in SCENES.items()}
+        dates = [host.scene(f"faults date {i}", [*size, "DEFLATE", "--seed", str(i + 1)]) for i in range(1, DATES)]
+        sources = "\n".join(f"      D{i}: {{file: {path}, bands: {{A_{i}: 1, B_{i}: 2}}}}" for i, path in enumerate(dates, 1))
+        pipelines = {**CHAINS, "warp": WARP, "gate": GATE, "composite": COMPOSITE.replace("SOURCES", sources), "kmeans": CLASSES.replace("COMPRESS", "deflate")}
         damage(self.scene["damaged"])
         self.reference, self.config = {}, {}
         for way in FAULTY_WAYS:
-            pipeline = CHAINS[way.chain].replace("zstd", "deflate")
+            pipeline = pipelines[way.chain].replace("zstd", "deflate")
             path = host.work / f"faults-{'-'.join(way)}.yaml"
             codecs = "host" if way.scene == "plain" else "device"
             path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {way.buffers}, sync: {way.sync}, codecs: {codecs}}}\npipelines:\n p:{pipeline}")
@@ -159,7 +172,7 @@ def cuda_faults(host, options):
                 continue
             names = sweep(host, faults, pool, way)  # where a stage begins is known now
             found = list(hangs(way, names)) if "hang" in wanted else []
-            found += list(hangs_of_codecs(names)) if "hang-codecs" in wanted and way.scene == "deflate" else []
+            found += list(hangs_of_codecs(names)) if "hang-codecs" in wanted and way.chain in CHAINS and way.scene == "deflate" else []
             late += [(what, slow.submit(faults.run, way, f"{n}:hang", 200)) for what, n in found]
         for what, future in late:
             calls, why, result, seconds = future.result()
