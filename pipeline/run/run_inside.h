@@ -45,6 +45,7 @@ struct pb_run {
     struct pb_product_env env;
     struct pb_digits_report digits[PB_BANDS_MAX]; /* env.digits */
     struct pb_notes notes;                        /* env.notes; notes of all tiles */
+    bool has_nothing; /* the device looked for a valid pixel, and found none */
     struct pb_product_result *results;
     size_t n_results;
     char warning[1200]; /* warning of a successful run */

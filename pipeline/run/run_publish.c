@@ -24,13 +24,15 @@ static void note_digits(struct pb_run *run)
     run->env.n_digits = through.n_digits;
     for (size_t i = 0; i < through.notes.n; i++)
         pb_notes_add(&run->notes, "%s", through.notes.text[i]);
+    run->has_nothing = through.link.device.looked && !through.link.device.has_valid;
 }
 
-/* Returns true if a step brings pixels into another system and none of them is valid. Found only if
- * tiles of pixels are sent to the host (make_products in run_make.c). */
+/* Returns true if a step brings pixels into another system and none of them is valid: in tiles of
+ * pixels that are sent to the host (make_products in run_make.c), or as the device reports. */
 static bool is_warped_away(const struct pb_run *run)
 {
-    return run->tiles.n == 0 && pb_run_looks_for_valid(run) && !atomic_load(&run->tiles.valid);
+    return run->tiles.n == 0 &&
+           (pb_run_looks_for_valid(run) ? !atomic_load(&run->tiles.valid) : run->has_nothing);
 }
 
 /* Adds the notes of the run for the products, after the last pixel. */

@@ -35,6 +35,8 @@ void pb_device_report_add(struct pb_device_report *to, const struct pb_device_re
     to->blocks += more->blocks;
     to->core_blocks += more->core_blocks;
     to->kept_bytes += more->kept_bytes;
+    to->looked = to->looked || more->looked;
+    to->has_valid = to->has_valid || more->has_valid;
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         to->work_ns[i] += more->work_ns[i];
     for (int i = 0; i < PB_DEVICE_WAITS; i++)

@@ -25,6 +25,8 @@ struct pb_device_report {
     uint64_t wait_ns[PB_DEVICE_WAITS];
     uint64_t blocks, core_blocks; /* decoded blocks; those of them that cores decoded */
     uint64_t kept_bytes; /* pixels that passes after the first one found in device memory */
+    /* The device looked for a valid pixel of a warped scene, and found one. */
+    bool looked, has_valid;
 };
 
 /* "decode", "compute", "encode". Static, like the next two. */

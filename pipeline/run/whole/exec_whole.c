@@ -238,6 +238,7 @@ void whole_close(struct pb_exec_whole *e)
         e->ops->close(e->device);
     whole_out_close(e);
     whole_reduce_close(e);
+    whole_valid_close(e);
     pb_part_exchange_fini(&e->dispatch.parts);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
@@ -309,6 +310,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
     rc = rc ? rc : whole_reduce_open(e, err);
+    rc = rc ? rc : whole_valid_open(e, err);
     rc = rc ? rc : whole_rounds_open(e, err);
     rc = rc ? rc : whole_gate_open(e, err);
     rc = rc ? rc : pb_plan_part_exchange(e->map.plan, err, &e->dispatch.parts);
@@ -374,6 +376,8 @@ static void exec_link(const void *exec, struct pb_link_report *out)
                                 .device = {.used = true}};
     whole_count_blocks(e, &out->device);
     out->device.kept_bytes = e->taken.bytes;
+    out->device.looked = e->valid.n > 0;
+    out->device.has_valid = atomic_load(&e->valid.found);
     out->device.occupied_ns = pb_spans_covered(&e->clock.occupied);
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         out->device.work_ns[i] = pb_spans_covered(&e->clock.worked[i]);

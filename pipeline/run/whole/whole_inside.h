@@ -140,6 +140,17 @@ struct whole_reduce {
     struct pb_statistics_part *parts, *told; /* in device memory; a table */
 };
 
+/* Search for a valid pixel (whole_valid.c). Entries of a flight are the dispatcher's until the
+ * flight is published, then the finisher's. */
+struct whole_valid {
+    uint32_t n;                         /* planes of a tile; 0: no search */
+    struct pb_statistics_plane *planes; /* a table: those of each flight */
+    struct pb_statistics_part *parts;   /* in device memory: n of each lane */
+    uint64_t *told;                     /* a table: valid pixels of each flight's planes */
+    bool *looked;                       /* for each flight: its pixels are counted */
+    atomic_bool found;
+};
+
 /* Gate of a pass (whole_gate.c); zero without one. */
 struct whole_gate {
     float *planes; /* in device memory: of a batch of tiles, plane_px each */
@@ -224,9 +235,9 @@ struct whole_clock {
     struct whole_progress progress;
 };
 
-/* Each thread has its own state, and the threads meet in the links. They share `tables`, `batch`
- * and `reduce`, whose entries pass from one thread to the next with a message, and `clock`. The
- * members before `read` do not change after exec_create. */
+/* Each thread has its own state, and the threads meet in the links. They share `tables`, `batch`,
+ * `reduce` and `valid`, whose entries pass from one thread to the next with a message, and `clock`.
+ * The members before `read` do not change after exec_create. */
 struct pb_exec_whole {
     struct pb_stream *stream;
     const struct pb_whole_device *ops;
@@ -250,6 +261,7 @@ struct pb_exec_whole {
      * the collector's. */
     struct whole_batch batch[PB_OUT_BATCHES];
     struct whole_reduce reduce;
+    struct whole_valid valid;
     struct whole_clock clock;
     struct pb_resident resident; /* until all threads have ended */
     atomic_uint ended;
@@ -310,6 +322,14 @@ int whole_reduce_tile(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
                       struct pb_err *err);
 void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight);
 int whole_reduce_end(struct pb_exec_whole *e, struct pb_err *err);
+
+/* Search for a valid pixel of a warped scene whose products the device makes. look: queues it for a
+ * queued tile; take: by the finisher, for a flight that has ended. */
+int whole_valid_open(struct pb_exec_whole *e, struct pb_err *err);
+void whole_valid_close(struct pb_exec_whole *e);
+int whole_valid_look(struct pb_exec_whole *e, uint32_t lane, uint32_t flight,
+                     const struct pb_tile *tile, const struct pb_tile_out *out, struct pb_err *err);
+void whole_valid_take(struct pb_exec_whole *e, uint32_t flight);
 
 /* Gate of a pass. open: memory; nothing without a gate. answer: computes the gate of the next tiles
  * whose pixels are decoded, and puts their answers. leave_out: delivers a tile that does not pass.

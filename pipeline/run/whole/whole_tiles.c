@@ -213,6 +213,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
     rc = rc ? rc : compute_tile(e, lane, &in, &out, err);
     rc = rc ? rc : whole_reduce_tile(e, lane, number, tile, &out, err);
+    rc = rc ? rc : whole_valid_look(e, lane, number, tile, &out, err);
     if (rc == 0 && has_planes) {
         flight->out.bytes = pb_plan_out_bytes(e->map.plan, tile);
         *(struct pb_tile *)flight->out.user = *tile;
@@ -388,6 +389,7 @@ static int finish_tile(struct pb_exec_whole *e, uint32_t number, const struct wh
     if (rc < 0)
         return rc;
     whole_reduce_take(e, number);
+    whole_valid_take(e, number);
     e->finish.launched++;
     atomic_fetch_add(&s->compute.tiles, 1);
     atomic_fetch_add(&s->compute.bytes, flight->out.bytes);
