@@ -206,11 +206,11 @@ bool pb_chain_keeps_grid(const struct pb_chain *chain);
 struct pb_geometry pb_chain_geometry(const struct pb_chain *chain);
 /* The place of the outputs' frame; NULL: it is the scene's. Borrowed from the chain. */
 const struct pb_ground *pb_chain_ground(const struct pb_chain *chain);
-/* Whether a step changes the coordinate system of pixels that the chain or a pass before it
- * computes, and the bytes of the chain's tables for that. */
-bool pb_chain_has_warp(const struct pb_chain *chain);
-/* True if such a step is by AVERAGE or MODE, whose footprints are polygons of float64. */
-bool pb_chain_has_area_warp(const struct pb_chain *chain);
+/* Steps that change the coordinate system of pixels that the chain or a pass before it computes.
+ * AREAS: one of them is by AVERAGE or MODE, whose footprints are polygons of float64. */
+enum pb_chain_warp { PB_CHAIN_NO_WARP, PB_CHAIN_WARP, PB_CHAIN_WARP_AREAS };
+enum pb_chain_warp pb_chain_warp(const struct pb_chain *chain);
+/* Bytes of the chain's tables for such steps. */
 size_t pb_chain_warp_bytes(const struct pb_chain *chain);
 /* Pixels needed around a core on every side, of a source's grid. */
 int32_t pb_chain_halo(const struct pb_chain *chain);

@@ -151,29 +151,30 @@ const struct pb_ground *pb_chain_ground(const struct pb_chain *chain)
     return chain->frame > 0 ? &chain->ground : NULL;
 }
 
-bool pb_chain_has_warp(const struct pb_chain *chain)
+static bool has_area_warp(const struct pb_chain *chain)
 {
-    bool has = chain->n_legs > 0;
-
-    for (size_t i = 0; i < chain->n_earlier && !has; i++)
-        has = pb_chain_has_warp(chain->earlier[i]);
-    return has;
-}
-
-bool pb_chain_has_area_warp(const struct pb_chain *chain)
-{
-    bool has = false;
-
     for (size_t i = 0; i < chain->n_stages; i++)
         for (size_t k = 0; k < chain->stages[i].n_focals; k++) {
             const struct pb_stage_focal *const focal = &chain->stages[i].focals[k];
 
-            has = has ||
-                  (focal->is_warp && (focal->warp.how == PB_AVERAGE || focal->warp.how == PB_MODE));
+            if (focal->is_warp && (focal->warp.how == PB_AVERAGE || focal->warp.how == PB_MODE))
+                return true;
         }
-    for (size_t i = 0; i < chain->n_earlier && !has; i++)
-        has = pb_chain_has_area_warp(chain->earlier[i]);
-    return has;
+    return false;
+}
+
+enum pb_chain_warp pb_chain_warp(const struct pb_chain *chain)
+{
+    enum pb_chain_warp most = has_area_warp(chain) ? PB_CHAIN_WARP_AREAS
+                              : chain->n_legs > 0  ? PB_CHAIN_WARP
+                                                   : PB_CHAIN_NO_WARP;
+
+    for (size_t i = 0; i < chain->n_earlier; i++) {
+        const enum pb_chain_warp earlier = pb_chain_warp(chain->earlier[i]);
+
+        most = earlier > most ? earlier : most;
+    }
+    return most;
 }
 
 size_t pb_chain_warp_bytes(const struct pb_chain *chain)

@@ -6,6 +6,7 @@
  * ones than it was launched with) its jobs leave one by one, and none enters before the last one
  * has left. */
 #include "pipeline/device/lanes.h"
+#include "config/base/clock.h"
 
 #include "pipeline/device/residency.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { KIB = 1024, PIECE = 16 * KIB, LINE = 128, WORK_STEP = 32 * KIB, LOOK_NS = 20000000 };
+enum { KIB = 1024, PIECE = 16 * KIB, LINE = 128, WORK_STEP = 32 * KIB, LOOK_MS = 20 };
 
 /* Size of a kernel: its blocks, and the shared memory that a block has for the work. The
  * rest of a multiprocessor is free for other kernels. */
@@ -220,12 +221,9 @@ uint32_t pb_lane_enter(void *context)
     struct group *g = ((struct pb_lane *)context)->group;
     (void)pthread_mutex_lock(&lock);
     while (g->inside > 0 && (g->share == 0 || pb_lane_is_unwanted(context))) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_NS; /* no signal reports that the kernel is wanted again */
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&changed, &lock, &until);
+        /* no signal reports that the kernel is wanted again */
+        const struct timespec until = pb_clock_mono_after(LOOK_MS);
+        (void)pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
     }
     bool first = g->inside++ == 0;
     (void)pthread_mutex_unlock(&lock);

@@ -101,8 +101,8 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     plan.layout.order = pb_plan_order(&plan, r->info);
     plan.layout.format = pb_plan_slot_format(&plan);
     pb_plan_gate_set(&plan);
-    plan.layout.sums = pb_plan_sums(&plan);
-    plan.engine.whole = pb_plan_whole(&plan, r);
+    pb_plan_sums_set(&plan);
+    pb_plan_whole_set(&plan, r);
     if (plan.engine.whole.keeps && pb_plan_whole_widen(&plan, r))
         plan.layout.format = pb_plan_slot_format(&plan);
     if (plan.engine.whole.used) {

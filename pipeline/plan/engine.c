@@ -213,7 +213,7 @@ static bool reads_too_much(const struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->layout.grid;
     int32_t part_w, part_h, w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
-    if (!plan->work.has_warp)
+    if (plan->work.warp == PB_CHAIN_NO_WARP)
         return false;
     pb_plan_cut_parts(plan, &part_w, &part_h);
     double part = (double)pb_chain_plane_px(plan->work.chain, part_w, part_h),
@@ -286,8 +286,8 @@ static double cores_of_areas(const struct wic_gpu *gpu)
 static bool has_slow_areas(facts_of c)
 {
     const struct pb_plan_request *r = c->request;
-    return c->plan->work.has_area_warp && r->config->compute.device == PB_DEVICE_AUTO &&
-           r->whole_said == 0 && r->traits != NULL &&
+    return c->plan->work.warp == PB_CHAIN_WARP_AREAS &&
+           r->config->compute.device == PB_DEVICE_AUTO && r->whole_said == 0 && r->traits != NULL &&
            pb_plan_cores(r->config) > cores_of_areas(&r->traits->gpu);
 }
 
@@ -551,20 +551,19 @@ int pb_plan_sums_measure(const struct pb_plan *plan, uint32_t threads, uint32_t 
                                  shared_limit, out_needs, out_scratch);
 }
 
-struct pb_plan_sums pb_plan_sums(const struct pb_plan *plan)
+void pb_plan_sums_set(struct pb_plan *plan)
 {
+    struct pb_plan_sums *sums = &plan->layout.sums;
     struct pb_chain_block_needs needs;
     struct pb_chain_sums_scratch scratch;
-    struct pb_plan with = *plan;
-    memset(&with.layout.sums, 0, sizeof with.layout.sums);
+    memset(sums, 0, sizeof *sums);
     if (!plan->engine.cuda || !plan->is_earlier)
-        return with.layout.sums;
-    with.layout.sums.chain = pb_chain_sums_find(plan->work.chain);
-    pb_plan_cut_parts(plan, &with.layout.sums.part_w, &with.layout.sums.part_h);
-    if (with.layout.sums.chain.n == 0 ||
-        pb_plan_sums_measure(&with, THREADS, PB_CHAIN_BLOCK_SHARED, &needs, &scratch) < 0)
-        memset(&with.layout.sums, 0, sizeof with.layout.sums);
-    return with.layout.sums;
+        return;
+    sums->chain = pb_chain_sums_find(plan->work.chain);
+    pb_plan_cut_parts(plan, &sums->part_w, &sums->part_h);
+    if (sums->chain.n == 0 ||
+        pb_plan_sums_measure(plan, THREADS, PB_CHAIN_BLOCK_SHARED, &needs, &scratch) < 0)
+        memset(sums, 0, sizeof *sums);
 }
 
 size_t pb_plan_sums_tile_bytes(const struct pb_plan *plan)

@@ -60,9 +60,9 @@ enum { PB_ENGINE_REASONS_MAX = PB_ENGINES };
 size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *config,
                          struct pb_engine_reason out[PB_ENGINE_REASONS_MAX]);
 
-/* For the chain, grid and device of the plan: decides if a GPU sums up the tiles of this pass, and
- * the parts for it. Arithmetic only. */
-struct pb_plan_sums pb_plan_sums(const struct pb_plan *plan);
+/* Sets plan->layout.sums by the chain, grid and device of the plan: decides if a GPU sums up the
+ * tiles of this pass, and the parts for it. Arithmetic only. */
+void pb_plan_sums_set(struct pb_plan *plan);
 /* Needs of a block of `threads` threads for a part, with at most shared_limit bytes of shared
  * memory. Results as for pb_chain_sums_measure. */
 int pb_plan_sums_measure(const struct pb_plan *plan, uint32_t threads, uint32_t shared_limit,

@@ -238,10 +238,9 @@ struct pb_plan_work {
     int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
     /* Number of the first one that is a plane of polygons (pb_plan_cutlines). */
     int32_t first_cutline;
-    int32_t priority; /* priority of its pipeline */
-    /* This pass or another one of the plan warps; by areas (average, mode). */
-    bool has_warp, has_area_warp;
-    bool has_far_ways; /* another process that computes would refuse the tables of a way */
+    int32_t priority;        /* priority of its pipeline */
+    enum pb_chain_warp warp; /* kind of warp in this pass or another one of the plan */
+    bool has_far_ways;       /* another process that computes would refuse the tables of a way */
 };
 
 /* Tiles of a pass, their order, slots and threads. */

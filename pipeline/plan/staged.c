@@ -343,48 +343,43 @@ static const char *why_whole_scene(const struct pb_plan *plan)
     return NULL;
 }
 
-struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
-                                   const struct pb_plan_request *request)
+void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request)
 {
-    struct pb_plan_whole whole = {.why_not = plan->engine.whole.why_not,
-                                  .why_bytes = plan->engine.whole.why_bytes};
+    struct pb_plan_whole *whole = &plan->engine.whole;
     const char *why_one_band = NULL;
-    struct pb_plan with_how = *plan;
-    find_how(plan, &whole);
-    with_how.engine.whole = whole;
-    plan = &with_how;
-    if (whole.why_not == NULL)
-        whole.why_not = pb_engine_refuses(
+    *whole = (struct pb_plan_whole){.why_not = whole->why_not, .why_bytes = whole->why_bytes};
+    find_how(plan, whole);
+    if (whole->why_not == NULL)
+        whole->why_not = pb_engine_refuses(
             PB_ENGINE_DECODER, &(struct pb_engine_case){.plan = plan, .request = request});
-    if (whole.why_not != NULL)
-        return whole;
-    whole.device_bytes = request->config->compute.device_memory_bytes;
-    if (whole.device_bytes == 0)
-        whole.device_bytes = request->traits->memory_bytes / SHARE;
-    whole.piece_bytes = piece_bytes(plan);
-    whole.in_place = request->traits->integrated;
-    set_shares(plan, request, &whole);
+    if (whole->why_not != NULL)
+        return;
+    whole->device_bytes = request->config->compute.device_memory_bytes;
+    if (whole->device_bytes == 0)
+        whole->device_bytes = request->traits->memory_bytes / SHARE;
+    whole->piece_bytes = piece_bytes(plan);
+    whole->in_place = request->traits->integrated;
+    set_shares(plan, request, whole);
     const uint64_t all = all_bytes(plan), two_rows = least_bytes(plan);
-    whole.least_bytes = all;
+    whole->least_bytes = all;
     why_one_band = why_whole_scene(plan);
-    whole.one_band = why_one_band != NULL;
-    if (!whole.one_band && two_rows < whole.least_bytes)
-        whole.least_bytes = two_rows;
-    if (whole.one_band && all > whole.device_bytes)
-        whole.why_not = why_one_band;
-    else if (two_rows > whole.device_bytes && all > whole.device_bytes)
-        whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
+    whole->one_band = why_one_band != NULL;
+    if (!whole->one_band && two_rows < whole->least_bytes)
+        whole->least_bytes = two_rows;
+    if (whole->one_band && all > whole->device_bytes)
+        whole->why_not = why_one_band;
+    else if (two_rows > whole->device_bytes && all > whole->device_bytes)
+        whole->why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
              (is_small(plan, pb_plan_cores(request->config)) ||
               is_small_of_host(plan, pb_plan_cores(request->config))))
-        whole.why_not =
-            whole.all_by_host ? whole.host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
-    whole.used = whole.why_not == NULL;
-    whole.keeps = whole.used && !request->remote && request->whole_said == 0 &&
-                  plan->layout.gate.chain == NULL && all <= whole.device_bytes;
-    if (!whole.used && whole.least_bytes > whole.device_bytes)
-        whole.why_bytes = whole.least_bytes;
-    return whole;
+        whole->why_not =
+            whole->all_by_host ? whole->host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
+    whole->used = whole->why_not == NULL;
+    whole->keeps = whole->used && !request->remote && request->whole_said == 0 &&
+                   plan->layout.gate.chain == NULL && all <= whole->device_bytes;
+    if (!whole->used && whole->least_bytes > whole->device_bytes)
+        whole->why_bytes = whole->least_bytes;
 }
 
 /* --- pixels that stay ------------------------------------------------------------------------- */
@@ -426,8 +421,10 @@ bool pb_plan_whole_widen(struct pb_plan *plan, const struct pb_plan_request *req
             add_later_bands(&wide, i);
             more = more || wide.work.source[i].n_bands > plan->work.source[i].n_bands;
         }
-    wide.engine.whole = more ? pb_plan_whole(&wide, request) : plan->engine.whole;
-    if (!more || !wide.engine.whole.keeps)
+    if (!more)
+        return false;
+    pb_plan_whole_set(&wide, request);
+    if (!wide.engine.whole.keeps)
         return false;
     *plan = wide;
     return true;
@@ -710,7 +707,8 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
  * case. */
 static bool looks_for_valid(const struct pb_plan *plan, const struct pb_plan_request *r, uint32_t n)
 {
-    return plan->engine.whole.used && (r->tile != NULL || (plan->work.has_warp && n == 0));
+    return plan->engine.whole.used &&
+           (r->tile != NULL || (plan->work.warp != PB_CHAIN_NO_WARP && n == 0));
 }
 
 /* none: why no product is made there, or NULL. */

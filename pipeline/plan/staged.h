@@ -6,11 +6,10 @@
  * stay for later passes, and the output side. */
 #include "pipeline/plan/plan.h"
 
-/* For the chain, sources, sums, gate and kind of memory of the plan: decides if blocks are sent to
- * the GPU as they are stored, or why not. An existing why_not of the plan is kept. Arithmetic only.
- */
-struct pb_plan_whole pb_plan_whole(const struct pb_plan *plan,
-                                   const struct pb_plan_request *request);
+/* Sets plan->engine.whole by the chain, sources, sums, gate and kind of memory of the plan: decides
+ * if blocks are sent to the GPU as they are stored, or why not. An existing why_not is kept.
+ * Arithmetic only. */
+void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request);
 /* Returns true if GPU decoding is useless for a plan whose plan->out is known: the host would
  * decode every block and make every product. Then whole.host_why is the reason. */
 bool pb_plan_whole_is_vain(const struct pb_plan *plan, const struct pb_plan_request *request);

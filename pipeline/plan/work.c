@@ -470,8 +470,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
                        const struct pb_plan_inputs *in, struct pb_err *err)
 {
     size_t n = pb_chain_earlier_count(plan->work.chain);
-    plan->work.has_warp = pb_chain_has_warp(plan->work.chain);
-    plan->work.has_area_warp = pb_chain_has_area_warp(plan->work.chain);
+    plan->work.warp = pb_chain_warp(plan->work.chain);
     plan->work.has_far_ways = request->remote && request->cuda && !pb_plan_ways_are_sound(plan);
     plan->earlier = calloc(n + 1, sizeof(struct pb_plan *));
     for (; plan->earlier != NULL && plan->n_earlier < n; plan->n_earlier++) {
@@ -485,8 +484,7 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->work.n_images = plan->work.n_images;
         pass->work.ways = plan->work.ways;
         pass->work.n_ways = plan->work.n_ways;
-        pass->work.has_warp = plan->work.has_warp;
-        pass->work.has_area_warp = plan->work.has_area_warp;
+        pass->work.warp = plan->work.warp;
         pass->work.has_far_ways = plan->work.has_far_ways;
         pass->work.outputs.n = pb_chain_output_count(pass->work.chain);
         set_sources(pass, request, in);

@@ -157,7 +157,8 @@ static int make_place(struct pb_run *run, struct pb_err *err)
 
 bool pb_run_looks_for_valid(const struct pb_run *run)
 {
-    return run->tiles.n > 0 || (run->plan->work.has_warp && run->plan->engine.out.by_device == 0);
+    return run->tiles.n > 0 ||
+           (run->plan->work.warp != PB_CHAIN_NO_WARP && run->plan->engine.out.by_device == 0);
 }
 
 static int make_products(struct pb_run *run, struct pb_err *err)

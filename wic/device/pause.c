@@ -29,10 +29,10 @@ static atomic_uint residents; /* kernels, by the threads that serve them */
 static struct later *later, **later_end = &later;
 static size_t later_bytes;
 
-static struct timespec real_time_in(int64_t ns)
+static struct timespec time_in(int64_t ns)
 {
     struct timespec time;
-    (void)clock_gettime(CLOCK_REALTIME, &time);
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
     time.tv_nsec += ns % SECOND_NS;
     time.tv_sec += ns / SECOND_NS + time.tv_nsec / SECOND_NS;
     time.tv_nsec %= SECOND_NS;
@@ -41,12 +41,12 @@ static struct timespec real_time_in(int64_t ns)
 
 int wic_gpu_pause(int64_t timeout_ns)
 {
-    const struct timespec until = real_time_in(timeout_ns);
+    const struct timespec until = time_in(timeout_ns);
     (void)pthread_mutex_lock(&lock);
     (void)atomic_fetch_add(&pauses, 1);
     int rc = 0;
     while (atomic_load(&residents) > 0 && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&changed, &lock, &until);
+        rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
     }
     const bool none = atomic_load(&residents) == 0;
     (void)pthread_mutex_unlock(&lock);

@@ -48,8 +48,8 @@ struct pb_whole_device {
                      struct pb_err *err);
     int (*tile)(void *device, uint32_t lane, const struct pb_tile_in *in,
                 const struct pb_tile_out *out, struct pb_err *err);
-    /* Instead of tile, in a pass whose tiles are summed up (pb_plan_sums): sums of the parts of a
-     * tile, made with the numbers of *head, which is a table. out: pb_plan_out_bytes. */
+    /* Instead of tile, in a pass whose tiles are summed up (struct pb_plan_sums): sums of the parts
+     * of a tile, made with the numbers of *head, which is a table. out: pb_plan_out_bytes. */
     int (*sums)(void *device, uint32_t lane, const struct pb_slot_head *head,
                 const struct pb_tile_in *in, int32_t *out, struct pb_err *err);
     /* In a plan with a gate: makes the plane of the gate's chain for in->core. */

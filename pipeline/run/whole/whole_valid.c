@@ -14,7 +14,7 @@ int whole_valid_open(struct pb_exec_whole *e, struct pb_err *err)
     const struct pb_plan *plan = e->map.plan;
     struct whole_valid *v = &e->valid;
     void *memory[3] = {NULL};
-    if (!plan->work.has_warp || plan->is_earlier || plan->engine.out.n == 0)
+    if (plan->work.warp == PB_CHAIN_NO_WARP || plan->is_earlier || plan->engine.out.n == 0)
         return 0;
     const size_t n = plan->work.outputs.n, flights = e->n_flights * n;
     int rc = e->ops->table(e->device, flights * sizeof *v->planes, err, &memory[0]);
