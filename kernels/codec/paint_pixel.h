@@ -39,7 +39,7 @@ PB_PIXEL uint32_t pb_paint_planes(const struct pb_paint *paint)
 
 PB_PIXEL uint32_t pb_paint_colours(const struct pb_paint *paint)
 {
-    return paint->has_ramp ? 3 : paint->n_planes;
+    return paint->has_ramp || paint->n_planes > 1 ? 3 : 1;
 }
 
 /* Bytes of a pixel. */

@@ -18,7 +18,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-enum { MEMORIES_MAX = 1024, NAP_NS = 10000 };
+enum { MEMORIES_MAX = 2048, NAP_NS = 10000 };
 
 struct cuda {
     const struct pb_plan *plan;
