@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PB_JOIN_PLANES 64 /* planes from the first one on that may decide */
+
 /* Planes without a bit do not decide: they are invalid where the pixel is, and have no fill. */
 struct pb_pixel_join {
     uint64_t planes; /* bit p: plane p decides; 0: each plane is valid by itself */

@@ -455,11 +455,6 @@ static bool decodes_here(facts_of c)
     return !c->plan->engine.whole.used;
 }
 
-static bool has_many_bands(facts_of c)
-{
-    return c->plan->work.outputs.n > PB_BANDS_MAX;
-}
-
 static bool is_any_two_way(facts_of c)
 {
     return c->request->pipeline->exchange.pattern != NULL && is_two_way(c);
@@ -500,7 +495,6 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_FILE_CODEC] = has_other_codec,
     [PB_LIMIT_FILE_LARGE] = has_large_stored,
     [PB_LIMIT_PRODUCTS_HOST] = decodes_here,
-    [PB_LIMIT_PRODUCTS_BANDS] = has_many_bands,
     [PB_LIMIT_PRODUCTS_PATTERN] = is_any_two_way,
     [PB_LIMIT_MANAGED_OWNER] = maps_managed,
 };

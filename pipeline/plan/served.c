@@ -12,6 +12,7 @@
 #include "pipeline/plan/values.h"
 #include "pipeline/plan/work.h"
 
+#include "kernels/codec/pixel_join.h"
 #include "kernels/vm/curve_pixel.h"
 #include "pipeline/numbers/value_tally.h"
 #include "wic/wic.h"
@@ -99,8 +100,9 @@ static bool is_blocks(const struct pb_plan_made *made)
     const int32_t px = f->block_px;
     const bool painted = is_paint(&f->paint);
     bool planes = painted && f->n_bands >= 1 && f->n_bands <= PB_BANDS_MAX && made->n_planes >= 1 &&
-                  made->n_planes <= PB_BANDS_MAX && made->first_plane < PB_BANDS_MAX &&
-                  b->n_join <= pb_encode_planes(f);
+                  made->n_planes <= PB_SERVED_PLANES_MAX &&
+                  made->first_plane < PB_SERVED_PLANES_MAX && b->n_join <= pb_encode_planes(f) &&
+                  (b->n_join == 0 || made->n_planes <= PB_JOIN_PLANES);
     for (uint32_t i = 0; planes && i < pb_encode_planes(f); i++)
         planes = f->plane[i] < made->n_planes;
     bool sized = px >= 16 && px <= 4096 && (px & (px - 1)) == 0 && b->levels < PB_OUT_LEVELS;

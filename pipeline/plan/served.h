@@ -10,7 +10,12 @@
  * which the other sends: no fact is used before it is checked. Pure. Thread: any.
  */
 
-enum { PB_SERVED_SLOTS_MAX = 4096, PB_SERVED_WORKERS_MAX = 512, PB_SERVED_WINDOW_MAX = 16384 };
+enum {
+    PB_SERVED_SLOTS_MAX = 4096,
+    PB_SERVED_WORKERS_MAX = 512,
+    PB_SERVED_WINDOW_MAX = 16384,
+    PB_SERVED_PLANES_MAX = 4096 /* planes of tiles */
+};
 
 /* Layout of the blocks of a mask, as in struct pb_mask_blocks. */
 struct pb_served_mask {
@@ -45,12 +50,12 @@ struct pb_served_source {
 
 /* Request to the computing process. Plain numbers, whose ranges pb_plan_serve() checks. Facts of
  * variable size are in its tail: the products that the other process makes (n_made of struct
- * pb_plan_made), the rules of calibration (n_rules of struct pb_calibrated), the
- * areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate systems
- * (ways.h); numbers that are known since passes before: the results of all reductions, in the
- * order of the earlier passes, those of this pass's loops, the knots of its curves; with `whole`
- * the stored bytes of all blocks of the sources that are read and of their masks, one source after
- * the other. */
+ * pb_plan_made), their colours (struct pb_paint_step), the rules of calibration (n_rules of struct
+ * pb_calibrated), the areas of steps (n_areas of struct pb_plan_area), the ways to other coordinate
+ * systems (ways.h); numbers that are known since passes before: the results of all reductions, in
+ * the order of the earlier passes, those of this pass's loops, the knots of its curves; with
+ * `whole` the stored bytes of all blocks of the sources that are read and of their masks, one
+ * source after the other. */
 struct pb_served_request {
     uint32_t pass; /* index of an earlier pass; the count of earlier passes = the last */
     int32_t side_px;

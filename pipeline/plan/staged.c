@@ -15,6 +15,7 @@
 #include "pipeline/plan/layout.h"
 
 #include "kernels/codec/decode_device.h"
+#include "kernels/codec/pixel_join.h"
 #include "kernels/reduce/value_table.h"
 
 #include <string.h>
@@ -697,6 +698,8 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     if (!made.blocks.parts && !is_even(plan, made.blocks.format.block_px))
         return pb_limit_reason(PB_LIMIT_PRODUCTS_SIDE);
     place_planes(&made);
+    if (made.blocks.n_join > 0 && made.n_planes > PB_JOIN_PLANES)
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_BANDS);
     out->made[out->n++] = made;
     out->by_device |= UINT64_C(1) << i;
     return NULL;
@@ -736,7 +739,7 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
  */
 static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
 {
-    bool good = plan->engine.whole.used && plan->work.outputs.n <= PB_BANDS_MAX;
+    bool good = plan->engine.whole.used;
     plan->engine.out = *said;
     for (uint32_t i = 0; i < said->n; i++)
         good = good && said->made[i].first_plane + said->made[i].n_planes <= plan->work.outputs.n &&

@@ -81,7 +81,7 @@ static uint64_t find_least(uint64_t by_device)
         ck_assert(!same_there || plan->engine.out.device_bytes <= least / 2);
         pb_plan_destroy(plan);
     }
-    ck_assert_uint_lt(least, UINT64_C(1) << 28); /* tables of values are large */
+    ck_assert_uint_lt(least, UINT64_C(1) << 30); /* tables of values are large */
     return least;
 }
 
@@ -188,6 +188,32 @@ START_TEST(all_of_many_products_are_made_on_the_device)
 }
 END_TEST
 
+/* Tiles of more planes than a mask of 64 bits has: products of any of them are made there. Bands
+ * that are valid together must be close to each other. */
+START_TEST(test_products_of_many_bands_are_made_there)
+{
+    char steps[4000] = "      - math:\n          bands:\n            OUT: B1 * 2\n"
+                       "            SUM: B1 + 1\n";
+    static const char others[] =
+        "      - quicklook: {name: b, bands: [X67], size: 64}\n"
+        "      - statistics: {name: c, bands: [X66, X3], percentiles: [50]}\n"
+        "      - cog: {name: d, blocksize: 64, bands: [X68, X1]}\n"
+        "      - cog: {name: e, blocksize: 64, mask: true, bands: [X0, X69]}\n";
+    char products[4000] = "";
+    for (int from = 0; from < 70; from += 35) { /* a product has at most 64 bands */
+        (void)snprintf(products + strlen(products), 80,
+                       "      - cog: {name: n%d, blocksize: 64, bands: [", from);
+        for (int i = from; i < from + 35; i++) {
+            (void)snprintf(steps + strlen(steps), 40, "            X%d: B1 * %d\n", i, i + 1);
+            (void)snprintf(products + strlen(products), 10, "%sX%d", i > from ? ", " : "", i);
+        }
+        (void)strcat(products, "]}\n");
+    }
+    (void)strcat(products, others);
+    compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", steps, products, 0x1f);
+}
+END_TEST
+
 /* The parts of its tiles follow a pattern. */
 START_TEST(products_of_a_composite_are_made_on_the_device)
 {
@@ -282,6 +308,7 @@ int main(void)
     tcase_add_test(tc, products_of_a_gate_are_made_on_the_device);
     tcase_add_test(tc, painted_products_are_made_on_the_device);
     tcase_add_test(tc, all_of_many_products_are_made_on_the_device);
+    tcase_add_test(tc, test_products_of_many_bands_are_made_there);
     tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
     tcase_add_test(tc, planned_device_memory_is_enough_for_the_run);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);

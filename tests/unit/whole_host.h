@@ -320,7 +320,8 @@ static int whole_host_halve(void *device, uint32_t queue, const struct pb_halve_
     for (uint32_t i = 0; i < n; i++) {
         const struct pb_halve_part *p = &parts[i];
         ck_assert_int_le(p->h, most_rows);
-        const float *plane[PB_BANDS_MAX];
+        const float *plane[4 * PB_BANDS_MAX];
+        ck_assert_uint_le(n_planes, 4 * PB_BANDS_MAX);
         for (uint32_t b = 0; b < n_planes; b++)
             plane[b] = p->from + b * p->from_plane_px;
         if (p->join.planes != 0 && !nearest) {
