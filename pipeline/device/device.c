@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PB_HAVE_CUDA
 int pb_device_count(char why[200])
@@ -168,4 +169,36 @@ int pb_device_choose(const struct pb_compute_config *compute, int32_t *out_index
                        why);
     *out_index = index;
     return 0;
+}
+
+/* --- nodes
+ * ---------------------------------------------------------------------------------------- */
+
+enum { MINORS = 64 };
+
+static bool have_nodes(void)
+{
+#ifdef PB_HAVE_CUDA
+    /* a PCIe card, the same before its nodes are made, Jetson (two generations), WSL */
+    static const char *const paths[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version",
+                                        "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (access(paths[i], F_OK) == 0)
+            return true;
+    }
+#endif
+    return false;
+}
+
+int pb_device_nodes_count(void)
+{
+    int n = 0;
+    if (!have_nodes())
+        return 0;
+    for (int i = 0; i < MINORS; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "/dev/nvidia%d", i);
+        n += access(path, F_OK) == 0;
+    }
+    return n > 0 ? n : 1;
 }

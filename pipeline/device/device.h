@@ -23,7 +23,7 @@ struct pb_device_traits {
                           device */
     bool mps;          /* processes share it through MPS, concurrently instead of by time slices */
     uint64_t memory_bytes;   /* total; 0: unknown */
-    struct pb_tuning tuning; /* measurements of it (pipeline/device/tuning_file.h) */
+    struct pb_tuning tuning; /* measurements of it (pipeline/device/tuning.h) */
 };
 
 struct pb_device {
@@ -82,4 +82,8 @@ void pb_device_left_err(struct pb_err *err);
 /* Cores this process may use and the CPU's model name. */
 uint32_t pb_device_cores(void);
 void pb_device_cpu_name(char *out, size_t bytes);
+/* Upper bound of the count of CUDA devices of this machine, from its device nodes: without a
+ * call into CUDA, which does not survive a fork. 1 if they cannot be counted. Always 0 in a
+ * build without CUDA. */
+int pb_device_nodes_count(void);
 #endif

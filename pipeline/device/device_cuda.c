@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/device.h"
-#include "pipeline/device/tuning_file.h"
+#include "pipeline/device/tuning.h"
 
 #include "wic/device/link.h"
 #include "wic/device/pause.h"

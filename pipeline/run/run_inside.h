@@ -12,7 +12,6 @@
 #include "pipeline/run/run_order.h"
 #include "pipeline/run/passes/run_passes.h"
 #include "pipeline/run/run_products.h"
-#include "pipeline/run/run_room.h"
 #include "pipeline/run/run_sources.h"
 #include "pipeline/run/run_tiles.h"
 #include "pipeline/run/base/run_work.h"

@@ -3,6 +3,7 @@
 /* Makes the parts of a run once its scene is open, in this order: device, plan, place, products,
  * first pass. */
 #include "config/config.h"
+#include "pipeline/io/file_room.h"
 #include "pipeline/plan/layout.h"
 #include "pipeline/plan/choose.h"
 #include "config/pipeline_config.h"
@@ -201,6 +202,52 @@ static int make_passes(struct pb_run *run, struct pb_err *err)
     return rc;
 }
 
+/* --- space for the products ------------------------------------------------------------------ */
+
+/* Disk space for the products of a run, checked before the first pixel is read. Without compression
+ * it is exact. Compressed products may be of any size: deflate shrinks data to a thousandth at
+ * most, therefore a run is refused if even that does not fit; any other lack of space is found
+ * while writing. */
+#define PACKED_MOST 1000
+
+struct room {
+    /* Bytes of uncompressed files; bytes of the others before compression. */
+    uint64_t exact, packed;
+};
+
+/* Adds the products of a scene or of one tile; call it after pb_run_make_plan(). */
+static void add_room(struct room *room, const struct pb_product_env *env)
+{
+    for (size_t i = 0; i < env->pipeline->n_products; i++) {
+        const struct pb_product_config *config = env->pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(config->kind);
+        bool packed = false;
+        if (type->file_bytes == NULL)
+            continue;
+        const uint64_t bytes = type->file_bytes(env, config, &packed);
+        room->exact += packed ? 0 : bytes;
+        room->packed += packed ? bytes : 0;
+    }
+}
+
+/* output.limit: the products need more than limits.output, or than the size of their file system;
+ * output.full: they need more than its free space. */
+static int check_room(const struct room *room, const struct pb_run_options *options,
+                      struct pb_err *err)
+{
+    const uint64_t least = room->exact + room->packed / PACKED_MOST;
+    const uint64_t most = options->config->limits.output_bytes;
+    const char *where = options->directory != NULL  ? options->directory
+                        : options->products != NULL ? options->products
+                                                    : options->room;
+    if (most > 0 && least > most)
+        return pb_fail(err, PB_E_OUTPUT_LIMIT,
+                       "the products would have at least %llu bytes; %llu are allowed "
+                       "(limits.output)",
+                       (unsigned long long)least, (unsigned long long)most);
+    return where != NULL && least > 0 ? pb_file_room_below(where, least, err) : 0;
+}
+
 /* --- tiles of a grid ------------------------------------------------------------------------ */
 
 void pb_run_forget_plan(struct pb_run *run)
@@ -210,7 +257,7 @@ void pb_run_forget_plan(struct pb_run *run)
 }
 
 /* Plans each tile, in order to refuse impossible ones before a pixel is read. */
-static int plan_tiles(struct pb_run *run, struct pb_run_room *room, struct pb_err *err)
+static int plan_tiles(struct pb_run *run, struct room *room, struct pb_err *err)
 {
     struct pb_run_tiles *tiles = &run->tiles;
     int rc = 0;
@@ -218,7 +265,7 @@ static int plan_tiles(struct pb_run *run, struct pb_run_room *room, struct pb_er
         struct pb_err why = {0};
         rc = pb_run_make_plan(run, &why);
         if (rc == 0)
-            pb_run_room_add(room, &run->env);
+            add_room(room, &run->env);
         rc = pb_run_tiles_planned(tiles, rc, run->plan, &why);
         pb_run_forget_plan(run);
         if (rc < 0 && err != NULL && err->code == PB_OK)
@@ -241,14 +288,14 @@ int pb_run_make_tile(struct pb_run *run, struct pb_err *err)
 int pb_run_make_first(struct pb_run *run, struct pb_err *err)
 {
     const bool makes = run->options.products != NULL;
-    struct pb_run_room room = {.exact = 0};
+    struct room room = {.exact = 0};
     int rc = pb_run_tiles_find(&run->tiles, run->options.pipeline, run->sources.raster[0], err);
     if (rc == 0 && run->tiles.n > 0)
         rc = plan_tiles(run, &room, err);
     rc = rc ? rc : pb_run_make_plan(run, err);
     if (rc == 0 && run->tiles.n == 0)
-        pb_run_room_add(&room, &run->env);
-    rc = rc ? rc : pb_run_room_check(&room, &run->options, err);
+        add_room(&room, &run->env);
+    rc = rc ? rc : check_room(&room, &run->options, err);
     rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* for later tiles, too */
     if (rc == 0 && makes)
         rc = make_place(run, err);

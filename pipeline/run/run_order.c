@@ -7,9 +7,9 @@
 #include "config/pipeline_config.h"
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/run/file_facts.h"
-#include "pipeline/run/run_order_list.h"
-#include "pipeline/run/run_order_parts.h"
+#include "pipeline/run/run.h"
 #include "pipeline/scene/scene_counted.h"
+#include "pipeline/scene/scene_list.h"
 #include "pipeline/scene/scene_search.h"
 
 #include <limits.h>
@@ -17,6 +17,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Files of a scene while they are renumbered. */
+struct candidate {
+    struct pb_observation said;
+    const struct pb_raster_file *file; /* open; one of the files in name order */
+    double key;                        /* the least is first; NaN: after all others */
+};
+
+struct ordering {
+    const struct pb_run_options *options;
+    const struct pb_input_config *input;
+    const struct pb_scene_files *files; /* in name order */
+    struct pb_err *err;
+    struct candidate *one; /* an element for each pattern that a file matches */
+    size_t n;
+};
 
 /* match_of: pattern of file i; nth_of: its number. */
 static const char *match_of(const struct pb_input_config *input, size_t i)
@@ -29,7 +45,7 @@ static int32_t nth_of(const struct pb_input_config *input, size_t i)
     return i == 0 ? input->file_nth : input->sources[i - 1].nth;
 }
 
-static int no_memory(const struct pb_ordering *o)
+static int no_memory(const struct ordering *o)
 {
     return pb_fail(o->err, PB_E_MEMORY, "out of memory for the files of %s", o->files->folder);
 }
@@ -37,7 +53,7 @@ static int no_memory(const struct pb_ordering *o)
 /* --- facts of each file -----------------------------------------------------------------------*/
 
 /* Copies the open metadata files of the file at `path` to out; returns their count. */
-static size_t metadata_of(const struct pb_ordering *o, const char *path,
+static size_t metadata_of(const struct ordering *o, const char *path,
                           struct pb_raster_file out[PB_METADATA_FILES_MAX])
 {
     size_t n = 0;
@@ -51,7 +67,7 @@ static size_t metadata_of(const struct pb_ordering *o, const char *path,
     return n;
 }
 
-static int look(const struct pb_ordering *o, struct pb_order_candidate *c)
+static int look(const struct ordering *o, struct candidate *c)
 {
     const bool by_cloud = o->input->order == PB_FILES_BY_CLOUD;
     const struct pb_file_wants wants = {.cloud = by_cloud, .date = !by_cloud};
@@ -66,18 +82,18 @@ static int look(const struct pb_ordering *o, struct pb_order_candidate *c)
 }
 
 /* Adds a file that matches the pattern, once. */
-static void add(struct pb_ordering *o, const struct pb_raster_file *file, const char *match)
+static void add(struct ordering *o, const struct pb_raster_file *file, const char *match)
 {
     const char *inner = pb_scene_files_inner(o->files, file->path);
     for (size_t i = 0; i < o->n; i++)
         if (strcmp(o->one[i].said.match, match) == 0 && strcmp(o->one[i].said.file, inner) == 0)
             return;
-    struct pb_order_candidate *c = &o->one[o->n++];
-    *c = (struct pb_order_candidate){
+    struct candidate *c = &o->one[o->n++];
+    *c = (struct candidate){
         .said = {.file = inner, .match = match, .cloud_cover = NAN}, .file = file, .key = NAN};
 }
 
-static int add_spares(struct pb_ordering *o, const char *match)
+static int add_spares(struct ordering *o, const char *match)
 {
     char filled[PATH_MAX];
     int rc = pb_scene_search_pattern(match, o->files->scene, filled, o->err);
@@ -90,7 +106,7 @@ static int add_spares(struct pb_ordering *o, const char *match)
 }
 
 /* Adds all counted files that are open. */
-static int gather(struct pb_ordering *o)
+static int gather(struct ordering *o)
 {
     const size_t most = (o->files->n + 1) * (o->files->n_spare + 1) + o->files->n;
     int rc = 0;
@@ -106,7 +122,7 @@ static int gather(struct pb_ordering *o)
     return rc;
 }
 
-static int look_at_all(struct pb_ordering *o)
+static int look_at_all(struct ordering *o)
 {
     int rc = 0;
     for (size_t i = 0; i < o->n && rc == 0; i++) {
@@ -118,9 +134,84 @@ static int look_at_all(struct pb_ordering *o)
 
 /* --- order -------------------------------------------------------------------------------------*/
 
+/* --- a list of the scene
+ * -------------------------------------------------------------------------- */
+
+/* Sets the number of the files that the line names. */
+static int take_line(const struct ordering *o, const struct pb_scene_list *list, size_t k)
+{
+    const char *path = o->files->list.path, *first = NULL;
+    const struct pb_scene_list_line *line = &list->one[k];
+    for (size_t i = 0; i < o->n; i++) {
+        struct candidate *c = &o->one[i];
+        if (!pb_scene_list_means(line, c->said.file))
+            continue;
+        if (first != NULL && strcmp(first, c->said.file) != 0)
+            return pb_fail_at(o->err, PB_E_INPUT_AMBIGUOUS, path, line->line, 0,
+                              "%.120s and %.120s have that name; write the path inside the scene",
+                              first, c->said.file);
+        if (!isnan(c->key))
+            return pb_fail_at(o->err, PB_E_INPUT_METADATA_INVALID, path, line->line, 0,
+                              "it lists %.200s for the second time", line->name);
+        first = c->said.file;
+        c->key = (double)k + 1;
+    }
+    if (first != NULL)
+        return 0;
+    return pb_fail_at(o->err, PB_E_INPUT_INCOMPLETE, path, line->line, 0,
+                      "it lists %.200s, which is no file of the scene that input.files counts",
+                      line->name);
+}
+
+static size_t listed(const struct ordering *o, const char *match)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->n; i++)
+        n += strcmp(o->one[i].said.match, match) == 0 && !isnan(o->one[i].key) ? 1 : 0;
+    return n;
+}
+
+/* Checks that each observation has all bands: else files of one number would be of different ones.
+ */
+static int check_numbers(const struct ordering *o)
+{
+    const char *first = o->n > 0 ? o->one[0].said.match : "";
+    const size_t n = listed(o, first);
+    for (size_t i = 1; i < o->n; i++) {
+        const char *other = o->one[i].said.match;
+        const size_t m = listed(o, other);
+        if (m != n)
+            return pb_fail_at(o->err, PB_E_INPUT_METADATA_CONFLICT, o->files->list.path, 0, 0,
+                              "it lists %zu files of %.80s and %zu of %.80s, so those of one "
+                              "number would not belong together",
+                              n, first, m, other);
+    }
+    return 0;
+}
+
+/* For input.order: list. Sets key: the line number among the lines that name files, from 1, or NaN.
+ * Fails with
+ *
+ *  - input.incomplete: it lists a file that is absent, or that matches no pattern with nth
+ *  - input.metadata_invalid: it lists a file twice
+ *  - input.ambiguous: two files have the name
+ *  - input.metadata_conflict: it lists different numbers of files of two patterns
+ *
+ * or an error of pb_scene_list_read. */
+static int order_by_list(const struct ordering *o)
+{
+    struct pb_scene_list list;
+    struct pb_raster_file file = o->files->list; /* descriptor and path stay the owner's */
+    int rc = pb_scene_list_read(&file, o->err, &list);
+    for (size_t k = 0; k < list.n && rc == 0; k++)
+        rc = take_line(o, &list, k);
+    pb_scene_list_fini(&list);
+    return rc ? rc : check_numbers(o);
+}
+
 static int by_key(const void *a, const void *b)
 {
-    const struct pb_order_candidate *x = a, *y = b;
+    const struct candidate *x = a, *y = b;
     int order = strcmp(x->said.match, y->said.match);
     if (order == 0)
         order = (int)(isnan(x->key) != 0) - (int)(isnan(y->key) != 0);
@@ -131,7 +222,7 @@ static int by_key(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->said.file, y->said.file);
 }
 
-static void count(struct pb_ordering *o)
+static void count(struct ordering *o)
 {
     qsort(o->one, o->n, sizeof *o->one, by_key);
     for (size_t i = 0; i < o->n; i++) {
@@ -141,7 +232,7 @@ static void count(struct pb_ordering *o)
     }
 }
 
-static struct pb_order_candidate *find(const struct pb_ordering *o, const char *match, int32_t nth)
+static struct candidate *find(const struct ordering *o, const char *match, int32_t nth)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->one[i].said.nth == nth && strcmp(o->one[i].said.match, match) == 0)
@@ -150,7 +241,7 @@ static struct pb_order_candidate *find(const struct pb_ordering *o, const char *
 }
 
 /* Refuses to order several files without any known cloud cover. */
-static int check_said(const struct pb_ordering *o)
+static int check_said(const struct ordering *o)
 {
     size_t n_said = 0;
     bool several = false;
@@ -180,7 +271,7 @@ static bool are_alike(const struct pb_observation *a, const struct pb_observatio
 
 /* Files of one number and different patterns are bands of one observation: their facts must be
  * equal. */
-static int check_pairs(const struct pb_ordering *o)
+static int check_pairs(const struct ordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         for (size_t k = i + 1; k < o->n; k++) {
@@ -195,10 +286,10 @@ static int check_pairs(const struct pb_ordering *o)
     return 0;
 }
 
-static int decide(struct pb_ordering *o)
+static int decide(struct ordering *o)
 {
     const bool by_cloud = o->input->order == PB_FILES_BY_CLOUD;
-    int rc = by_cloud ? look_at_all(o) : pb_run_order_list(o);
+    int rc = by_cloud ? look_at_all(o) : order_by_list(o);
     if (rc < 0)
         return rc;
     count(o);
@@ -208,20 +299,20 @@ static int decide(struct pb_ordering *o)
 
 /* --- files in the new order -------------------------------------------------------------------*/
 
-static int too_few(const struct pb_ordering *o, size_t i)
+static int too_few(const struct ordering *o, size_t i)
 {
     return pb_fail_at(o->err, PB_E_INPUT_INCOMPLETE, o->files->list.path, 0, 0,
                       "it lists fewer than %d files of %.150s", (int)nth_of(o->input, i),
                       match_of(o->input, i));
 }
 
-static int place(const struct pb_ordering *o, struct pb_scene_files *out)
+static int place(const struct ordering *o, struct pb_scene_files *out)
 {
     int rc = 0;
     for (size_t i = 0; i < out->n && rc == 0; i++) {
         const struct pb_raster_file *file = &o->files->file[i];
         const int32_t nth = nth_of(o->input, i);
-        struct pb_order_candidate *c = nth > 0 ? find(o, match_of(o->input, i), nth) : NULL;
+        struct candidate *c = nth > 0 ? find(o, match_of(o->input, i), nth) : NULL;
         if (file->fd < 0)
             continue;
         if (nth > 0 && c == NULL && i > 0 && o->input->sources[i - 1].optional)
@@ -238,7 +329,7 @@ static int place(const struct pb_ordering *o, struct pb_scene_files *out)
 }
 
 /* Adds the other files, which were examined as well. */
-static int place_spares(const struct pb_ordering *o, struct pb_scene_files *out)
+static int place_spares(const struct ordering *o, struct pb_scene_files *out)
 {
     int rc = 0;
     for (size_t i = 0; i < o->n && rc == 0; i++) {
@@ -252,7 +343,7 @@ static int place_spares(const struct pb_ordering *o, struct pb_scene_files *out)
     return rc;
 }
 
-static int keep_observations(const struct pb_ordering *o, struct pb_observations *out)
+static int keep_observations(const struct ordering *o, struct pb_observations *out)
 {
     out->one = calloc(o->n + 1, sizeof *out->one);
     if (out->one == NULL)
@@ -265,7 +356,7 @@ static int keep_observations(const struct pb_ordering *o, struct pb_observations
 }
 
 /* Observations of files that keep their order by name, with the facts of their metadata. */
-static int observe(struct pb_ordering *o, struct pb_observations *out)
+static int observe(struct ordering *o, struct pb_observations *out)
 {
     int rc = gather(o);
     rc = rc ? rc : look_at_all(o);
@@ -284,8 +375,7 @@ int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options
                       struct pb_err *err)
 {
     const struct pb_input_config *input = &options->pipeline->input;
-    struct pb_ordering o = {
-        .options = options, .input = input, .files = options->files, .err = err};
+    struct ordering o = {.options = options, .input = input, .files = options->files, .err = err};
     *order = (struct pb_run_order){.given = NULL};
     if (options->files == NULL || (!pb_files_by_content(input->order) && !input->metadata_each))
         return 0;

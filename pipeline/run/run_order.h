@@ -26,7 +26,7 @@ struct pb_run_order {
  *  - input.metadata_conflict: files of one nth are of different observations
  *  - input.incomplete: the list is shorter than the count of input.files
  *
- * or an error of reading metadata, of opening rasters or of pb_run_order_list. */
+ * or an error of reading metadata, of opening rasters or of reading the list. */
 int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options,
                       struct pb_err *err);
 void pb_run_order_fini(struct pb_run_order *order);

@@ -6,7 +6,7 @@
  * device of the thread is the rig's. Thread: one. */
 #include "kernels/chain/chain_resident.h"
 #include "pipeline/device/device.h"
-#include "pipeline/tune/tune_scene.h"
+#include "pipeline/tune/tune.h"
 
 struct pb_tune_rig {
     int32_t index;

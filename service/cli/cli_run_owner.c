@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "config/device_word.h"
-#include "pipeline/device/device_nodes.h"
+#include "pipeline/device/device.h"
 #include "service/device/owner.h"
 #include "service/device/owner_client.h"
 #include "service/processes/device_owners.h"

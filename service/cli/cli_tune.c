@@ -6,7 +6,7 @@
 
 #include "config/base/json_writer.h"
 #include "pipeline/device/others.h"
-#include "pipeline/device/tuning_file.h"
+#include "pipeline/device/tuning.h"
 #include "pipeline/tune/tune.h"
 #include "service/base/files.h"
 #include "service/device/owner_client.h"

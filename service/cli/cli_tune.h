@@ -7,7 +7,7 @@
 
 struct pb_json;
 
-/* Measures a GPU's transfer plans and stores them (pipeline/device/tuning_file.h); prints a table,
+/* Measures a GPU's transfer plans and stores them (pipeline/device/tuning.h); prints a table,
  * or adds members to the device's object. Returns an exit code: CLI_JOB_FAILED, with the reason on
  * stderr, if the service uses the GPU, a measurement fails or the file cannot be written. */
 int cli_tune(const struct pb_device *device, struct pb_json *json);

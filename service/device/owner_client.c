@@ -5,7 +5,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "pipeline/run/served/tile_pool.h"
+#include "pipeline/run/served/tile_room.h"
 #include "service/device/blob.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/run/served/served.h"
-#include "pipeline/run/served/spare_room.h"
+#include "pipeline/run/served/tile_room.h"
 #include "service/base/line_reader.h"
 #include "service/base/peer.h"
 #include "service/device/blob.h"

@@ -3,7 +3,7 @@
 #include "service/processes/device_owners.h"
 
 #include "config/config.h"
-#include "pipeline/device/device_nodes.h"
+#include "pipeline/device/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

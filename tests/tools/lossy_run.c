@@ -7,7 +7,6 @@
  * of the device computes on the CPU; the requested device is written to stderr, a line "LOSSY pid
  * device input" a run; the device is "stream" where kernels start and end. */
 #include "pipeline/device/device.h"
-#include "pipeline/device/device_nodes.h"
 #include "pipeline/run/run.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 #define PB_SERVED_SESSION_H
 /* The process that owns a device, inside the test's process: the calls of a struct pb_remote. */
 #include "pipeline/run/served/served.h"
-#include "pipeline/run/served/tile_pool.h"
+#include "pipeline/run/served/tile_room.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 #include "config/patterns.h"
-#include "pipeline/run/stream/arrivals.h"
 #include "pipeline/run/stream/in_flight.h"
 
 #include "run_suite.h"

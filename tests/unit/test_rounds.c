@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Rounds follow a pattern: the installed one, and patterns that do not take turns. */
 #include "config/patterns.h"
-#include "pipeline/run/passes/rounds.h"
+#include "pipeline/run/passes/reducing.h"
 
 #include "run_suite.h"
 

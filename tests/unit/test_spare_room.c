@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
-#include "pipeline/run/served/spare_room.h"
+#include "pipeline/run/served/tile_room.h"
 
 #include "run_suite.h"
 

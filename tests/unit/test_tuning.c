@@ -4,7 +4,7 @@
  *
  * What was measured of GPUs: kept in a file, found again, and used by plans. */
 #include "pipeline/device/device.h"
-#include "pipeline/device/tuning_file.h"
+#include "pipeline/device/tuning.h"
 #include "pipeline/tune/device_plan.h"
 #include "pipeline/tune/tune.h"
 

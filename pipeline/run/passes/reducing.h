@@ -6,6 +6,7 @@
  * one set into which they are merged. */
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/base/sink.h"
+#include "config/exchange.h"
 
 struct pb_reducing;
 struct pb_step_config;
@@ -25,4 +26,17 @@ int pb_reducing_end(struct pb_reducing *reducing, struct pb_chain *whole, bool *
  * round ends. */
 void *pb_reducing_device_state(struct pb_reducing *reducing, size_t i);
 void pb_reducing_destroy(struct pb_reducing *reducing); /* NULL is fine */
+
+/* Rounds of a loop of reductions as an exchange of two parties, in the order of a communication
+ * pattern (wic/pattern/pattern.h): a chunk down is the loop's numbers, a chunk up is the result of
+ * the pixels that were made with them, and reports how many numbers change for the next round. The
+ * pattern decides whether there is a next round. One thread. */
+struct pb_rounds;
+
+/* Begins the first round. bytes: size of a loop's numbers. */
+int pb_rounds_create(const struct pb_exchange_config *exchange, size_t bytes, struct pb_err *err,
+                     struct pb_rounds **out_rounds);
+/* Ends a round in which `others` numbers change. *out_more: true if the next round begins. */
+int pb_rounds_next(struct pb_rounds *rounds, uint32_t others, bool *out_more, struct pb_err *err);
+void pb_rounds_destroy(struct pb_rounds *rounds); /* NULL is fine */
 #endif

@@ -9,9 +9,8 @@
 #include "pipeline/device/device.h"
 #include "pipeline/device/mem.h"
 #include "pipeline/run/served/said_blocks.h"
-#include "pipeline/run/served/spare_room.h"
 #include "pipeline/run/stream/engine.h"
-#include "pipeline/run/served/tile_pool.h"
+#include "pipeline/run/served/tile_room.h"
 
 #include "wic/device/pause.h"
 

@@ -5,8 +5,9 @@
 /* A pass whose tiles arrive from another process and return to it: slots in memory that both map,
  * and the executor of this process between them. The other process is not trusted. It sends the
  * number and unit of a tile; the position of the tile and its inputs follow from this process' own
- * plan. If no gate leaves out tiles, arrivals.h checks that each arrives in its order, once. Slots
- * hold only pixels. create, start, wait and destroy belong to one thread, abort to any. */
+ * plan. If no gate leaves out tiles, struct pb_arrivals checks that each arrives in its order,
+ * once. Slots hold only pixels. create, start, wait and destroy belong to one thread, abort to any.
+ */
 #include "pipeline/plan/served.h"
 #include "pipeline/run/base/remote.h"
 #include "pipeline/run/served/tile_room.h"

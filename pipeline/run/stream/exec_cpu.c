@@ -6,7 +6,7 @@
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
-#include "pipeline/run/stream/exec_cpu.h"
+#include "pipeline/run/stream/stream.h"
 #include "pipeline/profile/work.h"
 
 #include <stdlib.h>

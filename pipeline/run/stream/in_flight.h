@@ -2,15 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_IN_FLIGHT_H
 #define PB_IN_FLIGHT_H
-/* Limits the units of the visiting order that are in flight: hands them out one after the other and
- * lets a few be unfinished at a time. This bounds the memory that products hold for the tiles after
- * a slow one. Readers take units and park while too many are in flight; writers report
- * tiles. One short lock per unit taken and per tile finished.
+/* Both ends of the exchange of tiles in a pass (pipeline/plan/exchange.h): the one of readers and
+ * writers, and the executor's (struct pb_arrivals).
  *
- * It is the readers' and writers' end of the pass's exchange (pipeline/plan/exchange.h): units
- * follow its schedule. */
+ * The first limits the units of the visiting order that are in flight: hands them out one after the
+ * other and lets a few be unfinished at a time. This bounds the memory that products hold for the
+ * tiles after a slow one. Readers take units and park while too many are in flight; writers report
+ * tiles. One short lock per unit taken and per tile finished. Units follow the schedule of the
+ * exchange. */
 #include "pipeline/plan/exchange.h"
 #include "pipeline/grid/tile.h"
+#include "kernels/tile_slot.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,4 +50,25 @@ void pb_in_flight_again(struct pb_in_flight *window, struct pb_tile_exchange *wa
  * writer. */
 void pb_in_flight_ended(struct pb_in_flight *window);
 void pb_in_flight_abort(struct pb_in_flight *window); /* NULL is fine */
+
+/* Executor's end of the exchanges of a pass: walks the same schedules as the readers (here,
+ * reader.c) and checks arrivals against them: tiles of units that may be sent down now and are
+ * within the window, each once, with the parts that the pattern sends. One short lock per tile. */
+struct pb_arrivals;
+
+/* Same contract as pb_in_flight_create; also takes the content of *parts. parts NULL: parts are not
+ * counted, because the readers are in another process. */
+struct pb_arrivals *pb_arrivals_create(const struct pb_grid *grid, enum pb_order order,
+                                       uint32_t size, struct pb_tile_exchange *walk,
+                                       struct pb_part_exchange *parts);
+/* NULL is fine. */
+void pb_arrivals_destroy(struct pb_arrivals *arrivals);
+/* Call it before the first tile: when all units have arrived they may begin again, any number of
+ * times, by a walk of this exchange and unit size (pb_tile_exchange_init). */
+void pb_arrivals_repeat(struct pb_arrivals *arrivals, const struct pb_exchange_config *exchange,
+                        uint64_t unit_bytes);
+/* Records that a tile has arrived, or that its reader leaves it out; call it before the in-flight
+ * limiter counts the tile. 0, or a negative errno with *err filled: the tile is out of order.
+ * arrivals NULL: no check, for an executor without readers. Thread: any. */
+int pb_arrivals_note(struct pb_arrivals *arrivals, const struct pb_tile *tile, struct pb_err *err);
 #endif

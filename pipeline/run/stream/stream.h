@@ -11,7 +11,6 @@
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
-#include "pipeline/run/stream/arrivals.h"
 #include "pipeline/run/base/run_report.h"
 #include "pipeline/run/stream/in_flight.h"
 #include "pipeline/run/base/sink.h"
@@ -142,6 +141,11 @@ struct pb_exec_type {
     void (*keep)(void *exec);
 };
 extern const struct pb_exec_type pb_exec_cpu;
+/* Computes a tile. exec: made by pb_exec_cpu.create; in: an input slot with the tile's pixels, out:
+ * an output slot for its results, pb_plan_out_bytes. *err is filled on failure. Thread:
+ * any, each with its own number < pb_exec_cpu.threads(). */
+int pb_exec_cpu_tile(void *exec, uint32_t thread, const struct pb_tile *tile, void *in, void *out,
+                     struct pb_err *err);
 /* Decodes blocks on a device (run/whole): stream.whole_device. */
 extern const struct pb_exec_type pb_exec_whole;
 /* Waits while another process computes in stream.session; its readers send pixels, or blocks that

@@ -12,7 +12,7 @@
 #include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
 #include "pipeline/profile/work.h"
-#include "pipeline/run/stream/exec_cpu.h"
+#include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/reader.h"
 
 #include <stdlib.h>
