@@ -22,6 +22,7 @@ enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 #define IN_FILE UINT64_MAX
 #define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
 #define STAYS   (UINT64_C(1) << 62) /* with its address */
+#define PLACED  (UINT64_C(1) << 61) /* with the offset of its leader: announced, not added yet */
 #define COMING  (UINT64_MAX - 1)    /* while it is copied; its bytes are 0 */
 
 struct cursor {
@@ -102,6 +103,11 @@ static struct run *run_of(struct pb_block_store *store, uint32_t level)
     return NULL;
 }
 
+static bool is_announced(const struct pb_tiff_block *block)
+{
+    return (block->at & (IN_POOL | STAYS | PLACED)) == PLACED;
+}
+
 static void step(struct cursor *cursor, const struct pb_tiff_block *block)
 {
     cursor->at += block->bytes + PB_TIFF_FRAME;
@@ -125,9 +131,21 @@ static void start(struct pb_block_store *store)
         advance(store, &store->run[r]);
 }
 
+void pb_block_store_expect(struct pb_block_store *store, uint32_t level, uint64_t i, size_t bytes)
+{
+    struct pb_tiff_block *block = block_of(store, level, i);
+    struct run *run = run_of(store, level);
+    pthread_mutex_lock(&store->lock);
+    if (store->started && run != NULL && run->next.block == i && block->at != COMING) {
+        *block = (struct pb_tiff_block){bytes, PLACED | run->next.at};
+        advance(store, run);
+    }
+    pthread_mutex_unlock(&store->lock);
+}
+
 /* Destination of a block. */
 struct place {
-    bool again;     /* no destination: the block was added before */
+    bool again;     /* no destination: the block was added before, or announced otherwise */
     bool now;       /* the file, at `at` */
     uint64_t at;    /* offset of the leader */
     uint32_t chunk; /* else memory from that chunk on, or PB_BLOCK_POOL_NONE: the spool */
@@ -139,8 +157,13 @@ static struct place find_place(struct pb_block_store *store, struct run *run, ui
 {
     struct place place = {.chunk = PB_BLOCK_POOL_NONE};
     pthread_mutex_lock(&store->lock);
-    place.again = block->bytes != 0 || block->at == COMING;
-    if (place.again) {
+    place.now = is_announced(block) && block->bytes == bytes->bytes;
+    place.again = !place.now && (block->bytes != 0 || block->at == COMING);
+    if (place.now) {
+        place.at = block->at & ~PLACED;
+        block->at = IN_FILE;
+    }
+    if (place.now || place.again) {
         pthread_mutex_unlock(&store->lock);
         return place;
     }
@@ -188,7 +211,8 @@ static bool next_move(struct pb_block_store *store, struct run *run, struct curs
 {
     const struct pb_tiff_block *block = store->options.block[run->level];
     pthread_mutex_lock(&store->lock);
-    while (run->move.block < run->next.block && block[run->move.block].at == IN_FILE)
+    while (run->move.block < run->next.block &&
+           (block[run->move.block].at == IN_FILE || is_announced(&block[run->move.block])))
         step(&run->move, &block[run->move.block]);
     bool found = run->move.block < run->next.block;
     *out = run->move;
@@ -305,7 +329,14 @@ static int move_some(struct pb_block_store *store, uint64_t most, uint32_t worke
 
 int pb_block_came_twice(uint32_t level, uint64_t i, struct pb_err *err)
 {
-    return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was added twice",
+    return pb_fail(err, PB_E_SYSTEM,
+                   "block %llu of level %u was added twice, or in another size than announced",
+                   (unsigned long long)i, level);
+}
+
+int pb_block_is_missing(uint32_t level, uint64_t i, struct pb_err *err)
+{
+    return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
                    (unsigned long long)i, level);
 }
 
@@ -323,12 +354,24 @@ int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t i,
     return rc != 0 ? rc : move_some(store, MOVES_EACH, worker, err);
 }
 
+/* Fails if a block was announced, but not added. */
+static int check_added(const struct pb_block_store *store, uint32_t level, struct pb_err *err)
+{
+    for (uint64_t i = 0; i < store->options.n_blocks[level]; i++)
+        if (is_announced(block_of(store, level, i)))
+            return pb_block_is_missing(level, i, err);
+    return 0;
+}
+
 int pb_block_store_settle(struct pb_block_store *store, struct pb_err *err, uint64_t *out_placed)
 {
+    int rc = 0;
     *out_placed = 0;
     if (!store->started)
         return 0;
-    for (uint32_t r = 0; r < store->options.n_runs; r++)
+    for (uint32_t r = 0; r < store->options.n_runs && rc == 0; r++) {
         *out_placed |= UINT64_C(1) << store->run[r].level;
-    return move_some(store, UINT64_MAX, 0, err);
+        rc = check_added(store, store->run[r].level, err);
+    }
+    return rc != 0 ? rc : move_some(store, UINT64_MAX, 0, err);
 }

@@ -47,8 +47,14 @@ uint64_t pb_block_store_bytes(uint32_t workers, uint64_t pool_bytes);
 /* Copies options. Thread: init. */
 int pb_block_store_create(const struct pb_block_store_options *options, struct pb_err *err,
                           struct pb_block_store **out_store);
-/* Fails with the error for a block that was added twice. */
+/* Fails with the error for a block that was added twice, or not as announced. */
 int pb_block_came_twice(uint32_t level, uint64_t block, struct pb_err *err);
+/* Fails with the error for a block that was not added. */
+int pb_block_is_missing(uint32_t level, uint64_t block, struct pb_err *err);
+/* Announces a block of that size, which must be added then. If all before it in its run are known,
+ * it has its place, and the blocks after it need not wait until it is added. Thread: any. */
+void pb_block_store_expect(struct pb_block_store *store, uint32_t level, uint64_t block,
+                           size_t bytes);
 /* Takes a copy of the block unless it stays. Allocates nothing. Thread: any, worker < workers and
  * each worker on one thread at a time. */
 int pb_block_store_add(struct pb_block_store *store, uint32_t level, uint64_t block,

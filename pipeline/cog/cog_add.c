@@ -155,6 +155,15 @@ static int compress(struct pb_cog_writer *writer, const struct pb_cog_block *blo
     return rc;
 }
 
+void pb_cog_writer_expect(struct pb_cog_writer *writer, const struct pb_cog_block *block)
+{
+    if (!block->raw && (!block->mask || writer->options.mask) &&
+        check_place(writer, block->level, block->col, block->row, NULL) == 0)
+        pb_cog_file_expect(writer->file, file_level(writer, block->level, block->mask),
+                           block_number(writer, block->level, block->col, block->row),
+                           block->bytes);
+}
+
 int pb_cog_writer_block(struct pb_cog_writer *writer, const struct pb_cog_block *block,
                         uint32_t worker, struct pb_err *err)
 {

@@ -182,6 +182,12 @@ static int check_bytes(const struct pb_cog_file *file, uint32_t level, uint64_t 
                    (unsigned long long)most);
 }
 
+void pb_cog_file_expect(struct pb_cog_file *file, uint32_t level, uint64_t i, size_t bytes)
+{
+    if (file->store != NULL && check_bytes(file, level, i, bytes, NULL) == 0)
+        pb_block_store_expect(file->store, level, i, bytes);
+}
+
 int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t i,
                     const struct pb_block_bytes *bytes, uint32_t worker, struct pb_err *err)
 {
@@ -203,8 +209,7 @@ static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
     for (uint32_t k = 0; k < file->options.image.n_levels; k++)
         for (uint64_t i = 0; i < file->n_blocks[k]; i++)
             if (file->block[k][i].bytes == 0)
-                return pb_fail(err, PB_E_SYSTEM, "block %llu of level %u was never written",
-                               (unsigned long long)i, k);
+                return pb_block_is_missing(k, i, err);
     return 0;
 }
 

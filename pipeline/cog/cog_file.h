@@ -35,6 +35,9 @@ uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *options, size_t n_t
 /* Makes the file, and copies options and image.level. Thread: init. */
 int pb_cog_file_create(const struct pb_cog_file_options *options, struct pb_err *err,
                        struct pb_cog_file **out_file);
+/* Announces an encoded block of that size, which must be added then: blocks after it can be written
+ * at their place before it. Thread: any. */
+void pb_cog_file_expect(struct pb_cog_file *file, uint32_t level, uint64_t block, size_t bytes);
 /* Takes a copy of an encoded block unless it stays. Allocates nothing. Thread: any, worker <
  * workers and each worker on one thread at a time. */
 int pb_cog_file_add(struct pb_cog_file *file, uint32_t level, uint64_t block,

@@ -116,6 +116,9 @@ struct pb_cog_block {
     uint64_t moved; /* in blocks of the image: valid values that were moved off nodata */
 };
 
+/* Announces a block that will be added; its data are not used. With the blocks of a batch announced
+ * first, several threads write them at their places at the same time. Thread: any. */
+void pb_cog_writer_expect(struct pb_cog_writer *writer, const struct pb_cog_block *block);
 /* Adds a block that is encoded like the writer would do it. Allocates nothing. Thread: as for
  * pb_cog_writer_tile. */
 int pb_cog_writer_block(struct pb_cog_writer *writer, const struct pb_cog_block *block,

@@ -275,6 +275,8 @@ struct pb_product_type {
      * NULL. */
     int (*block)(void *product, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
+    /* Announces such a block, whose data are not used. NULL if that has no effect. */
+    void (*expect)(void *product, const struct pb_cog_block *block);
     /* True if it has blocks that stay in memory until finish writes them. */
     bool keeps_blocks;
     /* Called once after the last tile: writes and fsyncs <directory>/<file>. earlier: the

@@ -30,6 +30,7 @@ int pb_run_products_create(const struct pb_product_env *env, uint64_t room_bytes
             sink = (struct pb_sink){.object = p->product[i],
                                     .product = (uint32_t)i,
                                     .block = type->block,
+                                    .expect = type->expect,
                                     .room = type->keeps_blocks ? &p->room : NULL};
         else
             sink.tile = type->tile;

@@ -394,6 +394,63 @@ START_TEST(waiting_and_direct_blocks_reach_the_same_place)
 }
 END_TEST
 
+static void add_block(struct pb_block_store *store, uint64_t i, size_t bytes, int expected)
+{
+    static uint8_t data[3000];
+    struct pb_err err = {0};
+    for (size_t j = 0; j < bytes; j++)
+        data[j] = content(0, i, j);
+    const struct pb_block_bytes block = {data, bytes, false};
+    const int rc = pb_block_store_add(store, 0, i, &block, 0, &err);
+    ck_assert_msg(rc == expected, "block %d: %d %s", (int)i, rc, err.msg);
+}
+
+/* The first two make the store write to the file; it has no room for others, and no disk. */
+START_TEST(announced_blocks_are_written_in_any_order)
+{
+    enum { N = 20 };
+    struct pb_tiff_block block[N] = {{0}}, *const blocks[1] = {block};
+    const uint64_t n_blocks[1] = {N};
+    struct pb_block_store_options options = {.block = blocks,
+                                             .n_blocks = n_blocks,
+                                             .directory = "/nonexistent",
+                                             .workers = 1,
+                                             .pool_bytes = 1,
+                                             .run = {{0, 4096}},
+                                             .n_runs = 1};
+    struct pb_block_store *store;
+    struct pb_err err = {0};
+    uint64_t placed = 0;
+    char path[128], back[3008];
+    (void)snprintf(path, sizeof path, "%s/announced", directory);
+    ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &options.file), 0);
+    ck_assert_int_eq(pb_block_store_create(&options, &err, &store), 0);
+    add_block(store, 0, 1000, 0);
+    add_block(store, 1, 1001, 0);
+    for (uint64_t i = 2; i < N; i++)
+        pb_block_store_expect(store, 0, i, 1000 + i);
+    ck_assert_int_lt(pb_block_store_settle(store, &err, &placed), 0);
+    for (uint64_t i = N - 1; i > 2; i--)
+        add_block(store, i, 1000 + i, 0);
+    add_block(store, 2, 7, pb_code_errno(PB_E_SYSTEM)); /* another size */
+    add_block(store, 2, 1002, 0);
+    add_block(store, 2, 1002, pb_code_errno(PB_E_SYSTEM)); /* twice */
+    pb_block_store_expect(store, 0, 2, 5);                 /* too late: no effect */
+    ck_assert_int_eq(pb_block_store_settle(store, &err, &placed), 0);
+    ck_assert_uint_eq(placed, 1);
+    FILE *in = fopen(path, "rb");
+    ck_assert_int_eq(fseek(in, 4096, SEEK_SET), 0);
+    for (uint64_t i = 0; i < N; i++) {
+        ck_assert_uint_eq(fread(back, 1, 1008 + i, in), 1008 + i);
+        for (size_t j = 0; j < 1000 + i; j++)
+            ck_assert_int_eq((uint8_t)back[4 + j], content(0, i, j));
+    }
+    fclose(in);
+    pb_block_store_destroy(store);
+    pb_gap_file_destroy(options.file);
+}
+END_TEST
+
 int main(void)
 {
     if (mkdtemp(directory) == NULL)
@@ -405,6 +462,7 @@ int main(void)
     tcase_add_test(tc, given_tags_are_in_first_directory_nodata_in_all);
     tcase_add_test(tc, becomes_bigtiff_when_a_byte_over_4_gib);
     tcase_add_test(tc, placed_blocks_make_the_file_that_waiting_ones_make);
+    tcase_add_test(tc, announced_blocks_are_written_in_any_order);
     tcase_add_test(tc, waiting_and_direct_blocks_reach_the_same_place);
     suite_add_tcase(suite, tc);
     int status = run_suite(suite);

@@ -259,6 +259,11 @@ static const char *cog_on_device(const struct pb_product_env *env,
                                      out);
 }
 
+static void cog_expect(void *product, const struct pb_cog_block *block)
+{
+    pb_cog_writer_expect(((struct cog *)product)->writer, block);
+}
+
 static int cog_block(void *product, const struct pb_cog_block *block, uint32_t worker,
                      struct pb_err *err)
 {
@@ -377,6 +382,7 @@ const struct pb_product_type pb_product_cog = {
     .tile = cog_tile,
     .on_device = cog_on_device,
     .block = cog_block,
+    .expect = cog_expect,
     .keeps_blocks = true,
     .finish = cog_finish,
     .destroy = cog_destroy,

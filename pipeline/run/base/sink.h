@@ -19,6 +19,7 @@ struct pb_sink {
     /* Receives finished blocks instead of tiles, like pb_product_type.block; tile is NULL then. */
     int (*block)(void *object, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
+    void (*expect)(void *object, const struct pb_cog_block *block); /* NULL if absent */
     uint32_t product;           /* number of the product in the pipeline */
     struct pb_block_room *room; /* with block: memory for blocks that are kept until the product is
                                    finished; NULL if absent */

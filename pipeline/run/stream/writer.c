@@ -71,17 +71,36 @@ static int give_block(const struct pb_sink *sink, struct pb_cog_block block, uin
     return sink->block(sink->object, &block, worker, err);
 }
 
+static struct pb_cog_block block_of(const struct pb_block_entry *entry, const struct wic_slot *slot)
+{
+    return (struct pb_cog_block){.level = entry->level,
+                                 .col = entry->col,
+                                 .row = entry->row,
+                                 .mask = entry->is_mask != 0,
+                                 .raw = entry->is_raw != 0,
+                                 .data = (const char *)slot->data + entry->at,
+                                 .bytes = (size_t)entry->bytes,
+                                 .moved = entry->moved};
+}
+
+/* Announces the blocks of a slot before the first one is written: those of the slots after it,
+ * which other threads have, need not wait in memory or on the disk then. */
+static void expect_blocks(const struct pb_stream *s, const struct wic_slot *slot, uint32_t n)
+{
+    const struct pb_block_entry *entry = slot->data;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pb_block_entry own = entry[i]; /* another process can write to the slot */
+        const struct pb_cog_block block = block_of(&own, slot);
+        for (size_t k = 0; k < s->n_sinks; k++)
+            if (s->sinks[k].expect != NULL && s->sinks[k].product == own.product)
+                s->sinks[k].expect(s->sinks[k].object, &block);
+    }
+}
+
 static int deliver_block(struct pb_stream *s, const struct pb_block_entry *entry,
                          const struct wic_slot *slot, uint32_t worker, struct pb_err *err)
 {
-    const struct pb_cog_block block = {.level = entry->level,
-                                       .col = entry->col,
-                                       .row = entry->row,
-                                       .mask = entry->is_mask != 0,
-                                       .raw = entry->is_raw != 0,
-                                       .data = (const char *)slot->data + entry->at,
-                                       .bytes = (size_t)entry->bytes,
-                                       .moved = entry->moved};
+    const struct pb_cog_block block = block_of(entry, slot);
     if (entry->at > slot->bytes || entry->bytes > slot->bytes - entry->at)
         return pb_fail(err, PB_E_SYSTEM, "a block ends after its slot");
     for (size_t i = 0; i < s->n_sinks; i++)
@@ -106,6 +125,7 @@ static int write_blocks(struct pb_stream *s, const struct wic_slot *slot, uint32
         return pb_fail(err, PB_E_SYSTEM,
                        "a slot has more blocks than it can hold, or of other tiles");
     pb_work_begin(PB_WORK_DELIVER, 0);
+    expect_blocks(s, slot, head.n);
     for (uint32_t i = 0; i < head.n && rc == 0; i++) {
         const struct pb_block_entry own = entry[i]; /* another process can write to the slot */
         rc = deliver_block(s, &own, slot, worker, err);
