@@ -115,15 +115,17 @@ bool pb_value_counts_merge(struct pb_value_counts *into, struct pb_value_counts 
 
 bool pb_value_counts_take_part(struct pb_value_counts *into, const struct pb_value_part *part)
 {
-    if (part->level > LEVEL_MAX || part->n > PB_VALUE_PART_ENTRIES || part->level < into->level)
-        return false;
-    if (part->level > into->level)
-        raise_level(into, part->level - into->level);
-    for (uint32_t i = 0; i < part->n; i++)
-        if (part->key[i] > UINT32_MAX >> part->level || part->count[i] == 0 ||
-            !take(into, 0, part->key[i], part->count[i]))
-            return false;
-    return true;
+    const uint32_t level = part->level, n = part->n; /* another process can write to the part */
+    bool sound = level <= LEVEL_MAX && n <= PB_VALUE_PART_ENTRIES && level >= into->level;
+
+    if (sound && level > into->level)
+        raise_level(into, level - into->level);
+    for (uint32_t i = 0; i < n && sound; i++) {
+        const uint32_t key = part->key[i];
+        const uint64_t count = part->count[i];
+        sound = key <= UINT32_MAX >> level && count > 0 && take(into, 0, key, count);
+    }
+    return sound;
 }
 
 void pb_value_counts_take_level(struct pb_value_counts *empty, const struct pb_value_counts *of)

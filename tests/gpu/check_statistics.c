@@ -249,6 +249,33 @@ static void measure_percentiles(const struct pb_statistics_plane *listed, uint32
     free(part);
 }
 
+/* Counts of values, two tiles at a time. */
+static void measure_values(const struct pb_statistics_plane *listed, uint32_t n, size_t px,
+                           const char *what, cudaEvent_t begin, cudaEvent_t end)
+{
+    struct pb_value_table *table = on_device(NULL, pb_value_table_bytes(VALUES)),
+                          *spare = on_device(NULL, pb_value_table_bytes(VALUES));
+    float ms = 0;
+    for (int i = 0; i < 2; i++) { /* the first one warms up */
+        MUST(cudaEventRecord(begin, NULL));
+        if (pb_value_table_begin_cuda(table, VALUES, NULL) < 0 ||
+            pb_value_table_begin_cuda(spare, VALUES, NULL) < 0)
+            exit(1);
+        for (uint32_t t = 0; t < n; t += 2) {
+            const struct pb_value_planes two = {listed + t, 2, 1, 0, SIDE_PX};
+            if (pb_value_table_add_cuda(table, spare, &two, NULL) < 0)
+                exit(1);
+        }
+        MUST(cudaEventRecord(end, NULL));
+        MUST(cudaEventSynchronize(end));
+        MUST(cudaEventElapsedTime(&ms, begin, end));
+    }
+    (void)printf("counts of %s in them: %.2f ms, %.0f GB/s\n", what, (double)ms,
+                 (double)(n * px * sizeof(float)) / (double)ms / 1e6);
+    MUST(cudaFree(table));
+    MUST(cudaFree(spare));
+}
+
 static void measure(void)
 {
     enum { SIDE = 512, TILES = 484, RUNS = 5 };
@@ -282,6 +309,15 @@ static void measure(void)
     (void)printf("statistics of %d tiles of %d px: %.2f ms, %.0f GB/s\n", TILES, SIDE, (double)best,
                  (double)(TILES * px * sizeof(float)) / (double)best / 1e6);
     measure_percentiles(listed, TILES, px, begin, end);
+    measure_values(listed, TILES, px, "12000 values", begin, end);
+    for (size_t i = 0; i < px; i++)
+        tile[i] += (float)i * 1e-9f;
+    for (size_t i = 0; i < TILES; i++) { /* each tile has values of its own */
+        for (size_t k = 0; k < px; k++)
+            tile[k] *= 1.0001f;
+        MUST(cudaMemcpy(there + i * px, tile, px * sizeof *tile, cudaMemcpyHostToDevice));
+    }
+    measure_values(listed, TILES, px, "values that are all different", begin, end);
     MUST(cudaEventDestroy(begin));
     MUST(cudaEventDestroy(end));
     MUST(cudaFree(parts));
