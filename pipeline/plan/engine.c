@@ -132,8 +132,9 @@ static int32_t part_side(const struct pb_plan *plan)
     return side;
 }
 
-/* Lines for a chain that needs no neighbouring pixels, else squares. */
-void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
+/* Size of the parts of a core in which a kernel processes whole tiles: lines for a chain that needs
+ * no neighbouring pixels, else squares. */
+static void cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
 {
     const struct pb_grid *g = &plan->layout.grid;
     int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
@@ -153,7 +154,7 @@ static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
                        enum wic_transport transport, struct pb_plan_resident *r)
 {
     const struct pb_grid *g = &plan->layout.grid;
-    pb_plan_cut_parts(plan, &r->part_w, &r->part_h);
+    cut_parts(plan, &r->part_w, &r->part_h);
     struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
     uint32_t units = parts_of(r->part_w, r->part_h, &full);
     struct wic_work work;
@@ -215,7 +216,7 @@ static bool reads_too_much(const struct pb_plan *plan)
     int32_t part_w, part_h, w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
     if (plan->work.warp == PB_CHAIN_NO_WARP)
         return false;
-    pb_plan_cut_parts(plan, &part_w, &part_h);
+    cut_parts(plan, &part_w, &part_h);
     double part = (double)pb_chain_plane_px(plan->work.chain, part_w, part_h),
            tile = (double)pb_chain_plane_px(plan->work.chain, w, h);
     return part / ((double)part_w * part_h) > AGAIN_MOST * tile / ((double)w * h);
@@ -554,7 +555,7 @@ void pb_plan_sums_set(struct pb_plan *plan)
     if (!plan->engine.cuda || !plan->is_earlier)
         return;
     sums->chain = pb_chain_sums_find(plan->work.chain);
-    pb_plan_cut_parts(plan, &sums->part_w, &sums->part_h);
+    cut_parts(plan, &sums->part_w, &sums->part_h);
     if (sums->chain.n == 0 ||
         pb_plan_sums_measure(plan, THREADS, PB_CHAIN_BLOCK_SHARED, &needs, &scratch) < 0)
         memset(sums, 0, sizeof *sums);

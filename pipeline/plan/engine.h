@@ -7,9 +7,6 @@
 #include "pipeline/device/engine_limits.h"
 #include "pipeline/plan/plan.h"
 
-/* The engine of a pass: limits that hold (pipeline/device/engine_limits.def), and the transfers of
- * a resident kernel. Pure; any thread. */
-
 /* For the chain, grid, slot format (plane by plane) and kind of memory of the plan: the
  * transport and the pieces by which the resident kernel gets tiles; or why no kernel is resident.
  * Arithmetic only. */
@@ -18,8 +15,6 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
 /* Why tiles use streams although compute.sync is wic; "" = not the case. Borrowed
  * from the plan. */
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config);
-/* Size of the parts of a core in which a kernel processes whole tiles. */
-void pb_plan_cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h);
 /* Why slots are not managed although compute.buffers is; "" = not the case. Static
  * text. */
 const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request);

@@ -36,15 +36,16 @@ static bool is_source(const struct pb_served_source *s, const struct pb_limits *
     return sized && banded && mapped && s->type >= 0 && s->type < PB_TYPE_COUNT;
 }
 
-static bool is_mask_layout(const struct pb_served_mask *m, const struct pb_limits *limits)
+static bool is_mask_layout(const struct pb_mask_blocks *m, const struct pb_limits *limits)
 {
-    return m->block_w == 0 ||
-           (m->block_w > 0 && m->block_h > 0 && m->block_w <= limits->max_side_px &&
-            m->block_h <= limits->max_side_px && (m->bits == 1 || m->bits == 8) &&
-            (uint64_t)m->block_w * (uint64_t)m->block_h <= limits->max_block_bytes &&
-            (uint64_t)m->block_w * (uint64_t)m->block_h <= UINT32_MAX &&
-            m->stored_max <= limits->max_block_bytes * 2 && m->compression <= UINT16_MAX &&
-            (m->predictor == 1 || (m->predictor == 2 && m->bits == 8)));
+    return pb_served_is_bool(&m->tiled) &&
+           (m->block_w == 0 ||
+            (m->block_w > 0 && m->block_h > 0 && m->block_w <= limits->max_side_px &&
+             m->block_h <= limits->max_side_px && (m->bits == 1 || m->bits == 8) &&
+             (uint64_t)m->block_w * (uint64_t)m->block_h <= limits->max_block_bytes &&
+             (uint64_t)m->block_w * (uint64_t)m->block_h <= UINT32_MAX &&
+             m->stored_max <= limits->max_block_bytes * 2 &&
+             (m->predictor == 1 || (m->predictor == 2 && m->bits == 8))));
 }
 
 static bool is_layout(const struct pb_served_source *s, const struct pb_limits *limits)
@@ -218,13 +219,7 @@ static void take_layout(const struct pb_served_layout *said, struct pb_raster_in
     info->tiff_compression = (uint16_t)said->compression;
     info->tiff_predictor = (uint16_t)said->predictor;
     info->stored_block_bytes = said->stored_max;
-    info->mask_blocks = (struct pb_mask_blocks){.block_w = said->mask.block_w,
-                                                .block_h = said->mask.block_h,
-                                                .bits = (uint32_t)said->mask.bits,
-                                                .tiled = said->mask.tiled != 0,
-                                                .compression = (uint16_t)said->mask.compression,
-                                                .predictor = (uint16_t)said->mask.predictor,
-                                                .stored_max = said->mask.stored_max};
+    info->mask_blocks = said->mask;
 }
 
 static void take_source(const struct pb_served_source *said, bool whole,

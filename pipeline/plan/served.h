@@ -17,13 +17,6 @@ enum {
     PB_SERVED_PLANES_MAX = 4096 /* planes of tiles */
 };
 
-/* Layout of the blocks of a mask, as in struct pb_mask_blocks. */
-struct pb_served_mask {
-    int32_t block_w, block_h, bits, tiled; /* block_w 0: it has no blocks of its own */
-    uint32_t compression, predictor;
-    uint64_t stored_max;
-};
-
 /* Layout of a source's blocks, if they are sent as they are stored. */
 struct pb_served_layout {
     int32_t block_w, block_h, tiled, planar, big_endian;
@@ -31,11 +24,13 @@ struct pb_served_layout {
     int32_t alpha_band; /* 1-based; 0 = absent, or a mask has precedence */
     uint32_t compression, predictor;
     uint64_t stored_max;
-    struct pb_served_mask mask;
+    struct pb_mask_blocks mask;
     unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */
 };
 
-/* One source of the scene, the delivered file first. */
+/* One source of the scene, the delivered file first: the facts of struct pb_raster_info that a plan
+ * without files needs. No other member of that struct is sent, because each one that is used must
+ * be checked. */
 struct pb_served_source {
     int32_t w, h, n_bands;
     int32_t type; /* enum pb_type */

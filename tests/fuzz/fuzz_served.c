@@ -90,7 +90,7 @@ static void store_blocks(struct pb_served_request *r)
                                                         .predictor = 1,
                                                         .stored_max = STORED};
     r->source[0].has_mask = 1;
-    r->source[0].layout.mask = (struct pb_served_mask){.block_w = 2 * BLOCK,
+    r->source[0].layout.mask = (struct pb_mask_blocks){.block_w = 2 * BLOCK,
                                                        .block_h = BLOCK,
                                                        .bits = 1,
                                                        .tiled = 1,

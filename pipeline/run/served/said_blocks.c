@@ -10,18 +10,6 @@ enum { COMPRESSION_NONE = 1 };
 
 /* --- the requesting process ------------------------------------------------------------------- */
 
-static struct pb_served_mask say_mask(const struct pb_mask_blocks *mask)
-{
-    const bool is_plain = mask->compression == COMPRESSION_NONE; /* the predictor is unused */
-    return (struct pb_served_mask){.block_w = mask->block_w,
-                                   .block_h = mask->block_h,
-                                   .bits = (int32_t)mask->bits,
-                                   .tiled = mask->tiled,
-                                   .compression = mask->compression,
-                                   .predictor = is_plain ? 1 : mask->predictor,
-                                   .stored_max = mask->stored_max};
-}
-
 static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raster *raster,
                        struct pb_served_layout *out)
 {
@@ -35,10 +23,12 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
                                      .predictor = l->predictor,
                                      .by_host = blocks->how.by_host,
                                      .alpha_band = blocks->alpha_band,
-                                     .mask = say_mask(&pb_raster_info(raster)->mask_blocks),
+                                     .mask = pb_raster_info(raster)->mask_blocks,
                                      .stored_max = pb_raster_info(raster)->stored_block_bytes};
     if (l->predictor < 1 || l->predictor > 3) /* unused with this codec */
         out->predictor = 1;
+    if (out->mask.compression == COMPRESSION_NONE)
+        out->mask.predictor = 1;
     memcpy(out->fill, blocks->fill->sample, sizeof out->fill);
 }
 
@@ -126,17 +116,17 @@ static void take_layout(const struct pb_served_source *said, struct pb_block_lay
 
 static void take_mask(const struct pb_served_source *said, struct pb_block_layout *out)
 {
-    const struct pb_served_mask *m = &said->layout.mask;
+    const struct pb_mask_blocks *m = &said->layout.mask;
     *out =
         (struct pb_block_layout){.width = said->w,
                                  .height = said->h,
                                  .bands = 1,
-                                 .tiled = m->tiled != 0,
+                                 .tiled = m->tiled,
                                  .block_w = (uint32_t)m->block_w,
                                  .block_h = (uint32_t)m->block_h,
-                                 .bits = (uint32_t)m->bits,
-                                 .compression = (uint16_t)m->compression,
-                                 .predictor = (uint16_t)m->predictor,
+                                 .bits = m->bits,
+                                 .compression = m->compression,
+                                 .predictor = m->predictor,
                                  .group_w = 1,
                                  .group_h = 1,
                                  .row_bytes = ((uint64_t)m->block_w * (uint64_t)m->bits + 7) / 8};
