@@ -137,7 +137,7 @@ ENGINES = {
     "DECODER": "Decoding on the GPU: else the host decodes",
     "FILE": "Decoding of a file on the GPU: else the host decodes this file",
     "PRODUCTS": "Products made on the GPU of the decoded pixels: else the host makes this product",
-    "MANAGED": "Managed slots: else they are pinned",
+    "MANAGED": "Planes in managed memory: else they are device memory",
 }
 KINDS = {
     "CHOSEN": "The configuration demands it.",

@@ -15,7 +15,4 @@
 int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what);
 /* The same for a negative errno from kernels/ or wic/. */
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what);
-/* Makes a device the thread's current one; device.missing if its slots have to be managed and it
- * cannot share them with a running host. */
-int pb_cuda_select(int device, bool managed, struct pb_err *err);
 #endif

@@ -62,27 +62,7 @@ int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
                    "the GPU failed while %s: %s", what, strerror(-rc));
 }
 
-static int check_managed(int device, struct pb_err *err)
-{
-    int concurrent = 0;
-    int rc = pb_cuda_err(
-        err, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
-        "querying the device");
-    if (rc == 0 && !concurrent)
-        rc = pb_fail(err, PB_E_DEVICE_MISSING,
-                     "compute.buffers is managed, but CUDA device %d cannot share managed memory "
-                     "with a running host; use pinned",
-                     device);
-    return rc;
-}
-
 int pb_device_use(int32_t index, struct pb_err *err)
 {
-    return pb_cuda_select(index, false, err);
-}
-
-int pb_cuda_select(int device, bool managed, struct pb_err *err)
-{
-    int rc = pb_cuda_err(err, cudaSetDevice(device), "selecting the device");
-    return rc == 0 && managed ? check_managed(device, err) : rc;
+    return pb_cuda_err(err, cudaSetDevice(index), "selecting the device");
 }

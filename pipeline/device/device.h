@@ -22,6 +22,7 @@ struct pb_device_traits {
     bool time_limited; /* the driver ends kernels that run for seconds, because a display uses the
                           device */
     bool mps;          /* processes share it through MPS, concurrently instead of by time slices */
+    bool managed;      /* it moves managed memory to its own while the host runs */
     uint64_t memory_bytes;   /* total; 0: unknown */
     struct pb_tuning tuning; /* measurements of it (pipeline/device/tuning.h) */
 };
@@ -32,8 +33,7 @@ struct pb_device {
     char arch[16]; /* "sm_90" */
     uint64_t memory_bytes, free_bytes;
     int32_t multiprocessors;
-    bool integrated, time_limited, mps; /* see struct pb_device_traits */
-    bool managed;                       /* managed buffers work with a running host */
+    bool integrated, time_limited, mps, managed; /* see struct pb_device_traits */
     bool usable;
     char why[200]; /* reason if not usable */
 };

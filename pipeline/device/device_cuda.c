@@ -47,8 +47,8 @@ void pb_device_describe(int32_t index, struct pb_device *d)
         d->integrated = traits.integrated;
         d->time_limited = traits.time_limited;
         d->mps = traits.mps;
+        d->managed = traits.managed;
     }
-    d->managed = prop.concurrentManagedAccess != 0;
     d->usable = works(index, d->why);
     size_t free_bytes = 0, total = 0;
     if (d->usable && cudaMemGetInfo(&free_bytes, &total) == cudaSuccess)
@@ -87,15 +87,19 @@ void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES])
 
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits)
 {
-    int integrated = 0, limited = 0, mps = 0;
+    int integrated = 0, limited = 0, mps = 0, concurrent = 0;
     if (cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, index) != cudaSuccess ||
-        cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, index) != cudaSuccess)
+        cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, index) != cudaSuccess ||
+        cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, index) !=
+            cudaSuccess)
         return -EIO;
     /* Drivers before 12.9 do not support this attribute. */
     if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, index) != cudaSuccess)
         (void)cudaGetLastError();
-    *out_traits = (struct pb_device_traits){
-        .integrated = integrated != 0, .time_limited = limited != 0, .mps = mps != 0};
+    *out_traits = (struct pb_device_traits){.integrated = integrated != 0,
+                                            .time_limited = limited != 0,
+                                            .mps = mps != 0,
+                                            .managed = concurrent != 0 && integrated == 0};
     struct cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess)
         return -EIO;

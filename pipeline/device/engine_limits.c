@@ -39,7 +39,8 @@ const char *pb_limit_kind_name(enum pb_limit_kind kind)
 const char *pb_engine_words(enum pb_engine_name engine)
 {
     static const char *const words[PB_ENGINES] = {
-        "computing on the GPU",          "a kernel that stays on the GPU", "decoding on the GPU",
-        "decoding of a file on the GPU", "products made on the GPU",       "managed slots"};
+        "computing on the GPU",     "a kernel that stays on the GPU",
+        "decoding on the GPU",      "decoding of a file on the GPU",
+        "products made on the GPU", "planes in managed memory"};
     return words[engine];
 }

@@ -10,7 +10,7 @@ enum pb_engine_name {
     PB_ENGINE_DECODER,  /* decoding of blocks on the GPU */
     PB_ENGINE_FILE,     /* decoding of one file's blocks there */
     PB_ENGINE_PRODUCTS, /* products that are made there of the decoded pixels */
-    PB_ENGINE_MANAGED,  /* slots in managed memory */
+    PB_ENGINE_MANAGED,  /* planes of the scene in managed memory */
     PB_ENGINES
 };
 

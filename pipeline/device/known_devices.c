@@ -57,6 +57,7 @@ void pb_known_device_traits(const struct pb_known_device *device,
                             struct pb_device_traits *out_traits)
 {
     *out_traits = (struct pb_device_traits){.integrated = device->integrated,
+                                            .managed = !device->integrated,
                                             .memory_bytes = device->memory_gb * GB};
     struct wic_gpu *gpu = &out_traits->gpu;
     (void)snprintf(gpu->name, sizeof gpu->name, "%s", device->model);

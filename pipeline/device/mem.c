@@ -14,10 +14,9 @@ int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void *
         bytes = 1;
     if (kind != PB_MEM_HOST) {
 #ifdef PB_HAVE_CUDA
-        return pb_mem_cuda_alloc(kind, bytes, err, out_memory);
+        return pb_mem_cuda_alloc(bytes, err, out_memory);
 #else
-        return pb_fail(err, PB_E_DEVICE_MISSING,
-                       "this build has no CUDA, so no pinned or managed buffers");
+        return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA, so no pinned buffers");
 #endif
     }
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +33,7 @@ void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes)
         return;
 #ifdef PB_HAVE_CUDA
     if (kind != PB_MEM_HOST) {
-        pb_mem_cuda_free(kind, memory);
+        pb_mem_cuda_free(memory);
         return;
     }
 #else

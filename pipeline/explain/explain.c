@@ -90,7 +90,7 @@ static void explain_schedule(const struct pb_run_view *view, struct pb_json *jso
 static void explain_limits(const struct pb_run_view *view, struct pb_json *json)
 {
     struct pb_engine_reason reason[PB_ENGINE_REASONS_MAX];
-    const size_t n = pb_engine_reasons(view->plan, view->options->config, reason);
+    const size_t n = pb_engine_reasons(view->plan, reason);
     if (n == 0)
         return;
     pb_json_array(json, "limits");

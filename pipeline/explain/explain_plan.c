@@ -4,6 +4,7 @@
 
 #include "config/base/json_writer.h"
 #include "config/product_words.h"
+#include "pipeline/plan/pages.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/values.h"
 
@@ -126,7 +127,7 @@ static void explain_chain(const struct pb_plan *pass, struct pb_json *json)
 
 static void explain_slots(const struct pb_plan *pass, struct pb_json *json)
 {
-    static const char *const memory[] = {"host", "pinned", "managed"};
+    static const char *const memory[] = {"host", "pinned"};
     pb_json_object(json, "slots");
     put(json, "in", pass->layout.in_slots);
     put(json, "in_bytes", pass->layout.in_slot_bytes);
@@ -192,6 +193,20 @@ static void explain_resident(const struct pb_plan *pass, struct pb_json *json)
     pb_json_end(json);
 }
 
+/* Planes of the scene in managed memory. */
+static void explain_managed(const struct pb_plan *pass, struct pb_json *json)
+{
+    const struct pb_plan_pages pages = pb_plan_pages(pass);
+    pb_json_object(json, "managed");
+    pb_json_string(json, "why", pass->engine.whole.managed_why);
+    put(json, "bytes", pass->engine.whole.planes_bytes);
+    put(json, "chunk_bytes", pages.chunk_bytes);
+    put(json, "decoding_chunks", pages.decoding);
+    put(json, "computing_chunks", pages.computing);
+    put(json, "lot_bytes", pages.lot_bytes);
+    pb_json_end(json);
+}
+
 static void explain_blocks(const struct pb_plan *pass, struct pb_json *json)
 {
     const struct pb_plan_whole *w = &pass->engine.whole;
@@ -210,6 +225,8 @@ static void explain_blocks(const struct pb_plan *pass, struct pb_json *json)
         put(json, "piece_bytes", w->piece_bytes);
         put(json, "streams", w->streams);
     }
+    if (w->managed)
+        explain_managed(pass, json);
     pb_json_end(json);
 }
 
@@ -275,6 +292,8 @@ static void explain_memory(const struct pb_plan *pass, struct pb_json *json)
     put(json, "reductions", pass->memory.reduce_bytes);
     put(json, "images", pass->memory.image_bytes);
     put(json, "kept_tiles", pass->memory.kept_bytes);
+    if (pass->engine.whole.managed)
+        put(json, "planes", pass->engine.whole.planes_bytes);
     put(json, "digits", pb_plan_rest_bytes(pass));
     put(json, "finished_blocks", pass->engine.out.room_bytes);
     put(json, "reserve", pass->memory.reserve_bytes);

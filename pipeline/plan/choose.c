@@ -84,10 +84,8 @@ static int32_t choose_device_side(const struct pb_plan *plan, const struct pb_pl
 
 static enum pb_mem_kind choose_mem(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    if (!plan->engine.cuda || r->config->compute.buffers == PB_BUFFERS_HOST)
-        return PB_MEM_HOST;
-    return r->config->compute.buffers == PB_BUFFERS_MANAGED && !r->remote ? PB_MEM_MANAGED
-                                                                          : PB_MEM_PINNED;
+    return plan->engine.cuda && r->config->compute.buffers != PB_BUFFERS_HOST ? PB_MEM_PINNED
+                                                                              : PB_MEM_HOST;
 }
 
 int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
@@ -135,6 +133,27 @@ static int32_t smaller_side(const struct pb_plan *base, const struct pb_plan_req
     return may ? side / 2 : 0;
 }
 
+/* Makes the plan for a side again, without managed planes if these are chosen and not needed, or
+ * else with blocks that the host decodes, after *sided has exceeded compute.memory. */
+static int side_again(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
+                      struct pb_err *err, struct pb_plan *sided)
+{
+    const bool managed = sided->engine.whole.managed;
+    struct pb_plan other = *base, fitted;
+    const uint64_t least = pb_plan_least_bytes(sided, r);
+    const char *why =
+        pb_limit_reason(managed ? PB_LIMIT_DECODER_HOST_PLANES : PB_LIMIT_DECODER_SLOTS);
+    if (managed && sided->engine.whole.managed_why == NULL) {
+        other.engine.whole.managed_why = why;
+        if (pb_plan_with_side(&other, r, side, err, sided) == 0 && sided->engine.whole.used &&
+            pb_plan_fit(sided, r, NULL, &fitted) == 0)
+            return 0;
+    }
+    other.engine.whole.why_not = why;
+    other.engine.whole.why_bytes = least;
+    return pb_plan_with_side(&other, r, side, err, sided);
+}
+
 /* Makes the plan for a side, by whole rows of tiles if that is better. *least: the smallest need
  * among sides that did not fit, which *why reports. */
 static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r, int32_t side,
@@ -143,12 +162,8 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     struct pb_err tried = {0};
     struct pb_plan sided, fitted, rows;
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
-    if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0) {
-        struct pb_plan host = *base;
-        host.engine.whole.why_not = pb_limit_reason(PB_LIMIT_DECODER_SLOTS);
-        host.engine.whole.why_bytes = pb_plan_least_bytes(&sided, r);
-        rc = pb_plan_with_side(&host, r, side, &tried, &sided);
-    }
+    if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0)
+        rc = side_again(base, r, side, &tried, &sided);
     rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
     const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
     if (rc < 0 && (why->code == PB_OK || needs < *least)) {

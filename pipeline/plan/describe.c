@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Describes a plan in text: for `run --dry-run` and check-config. */
 #include "pipeline/plan/describe.h"
+#include "pipeline/plan/engine.h"
+#include "pipeline/plan/pages.h"
 #include "pipeline/plan/staged.h"
 #include "config/product_words.h"
 #include "pipeline/plan/values.h"
@@ -184,9 +186,13 @@ static uint32_t tiles_computed(const struct pb_plan *plan)
 /* Describes the memory of the pass that needs the most. */
 static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    static const char *const mem[] = {"host", "pinned", "managed"};
+    static const char *const mem[] = {"host", "pinned"};
     const double mib = 1024.0 * 1024.0;
     char reductions[60] = "", kept[60] = "", rests[40] = "", room[60] = "", areas[60] = "";
+    char planes[60] = "";
+    if (plan->engine.whole.managed)
+        (void)snprintf(planes, sizeof planes, ", planes %.0f (managed)",
+                       (double)plan->engine.whole.planes_bytes / mib);
     if (plan->memory.image_bytes > 0)
         (void)snprintf(areas, sizeof areas, ", sieved areas %.0f (the pass before)",
                        (double)plan->memory.image_bytes / mib);
@@ -205,13 +211,13 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
     (void)snprintf(
         text, bytes,
         "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
-        "%.0f, open files %.0f, products %.0f%s%s%s%s%s\n",
+        "%.0f, open files %.0f, products %.0f%s%s%s%s%s%s\n",
         (double)plan->memory.total_bytes / mib, plan->layout.in_slots,
         (double)plan->layout.in_slot_bytes / mib, plan->layout.out_slots,
         (double)plan->layout.out_slot_bytes / mib, mem[plan->engine.mem],
         (double)plan->layout.decoding.cells_bytes / mib,
         (double)(plan->layout.decoding.cache_bytes + plan->layout.decoding.reader_bytes) / mib,
-        (double)plan->memory.product_bytes / mib, room, reductions, areas, kept, rests);
+        (double)plan->memory.product_bytes / mib, planes, room, reductions, areas, kept, rests);
 }
 
 /* Describes bands of more digits than float32: those that keep them, and the pixels to be counted.
@@ -253,6 +259,24 @@ static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
                        (unsigned long long)((wanted + (1u << 20) - 1) >> 20));
 }
 
+/* Describes managed planes of the scene. */
+static void describe_planes(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const struct pb_plan *pass = pb_plan_buffers_pass(plan);
+    text[0] = '\0';
+    if (!pass->engine.whole.managed)
+        return;
+    const struct pb_plan_pages pages = pb_plan_pages(pass);
+    const char *why = pass->engine.whole.managed_why;
+    const uint64_t all = pass->engine.whole.planes_bytes;
+    const uint64_t most = pages.chunk_bytes * ((uint64_t)pages.decoding + pages.computing);
+    (void)snprintf(text, bytes,
+                   "buffers    managed: %.0f MiB of planes, of which the GPU has at most %.0f at a "
+                   "time%s%s\n",
+                   (double)all / (1 << 20), (double)(most < all ? most : all) / (1 << 20),
+                   why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
 static void describe_threads(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char reading[60] = "";
@@ -280,8 +304,8 @@ static size_t bands_in(const struct pb_plan *plan)
 
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
-    char decoding[200], device[700], passes[440], memory[400], gate[240], digits[400], idle[160];
-    char kind[80] = "", threads[160];
+    char decoding[200], device[700], passes[440], memory[440], gate[240], digits[400], idle[160];
+    char kind[80] = "", threads[160], planes[300];
     const struct pb_plan_valid *valid = &plan->work.valid;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
@@ -290,24 +314,26 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
     describe_digits(plan, digits, sizeof digits);
     describe_memory(pb_plan_largest(plan), memory, sizeof memory);
     describe_idle(plan, idle, sizeof idle);
+    describe_planes(plan, planes, sizeof planes);
     describe_threads(plan, threads, sizeof threads);
     if (plan->work.complex.kind != PB_COMPLEX_NONE)
         (void)snprintf(kind, sizeof kind, "pixels     %s, read as %s\n",
                        pb_complex_name(plan->work.complex.kind),
                        plan->work.complex.power ? "power, re^2 + im^2"
                                                 : "amplitude, sqrt(re^2 + im^2)");
-    return snprintf(
-        text, bytes,
-        "tiles      %u of %d x %d px, halo %d, visited %s\n"
-        "%s"
-        "%s"
-        "valid      %s%s%s\n"
-        "%s"
-        "chain      %zu band%s in, %zu out, %zu instructions\n"
-        "%s%s%s%s%s%s",
-        pb_grid_count(&plan->layout.grid), plan->layout.grid.side_px, plan->layout.grid.side_px,
-        plan->work.halo, plan->layout.order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
-        kind, valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits, bands_in(plan),
-        bands_in(plan) == 1 ? "" : "s", plan->work.outputs.n,
-        pb_chain_instruction_count(plan->work.chain), gate, passes, threads, device, memory, idle);
+    return snprintf(text, bytes,
+                    "tiles      %u of %d x %d px, halo %d, visited %s\n"
+                    "%s"
+                    "%s"
+                    "valid      %s%s%s\n"
+                    "%s"
+                    "chain      %zu band%s in, %zu out, %zu instructions\n"
+                    "%s%s%s%s%s%s%s",
+                    pb_grid_count(&plan->layout.grid), plan->layout.grid.side_px,
+                    plan->layout.grid.side_px, plan->work.halo,
+                    plan->layout.order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
+                    kind, valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits,
+                    bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->work.outputs.n,
+                    pb_chain_instruction_count(plan->work.chain), gate, passes, threads, device,
+                    planes, memory, idle);
 }

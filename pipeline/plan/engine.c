@@ -3,9 +3,8 @@
 /* The resident kernel's part of the plan. A chain without a halo uses pieces of whole lines,
  * pulled from pinned slots; a chain with one needs neighbouring pixels, and one that changes the
  * grid needs lines of other positions or of several sources: its tiles are copied to device memory
- * and cut into parts, each of which reads its own input. Managed slots stay in host memory: lines
- * are pulled from them like from pinned ones, parts read them in place, like on a GPU that shares
- * memory with the CPU. The number of warps is that for which shared memory has registers.
+ * and cut into parts, each of which reads its own input. On a GPU that shares memory with the CPU
+ * they are read in place. The number of warps is that for which shared memory has registers.
  *
  * Each row of the table that depends on the plan alone has a condition here. Rows without one are
  * found when an engine's memory is sized.
@@ -199,10 +198,27 @@ const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_confi
     return other ? plan->engine.resident.why_not : "";
 }
 
-const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request)
+const struct pb_plan *pb_plan_buffers_pass(const struct pb_plan *plan)
 {
-    const struct pb_engine_case facts = {.plan = plan, .request = request};
-    const char *why = pb_engine_refuses(PB_ENGINE_MANAGED, &facts);
+    const struct pb_plan *found = plan;
+    for (size_t i = plan->n_earlier; i-- > 0;) {
+        const struct pb_plan_whole *whole = &plan->earlier[i]->engine.whole;
+        if (whole->managed && (whole->one_band || !found->engine.whole.one_band))
+            found = plan->earlier[i];
+    }
+    return found;
+}
+
+const char *pb_plan_buffers(const struct pb_plan *plan)
+{
+    return pb_plan_buffers_pass(plan)->engine.whole.managed ? "managed"
+           : plan->engine.mem == PB_MEM_PINNED              ? "pinned"
+                                                            : "host";
+}
+
+const char *pb_plan_buffers_why(const struct pb_plan *plan)
+{
+    const char *why = pb_plan_buffers_pass(plan)->engine.whole.managed_why;
     return why != NULL ? why : "";
 }
 
@@ -237,10 +253,9 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     else if (traits->integrated)
         r.used = take_whole(plan, gpu, WIC_IN_PLACE, &r);
     else
-        r.used =
-            (stands_alone(plan) && plan->layout.sums.chain.n == 0 &&
-             pull_lines(plan, traits, &r)) ||
-            take_whole(plan, gpu, plan->engine.mem == PB_MEM_MANAGED ? WIC_IN_PLACE : WIC_COPY, &r);
+        r.used = (stands_alone(plan) && plan->layout.sums.chain.n == 0 &&
+                  pull_lines(plan, traits, &r)) ||
+                 take_whole(plan, gpu, WIC_COPY, &r);
     if (!r.used && r.why_not == NULL)
         r.why_not = pb_limit_reason(PB_LIMIT_RESIDENT_SHARED);
     r.shared = r.used && request->remote;
@@ -359,9 +374,9 @@ static bool is_two_way_remotely(facts_of c)
     return c->request->remote && is_two_way(c);
 }
 
-static bool is_not_pinned(facts_of c)
+static bool has_host_buffers(facts_of c)
 {
-    return c->plan->engine.mem != PB_MEM_PINNED;
+    return c->request->config->compute.buffers == PB_BUFFERS_HOST;
 }
 
 static bool has_wide_bands(facts_of c)
@@ -462,12 +477,22 @@ static bool is_any_two_way(facts_of c)
     return c->request->pipeline->exchange.pattern != NULL && is_two_way(c);
 }
 
-/* --- slots ----------------------------------------------------------------------------------- */
+/* --- planes in managed memory ------------------------------------------------------------------
+ */
 
-static bool maps_managed(facts_of c)
+static bool wants_managed(facts_of c)
 {
-    return c->plan->engine.cuda && c->request->config->compute.buffers == PB_BUFFERS_MANAGED &&
-           c->plan->engine.mem != PB_MEM_MANAGED;
+    return c->plan->engine.cuda && c->request->config->compute.buffers == PB_BUFFERS_MANAGED;
+}
+
+static bool cannot_move(facts_of c)
+{
+    return wants_managed(c) && (c->request->traits == NULL || !c->request->traits->managed);
+}
+
+static bool has_no_planes(facts_of c)
+{
+    return wants_managed(c) && !c->plan->engine.whole.used;
 }
 
 static bool (*const holds[PB_LIMITS])(facts_of) = {
@@ -486,7 +511,7 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_CODECS] = decodes_by_host,
     [PB_LIMIT_DECODER_CHILD] = child_decodes,
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
-    [PB_LIMIT_DECODER_BUFFERS] = is_not_pinned,
+    [PB_LIMIT_DECODER_BUFFERS] = has_host_buffers,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,
     [PB_LIMIT_DECODER_LOOPS] = loops_remotely,
     [PB_LIMIT_DECODER_LARGE] = has_large_blocks,
@@ -498,7 +523,8 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_FILE_LARGE] = has_large_stored,
     [PB_LIMIT_PRODUCTS_HOST] = decodes_here,
     [PB_LIMIT_PRODUCTS_PATTERN] = is_any_two_way,
-    [PB_LIMIT_MANAGED_OWNER] = maps_managed,
+    [PB_LIMIT_MANAGED_GPU] = cannot_move,
+    [PB_LIMIT_MANAGED_HOST] = has_no_planes,
 };
 
 const char *pb_engine_refuses(enum pb_engine_name engine, const struct pb_engine_case *facts)
@@ -516,12 +542,10 @@ static void add(struct pb_engine_reason *out, size_t *n, enum pb_engine_name eng
         out[(*n)++] = (struct pb_engine_reason){engine, reason};
 }
 
-size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *config,
+size_t pb_engine_reasons(const struct pb_plan *plan,
                          struct pb_engine_reason out[PB_ENGINE_REASONS_MAX])
 {
     const struct pb_plan_engine *e = &plan->engine;
-    const struct pb_plan_request request = {.config = config};
-    const struct pb_engine_case facts = {.plan = plan, .request = &request};
     size_t n = 0;
     add(out, &n, PB_ENGINE_GPU, e->cpu_why);
     if (!e->cuda)
@@ -529,7 +553,7 @@ size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *con
     add(out, &n, PB_ENGINE_RESIDENT, e->resident.used ? NULL : e->resident.why_not);
     add(out, &n, PB_ENGINE_DECODER, e->whole.used ? NULL : e->whole.why_not);
     add(out, &n, PB_ENGINE_FILE, e->whole.used ? e->whole.host_why : NULL);
-    add(out, &n, PB_ENGINE_MANAGED, pb_engine_refuses(PB_ENGINE_MANAGED, &facts));
+    add(out, &n, PB_ENGINE_MANAGED, e->whole.managed ? NULL : e->whole.managed_why);
     return n;
 }
 

@@ -15,9 +15,15 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
 /* Why tiles use streams although compute.sync is wic; "" = not the case. Borrowed
  * from the plan. */
 const char *pb_plan_stream_why(const struct pb_plan *plan, const struct pb_config *config);
-/* Why slots are not managed although compute.buffers is; "" = not the case. Static
- * text. */
-const char *pb_plan_buffers_why(const struct pb_plan *plan, const struct pb_plan_request *request);
+/* First pass whose planes are managed, or the first of those that need all of the scene at once;
+ * the last pass if planes of no pass are managed. */
+const struct pb_plan *pb_plan_buffers_pass(const struct pb_plan *plan);
+/* Memory that a GPU works with: "managed" if planes of the scene are, in any pass; else that of the
+ * slots, "pinned" or "host". Static text. */
+const char *pb_plan_buffers(const struct pb_plan *plan);
+/* Why planes are managed although compute.buffers is auto, or are not although it is managed; "" =
+ * neither. Static text. */
+const char *pb_plan_buffers_why(const struct pb_plan *plan);
 /* Count of units of plan->resident.chunks in a tile with this core: lines, or parts, which are
  * those of plan->sums if it is used. */
 uint32_t pb_plan_parts(const struct pb_plan *plan, const struct pb_rect *core);
@@ -52,7 +58,7 @@ struct pb_engine_reason {
 };
 enum { PB_ENGINE_REASONS_MAX = PB_ENGINES };
 /* Lists them, except those of products, with the reasons. Returns the count. */
-size_t pb_engine_reasons(const struct pb_plan *plan, const struct pb_config *config,
+size_t pb_engine_reasons(const struct pb_plan *plan,
                          struct pb_engine_reason out[PB_ENGINE_REASONS_MAX]);
 
 /* Sets plan->layout.sums by the chain, grid and device of the plan: decides if a GPU sums up the

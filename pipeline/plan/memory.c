@@ -44,10 +44,6 @@
 
 enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };
 
-/* Limit of managed slots, whatever the budget: a GPU can hang if more of them are requested than it
- * has free memory, and only the slots in use have to be resident. */
-#define MANAGED_MAX (UINT64_C(1) << 30)
-
 struct candidate {
     double price;
     uint32_t threads;
@@ -110,11 +106,6 @@ static uint64_t slots_bytes(const struct pb_plan *plan)
            (uint64_t)plan->layout.out_slots * wic_slot_stride(plan->layout.out_slot_bytes);
 }
 
-static bool is_bounded(const struct pb_plan *plan)
-{
-    return plan->engine.mem != PB_MEM_MANAGED || slots_bytes(plan) <= MANAGED_MAX;
-}
-
 /* Makes the plan that of the candidate, without the products, whatever candidate it was. */
 static void apply(struct search *s, const struct candidate *c)
 {
@@ -134,7 +125,7 @@ static void apply(struct search *s, const struct candidate *c)
     plan->memory.product_bytes = 0;
     plan->memory.total_bytes =
         plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
-        plan->layout.decoding.reader_bytes + slots_bytes(plan) +
+        plan->layout.decoding.reader_bytes + slots_bytes(plan) + plan->engine.whole.planes_bytes +
         (plan->engine.cuda ? 0 : (uint64_t)plan->layout.workers * plan->layout.scratch_bytes) +
         pb_chain_warp_bytes(plan->work.chain) + pb_chain_curve_bytes(plan->work.chain) +
         pb_plan_gate_bytes(plan) + list_bytes(plan) + pb_plan_rest_bytes(plan) + r->cutline_bytes +
@@ -321,13 +312,6 @@ static int refuse(const struct search *s, struct pb_err *err)
                        "no compute.memory is enough for the products of pipeline %s on this scene "
                        "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
                        r->pipeline->name, r->info->width, r->info->height);
-    if (!is_bounded(plan))
-        return pb_fail(err, PB_E_MEMORY,
-                       "compute.buffers is managed, but the slots for tiles of %d px take %llu MiB "
-                       "and managed ones may take %llu: set compute.buffers to pinned, or a "
-                       "smaller compute.tile",
-                       plan->layout.grid.side_px, (unsigned long long)mib(slots_bytes(plan)),
-                       (unsigned long long)mib(MANAGED_MAX));
     if (least > plan->memory.total_bytes)
         return pb_fail(err, PB_E_PLAN_MEMORY,
                        "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
@@ -424,7 +408,7 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
     int rc = -ENOMEM;
     for (size_t i = 0; i < s->n && rc < 0; i++) {
         apply(s, &s->at[i]);
-        if (s->plan.memory.total_bytes > budget || !is_bounded(&s->plan))
+        if (s->plan.memory.total_bytes > budget)
             continue;
         add_products(s, i);
         rc = needed(&s->plan) > budget ? rc : 0;

@@ -107,6 +107,7 @@ struct pb_plan_whole {
     uint64_t device_bytes;               /* GPU memory for blocks, pixels and products */
     uint64_t least_bytes;                /* least part of it that decoding needs */
     uint64_t piece_bytes;                /* smallest size of a slot */
+    uint64_t block_bytes;                /* largest decoded size of a compressed block */
     struct pb_raw_how how[PB_FILES_MAX]; /* for each source */
     const char *host_why; /* why the host decodes some of the blocks; NULL: it does not. Static */
     bool all_by_host;     /* no block of any source is decoded on the GPU */
@@ -114,7 +115,12 @@ struct pb_plan_whole {
     bool in_place;        /* blocks are read, and results written, in the host's slots */
     bool keeps;           /* memory is enough for the whole scene, which stays for later passes */
     bool one_band;        /* the pass needs the whole scene there at once */
-    bool shares;          /* cores decode blocks, too, if the GPU is slower */
+    bool managed;         /* planes of the scene are managed memory (run/whole/whole_pages.h) */
+    /* Why they are, or why they are not although compute.buffers is managed; NULL: as configured.
+     * Static. */
+    const char *managed_why;
+    uint64_t planes_bytes; /* host memory for managed planes; 0: they are device memory */
+    bool shares;           /* cores decode blocks, too, if the GPU is slower */
     /* Estimates in bytes/s: decoding by a core and by the GPU; transfer to it. */
     double core_rate, device_rate, link_rate;
 };
@@ -395,10 +401,11 @@ struct pb_plan_request {
     /* For a request of another process: 1: blocks are sent as they are stored, -1: they are not; 0:
      * no such request. */
     int32_t whole_said;
+    bool said_managed;                  /* in such a request: planes are managed memory */
     const struct pb_plan_out *said_out; /* output side in such a request; else NULL */
     /* For tests, as in pb_stream; unused by the plan. */
     const struct pb_whole_device *whole_device;
-    bool remote; /* another process computes: both map the slots, which are never managed then */
+    bool remote; /* another process computes: both map the slots */
 };
 
 /* Returns true if this pass or one before it reads that band (from 1) of a source; band 0: any

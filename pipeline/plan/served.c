@@ -3,6 +3,7 @@
 /* The request is checked number by number, then the same functions make the plan. Structs of the
  * tail are copied as the other process has them, and each member that is used is checked. */
 #include "pipeline/plan/served.h"
+#include "pipeline/device/device.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/plan/choose.h"
@@ -179,9 +180,11 @@ static bool is_sound(const struct pb_served_request *said, const struct pb_plan_
     for (int i = 0; i < 6; i++)
         placed = placed && (!said->has_transform || pb_served_is_near(said->transform[i]));
     placed = placed && pb_served_is_unit(&said->unit);
+    const bool managed = base->traits != NULL && base->traits->managed && said->whole != 0;
     if (!counted || !ordered || !sided || !placed || said->whole > 2 ||
-        said->n_made > PB_OUT_PRODUCTS || said->out_size >= PB_OUT_SIZES ||
-        said->n_sources != sources_of(base->pipeline) || said->n_sources > PB_FILES_MAX)
+        (said->managed && !managed) || said->n_made > PB_OUT_PRODUCTS ||
+        said->out_size >= PB_OUT_SIZES || said->n_sources != sources_of(base->pipeline) ||
+        said->n_sources > PB_FILES_MAX)
         return false;
     if (said->has_tile && !is_tile(&said->tile))
         return false;
@@ -257,6 +260,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
     for (uint32_t i = 0; i < said->n_sources; i++)
         take_source(&said->source[i], said->whole != 0, &facts->info[i]);
     request->whole_said = said->whole != 0 ? (int32_t)said->whole : -1;
+    request->said_managed = said->managed != 0;
     facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
     facts->info[0].unit = said->unit;
@@ -404,7 +408,8 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     uint64_t most = request->config->compute.memory_bytes;
     uint64_t in = wic_slot_stride(pass->layout.in_slot_bytes),
              out = wic_slot_stride(pass->layout.out_slot_bytes);
-    if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most)
+    if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most ||
+        pass->engine.whole.planes_bytes > most)
         return bad(err);
     const struct pb_grid *g = &pass->layout.grid;
     int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;
@@ -564,6 +569,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->stripe_cols = own->layout.grid.stripe_cols;
     out->unit_cols = own->layout.grid.unit_cols;
     out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
+    out->managed = own->engine.whole.managed;
     out->n_made = own->engine.out.n;
     out->out_size = own->engine.out.size;
     out->host_planes = own->engine.out.host_planes;

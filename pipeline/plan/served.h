@@ -61,7 +61,8 @@ struct pb_served_request {
     /* Order in which tiles are sent: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
-    uint32_t whole; /* 1: slots have blocks as they are stored, 2: or decoded by cores */
+    uint32_t whole;  /* 1: slots have blocks as they are stored, 2: or decoded by cores */
+    int32_t managed; /* planes of the scene are managed memory */
     /* Output side: struct pb_plan_out without products. */
     uint32_t out_size;
     uint64_t host_planes;

@@ -13,6 +13,7 @@
 #include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
 #include "pipeline/plan/layout.h"
+#include "pipeline/plan/pages.h"
 
 #include "kernels/codec/decode_device.h"
 #include "kernels/codec/pixel_join.h"
@@ -130,16 +131,10 @@ static uint64_t block_bytes(const struct pb_plan *plan, size_t i)
  * gate. */
 static uint64_t all_bytes(const struct pb_plan *plan)
 {
-    uint64_t bytes = pb_plan_gate_device_bytes(plan);
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = &plan->work.info[i];
-        const struct pb_plan_source *source = &plan->work.source[i];
-        const uint64_t w = (uint64_t)info->width;
-        const uint64_t row = aligned(w * pb_type_bytes(source->type)) * source->n_bands +
-                             aligned(w) * source->has_mask;
-        if (source->n_bands > 0)
-            bytes += block_bytes(plan, i) + (uint64_t)info->height * row;
-    }
+    uint64_t bytes = pb_plan_gate_device_bytes(plan) + pb_plan_planes_bytes(plan);
+    for (size_t i = 0; i < plan->work.n_sources; i++)
+        if (plan->work.source[i].n_bands > 0)
+            bytes += block_bytes(plan, i);
     return bytes;
 }
 
@@ -241,7 +236,7 @@ bool pb_plan_whole_shares(uint32_t streams, double n_cores)
 static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
                        struct pb_plan_whole *whole)
 {
-    uint64_t decoded = decoded_bytes(plan);
+    const uint64_t decoded = whole->block_bytes = decoded_bytes(plan);
     const struct wic_gpu *gpu = &r->traits->gpu;
     whole->streams = gpu->multiprocessors * pb_decode_streams_each(gpu->shared_bytes);
     whole->core_rate = CORE_BYTES_SECOND;
@@ -344,11 +339,51 @@ static const char *why_whole_scene(const struct pb_plan *plan)
     return NULL;
 }
 
-void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request)
+/* True if planes of the scene are managed memory: if that is configured, or if it is left to the
+ * plan and they cannot be device memory. */
+static bool has_managed(const struct pb_plan *plan, const struct pb_plan_request *r, uint64_t all)
+{
+    const struct pb_plan_whole *whole = &plan->engine.whole;
+    if (r->whole_said > 0)
+        return r->said_managed;
+    if (!r->traits->managed || whole->managed_why != NULL)
+        return false;
+    return r->config->compute.buffers == PB_BUFFERS_MANAGED ||
+           (r->config->compute.buffers == PB_BUFFERS_AUTO && all > whole->device_bytes &&
+            (whole->one_band || least_bytes(plan) > whole->device_bytes));
+}
+
+/* Sets the memory that decoding needs at least, and why that is not there. */
+static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct pb_plan_whole *whole = &plan->engine.whole;
-    const char *why_one_band = NULL;
-    *whole = (struct pb_plan_whole){.why_not = whole->why_not, .why_bytes = whole->why_bytes};
+    const uint64_t all = all_bytes(plan), two_rows = least_bytes(plan);
+    const char *why_one_band = why_whole_scene(plan);
+    whole->one_band = why_one_band != NULL;
+    whole->least_bytes = whole->one_band || all < two_rows ? all : two_rows;
+    whole->managed = has_managed(plan, request, all);
+    if (whole->managed) {
+        whole->least_bytes = pb_plan_pages_least(plan);
+        whole->planes_bytes = pb_plan_planes_bytes(plan);
+        if (request->config->compute.buffers == PB_BUFFERS_AUTO)
+            whole->managed_why =
+                why_one_band != NULL ? why_one_band : pb_limit_reason(PB_LIMIT_DECODER_ROWS);
+    }
+    if (whole->least_bytes <= whole->device_bytes)
+        return;
+    whole->why_not = whole->managed    ? pb_limit_reason(PB_LIMIT_DECODER_PLANES)
+                     : whole->one_band ? why_one_band
+                                       : pb_limit_reason(PB_LIMIT_DECODER_ROWS);
+    whole->why_bytes = whole->least_bytes;
+}
+
+/* Sets all but the reason for planes that are not managed. */
+static void decide(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    struct pb_plan_whole *whole = &plan->engine.whole;
+    *whole = (struct pb_plan_whole){.why_not = whole->why_not,
+                                    .why_bytes = whole->why_bytes,
+                                    .managed_why = whole->managed_why};
     find_how(plan, whole);
     if (whole->why_not == NULL)
         whole->why_not = pb_engine_refuses(
@@ -361,26 +396,32 @@ void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *reque
     whole->piece_bytes = piece_bytes(plan);
     whole->in_place = request->traits->integrated;
     set_shares(plan, request, whole);
-    const uint64_t all = all_bytes(plan), two_rows = least_bytes(plan);
-    whole->least_bytes = all;
-    why_one_band = why_whole_scene(plan);
-    whole->one_band = why_one_band != NULL;
-    if (!whole->one_band && two_rows < whole->least_bytes)
-        whole->least_bytes = two_rows;
-    if (whole->one_band && all > whole->device_bytes)
-        whole->why_not = why_one_band;
-    else if (two_rows > whole->device_bytes && all > whole->device_bytes)
-        whole->why_not = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
-    else if (request->config->compute.codecs == PB_CODECS_AUTO && request->whole_said == 0 &&
-             (is_small(plan, pb_plan_cores(request->config)) ||
-              is_small_of_host(plan, pb_plan_cores(request->config))))
+    choose_memory(plan, request);
+    if (whole->why_not == NULL && request->config->compute.codecs == PB_CODECS_AUTO &&
+        request->whole_said == 0 &&
+        (is_small(plan, pb_plan_cores(request->config)) ||
+         is_small_of_host(plan, pb_plan_cores(request->config))))
         whole->why_not =
             whole->all_by_host ? whole->host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole->used = whole->why_not == NULL;
     whole->keeps = whole->used && !request->remote && request->whole_said == 0 &&
-                   plan->layout.gate.chain == NULL && all <= whole->device_bytes;
-    if (!whole->used && whole->least_bytes > whole->device_bytes)
-        whole->why_bytes = whole->least_bytes;
+                   plan->layout.gate.chain == NULL && !whole->managed &&
+                   all_bytes(plan) <= whole->device_bytes;
+}
+
+void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request)
+{
+    struct pb_plan_whole *whole = &plan->engine.whole;
+    const char *why = whole->managed_why;
+    decide(plan, request);
+    if (whole->used && whole->managed)
+        return;
+    whole->managed = false;
+    whole->planes_bytes = 0;
+    whole->managed_why =
+        why != NULL ? why
+                    : pb_engine_refuses(PB_ENGINE_MANAGED,
+                                        &(struct pb_engine_case){.plan = plan, .request = request});
 }
 
 /* --- pixels that stay ------------------------------------------------------------------------- */

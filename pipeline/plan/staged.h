@@ -7,8 +7,8 @@
 #include "pipeline/plan/plan.h"
 
 /* Sets plan->engine.whole by the chain, sources, sums, gate and kind of memory of the plan: decides
- * if blocks are sent to the GPU as they are stored, or why not. An existing why_not is kept.
- * Arithmetic only. */
+ * if blocks are sent to the GPU as they are stored, or why not. An existing why_not is kept, and
+ * with an existing managed_why planes are not managed. Arithmetic only. */
 void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request);
 /* Returns true if GPU decoding is useless for a plan whose plan->out is known: the host would
  * decode every block and make every product. Then whole.host_why is the reason. */

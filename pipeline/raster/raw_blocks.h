@@ -20,6 +20,7 @@ struct pb_raw_how {
 
 /* Largest size of a block that is sent at once, in bytes. */
 #define PB_RAW_PIECE_MOST (UINT64_C(64) << 20)
+#define PB_RAW_PART_BYTES (UINT64_C(1) << 20) /* size of parts of uncompressed blocks: one read */
 
 struct pb_raw_blocks {
     const struct pb_raster *raster; /* borrowed */

@@ -61,7 +61,8 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err);
 /* Call once, after a wait that returned 0. In a directory of the caller the files are complete
  * afterwards, and nothing is made visible. The result is valid until destroy. */
 int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result *out_result);
-/* Same value as buffers_why of the report, known from create on. */
+/* Same values as buffers and buffers_why of the report, known from create on. Static. */
+const char *pb_run_buffers(const struct pb_run *run);
 const char *pb_run_buffers_why(const struct pb_run *run);
 void pb_run_abort(struct pb_run *run);
 /* Fills a snapshot. Thread: any, between create and destroy. */

@@ -68,9 +68,14 @@ int pb_run_finish_products(struct pb_run *run, struct pb_err *err)
     return rc;
 }
 
+const char *pb_run_buffers(const struct pb_run *run)
+{
+    return pb_plan_buffers(run->plan);
+}
+
 const char *pb_run_buffers_why(const struct pb_run *run)
 {
-    return pb_plan_buffers_why(run->plan, &run->facts);
+    return pb_plan_buffers_why(run->plan);
 }
 
 static void add_warning(struct pb_run *run, const char *text)
@@ -100,14 +105,13 @@ static const char *warning_of(struct pb_run *run)
 
 static void report(struct pb_run *run, struct pb_run_report *out)
 {
-    static const char *const mem[] = {"host", "pinned", "managed"};
     pb_run_passes_report(run->passes, out);
     if (run->tiles.n > 0) {
         pb_run_tiles_report(&run->tiles, out);
         *out = run->tiles.report;
     }
     (void)snprintf(out->device, sizeof out->device, "%s", run->device);
-    (void)snprintf(out->buffers, sizeof out->buffers, "%s", mem[run->plan->engine.mem]);
+    (void)snprintf(out->buffers, sizeof out->buffers, "%s", pb_run_buffers(run));
     out->buffers_why = pb_run_buffers_why(run);
     (void)snprintf(out->sync_why, sizeof out->sync_why, "%s",
                    pb_plan_stream_why(run->plan, run->options.config));

@@ -14,7 +14,7 @@
 int pb_tune_rig_open(struct pb_tune_rig *rig, int32_t index, struct pb_err *err)
 {
     rig->index = index;
-    int rc = pb_cuda_select(index, false, err);
+    int rc = pb_device_use(index, err);
     if (rc == 0 && pb_device_traits(index, &rig->traits) != 0)
         rc = pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
                      index);

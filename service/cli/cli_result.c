@@ -89,6 +89,11 @@ static void print_gpu(const struct pb_json_value *gpu)
     if (number_of(gpu, "kept_bytes") > 0)
         printf("; %.1f GB of pixels taken from its memory by later passes",
                number_of(gpu, "kept_bytes") / 1e9);
+    const struct pb_json_value *managed = pb_json_get(gpu, "managed", NULL);
+    if (managed != NULL)
+        printf("; at most %.1f of %.1f GB of managed planes there, %.1f GB moved to it",
+               number_of(managed, "most_bytes") / 1e9, number_of(managed, "bytes") / 1e9,
+               number_of(managed, "in_bytes") / 1e9);
     printf("; set up in %.2f s\n", number_of(gpu, "set_up_ms") / 1e3);
 }
 

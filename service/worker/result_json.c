@@ -99,6 +99,14 @@ static void print_gpu(struct pb_json *json, const struct pb_device_report *gpu, 
     pb_json_int(json, "blocks", (int64_t)gpu->blocks);
     pb_json_int(json, "core_blocks", (int64_t)gpu->core_blocks);
     pb_json_int(json, "kept_bytes", (int64_t)gpu->kept_bytes);
+    if (gpu->managed_bytes > 0) {
+        pb_json_object(json, "managed");
+        pb_json_int(json, "bytes", (int64_t)gpu->managed_bytes);
+        pb_json_int(json, "most_bytes", (int64_t)gpu->managed_most_bytes);
+        pb_json_int(json, "in_bytes", (int64_t)gpu->managed_in_bytes);
+        pb_json_int(json, "out_bytes", (int64_t)gpu->managed_out_bytes);
+        pb_json_end(json);
+    }
     pb_json_array(json, "waits");
     for (int i = 0; i < PB_DEVICE_WAITS; i++) {
         pb_json_object(json, NULL);

@@ -43,9 +43,8 @@ static void say_buffers(const struct pb_child *worker, const struct pb_run *run)
 {
     const char *why = pb_run_buffers_why(run);
     if (why[0] != '\0')
-        (void)fprintf(stderr,
-                      "job %s: buffers are pinned although compute.buffers is managed: %s\n",
-                      pb_json_get_text(worker->command, "job"), why);
+        (void)fprintf(stderr, "job %s: buffers are %s: %s\n",
+                      pb_json_get_text(worker->command, "job"), pb_run_buffers(run), why);
 }
 
 static const char *locate(void *user, const struct pb_output_facts *facts)

@@ -149,7 +149,7 @@ static struct wic_channel *make_channel(struct bench *b, int side, uint32_t slot
     return channel;
 }
 
-/* Touches pages like a reader that writes: remote managed pages return one by one. */
+/* Touches pages like a reader that writes. */
 static void touch_pages(const struct wic_slot *slot, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += 4096)
@@ -302,8 +302,6 @@ static const struct way ways[] = {
     {.name = "batch x4", .compute = STREAM, .rival = true, .lanes = 4, .type = &batch_stream},
     {.name = "batch x8", .compute = STREAM, .rival = true, .lanes = 8, .type = &batch_stream},
 #endif
-    {.name = "managed wic", .compute = "device: cuda, buffers: managed, sync: wic"},
-    {.name = "m. stream", .compute = "device: cuda, buffers: managed, sync: stream"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

@@ -142,6 +142,10 @@ CALL(cudaMallocManaged, (void **memory, size_t bytes, unsigned flags), (memory, 
 CALL(cudaMemAdvise,
      (const void *memory, size_t bytes, enum cudaMemoryAdvise advice, struct cudaMemLocation at),
      (memory, bytes, advice, at))
+CALL(cudaMemPrefetchAsync,
+     (const void *memory, size_t bytes, struct cudaMemLocation at, unsigned flags,
+      cudaStream_t stream),
+     (memory, bytes, at, flags, stream))
 CALL(cudaMemGetInfo, (size_t * available, size_t *total), (available, total))
 CALL(cudaMemcpy2DAsync,
      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,

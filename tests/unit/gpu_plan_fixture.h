@@ -75,15 +75,17 @@ static int try_plan(const struct question *q, struct pb_err *err)
                                       .jobs_beside = around.jobs_beside,
                                       .stream_why = around.stream_why,
                                       .remote = around.remote};
-    struct pb_device_traits traits = {
-        .integrated = q->integrated, .time_limited = around.time_limited, .mps = around.mps};
+    struct pb_device_traits traits = {.integrated = q->integrated,
+                                      .time_limited = around.time_limited,
+                                      .mps = around.mps,
+                                      .managed = !q->integrated};
     if (q->gpu != NULL) {
         traits.gpu = *q->gpu;
         request.traits = &traits;
     }
     int rc = pb_plan_create(&request, err, &plan);
     if (rc == 0)
-        buffers_why = pb_plan_buffers_why(plan, &request);
+        buffers_why = pb_plan_buffers_why(plan);
     return rc;
 }
 

@@ -4,7 +4,8 @@
 #define PB_TEST_WHOLE_HOST_H
 /* The host in place of a GPU for the executor that decodes there (run/whole): its memory is the
  * device's, what is queued is done at once, by the CPU's decoders and chain. Refuses a stream now
- * and then, as a GPU may. */
+ * and then, as a GPU may. It checks that managed memory is on the device while it is used, and that
+ * no more of it is there than the plan allows. */
 #include "config/base/clock.h"
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/unpredict.h"
@@ -17,6 +18,7 @@
 #include "kernels/reduce/value_counts.h"
 #include "pipeline/cog/halve.h"
 #include "pipeline/numbers/value_tally.h"
+#include "pipeline/plan/pages.h"
 #include "pipeline/run/whole/whole_device.h"
 #include "tests/encode_reference.h"
 
@@ -31,6 +33,8 @@ static struct {
     int fail_sums;      /* the tile that cannot be summed up, from 1; 0 = none */
     _Atomic int summed; /* tiles whose sums were made */
     _Atomic int parts, streams, tiles, refused, opened, blocks, seen, kept, counted, valued;
+    _Atomic uint64_t managed_most; /* bytes of managed memory on a device at a time */
+    _Atomic int moves;
 } whole_host;
 
 enum { WHOLE_HOST_MEMORIES = 400 };
@@ -44,6 +48,11 @@ struct whole_host_device {
     pthread_mutex_t lock;
     void *memory[WHOLE_HOST_MEMORIES];
     int n;
+    /* Managed memory, and its chunks that are on the device; NULL: none. lock protects them. */
+    unsigned char *managed;
+    bool *is_there;
+    struct pb_plan_pages pages;
+    uint64_t managed_bytes, there;
     uint32_t round; /* round whose numbers the chain has */
 };
 
@@ -58,6 +67,78 @@ static int whole_host_memory(void *device, size_t bytes, struct pb_err *err, voi
     return 0;
 }
 
+static int whole_host_managed(void *device, size_t bytes, struct pb_err *err, void **out)
+{
+    struct whole_host_device *d = device;
+    int rc = whole_host_memory(device, bytes, err, out);
+    ck_assert_ptr_null(d->managed);
+    d->pages = pb_plan_pages(d->plan);
+    d->managed = *out;
+    d->managed_bytes = bytes;
+    d->is_there = calloc(bytes / d->pages.chunk_bytes + 1, sizeof *d->is_there);
+    return rc;
+}
+
+static int whole_host_move(void *device, uint32_t queue, void *memory, size_t bytes, bool to_device,
+                           struct pb_err *err)
+{
+    struct whole_host_device *d = device;
+    const uint64_t chunk = d->pages.chunk_bytes;
+    const uint64_t at = (uint64_t)((unsigned char *)memory - d->managed);
+    (void)queue, (void)err;
+    ck_assert_uint_eq(at % chunk, 0);
+    ck_assert_uint_le(at + bytes, d->managed_bytes);
+    pthread_mutex_lock(&d->lock);
+    for (uint64_t c = at / chunk; c * chunk < at + bytes; c++) {
+        ck_assert_int_ne(d->is_there[c], to_device);
+        d->is_there[c] = to_device;
+        d->there += to_device ? chunk : -chunk;
+    }
+    ck_assert_uint_le(d->there, ((uint64_t)d->pages.decoding + d->pages.computing) * chunk);
+    if (d->there > whole_host.managed_most)
+        whole_host.managed_most = d->there;
+    whole_host.moves++;
+    pthread_mutex_unlock(&d->lock);
+    return 0;
+}
+
+/* Checks that these bytes are on the device. */
+static void whole_host_check(struct whole_host_device *d, const void *memory, size_t bytes)
+{
+    const unsigned char *first = memory;
+    if (d->managed == NULL || bytes == 0 || first < d->managed ||
+        first >= d->managed + d->managed_bytes)
+        return;
+    const uint64_t at = (uint64_t)(first - d->managed), chunk = d->pages.chunk_bytes;
+    pthread_mutex_lock(&d->lock);
+    for (uint64_t c = at / chunk; c <= (at + bytes - 1) / chunk; c++)
+        ck_assert_msg(d->is_there[c], "chunk %llu is not on the device", (unsigned long long)c);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* Checks planes and mask of a window. */
+static void whole_host_check_window(struct whole_host_device *d, const struct pb_window *window,
+                                    const struct pb_source_format *form)
+{
+    for (int32_t y = 0; y < window->rect.h && window->data != NULL; y++) {
+        for (uint32_t p = 0; p < form->n_planes; p++)
+            whole_host_check(d,
+                             (const char *)window->data + p * window->plane_bytes +
+                                 (size_t)y * window->row_bytes,
+                             (size_t)window->rect.w * form->sample_bytes);
+        if (form->has_mask && window->mask != NULL)
+            whole_host_check(d, window->mask + (size_t)y * window->mask_row_bytes,
+                             (size_t)window->rect.w);
+    }
+}
+
+static void whole_host_check_tile(struct whole_host_device *d, const struct pb_tile_in *in,
+                                  const struct pb_slot_format *format)
+{
+    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++)
+        whole_host_check_window(d, &in->window[w], &format->source[w]);
+}
+
 static int whole_host_open(const struct pb_plan *plan, const struct pb_whole_counts *counts,
                            struct pb_err *err, void **out)
 {
@@ -67,6 +148,7 @@ static int whole_host_open(const struct pb_plan *plan, const struct pb_whole_cou
     d->scratch = calloc(counts->lanes, sizeof *d->scratch);
     d->marked = calloc(counts->events, sizeof *d->marked);
     d->start = pb_clock_mono_ns();
+    pthread_mutex_init(&d->lock, NULL);
     for (uint32_t i = 0; i < counts->lanes; i++)
         d->scratch[i] = aligned_alloc(64, (plan->layout.scratch_bytes + 127) / 64 * 64);
     (void)err;
@@ -86,6 +168,8 @@ static void whole_host_close(void *device)
         free(d->scratch[i]);
     free(d->scratch);
     free(d->marked);
+    free(d->is_there);
+    pthread_mutex_destroy(&d->lock);
     free(d);
     whole_host.opened--;
 }
@@ -205,9 +289,13 @@ static int whole_host_unpredict(void *device, uint32_t queue, const struct pb_un
 {
     size_t bytes = (size_t)form->n_samples * form->sample_bytes * form->block_w;
     unsigned char *row = malloc(2 * bytes);
-    (void)device, (void)queue, (void)err;
+    (void)queue, (void)err;
     for (uint32_t i = 0; i < n; i++) {
         ck_assert_uint_le(blocks[i].h, rows_most);
+        for (uint32_t k = 0; k < form->n_planes && blocks[i].h > 0; k++)
+            whole_host_check(device, (char *)blocks[i].out + k * blocks[i].plane_bytes,
+                             (blocks[i].h - 1) * blocks[i].row_bytes +
+                                 (size_t)blocks[i].w * form->sample_bytes);
         for (uint32_t y = 0; y < blocks[i].h; y++)
             whole_host_row(form, &blocks[i], y, row, row + bytes);
     }
@@ -221,6 +309,7 @@ static int whole_host_tile(void *device, uint32_t lane, const struct pb_tile_in 
     struct whole_host_device *d = device;
     if (atomic_fetch_add(&whole_host.tiles, 1) + 1 == whole_host.fail_tile)
         return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost, as the test wants it");
+    whole_host_check_tile(d, in, &d->plan->layout.format);
     ck_assert_int_eq(pb_chain_run_cpu(d->plan->work.chain, in, out, d->scratch[lane]), 0);
     return 0;
 }
@@ -267,6 +356,7 @@ static int whole_host_sums(void *device, uint32_t lane, const struct pb_slot_hea
     if (atomic_fetch_add(&whole_host.summed, 1) + 1 == whole_host.fail_sums)
         return pb_fail(err, PB_E_DEVICE_LOST, "the device is lost, as the test wants it");
     whole_host_round(d, head);
+    whole_host_check_tile(d, in, &d->plan->layout.format);
     for (int32_t y = 0; y < core.h; y += by->part_h)
         for (int32_t x = 0; x < core.w; x += by->part_w, out += by->chain.words) {
             const int32_t w = core.w - x < by->part_w ? core.w - x : by->part_w;
@@ -291,6 +381,7 @@ static int whole_host_gate(void *device, uint32_t queue, const struct pb_tile_in
     const struct pb_plan_gate *gate = &d->plan->layout.gate;
     void *scratch = aligned_alloc(64, (gate->scratch_bytes + 127) / 64 * 64);
     (void)queue, (void)err;
+    whole_host_check_tile(d, in, &gate->format);
     ck_assert_int_eq(pb_chain_run_cpu(gate->chain, in, out, scratch), 0);
     free(scratch);
     return 0;
@@ -512,6 +603,8 @@ static const struct pb_whole_device whole_host_device = {
     .use = whole_host_use,
     .memory = whole_host_memory,
     .table = whole_host_memory,
+    .managed = whole_host_managed,
+    .move = whole_host_move,
     .keep = whole_host_keep,
     .drop = whole_host_drop,
     .seen = whole_host_seen,

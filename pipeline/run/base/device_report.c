@@ -37,6 +37,12 @@ void pb_device_report_add(struct pb_device_report *to, const struct pb_device_re
     to->kept_bytes += more->kept_bytes;
     to->looked = to->looked || more->looked;
     to->has_valid = to->has_valid || more->has_valid;
+    to->managed_in_bytes += more->managed_in_bytes;
+    to->managed_out_bytes += more->managed_out_bytes;
+    if (more->managed_bytes > to->managed_bytes)
+        to->managed_bytes = more->managed_bytes;
+    if (more->managed_most_bytes > to->managed_most_bytes)
+        to->managed_most_bytes = more->managed_most_bytes;
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         to->work_ns[i] += more->work_ns[i];
     for (int i = 0; i < PB_DEVICE_WAITS; i++)

@@ -27,6 +27,9 @@ struct pb_device_report {
     uint64_t kept_bytes; /* pixels that passes after the first one found in device memory */
     /* The device looked for a valid pixel of a warped scene, and found one. */
     bool looked, has_valid;
+    /* Managed planes: size of the largest pass's, the most of it on the device at a time, and what
+     * was moved to the device and back; 0: planes are device memory. */
+    uint64_t managed_bytes, managed_most_bytes, managed_in_bytes, managed_out_bytes;
 };
 
 /* "decode", "compute", "encode". Static, like the next two. */

@@ -60,9 +60,10 @@ struct pb_gate_report {
 };
 
 struct pb_run_report {
-    char device[64]; /* "cpu" or "cuda:0" */
-    char buffers[16];
-    /* Why it is pinned although compute.buffers is managed; "" or NULL = as configured. Static. */
+    char device[64];  /* "cpu" or "cuda:0" */
+    char buffers[16]; /* "managed": planes of the scene are; "pinned" or "host": of the slots */
+    /* Why it is managed although compute.buffers is auto, or is not although that is managed; "" or
+     * NULL = neither. Static. */
     const char *buffers_why;
     char sync[16];
     /* Why it is stream although compute.sync is wic; "" = as configured. */

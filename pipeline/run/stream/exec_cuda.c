@@ -234,8 +234,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
     e->stream = stream;
-    int rc = pb_cuda_select(stream->plan->engine.device_index,
-                            stream->plan->engine.mem == PB_MEM_MANAGED, err);
+    int rc = pb_device_use(stream->plan->engine.device_index, err);
     if (rc == 0)
         rc = make_chain(e, err);
     if (rc == 0)

@@ -4,8 +4,7 @@
  * kernels and copy out of a tile on the next stream; a finisher thread, which polls the oldest
  * tile's events between naps, returns the input slot as soon as it is copied and publishes the
  * output. The two are joined by a channel of their own, one slot per stream: acquiring a slot of it
- * waits for a free stream. With managed buffers, which stay in host memory, the kernels work
- * in the slots. */
+ * waits for a free stream. */
 #include "pipeline/device/cuda_err.h"
 #include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
@@ -44,13 +43,12 @@ struct lane {
     cudaStream_t stream;
     cudaEvent_t copied, finished;
     struct pb_chain_cuda *chain; /* NULL if tiles are summed up */
-    void *in, *out;              /* device memory; NULL with managed slots */
+    void *in, *out;              /* device memory */
 };
 
 struct exec_stream {
     struct pb_stream *stream;
     int device;
-    bool managed;
     uint32_t n_lanes;
     struct lane *lanes;
     struct pb_stream_sums *sums; /* NULL: the results are planes */
@@ -113,19 +111,15 @@ static void lane_fini(struct lane *lane)
         (void)cudaStreamDestroy(lane->stream);
 }
 
-static int lane_init(struct lane *lane, const struct pb_plan *plan, bool managed,
-                     struct pb_err *err)
+static int lane_init(struct lane *lane, const struct pb_plan *plan, struct pb_err *err)
 {
     const unsigned flags = cudaEventDisableTiming;
     CHECK(err, cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking),
           "creating a stream");
     CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
     CHECK(err, cudaEventCreateWithFlags(&lane->finished, flags), "creating an event");
-    if (!managed) {
-        CHECK(err, cudaMalloc(&lane->in, plan->layout.in_slot_bytes), "allocating device buffers");
-        CHECK(err, cudaMalloc(&lane->out, plan->layout.out_slot_bytes),
-              "allocating device buffers");
-    }
+    CHECK(err, cudaMalloc(&lane->in, plan->layout.in_slot_bytes), "allocating device buffers");
+    CHECK(err, cudaMalloc(&lane->out, plan->layout.out_slot_bytes), "allocating device buffers");
     if (plan->layout.sums.chain.n > 0)
         return 0;
     int rc = pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
@@ -173,11 +167,10 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     }
     e->stream = stream;
     e->device = plan->engine.device_index;
-    e->managed = plan->engine.mem == PB_MEM_MANAGED;
     e->n_lanes = plan->layout.workers;
-    int rc = pb_cuda_select(e->device, e->managed, err);
+    int rc = pb_device_use(e->device, err);
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++)
-        rc = lane_init(&e->lanes[i], plan, e->managed, err);
+        rc = lane_init(&e->lanes[i], plan, err);
     if (rc == 0 && plan->layout.sums.chain.n > 0)
         rc = pb_stream_sums_create(plan, e->n_lanes, pb_grid_count(&plan->layout.grid), err,
                                    &e->sums);
@@ -199,14 +192,13 @@ static uint32_t exec_threads(const void *exec)
 }
 
 /* Describes a queued tile. */
-static struct pb_stream_sums_tile tile_of(const struct exec_stream *e, const struct lane *lane,
-                                          const struct flight *f)
+static struct pb_stream_sums_tile tile_of(const struct lane *lane, const struct flight *f)
 {
     return (struct pb_stream_sums_tile){.tile = f->in.user,
                                         .slot = f->in.data,
                                         .bytes = f->in.bytes,
-                                        .lane_slot = e->managed ? NULL : lane->in,
-                                        .out = e->managed ? f->out.data : lane->out};
+                                        .lane_slot = lane->in,
+                                        .out = lane->out};
 }
 
 static int send(struct exec_stream *e, struct lane *lane, struct pb_stream_sums_tile *t,
@@ -214,11 +206,9 @@ static int send(struct exec_stream *e, struct lane *lane, struct pb_stream_sums_
 {
     if (e->sums != NULL)
         return pb_stream_sums_send(e->sums, t, lane->stream, err);
-    if (!e->managed)
-        CHECK(
-            err,
-            cudaMemcpyAsync(t->lane_slot, t->slot, t->bytes, cudaMemcpyHostToDevice, lane->stream),
-            "copying a tile in");
+    CHECK(err,
+          cudaMemcpyAsync(t->lane_slot, t->slot, t->bytes, cudaMemcpyHostToDevice, lane->stream),
+          "copying a tile in");
     return 0;
 }
 
@@ -237,23 +227,19 @@ static int compute(struct exec_stream *e, struct lane *lane, const struct pb_str
 /* Queues all work of one tile; the lane is ours until its flight is released. */
 static int launch(struct exec_stream *e, struct lane *lane, struct flight *f, struct pb_err *err)
 {
-    struct pb_stream_sums_tile t = tile_of(e, lane, f);
+    struct pb_stream_sums_tile t = tile_of(lane, f);
     size_t out_bytes = pb_plan_out_bytes(e->stream->plan, t.tile);
     *(struct pb_tile *)f->out.user = *t.tile;
     f->out.bytes = out_bytes;
     int rc = send(e, lane, &t, err);
-    if (rc == 0 && !e->managed)
+    if (rc == 0)
         CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    rc = rc ? rc : compute(e, lane, &t, e->managed ? f->in.data : lane->in, err);
+    rc = rc ? rc : compute(e, lane, &t, lane->in, err);
     if (rc < 0)
         return rc;
-    if (e->managed)
-        CHECK(err, cudaEventRecord(lane->copied, lane->stream), "recording an event");
-    else
-        CHECK(err,
-              cudaMemcpyAsync(f->out.data, lane->out, out_bytes, cudaMemcpyDeviceToHost,
-                              lane->stream),
-              "copying a tile out");
+    CHECK(err,
+          cudaMemcpyAsync(f->out.data, lane->out, out_bytes, cudaMemcpyDeviceToHost, lane->stream),
+          "copying a tile out");
     CHECK(err, cudaEventRecord(lane->finished, lane->stream), "recording an event");
     return 0;
 }

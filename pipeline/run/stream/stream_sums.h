@@ -13,7 +13,7 @@ struct pb_stream_sums_tile {
     const struct pb_tile *tile;
     const void *slot; /* the published slot */
     size_t bytes;     /* bytes of the slot that are used */
-    void *lane_slot;  /* its copy on the device; NULL: the device reads the slot in place */
+    void *lane_slot;  /* its copy on the device */
     void *out;        /* device-readable memory for its results */
     void *pixels;     /* set by send: address of its pixels for the device */
 };

@@ -88,15 +88,11 @@ int pb_stream_sums_send(struct pb_stream_sums *q, struct pb_stream_sums_tile *t,
     const size_t head_bytes = q->plan->layout.format.head_bytes;
     const unsigned char *from = (const unsigned char *)t->slot + head_bytes;
     bool stays = t->tile->number < q->sums.n_stored, is_there = stays && t->tile->is_stored != 0;
-    int rc = 0;
-    if (t->lane_slot != NULL)
-        rc = copy(t->lane_slot, t->slot, head_bytes, stream, err);
-    t->pixels =
-        (unsigned char *)(t->lane_slot != NULL ? t->lane_slot : (void *)(uintptr_t)t->slot) +
-        head_bytes;
+    int rc = copy(t->lane_slot, t->slot, head_bytes, stream, err);
+    t->pixels = (unsigned char *)t->lane_slot + head_bytes;
     if (stays)
         t->pixels = q->sums.store + t->tile->number * q->sums.stored_bytes;
-    if (rc == 0 && !is_there && t->pixels != from && t->bytes > head_bytes)
+    if (rc == 0 && !is_there && t->bytes > head_bytes)
         rc = copy(t->pixels, from, t->bytes - head_bytes, stream, err);
     return rc;
 }
@@ -106,8 +102,7 @@ int pb_stream_sums_launch(struct pb_stream_sums *q, uint32_t lane,
 {
     struct pb_tile_in in;
     pb_slot_pixels(&q->plan->layout.format, t->tile, t->pixels, &in);
-    return pb_stream_sums_tile(q, lane, t->lane_slot != NULL ? t->lane_slot : t->slot, &in, t->out,
-                               stream, err);
+    return pb_stream_sums_tile(q, lane, t->lane_slot, &in, t->out, stream, err);
 }
 
 int pb_stream_sums_tile(struct pb_stream_sums *q, uint32_t lane, const struct pb_slot_head *head,

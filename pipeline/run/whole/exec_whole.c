@@ -157,6 +157,7 @@ static int open_links(struct pb_exec_whole *e, struct pb_err *err)
                                          [WHOLE_STEPS] = STEPS,
                                          [WHOLE_FLIGHTS] = e->n_flights,
                                          [WHOLE_THROUGH] = THROUGH,
+                                         [WHOLE_LOTS] = THROUGH,
                                          [WHOLE_BATCHES] = PB_OUT_BATCHES};
     int rc = 0;
     for (uint32_t i = 0; i < WHOLE_LINKS && rc == 0; i++)
@@ -208,13 +209,16 @@ static int take_memory(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_whole_map *map = &e->map;
     bool in_place = map->plan->engine.whole.in_place && pb_plan_out_has_planes(map->plan);
+    const bool managed = map->plan->engine.whole.managed; /* a lot has one memory then */
     int rc = 0;
     for (uint32_t i = 0; i < pb_whole_map_rooms(map) && rc == 0; i++) {
         void *memory[3] = {NULL};
-        rc = e->ops->memory(e->device, map->pixel_bytes, err, &memory[0]);
+        if (!managed)
+            rc = e->ops->memory(e->device, map->pixel_bytes, err, &memory[0]);
         rc = rc ? rc : e->ops->memory(e->device, map->stored_bytes, err, &memory[1]);
-        rc = rc ? rc : e->ops->memory(e->device, map->decoded_bytes, err, &memory[2]);
-        e->room[i] = (struct whole_room){memory[0], memory[1], memory[2]};
+        if (!managed)
+            rc = rc ? rc : e->ops->memory(e->device, map->decoded_bytes, err, &memory[2]);
+        e->room[i] = (struct whole_room){memory[0], memory[1], managed ? memory[1] : memory[2]};
         if (e->taken.in_place)
             e->room[i].pixels = e->stream->kept->pixels;
     }
@@ -239,6 +243,7 @@ void whole_close(struct pb_exec_whole *e)
     whole_out_close(e);
     whole_reduce_close(e);
     whole_valid_close(e);
+    whole_planes_close(e);
     pb_part_exchange_fini(&e->dispatch.parts);
     for (size_t i = 0; i < PB_FILES_MAX; i++) {
         if (e->stream->whole_blocks == NULL)
@@ -307,6 +312,7 @@ static int exec_create(struct pb_stream *stream, struct pb_err *err, void **out_
     }
     rc = open_device(e, err);
     rc = rc ? rc : take_memory(e, err);
+    rc = rc ? rc : whole_planes_open(e, err);
     rc = rc ? rc : whole_out_open(e, err);
     rc = rc ? rc : whole_tables_make(e, err);
     rc = rc ? rc : whole_reduce_open(e, err);
@@ -349,6 +355,7 @@ static void run(struct pb_exec_whole *e, uint32_t thread)
         pb_stream_fail(e->stream, &err);
     for (uint32_t i = 0; i < WHOLE_LINKS; i++) /* wakes the threads that wait for each other */
         wic_abort(e->link[i]);
+    pb_whole_pages_abort(e->planes.pages);
 }
 
 static void exec_run(void *exec, uint32_t thread)
@@ -378,6 +385,7 @@ static void exec_link(const void *exec, struct pb_link_report *out)
     out->device.kept_bytes = e->taken.bytes;
     out->device.looked = e->valid.n > 0;
     out->device.has_valid = atomic_load(&e->valid.found);
+    whole_planes_report(e, &out->device);
     out->device.occupied_ns = pb_spans_covered(&e->clock.occupied);
     for (int i = 0; i < PB_DEVICE_WORKS; i++)
         out->device.work_ns[i] = pb_spans_covered(&e->clock.worked[i]);

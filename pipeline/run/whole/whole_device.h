@@ -33,6 +33,11 @@ struct pb_whole_device {
     /* memory: device memory; table: host memory that both sides read and write. Freed by close. */
     int (*memory)(void *device, size_t bytes, struct pb_err *err, void **out);
     int (*table)(void *device, size_t bytes, struct pb_err *err, void **out);
+    /* Managed memory, whose bytes are the host's until they are moved; freed by close. */
+    int (*managed)(void *device, size_t bytes, struct pb_err *err, void **out);
+    /* Queues the move of managed bytes to the device, or back to the host. */
+    int (*move)(void *device, uint32_t queue, void *memory, size_t bytes, bool to_device,
+                struct pb_err *err);
     /* keep: memory() of the device is the caller's from now on; drop frees it when it is unused. */
     void (*keep)(void *device, void *memory);
     void (*drop)(int32_t device_index, void *memory);

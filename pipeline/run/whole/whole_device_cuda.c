@@ -143,7 +143,7 @@ static int open_device(const struct pb_plan *plan, const struct pb_whole_counts 
     int rc = 0;
     if (c->queue == NULL || c->event == NULL || c->chain == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the executor");
-    rc = rc ? rc : pb_cuda_select(plan->engine.device_index, false, err);
+    rc = rc ? rc : pb_device_use(plan->engine.device_index, err);
     rc = rc ? rc : make_queues(c, err);
     rc = rc ? rc : make_gate(c, err);
     if (rc < 0) {
@@ -187,6 +187,29 @@ static int take_table(void *device, size_t bytes, struct pb_err *err, void **out
     rc = rc ? rc : take(c->table, &c->n_tables, memory, err);
     *out = memory;
     return rc;
+}
+
+static int take_managed(void *device, size_t bytes, struct pb_err *err, void **out)
+{
+    struct cuda *c = device;
+    void *memory = NULL;
+    int rc =
+        pb_cuda_err(err, cudaMallocManaged(&memory, bytes > 0 ? bytes : 1, cudaMemAttachGlobal),
+                    "allocating managed memory for planes");
+    rc = rc ? rc : take(c->memory, &c->n_memories, memory, err);
+    *out = memory;
+    return rc;
+}
+
+static int move(void *device, uint32_t queue, void *memory, size_t bytes, bool to_device,
+                struct pb_err *err)
+{
+    const struct cuda *c = device;
+    const struct cudaMemLocation place = {.type = to_device ? cudaMemLocationTypeDevice
+                                                            : cudaMemLocationTypeHost,
+                                          .id = to_device ? c->plan->engine.device_index : 0};
+    return pb_cuda_err(err, cudaMemPrefetchAsync(memory, bytes, place, 0, c->queue[queue]),
+                       "moving planes");
 }
 
 static void keep(void *device, void *memory)
@@ -376,6 +399,8 @@ const struct pb_whole_device pb_whole_cuda = {
     .use = use,
     .memory = take_memory,
     .table = take_table,
+    .managed = take_managed,
+    .move = move,
     .keep = keep,
     .drop = drop,
     .seen = seen,

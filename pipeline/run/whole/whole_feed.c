@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Feeder and releaser. Loads arrive in the order of their pieces, whichever side decodes them. A
- * band uses the memory of the band before the last, whose tiles must be done. */
+ * band uses the memory of the band before the last, whose tiles must be done; a lot of blocks whose
+ * planes are managed, that of the lot before the last, whose groups must be checked. */
 #include "pipeline/run/whole/whole_inside.h"
 
 #include "config/base/clock.h"
@@ -19,19 +20,21 @@ static int tell(struct pb_exec_whole *e, enum whole_step_kind kind, uint32_t num
     return wic_publish(e->link[WHOLE_STEPS], &slot, 0);
 }
 
-/* Begins the next band. All groups of the one before are queued. */
-static int enter_band(struct pb_exec_whole *e)
+/* Begins the next lot, and its band. All groups of the one before are queued. */
+static int enter_lot(struct pb_exec_whole *e)
 {
-    uint32_t band = e->feed.entered++;
+    const bool managed = e->map.plan->engine.whole.managed;
+    struct wic_channel *link = e->link[managed ? WHOLE_LOTS : WHOLE_THROUGH];
+    uint32_t lot = e->feed.entered++;
     struct wic_slot slot;
     int rc = 0;
-    if (band >= 2) {
+    if (lot >= 2) {
         uint64_t since = pb_clock_mono_ns();
-        rc = wic_wait(e->link[WHOLE_THROUGH], WIC_FOREVER, &slot);
+        rc = wic_wait(link, WIC_FOREVER, &slot);
         whole_waited(e, PB_DEVICE_WAIT_FEED_BAND, since);
-        rc = rc ? rc : wic_release(e->link[WHOLE_THROUGH], &slot);
+        rc = rc ? rc : wic_release(link, &slot);
     }
-    return rc ? rc : tell(e, WHOLE_BAND, band);
+    return rc || (managed && lot > 0) ? rc : tell(e, WHOLE_BAND, lot);
 }
 
 static bool is_sent(const struct pb_exec_whole *e, uint32_t number)
@@ -60,15 +63,15 @@ static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
     return rc;
 }
 
-/* Queues the groups that are completely sent, and begins their bands. */
+/* Queues the groups that are completely sent, and begins their lots. */
 static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
     while (rc == 0 && e->feed.queued_groups < e->map.n_groups &&
            is_sent(e, e->feed.queued_groups)) {
         uint32_t group = e->feed.queued_groups;
-        while (rc == 0 && e->feed.entered <= e->map.group[group].band)
-            rc = enter_band(e);
+        while (rc == 0 && e->feed.entered <= e->map.group[group].lot)
+            rc = enter_lot(e);
         rc = rc ? rc : whole_tables_decode(e, group, err);
         rc = rc ? rc : hand_back_held(e, group);
         e->feed.queued_groups++;
@@ -81,8 +84,8 @@ static int queue_groups(struct pb_exec_whole *e, struct pb_err *err)
 static unsigned char *place_of(const struct pb_exec_whole *e, const struct pb_whole_load *load)
 {
     const struct pb_whole_piece *piece = &e->map.piece[load->first];
-    const struct whole_room *room = &e->room[e->map.group[piece->group].band % 2];
-    return load->is_decoded ? room->decoded + piece->decoded_at : room->stored + piece->stored_at;
+    const struct whole_room *room = &e->room[e->map.group[piece->group].lot % 2];
+    return load->is_decoded ? whole_decoded(e, piece) : room->stored + piece->stored_at;
 }
 
 static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
@@ -120,12 +123,12 @@ static int send_load(struct pb_exec_whole *e, const struct wic_slot *slot, struc
     if (!pb_whole_load_is_next(&e->map, e->feed.sent_pieces, &load, plan->layout.in_slot_bytes,
                                e->stream->answers))
         return pb_fail(err, PB_E_SYSTEM, "blocks arrived that are not the next ones of the scene");
-    uint32_t band = e->map.group[e->map.piece[load.first].group].band;
+    uint32_t lot = e->map.group[e->map.piece[load.first].group].lot;
     /* The pieces before it are sent, or left out: slots of their groups are handed back first. */
     e->feed.sent_pieces = load.first;
     int rc = queue_groups(e, err);
-    while (rc == 0 && e->feed.entered <= band)
-        rc = enter_band(e);
+    while (rc == 0 && e->feed.entered <= lot)
+        rc = enter_lot(e);
     e->tables.by_core[load.first] = load.is_decoded;
     rc = rc                            ? rc
          : plan->engine.whole.in_place ? hold_load(e, slot, &load, err)
@@ -162,8 +165,8 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
         return rc;
     skip_rest(e);
     rc = queue_groups(e, err);
-    while (rc == 0 && e->feed.entered < e->map.n_bands)
-        rc = enter_band(e);
+    while (rc == 0 && e->feed.entered < e->map.n_lots)
+        rc = enter_lot(e);
     wic_close(e->link[WHOLE_COPIES]);
     wic_close(e->link[WHOLE_STEPS]);
     return rc;

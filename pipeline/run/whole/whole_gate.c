@@ -12,6 +12,7 @@
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/run/stream/gate_answers.h"
 
+#include <errno.h>
 #include <math.h>
 
 _Static_assert(PB_GATE_BATCH <= 64, "a slot has an answer in each bit of a word");
@@ -102,6 +103,21 @@ static int queue_look(struct pb_exec_whole *e, struct batch *batch,
     return e->ops->gate(e->device, QUEUE_GATE, &in, &out, err);
 }
 
+static int hold_and_queue(struct pb_exec_whole *e, struct batch *batch,
+                          const struct pb_plan_gate_look *look, struct pb_err *err)
+{
+    int rc = whole_planes_hold_gate(e, &look->first, batch->n_planes == 0, err);
+    return rc ? rc : queue_look(e, batch, look, err);
+}
+
+/* Releases the planes that the batch has read. */
+static void release_looks(struct pb_exec_whole *e, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->n; i++)
+        if (batch->look[i].part.w > 0)
+            whole_planes_release_gate(e, &batch->look[i].first);
+}
+
 static int count_passing(struct pb_exec_whole *e, const struct batch *batch, struct pb_err *err)
 {
     const size_t bytes = batch->n_planes * sizeof *e->dispatch.gate.counts;
@@ -159,9 +175,14 @@ static int ask_batch(struct pb_exec_whole *e, struct pb_err *err)
         *look = pb_plan_gate_look(plan_of(e), &tile);
         batch.plane[batch.n] = batch.n_planes;
         if (look->part.w > 0)
-            rc = queue_look(e, &batch, look, err);
+            rc = hold_and_queue(e, &batch, look, err);
+        if (rc == -EAGAIN) /* the planes on the device are those of the batch so far */
+            break;
     }
+    rc = rc == -EAGAIN ? 0 : rc;
     rc = rc ? rc : count_passing(e, &batch, err);
+    if (rc == 0)
+        release_looks(e, &batch);
     rc = rc ? rc : put_answers(e, &batch, err);
     e->dispatch.gate.asked += batch.n;
     return rc;

@@ -23,6 +23,7 @@
 #include "pipeline/run/whole/whole_kept.h"
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/run/whole/whole_out.h"
+#include "pipeline/run/whole/whole_pages.h"
 #include "pipeline/run/whole/whole_share.h"
 
 #include <stddef.h>
@@ -42,6 +43,7 @@ enum {
     WHOLE_STEPS,   /* feeder to dispatcher */
     WHOLE_FLIGHTS, /* dispatcher to finisher */
     WHOLE_THROUGH, /* finisher to feeder: a band's memory is free */
+    WHOLE_LOTS,    /* with managed planes, dispatcher to feeder: a lot's memory is free */
     WHOLE_BATCHES, /* dispatcher to collector: encoded blocks */
     WHOLE_LINKS
 };
@@ -53,6 +55,8 @@ enum {
     QUEUE_OUT,  /* products of rows of tiles */
     QUEUE_DOWN, /* copies of blocks to the host */
     QUEUE_GATE,
+    QUEUE_PLANES_IN, /* moves of managed planes to the device */
+    QUEUE_PLANES_OUT,
     QUEUE_DECODE,
     DECODE_QUEUES = 4,
     QUEUE_LANE = QUEUE_DECODE + DECODE_QUEUES
@@ -66,9 +70,16 @@ struct whole_progress {
     uint32_t groups;
 };
 
-/* Device memory of a band. */
+/* Memory of a band's pixels and of a lot's blocks. */
 struct whole_room {
     unsigned char *pixels, *stored, *decoded;
+};
+
+/* Managed planes (whole_planes.c); zero if planes are device memory. */
+struct whole_planes {
+    struct pb_whole_pages *pages;
+    /* Memory for the ranges of a group, of the feeder and of the dispatcher. */
+    struct pb_whole_range *of_feeder, *of_dispatcher;
 };
 
 /* A source that is read. */
@@ -109,7 +120,7 @@ _Static_assert(offsetof(struct pb_whole_load, first) == offsetof(struct whole_ro
 struct whole_flight {
     /* bytes 0: none of its planes is sent to the host, and no slot is taken */
     struct wic_slot out;
-    uint32_t band;
+    uint32_t band, tile;
     bool is_tile;
 };
 /* A slot that returns to the readers when the event has happened. */
@@ -189,7 +200,7 @@ struct whole_readers {
 
 /* The feeder's state. The releaser needs only its messages. */
 struct whole_feeder {
-    uint32_t entered; /* bands */
+    uint32_t entered; /* lots */
     uint32_t sent_pieces, queued_groups, sent_round;
     uint64_t in_bytes;
     struct wic_slot *held; /* if pieces are used in place: slots of the incomplete group */
@@ -244,7 +255,8 @@ struct pb_exec_whole {
     void *device;
     struct pb_whole_map map;
     struct whole_source source[PB_FILES_MAX];
-    struct whole_room room[2];
+    struct whole_room room[2]; /* for two bands, and two lots of blocks */
+    struct whole_planes planes;
     struct pb_whole_held taken; /* planes of stream->kept that are used */
     uint32_t n_lanes, n_flights;
     struct wic_channel *link[WHOLE_LINKS];
@@ -268,7 +280,7 @@ struct pb_exec_whole {
 };
 
 /* Events; those of slots follow. */
-enum { EVENT_SHARED, EVENT_GATE, EVENTS };
+enum { EVENT_SHARED, EVENT_GATE, EVENT_PLANES, EVENTS = EVENT_PLANES + PB_WHOLE_PAGE_EVENTS };
 uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
 uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight);
 uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight);
@@ -307,6 +319,8 @@ int whole_tables_make(struct pb_exec_whole *e, struct pb_err *err);
 /* Sets the addresses of the load's pieces, in memory that device and host share. */
 void whole_tables_in_place(struct pb_exec_whole *e, const struct pb_whole_load *load,
                            unsigned char *at);
+/* Address of the decoded bytes of a piece. */
+unsigned char *whole_decoded(const struct pb_exec_whole *e, const struct pb_whole_piece *piece);
 /* Queues the decoding of a group after all of it is sent. */
 int whole_tables_decode(struct pb_exec_whole *e, uint32_t group, struct pb_err *err);
 /* Checks the results of a decoded group; decodes blocks that the device has refused. */
@@ -337,6 +351,24 @@ void whole_valid_take(struct pb_exec_whole *e, uint32_t flight);
 int whole_gate_open(struct pb_exec_whole *e, struct pb_err *err);
 int whole_gate_answer(struct pb_exec_whole *e, struct pb_err *err);
 int whole_gate_leave_out(struct pb_exec_whole *e, const struct pb_tile *tile, struct pb_err *err);
+
+/* Managed planes. open: their memory, none of it on the device; nothing if they are device memory.
+ * hold: planes that the work queued next in `queue` reads or writes are on the device before it;
+ * release: that work is done. A released group may complete its lot. Thread: feeder, and dispatcher
+ * for the release, of groups; dispatcher, and finisher for the release, of tiles; dispatcher of
+ * gates. hold_gate, without wait: -EAGAIN if it would wait. */
+int whole_planes_open(struct pb_exec_whole *e, struct pb_err *err);
+void whole_planes_close(struct pb_exec_whole *e);
+void whole_planes_report(const struct pb_exec_whole *e, struct pb_device_report *out);
+int whole_planes_hold_group(struct pb_exec_whole *e, uint32_t group, uint32_t queue,
+                            struct pb_err *err);
+int whole_planes_release_group(struct pb_exec_whole *e, uint32_t group);
+int whole_planes_hold_tile(struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t queue,
+                           struct pb_err *err);
+void whole_planes_release_tile(struct pb_exec_whole *e, uint32_t number);
+int whole_planes_hold_gate(struct pb_exec_whole *e, const struct pb_tile *first, bool wait,
+                           struct pb_err *err);
+void whole_planes_release_gate(struct pb_exec_whole *e, const struct pb_tile *first);
 /* Address of pixel `rect` of a window in a band's memory, and the distances there. */
 struct pb_window whole_window(const struct pb_exec_whole *e, uint32_t window, uint32_t band,
                               const struct pb_rect *rect);

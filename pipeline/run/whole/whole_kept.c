@@ -156,7 +156,7 @@ int pb_whole_kept_map(struct pb_exec_whole *e, const struct pb_raw_blocks *block
     const uint64_t kept_bytes = kept != NULL ? kept->bytes : 0;
     struct pb_err own = {0};
     int rc = -ENOENT;
-    e->taken = find(kept, plan);
+    e->taken = plan->engine.whole.managed ? (struct pb_whole_held){.bytes = 0} : find(kept, plan);
     if (e->taken.bytes > 0 && kept_bytes <= budget)
         rc = pb_whole_map_init(&e->map, plan, blocks, plan->layout.in_slot_bytes,
                                e->taken.in_place ? budget : budget - kept_bytes, e->taken.source,

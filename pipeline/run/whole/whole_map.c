@@ -6,6 +6,7 @@
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/plan/exchange.h"
 #include "pipeline/plan/layout.h"
+#include "pipeline/run/whole/whole_lots.h"
 #include "pipeline/run/whole/whole_pieces.h"
 
 #include <errno.h>
@@ -40,20 +41,35 @@ static uint32_t group_size(const struct pb_whole_map *map, uint32_t n)
     return map->plan->engine.whole.in_place && size > most ? most : size;
 }
 
-/* Sets the offsets of the group's pieces, which are sorted, in their band's rooms. */
+static void begin_lot(struct pb_whole_map *map)
+{
+    map->lot[map->n_lots++] =
+        (struct pb_whole_lot){.first_group = map->n_groups, .end_group = map->n_groups};
+}
+
+/* Puts the group into the last lot, or, with managed planes, into another one if it does not fit.
+ * Sets the offsets of its pieces, which are sorted, in the lot's memory. */
 static void fill_group(struct pb_whole_map *map, struct pb_whole_group *group)
 {
-    struct pb_whole_band *band = &map->band[group->band];
+    const struct pb_whole_lot *last = &map->lot[map->n_lots - 1];
+    if (map->plan->engine.whole.managed && last->end_group > last->first_group &&
+        last->stored_bytes + last->decoded_bytes +
+                pb_whole_group_bytes(map, group->first, group->end) >
+            map->pages.lot_bytes)
+        begin_lot(map);
+    struct pb_whole_lot *lot = &map->lot[map->n_lots - 1];
     uint32_t i = group->first;
+    group->lot = map->n_lots - 1;
+    lot->end_group = map->n_groups + 1;
     for (; i < group->end && map->piece[i].bytes > 0; i++) {
         struct pb_whole_piece *piece = &map->piece[i];
         const struct pb_raw_blocks *blocks = &map->blocks[piece->source];
-        piece->stored_at = band->stored_bytes;
-        band->stored_bytes += aligned(piece->bytes);
+        piece->stored_at = lot->stored_bytes;
+        lot->stored_bytes += aligned(piece->bytes);
         if (pb_whole_is_compressed(blocks, piece)) {
             piece->decoded_bytes = pb_whole_layout(blocks, piece)->block_bytes;
-            piece->decoded_at = band->decoded_bytes;
-            band->decoded_bytes += aligned(piece->decoded_bytes);
+            piece->decoded_at = lot->decoded_bytes;
+            lot->decoded_bytes += aligned(piece->decoded_bytes);
         }
     }
     group->stored_end = i;
@@ -69,14 +85,15 @@ static uint32_t end_of_turn(const struct pb_whole_map *map, uint32_t first, uint
 }
 
 /* Makes groups of the pieces first .. end of a band. */
-static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first, uint32_t end)
+static void make_groups(struct pb_whole_map *map, struct pb_whole_counted *counted, uint32_t band,
+                        uint32_t first, uint32_t end)
 {
-    map->band[band].first_group = map->n_groups;
+    begin_lot(map);
     for (uint32_t i = first, last, turn = first; i < end; i = last) {
         if (i == turn) /* a group has pieces of one turn */
             turn = end_of_turn(map, i, end);
         const uint32_t size = group_size(map, end - first);
-        last = turn - i < size ? turn : i + size;
+        last = pb_whole_group_end(map, counted, i, turn - i < size ? turn : i + size);
         struct pb_whole_group *group = &map->group[map->n_groups];
         *group = (struct pb_whole_group){.first = i, .end = last, .band = band};
         qsort(map->piece + i, last - i, sizeof *map->piece, pb_whole_in_group);
@@ -85,10 +102,9 @@ static void make_groups(struct pb_whole_map *map, uint32_t band, uint32_t first,
             map->need[(size_t)map->piece[p].first * map->n_parts + map->piece[p].part] =
                 map->n_groups + 1;
         }
-        map->n_groups++;
         fill_group(map, group);
+        map->n_groups++;
     }
-    map->band[band].end_group = map->n_groups;
 }
 
 /* Makes each tile need what the tiles before it need, because they are computed first. */
@@ -188,12 +204,21 @@ static void place_windows(struct pb_whole_map *map)
             format->source[w].has_mask ? aligned((uint64_t)window->image_w) : 0;
         map->pixel_bytes += window->mask_row_bytes * (uint64_t)most;
     }
-    for (uint32_t b = 0; b < map->n_bands; b++) {
-        const struct pb_whole_band *band = &map->band[b];
+}
+
+static void size_lots(struct pb_whole_map *map)
+{
+    for (uint32_t i = 0; i < map->n_lots; i++) {
+        struct pb_whole_lot *lot = &map->lot[i];
+        if (map->plan->engine.whole.managed) {
+            lot->decoded_from = lot->stored_bytes;
+            lot->stored_bytes += lot->decoded_bytes;
+            lot->decoded_bytes = 0;
+        }
         map->stored_bytes =
-            band->stored_bytes > map->stored_bytes ? band->stored_bytes : map->stored_bytes;
+            lot->stored_bytes > map->stored_bytes ? lot->stored_bytes : map->stored_bytes;
         map->decoded_bytes =
-            band->decoded_bytes > map->decoded_bytes ? band->decoded_bytes : map->decoded_bytes;
+            lot->decoded_bytes > map->decoded_bytes ? lot->decoded_bytes : map->decoded_bytes;
     }
     if (map->plan->engine.whole.in_place) /* stored bytes are used in the slots */
         map->stored_bytes = 0;
@@ -203,10 +228,35 @@ static void forget_bands(struct pb_whole_map *map)
 {
     free(map->group);
     free(map->band);
+    free(map->lot);
     map->group = NULL;
     map->band = NULL;
-    map->n_groups = map->n_bands = 0;
+    map->lot = NULL;
+    map->n_groups = map->n_bands = map->n_lots = 0;
     map->pixel_bytes = map->stored_bytes = map->decoded_bytes = 0;
+}
+
+/* End of the band's pieces, which begin with `first`. */
+static uint32_t end_of_band(const struct pb_whole_map *map, uint32_t first,
+                            const struct pb_whole_band *band)
+{
+    while (first < map->n_pieces && map->piece[first].first < band->end)
+        first++;
+    return band->end == map->n_tiles ? map->n_pieces : first;
+}
+
+static int make_all_groups(struct pb_whole_map *map, struct pb_err *err)
+{
+    struct pb_whole_counted counted;
+    uint32_t piece = 0;
+    int rc = pb_whole_counted_init(&counted, map, err);
+    for (uint32_t b = 0; b < map->n_bands && rc == 0; b++) {
+        const uint32_t first = piece;
+        piece = end_of_band(map, first, &map->band[b]);
+        make_groups(map, &counted, b, first, piece);
+    }
+    pb_whole_counted_fini(&counted);
+    return rc;
 }
 
 /* Makes bands of `rows` rows of tiles. */
@@ -218,40 +268,47 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *er
     map->n_bands = ((uint32_t)grid->rows + rows - 1) / rows;
     map->band = calloc(map->n_bands, sizeof *map->band);
     map->group = calloc(map->n_pieces + 1, sizeof *map->group);
-    if (map->band == NULL || map->group == NULL)
+    map->lot = calloc((size_t)map->n_bands + map->n_pieces, sizeof *map->lot);
+    if (map->band == NULL || map->group == NULL || map->lot == NULL)
         return pb_whole_no_memory(err);
     qsort(map->piece, map->n_pieces, sizeof *map->piece, pb_whole_by_first);
     memset(map->need, 0, (size_t)map->n_tiles * map->n_parts * sizeof *map->need);
     for (uint32_t b = 0; b < map->n_bands; b++) {
         struct pb_whole_band *band = &map->band[b];
-        uint32_t first = piece;
+        const uint32_t first = piece;
         band->first = b * tiles;
         band->end = map->n_tiles - band->first < tiles ? map->n_tiles : band->first + tiles;
-        while (piece < map->n_pieces && map->piece[piece].first < band->end)
-            piece++;
+        piece = end_of_band(map, first, band);
         find_rows(map, band, first, piece);
         find_end_rows(map, band, first, piece);
-        make_groups(map, b, first, piece);
     }
-    add_up_needs(map);
     place_windows(map);
-    return 0;
+    int rc = make_all_groups(map, err);
+    add_up_needs(map);
+    size_lots(map);
+    return rc;
 }
 
 uint32_t pb_whole_map_rooms(const struct pb_whole_map *map)
 {
-    return map->n_bands > 1 ? 2 : 1;
+    return map->n_lots > 1 ? 2 : 1;
 }
 
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map)
 {
-    return pb_whole_map_rooms(map) * (map->pixel_bytes + map->stored_bytes + map->decoded_bytes);
+    const uint64_t blocks = pb_whole_map_rooms(map) * (map->stored_bytes + map->decoded_bytes);
+    const struct pb_plan_pages *pages = &map->pages;
+    if (map->plan->engine.whole.managed) {
+        const uint64_t most = ((uint64_t)pages->decoding + pages->computing) * pages->chunk_bytes;
+        return blocks + (most < map->pixel_bytes ? most : map->pixel_bytes);
+    }
+    return blocks + pb_whole_map_rooms(map) * map->pixel_bytes;
 }
 
 static int find_bands(struct pb_whole_map *map, uint64_t budget, struct pb_err *err)
 {
     uint32_t rows = (uint32_t)map->plan->layout.grid.rows;
-    bool may_cut = !map->plan->engine.whole.one_band;
+    bool may_cut = !map->plan->engine.whole.one_band && !map->plan->engine.whole.managed;
     for (;; rows = (rows + 1) / 2) {
         int rc = make_bands(map, rows, err);
         if (rc < 0 || pb_whole_map_bytes(map) <= budget)
@@ -273,10 +330,13 @@ int pb_whole_map_init(struct pb_whole_map *map, const struct pb_plan *plan,
                                  .blocks = blocks,
                                  .n_tiles = pb_grid_count(&plan->layout.grid),
                                  .n_parts = pb_plan_tile_parts(plan)};
+    if (plan->engine.whole.managed)
+        map->pages = pb_plan_pages(plan);
     for (uint32_t i = 0; i < plan->work.n_sources; i++) {
         struct pb_whole_window *window = &map->window[plan->work.source[i].window];
         if (plan->work.source[i].n_bands == 0)
             continue;
+        map->is_planar[i] = blocks[i].layout->planar;
         window->image_w = blocks[i].layout->width;
         window->image_h = blocks[i].layout->height;
     }

@@ -12,11 +12,14 @@
  * Group: pieces decoded by one launch. Load: content of one slot, either stored pieces of one group
  * or a block that a core has decoded. Band: rows of tiles whose pixels are on the device together:
  * one band if all of the scene fits, else two at a time. Pixels that a band shares with the one
- * before it are copied from there.
+ * before it are copied from there. If planes are managed memory, one band has all of the scene.
+ * Lot: groups whose blocks have memory together, those of a band or, if planes are managed, as many
+ * as fit; two lots at a time.
  *
  * With a gate, its pieces for some rows of tiles are sent before the other pieces of the rows above
  * these. Another piece is sent when the answers for all tiles that need it are known
  * (run/stream/gate_answers.h), unless all of these tiles are left out. */
+#include "pipeline/plan/pages.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/raster/raw_blocks.h"
 
@@ -26,8 +29,8 @@ struct pb_whole_piece {
     uint64_t block; /* number in its source */
     /* Range of the stored block; bytes 0: not stored, nothing is sent. */
     uint64_t from, bytes;
-    uint64_t stored_at; /* offset in its band's memory for stored bytes */
-    /* Offset in its band's memory for decoded blocks; 0 bytes: it is not compressed. */
+    uint64_t stored_at; /* offset in its lot's memory for stored bytes */
+    /* Offset in its lot's memory for decoded blocks; 0 bytes: it is not compressed. */
     uint64_t decoded_at, decoded_bytes;
     uint64_t least;       /* smallest size that it decodes to, in bytes; at most block_bytes */
     uint32_t first, last; /* first and last tile, in visiting order, that need it */
@@ -49,17 +52,22 @@ struct pb_whole_load {
 struct pb_whole_group {
     uint32_t first, end; /* pieces, by source; those that are not stored are last */
     uint32_t stored_end; /* end of the stored pieces */
-    uint32_t band;
+    uint32_t band, lot;
+};
+
+struct pb_whole_lot {
+    uint32_t first_group, end_group; /* empty in a band without groups */
+    uint64_t stored_bytes, decoded_bytes;
+    uint64_t
+        decoded_from; /* decoded blocks follow stored ones in one memory, if planes are managed */
 };
 
 struct pb_whole_band {
     uint32_t first, end;                          /* tiles, in visiting order */
-    uint32_t first_group, end_group;              /* empty if the band before has all pixels */
     int32_t y[PB_SOURCES_MAX], h[PB_SOURCES_MAX]; /* rows of each window that have memory */
     /* For each source: the row after the last decoded one, here or in a band before, of its
      * pixels and of its mask. Sources of one window may have blocks of several heights. */
     int32_t end_row[PB_FILES_MAX], mask_end_row[PB_FILES_MAX];
-    uint64_t stored_bytes, decoded_bytes;
 };
 
 /* Planes of a window in a band's memory, of native samples, as wide as the image. */
@@ -76,13 +84,18 @@ struct pb_whole_map {
     struct pb_whole_piece *piece;
     struct pb_whole_group *group;
     struct pb_whole_band *band;
-    uint32_t n_pieces, n_groups, n_bands;
+    struct pb_whole_lot *lot; /* without managed planes as many as bands */
+    uint32_t n_pieces, n_groups, n_bands, n_lots;
     /* For each tile, in visiting order, and each of its parts: count of groups that must be
      * decoded. */
     uint32_t *need;
     uint32_t n_tiles, n_parts;
     struct pb_whole_window window[PB_SOURCES_MAX];
-    uint64_t pixel_bytes, stored_bytes, decoded_bytes; /* sizes for the largest band */
+    bool is_planar[PB_FILES_MAX]; /* a piece has one plane */
+    struct pb_plan_pages pages;   /* with managed planes */
+    uint64_t pixel_bytes;         /* size for the largest band */
+    /* Sizes for the largest lot; with managed planes stored_bytes is that of both. */
+    uint64_t stored_bytes, decoded_bytes;
 };
 
 /* plan and blocks, one for each source of the plan, are borrowed until fini. slot_bytes: size of a
@@ -97,7 +110,7 @@ void pb_whole_map_fini(struct pb_whole_map *map);
 uint32_t pb_whole_map_need(const struct pb_whole_map *map, uint32_t tile, uint32_t part);
 /* Device memory for pixels and blocks. */
 uint64_t pb_whole_map_bytes(const struct pb_whole_map *map);
-/* Count of bands that have memory at a time. */
+/* Count of lots that have memory at a time; without managed planes also that of bands. */
 uint32_t pb_whole_map_rooms(const struct pb_whole_map *map);
 struct pb_gate_answers;
 enum pb_whole_next {

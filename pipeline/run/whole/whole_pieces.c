@@ -11,7 +11,6 @@
 #define NEVER UINT32_MAX
 
 enum {
-    PART_BYTES = 1 << 20, /* size of parts of uncompressed blocks: one read */
     PIECES_MOST = 1 << 24,
     CHUNK_FIRST = 16, /* least pieces of the gate in its first turn, and in a later one */
     CHUNK_MOST = 128
@@ -66,7 +65,7 @@ static int cells_init(struct cells *cells, const struct pb_plan_source *source,
 {
     const struct pb_block_layout *l = is_mask ? blocks->mask : blocks->layout;
     bool good = true;
-    uint64_t most = slot_bytes < PART_BYTES ? slot_bytes : PART_BYTES;
+    uint64_t most = slot_bytes < PB_RAW_PART_BYTES ? slot_bytes : PB_RAW_PART_BYTES;
     cells->layout = l;
     cells->is_mask = is_mask;
     cells->part_rows = l->block_h;

@@ -13,7 +13,7 @@
 
 static uint32_t room_of(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
 {
-    return e->map.group[piece->group].band % 2;
+    return e->map.group[piece->group].lot % 2;
 }
 
 /* --- sources --------------------------------------------------------------------------------- */
@@ -102,6 +102,12 @@ static unsigned char *stored_at(const struct pb_exec_whole *e, const struct pb_w
     return e->room[room_of(e, piece)].stored + piece->stored_at;
 }
 
+unsigned char *whole_decoded(const struct pb_exec_whole *e, const struct pb_whole_piece *piece)
+{
+    const struct pb_whole_lot *lot = &e->map.lot[e->map.group[piece->group].lot];
+    return e->room[room_of(e, piece)].decoded + lot->decoded_from + piece->decoded_at;
+}
+
 /* True if the piece is decoded, and not only moved. */
 static bool is_decoded(const struct pb_exec_whole *e, uint32_t i)
 {
@@ -128,7 +134,7 @@ static void fill_piece(struct pb_exec_whole *e, uint32_t i)
         return;
     e->tables.decode[i] = (struct pb_decode_stream){
         .in = block->in,
-        .out = e->room[room_of(e, piece)].decoded + piece->decoded_at,
+        .out = whole_decoded(e, piece),
         .in_bytes = (uint32_t)piece->bytes,
         .least = (uint32_t)piece->least,
         .most = (uint32_t)l->block_bytes,
@@ -301,11 +307,10 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
                                           .n = list_run(e, run)};
     const struct pb_whole_piece *piece = &e->map.piece[run->first];
     const struct whole_source *source = &e->source[piece->source];
-    int rc = 0;
-    if (batch.n > 0)
-        rc = e->ops->decode(e->device, queue, piece->is_apart ? source->mask_codec : source->codec,
-                            &batch, err);
-    return rc ? rc : unpredict(e, queue, run, err);
+    return batch.n == 0
+               ? 0
+               : e->ops->decode(e->device, queue,
+                                piece->is_apart ? source->mask_codec : source->codec, &batch, err);
 }
 
 /* Takes the stored pieces out of a group that no tile needs. The answers for them are known,
@@ -334,6 +339,9 @@ int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err 
     rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoding(e, number), err);
     while (rc == 0 && next_run(e, group, &at, &run))
         rc = decode_run(e, queue, &run, err);
+    rc = rc ? rc : whole_planes_hold_group(e, number, queue, err);
+    for (at = group->first; rc == 0 && next_run(e, group, &at, &run);)
+        rc = unpredict(e, queue, &run, err);
     return rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, number), err);
 }
 

@@ -94,6 +94,7 @@ static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *er
             : whole_note_work(e, PB_DEVICE_DECODE, whole_event_decoding(e, group),
                               whole_event_decoded(e, group), err);
     rc = rc ? rc : whole_tables_check(e, group, err);
+    rc = rc ? rc : whole_planes_release_group(e, group);
     e->dispatch.decoded_groups = group + 1;
     if (rc == 0)
         whole_note_decoded(e, group);
@@ -209,6 +210,7 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
         out.data = e->dispatch.lane_out[lane];
     view(e, tile, flight->band, &in);
     int rc = in_place ? e->ops->seen(e->device, flight->out.data, err, (void **)&out.data) : 0;
+    rc = rc ? rc : whole_planes_hold_tile(e, tile, QUEUE_LANE + lane, err);
     rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
     rc = rc ? rc : compute_tile(e, lane, &in, &out, err);
@@ -268,7 +270,8 @@ static int take_parts(struct pb_exec_whole *e, struct pb_tile *tile, bool *out_p
 static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
-    struct whole_flight flight = {.band = band_of(e, tile->number), .is_tile = true};
+    struct whole_flight flight = {
+        .band = band_of(e, tile->number), .tile = tile->number, .is_tile = true};
     struct wic_slot slot = {.user = NULL};
     bool passes = true;
     int rc = take_parts(e, tile, &passes, err);
@@ -361,7 +364,10 @@ int whole_dispatch(struct pb_exec_whole *e, struct pb_err *err)
         return rc;
     wic_close(e->link[WHOLE_FLIGHTS]);
     wic_close(e->link[WHOLE_BATCHES]);
-    return 0;
+    /* Groups that only left-out tiles need: the feeder may wait for their memory. */
+    while ((rc = take_step(e, err)) == 0)
+        continue;
+    return rc == -EPIPE ? 0 : rc;
 }
 
 /* --- finisher -------------------------------------------------------------------------------- */
@@ -388,6 +394,7 @@ static int finish_tile(struct pb_exec_whole *e, uint32_t number, const struct wh
                               whole_event_flight(e, number), err);
     if (rc < 0)
         return rc;
+    whole_planes_release_tile(e, flight->tile);
     whole_reduce_take(e, number);
     whole_valid_take(e, number);
     e->finish.launched++;

@@ -12,6 +12,7 @@ from .grids import grids, rounds, warps
 from .lanes import lanes
 from .operators import operators
 from .operators_speed import operators_speed
+from .managed import managed, managed_sanitizer
 from .patterns import patterns, patterns_sanitizer
 from .products import products
 from .rival import rival
@@ -32,11 +33,12 @@ PARTS = [
     Part("2.", "operators", operators, "every operator and random expressions, CPU against GPU (check_ops); areas of warps (check_warp); a GPU that is lost (check_lost)"),
     Part("", "operators-speed", operators_speed, "every operator on a scene in device memory beside the host's cores, as a share of a copy; bars (check_ops_speed)"),
     Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); blocks encoded by both (check_encode), statistics by both (check_statistics); speed"),
-    Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned, managed and host buffers; a run that is stopped for 6 s"),
+    Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods, over relief and to tiles of grids; of histogram_match and sieve"),
     Part("", "rounds", rounds, "classes that are found in rounds, by the CPU and by the GPU, which keeps the scene"),
     Part("", "patterns", patterns, "composite, k-means and gate, decoded on the GPU: the CPU's products; the time compared to blocks that the host decodes (--turns)"),
+    Part("", "managed", managed, "planes in managed memory, a quarter of them on the GPU at a time: the CPU's products; the time compared to planes that fit (--turns)"),
     Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("", "beside", beside, "a job by launches while another job has a resident kernel (check_beside)"),
@@ -44,6 +46,7 @@ PARTS = [
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
     Part("", "patterns-sanitizer", patterns_sanitizer, "memcheck over composite, k-means and gate, decoded on the GPU", sanitizes=True),
+    Part("", "managed-sanitizer", managed_sanitizer, "memcheck over managed planes", sanitizes=True),
     Part("", "codecs-sanitizer", codecs_sanitizer, "memcheck over the codecs, and racecheck: of the decoders if check_codecs-racecheck is there", sanitizes=True),
     Part("", "whole-products", whole_products, "scenes whose blocks the GPU decodes: products of the CPU, damaged blocks"),
     Part("", "whole-sanitizer", whole_sanitizer, "memcheck and synccheck over that, in one process", sanitizes=True),

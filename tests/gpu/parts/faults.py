@@ -19,7 +19,7 @@ from .pipelines import CHAINS, CLASSES
 # The error of the n-th call, in turn: memory, something that fails once, a context that is gone from then on.
 ERRORS = ["2", "801", "719:lost"]
 Way = collections.namedtuple("Way", "chain buffers sync scene", defaults=("plain",))
-FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "wic"), Way("halo", "managed", "stream"),
+FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "stream", "deflate"),
                Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged"),
                *(Way(chain, "pinned", "wic", "clouds" if chain == "gate" else "deflate") for chain in ("warp", "gate", "composite", "kmeans"))]
 # The GPU decodes the blocks of all scenes but the first.

@@ -106,8 +106,7 @@ WARPS = {
               ["X", "Y", "SOFT"]),
     "sieve": (['math: {bands: {K: "floor(N * 20)"}}', "sieve: {bands: {X: K}, size: 12}", "median: {bands: {Y: X}}"], ["X", "Y"]),
 }
-WAYS = [("pinned", "wic"), ("pinned", "stream"), ("managed", "wic"), ("managed", "stream"), ("host", "wic")]
-USED = {"managed": "pinned"}  # the process that owns the GPU shares host memory with others
+WAYS = [("pinned", "wic"), ("pinned", "stream"), ("host", "wic")]
 
 
 # RPCs of the scene of GRIDS, with its middle at 10.5792 E, 53.1942 N, in the order of TIFF's tag of RPCs: biases, offsets and scales of
