@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A run has two cursors. `next` is the first unknown block: its offset is known, because it
- * follows the known ones. `move` is the first block that is neither in the file nor being written:
- * between the two are blocks that waited and can be moved now. Each thread that adds a block
- * moves a few of them, so that no thread has to move all at once while the others wait for it.
+ * follows the known ones. A block is known when it was added, or its size was announced. `move` is
+ * the first block that is neither in the file nor being written: between the two are blocks that
+ * waited and can be moved now. Each thread that adds a block moves a few of them, so that no thread
+ * has to move all at once while the others wait for it.
  *
  * Locks: one, for cursors, index and the free part of the memory; never held during a copy. A
  * block's memory belongs to the thread that took it until the block is in the index, and then to
@@ -19,11 +20,12 @@
 enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 
 /* Values of pb_tiff_block.at: place of a block. Any other value is its offset in the spool. */
-#define IN_FILE UINT64_MAX
-#define IN_POOL (UINT64_C(1) << 63) /* with the number of its first chunk */
-#define STAYS   (UINT64_C(1) << 62) /* with its address */
-#define PLACED  (UINT64_C(1) << 61) /* with the offset of its leader: announced, not added yet */
-#define COMING  (UINT64_MAX - 1)    /* while it is copied; its bytes are 0 */
+#define IN_FILE  UINT64_MAX
+#define IN_POOL  (UINT64_C(1) << 63) /* with the number of its first chunk */
+#define STAYS    (UINT64_C(1) << 62) /* with its address */
+#define PLACED   (UINT64_C(1) << 61) /* with the offset of its leader: announced, not added yet */
+#define COMING   (UINT64_MAX - 1)    /* while it is copied */
+#define UNPLACED (UINT64_MAX - 2)    /* announced, after unknown blocks or before the first write */
 
 struct cursor {
     uint64_t block;
@@ -103,9 +105,14 @@ static struct run *run_of(struct pb_block_store *store, uint32_t level)
     return NULL;
 }
 
-static bool is_announced(const struct pb_tiff_block *block)
+static bool is_placed(const struct pb_tiff_block *block)
 {
     return (block->at & (IN_POOL | STAYS | PLACED)) == PLACED;
+}
+
+static bool is_announced(const struct pb_tiff_block *block)
+{
+    return block->at == UNPLACED || is_placed(block);
 }
 
 static void step(struct cursor *cursor, const struct pb_tiff_block *block)
@@ -114,13 +121,18 @@ static void step(struct cursor *cursor, const struct pb_tiff_block *block)
     cursor->block++;
 }
 
-/* Call it with the lock held. Advances over the known blocks. */
+/* Call it with the lock held. Advances over the known blocks, which gives announced ones their
+ * places. */
 static void advance(const struct pb_block_store *store, struct run *run)
 {
-    const struct pb_tiff_block *block = store->options.block[run->level];
+    struct pb_tiff_block *block = store->options.block[run->level];
     while (run->next.block < store->options.n_blocks[run->level] &&
-           block[run->next.block].bytes != 0)
-        step(&run->next, &block[run->next.block]);
+           block[run->next.block].bytes != 0) {
+        struct pb_tiff_block *known = &block[run->next.block];
+        if (known->at == UNPLACED)
+            known->at = PLACED | run->next.at;
+        step(&run->next, known);
+    }
 }
 
 /* Call it with the lock held. From now on blocks are written to the file. */
@@ -135,10 +147,13 @@ void pb_block_store_expect(struct pb_block_store *store, uint32_t level, uint64_
 {
     struct pb_tiff_block *block = block_of(store, level, i);
     struct run *run = run_of(store, level);
+    if (run == NULL)
+        return;
     pthread_mutex_lock(&store->lock);
-    if (store->started && run != NULL && run->next.block == i && block->at != COMING) {
-        *block = (struct pb_tiff_block){bytes, PLACED | run->next.at};
-        advance(store, run);
+    if (block->bytes == 0 && block->at != COMING) {
+        *block = (struct pb_tiff_block){bytes, UNPLACED};
+        if (store->started)
+            advance(store, run);
     }
     pthread_mutex_unlock(&store->lock);
 }
@@ -151,34 +166,40 @@ struct place {
     uint32_t chunk; /* else memory from that chunk on, or PB_BLOCK_POOL_NONE: the spool */
 };
 
-/* Selects the destination, and marks a block that is written to the file as known. */
+/* Call it with the lock held. Returns true, with the offset of its leader, if the block is written
+ * to the file at once, and marks it. */
+static bool place_now(struct pb_block_store *store, struct run *run, uint64_t i,
+                      struct pb_tiff_block *block, const struct pb_block_bytes *bytes,
+                      uint64_t *out_at)
+{
+    const bool is_next = store->started && run != NULL && run->next.block == i;
+    if (!is_next && !is_placed(block))
+        return false;
+    *out_at = is_next ? run->next.at : block->at & ~PLACED;
+    *block = (struct pb_tiff_block){bytes->bytes, IN_FILE};
+    if (is_next)
+        advance(store, run);
+    return true;
+}
+
+/* Selects the destination. */
 static struct place find_place(struct pb_block_store *store, struct run *run, uint64_t i,
                                struct pb_tiff_block *block, const struct pb_block_bytes *bytes)
 {
     struct place place = {.chunk = PB_BLOCK_POOL_NONE};
     pthread_mutex_lock(&store->lock);
-    place.now = is_announced(block) && block->bytes == bytes->bytes;
-    place.again = !place.now && (block->bytes != 0 || block->at == COMING);
-    if (place.now) {
-        place.at = block->at & ~PLACED;
-        block->at = IN_FILE;
-    }
-    if (place.now || place.again) {
-        pthread_mutex_unlock(&store->lock);
-        return place;
-    }
-    block->at = COMING;
-    place.now = store->started && run != NULL && run->next.block == i;
-    if (!place.now && !bytes->stays && (run != NULL || !store->started))
-        place.chunk = pb_block_pool_take(store->pool, bytes->bytes);
-    if (!place.now && !bytes->stays && place.chunk == PB_BLOCK_POOL_NONE && !store->started) {
-        start(store);
-        place.now = run != NULL && run->next.block == i;
-    }
-    if (place.now) {
-        place.at = run->next.at;
-        *block = (struct pb_tiff_block){bytes->bytes, IN_FILE};
-        advance(store, run);
+    place.again = is_announced(block) ? block->bytes != bytes->bytes
+                                      : block->bytes != 0 || block->at == COMING;
+    if (!place.again) {
+        place.now = place_now(store, run, i, block, bytes, &place.at);
+        if (!place.now && !bytes->stays && (run != NULL || !store->started))
+            place.chunk = pb_block_pool_take(store->pool, bytes->bytes);
+        if (!place.now && !bytes->stays && place.chunk == PB_BLOCK_POOL_NONE && !store->started) {
+            start(store);
+            place.now = place_now(store, run, i, block, bytes, &place.at);
+        }
+        if (!place.now)
+            block->at = COMING;
     }
     pthread_mutex_unlock(&store->lock);
     return place;
@@ -212,9 +233,9 @@ static bool next_move(struct pb_block_store *store, struct run *run, struct curs
     const struct pb_tiff_block *block = store->options.block[run->level];
     pthread_mutex_lock(&store->lock);
     while (run->move.block < run->next.block &&
-           (block[run->move.block].at == IN_FILE || is_announced(&block[run->move.block])))
+           (block[run->move.block].at == IN_FILE || is_placed(&block[run->move.block])))
         step(&run->move, &block[run->move.block]);
-    bool found = run->move.block < run->next.block;
+    bool found = run->move.block < run->next.block && block[run->move.block].at != COMING;
     *out = run->move;
     if (found)
         step(&run->move, &block[run->move.block]);
@@ -367,11 +388,11 @@ int pb_block_store_settle(struct pb_block_store *store, struct pb_err *err, uint
 {
     int rc = 0;
     *out_placed = 0;
-    if (!store->started)
-        return 0;
-    for (uint32_t r = 0; r < store->options.n_runs && rc == 0; r++) {
-        *out_placed |= UINT64_C(1) << store->run[r].level;
+    for (uint32_t r = 0; r < store->options.n_runs && rc == 0; r++)
         rc = check_added(store, store->run[r].level, err);
-    }
-    return rc != 0 ? rc : move_some(store, UINT64_MAX, 0, err);
+    if (rc != 0 || !store->started)
+        return rc;
+    for (uint32_t r = 0; r < store->options.n_runs; r++)
+        *out_placed |= UINT64_C(1) << store->run[r].level;
+    return move_some(store, UINT64_MAX, 0, err);
 }
