@@ -13,7 +13,7 @@ import time
 
 from .rows import NDVI
 
-PARALLEL = (1, 2, 4)
+JOBS = ((1, 0), (1, 1), (1, 4), (2, 4), (4, 4))  # service.parallel_jobs and service.publishing_jobs
 AIM = 4  # times as many scenes a minute as the CPU
 COMPUTE = {"CPU": "{device: cpu, memory: 1GiB}", "GPU": "{device: cuda, memory: 1GiB}"}
 
@@ -27,8 +27,9 @@ def kit(host):
     return daemon_kit
 
 
-def start(daemon_kit, way, parallel):
+def start(daemon_kit, way, parallel, publishing):
     daemon = daemon_kit.Daemon(fake=False, parallel=parallel)
+    daemon.change("  parallel_jobs:", f"  publishing_jobs: {publishing}\n  parallel_jobs:")
     daemon.set_pipelines(f"compute: {COMPUTE[way]}\npipelines:\n  ndvi:" + NDVI.replace("\n ", "\n   "))
     return daemon.start()
 
@@ -65,10 +66,11 @@ def wait(daemon, n):
         time.sleep(0.02)
 
 
-def measure(host, daemon_kit, way, parallel, scenes, n):
+def measure(host, daemon_kit, way, jobs_at_a_time, scenes, n):
     """Time of n scenes; a few precede them, so that workers and the GPU's owner are there."""
+    parallel, publishing = jobs_at_a_time
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    daemon = start(daemon_kit, way, parallel)
+    daemon = start(daemon_kit, way, parallel, publishing)
     try:
         scenes.drop(daemon, scenes.names[n:n + parallel])
         wait(daemon, parallel)
@@ -87,8 +89,8 @@ def measure(host, daemon_kit, way, parallel, scenes, n):
     cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / (n + parallel)
     middle = {key: statistics.median(r[key] for r in reports) for key in ("elapsed_ms", "publish_ms")} if reports else {}
     ran = sorted({f"{r['device']} {r.get('codecs') or ''}".strip() for r in reports})
-    host.check(not failed, f"{way}, {parallel} at a time: {n} scenes {failed[:2]}")
-    return {"way": way, "parallel": parallel, "seconds": took, "a_minute": 60 * n / took, "cpu": cpu, "sums": sums, "ran": ran, **middle}
+    host.check(not failed, f"{way}, {parallel} at a time and {publishing} that publish: {n} scenes {failed[:2]}")
+    return {"way": way, "parallel": parallel, "publishing": publishing, "seconds": took, "a_minute": 60 * n / took, "cpu": cpu, "sums": sums, "ran": ran, **middle}
 
 
 def throughput(host, options):
@@ -96,11 +98,11 @@ def throughput(host, options):
     print(f"service: {n} scenes of {size} x {size} x 4 UInt16, deflate, NDVI, from dropping to published")
     daemon_kit = kit(host)
     scene = host.scene(f"rows DEFLATE {size}", ["--size", f"{size}x{size}", "--compress", "DEFLATE"])
-    scenes, rows = Scenes(host, scene, n + max(PARALLEL)), []
-    for parallel in PARALLEL:
+    scenes, rows = Scenes(host, scene, n + max(parallel for parallel, _ in JOBS)), []
+    for jobs in JOBS:
         for way in COMPUTE:
-            row = measure(host, daemon_kit, way, parallel, scenes, n)
-            print(f"  {way}, {parallel} at a time: {row['a_minute']:5.0f} scenes a minute, {row['cpu']:5.2f} CPU s a scene; of one the stream takes {row.get('elapsed_ms', 0):.0f} ms, "
+            row = measure(host, daemon_kit, way, jobs, scenes, n)
+            print(f"  {way}, {jobs[0]} at a time and {jobs[1]} that publish: {row['a_minute']:5.0f} scenes a minute, {row['cpu']:5.2f} CPU s a scene; of one the stream takes {row.get('elapsed_ms', 0):.0f} ms, "
                   f"publishing {row.get('publish_ms', 0):.0f} ms ({', '.join(row['ran'])})", flush=True)
             rows.append(row)
     shutil.rmtree(scenes.folder)
