@@ -254,7 +254,6 @@ static int plan_passes(struct pb_plan *plan, const struct pb_plan_request *reque
                        struct pb_err *err)
 {
     for (size_t i = 0; i < plan->n_earlier; i++) {
-        plan->earlier[i]->next = i + 1 < plan->n_earlier ? plan->earlier[i + 1] : plan;
         uint64_t least = least_bytes(plan->earlier[i], request);
         plan->memory.reserve_bytes =
             least > plan->memory.reserve_bytes ? least : plan->memory.reserve_bytes;

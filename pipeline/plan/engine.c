@@ -384,23 +384,6 @@ static bool has_wide_bands(facts_of c)
     return c->plan->work.n_wide > 0;
 }
 
-/* True if a pass runs repeatedly with numbers of the round before. */
-static bool has_loops(facts_of c)
-{
-    const struct pb_chain_reduction *reduction;
-    const struct pb_plan *plan = c->plan;
-    size_t n = plan->is_earlier ? pb_chain_reductions(plan->work.chain, &reduction) : 0;
-    for (size_t i = 0; i < n; i++)
-        if (reduction[i].reduce.n_numbers > 0)
-            return true;
-    return false;
-}
-
-static bool loops_remotely(facts_of c)
-{
-    return c->request->remote && has_loops(c) && c->plan->layout.sums.chain.n == 0;
-}
-
 /* Returns true if it holds for a file that the pass reads. */
 static bool any_file(facts_of c, bool (*holds)(const struct pb_raster_info *, bool by_host))
 {
@@ -513,7 +496,6 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
     [PB_LIMIT_DECODER_BUFFERS] = has_host_buffers,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,
-    [PB_LIMIT_DECODER_LOOPS] = loops_remotely,
     [PB_LIMIT_DECODER_LARGE] = has_large_blocks,
     [PB_LIMIT_DECODER_STRIP] = has_strip,
     [PB_LIMIT_FILE_MADE] = is_made,

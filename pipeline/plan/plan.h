@@ -401,7 +401,8 @@ struct pb_plan_request {
     /* For a request of another process: 1: blocks are sent as they are stored, -1: they are not; 0:
      * no such request. */
     int32_t whole_said;
-    bool said_managed;                  /* in such a request: planes are managed memory */
+    bool said_managed; /* in such a request: planes are managed memory */
+    bool said_keeps;   /* in such a request: pixels stay on the GPU for later passes */
     const struct pb_plan_out *said_out; /* output side in such a request; else NULL */
     /* For tests, as in pb_stream; unused by the plan. */
     const struct pb_whole_device *whole_device;

@@ -261,6 +261,7 @@ static void take_facts(const struct pb_served_request *said, struct facts *facts
         take_source(&said->source[i], said->whole != 0, &facts->info[i]);
     request->whole_said = said->whole != 0 ? (int32_t)said->whole : -1;
     request->said_managed = said->managed != 0;
+    request->said_keeps = said->keeps != 0;
     facts->info[0].has_transform = said->has_transform != 0;
     memcpy(facts->info[0].transform, said->transform, sizeof said->transform);
     facts->info[0].unit = said->unit;
@@ -570,6 +571,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->unit_cols = own->layout.grid.unit_cols;
     out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
     out->managed = own->engine.whole.managed;
+    out->keeps = own->engine.whole.keeps;
     out->n_made = own->engine.out.n;
     out->out_size = own->engine.out.size;
     out->host_planes = own->engine.out.host_planes;

@@ -63,6 +63,7 @@ struct pb_served_request {
     int32_t stripe_cols, unit_cols;
     uint32_t whole;  /* 1: slots have blocks as they are stored, 2: or decoded by cores */
     int32_t managed; /* planes of the scene are managed memory */
+    int32_t keeps;   /* with `whole`: pixels stay on the device for the job's next passes */
     /* Output side: struct pb_plan_out without products. */
     uint32_t out_size;
     uint64_t host_planes;

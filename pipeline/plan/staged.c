@@ -404,7 +404,7 @@ static void decide(struct pb_plan *plan, const struct pb_plan_request *request)
         whole->why_not =
             whole->all_by_host ? whole->host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole->used = whole->why_not == NULL;
-    whole->keeps = whole->used && !request->remote && request->whole_said == 0 &&
+    whole->keeps = whole->used && (request->whole_said == 0 || request->said_keeps) &&
                    plan->layout.gate.chain == NULL && !whole->managed &&
                    all_bytes(plan) <= whole->device_bytes;
 }

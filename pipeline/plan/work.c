@@ -488,6 +488,9 @@ static int add_earlier(struct pb_plan *plan, const struct pb_plan_request *reque
         pass->work.has_far_ways = plan->work.has_far_ways;
         pass->work.outputs.n = pb_chain_output_count(pass->work.chain);
         set_sources(pass, request, in);
+        pass->next = plan;
+        if (plan->n_earlier > 0)
+            plan->earlier[plan->n_earlier - 1]->next = pass;
         plan->earlier[plan->n_earlier] = pass;
     }
     return plan->earlier != NULL && plan->n_earlier == n

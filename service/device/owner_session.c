@@ -38,7 +38,7 @@ struct session {
     struct pb_line_reader lines;
     struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    struct pb_tile_room room; /* memory for the slots of its passes */
+    struct pb_served_job left; /* memory for its next pass */
     char job[64];
     bool waits; /* true if it has reported that it waits */
 };
@@ -193,7 +193,7 @@ static int compute(struct session *s, struct pb_served *served, struct pb_err *e
 
 static bool say_ready(struct session *s, const struct pb_served *served, int words)
 {
-    const int passed[] = {words, s->room.fd};
+    const int passed[] = {words, s->left.room.fd};
     const struct pb_plan *pass = pb_served_plan(served);
     struct pb_json *json = event("ready");
     pb_json_int(json, "in_slot_bytes", (int64_t)pass->layout.in_slot_bytes);
@@ -265,9 +265,9 @@ static bool serve(struct session *s, struct wish *said, struct pb_err *err)
                                          .traits = s->owner->index >= 0 ? &s->owner->traits : NULL};
     struct pb_served *served = NULL;
     int fd = -1;
-    int64_t before = (int64_t)s->room.bytes;
-    int rc = pb_served_create(&base, &said->request, &said->tail, &s->room, err, &served, &fd);
-    owner_loaded(s->owner, 0, (int64_t)s->room.bytes - before);
+    int64_t before = (int64_t)s->left.room.bytes;
+    int rc = pb_served_create(&base, &said->request, &said->tail, &s->left, err, &served, &fd);
+    owner_loaded(s->owner, 0, (int64_t)s->left.room.bytes - before);
     if (rc != 0)
         return fail_session(s, err);
     bool said_ready = say_ready(s, served, fd);
@@ -363,9 +363,9 @@ void owner_session_run(struct owner *owner, int fd)
                 break;
         }
     }
-    int64_t bytes = (int64_t)s.room.bytes;
-    bool was_pinned = s.room.pinned;
-    pb_tile_room_close(&s.room);
+    int64_t bytes = (int64_t)s.left.room.bytes;
+    bool was_pinned = s.left.room.pinned;
+    pb_served_job_end(&s.left);
     owner_loaded(owner, 0, -bytes);
     if (was_pinned && !pb_device_left_behind())
         pb_spare_room_make((size_t)bytes, owner->index);

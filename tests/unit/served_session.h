@@ -23,11 +23,11 @@ static inline struct pb_tile_pool_shape served_session_shape(const struct pb_pla
                                        p->layout.in_slot_bytes, p->layout.out_slot_bytes};
 }
 
-/* kept: the room of the side that computes; the caller's, also after an error. */
+/* kept: of the side that computes; the caller's, also after an error. */
 static inline int served_session_open(const struct pb_plan_request *base,
                                       const struct pb_plan *pass,
                                       const struct pb_served_request *request,
-                                      const struct pb_served_tail *sent, struct pb_tile_room *kept,
+                                      const struct pb_served_tail *sent, struct pb_served_job *kept,
                                       struct pb_err *err, struct pb_remote_session *out)
 {
     struct served_session *own = calloc(1, sizeof *own);
@@ -45,7 +45,7 @@ static inline int served_session_open(const struct pb_plan_request *base,
     ck_assert_uint_eq(theirs->layout.out_slot_bytes, pass->layout.out_slot_bytes);
     const struct pb_tile_pool_shape shape = served_session_shape(pass);
     size_t bytes = pb_tile_pool_room_bytes(&shape);
-    ck_assert_int_eq(pb_tile_room_open(kept->fd, bytes, err, &own->room), 0);
+    ck_assert_int_eq(pb_tile_room_open(kept->room.fd, bytes, err, &own->room), 0);
     ck_assert_int_eq(pb_tile_pool_open(&shape, &own->room, fd, err, &own->pool), 0);
     close(fd);
     *out = (struct pb_remote_session){.in = own->pool.in,

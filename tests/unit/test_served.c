@@ -23,16 +23,16 @@ enum { SIDE = 64, COLS = 8, ROWS = 5, LEAST_TILES = 30, SECOND_MS = 1000 };
 /* --- the other side, in this process --------------------------------------------------------- */
 
 static int sessions;
-static struct pb_tile_room kept; /* room of the side that computes, between two passes */
+static struct pb_served_job kept; /* memory of the side that computes, between two passes */
 static int rooms;
 
 static int open_session(void *user, const struct pb_plan *pass,
                         const struct pb_served_request *request, const struct pb_served_tail *tail,
                         struct pb_err *err, struct pb_remote_session *out)
 {
-    const void *before = kept.slots;
+    const void *before = kept.room.slots;
     int rc = served_session_open(user, pass, request, tail, &kept, err, out);
-    rooms += kept.slots != before;
+    rooms += kept.room.slots != before;
     sessions += rc == 0;
     return rc;
 }
@@ -78,7 +78,7 @@ static void expect_same_products(void)
     snprintf(there, sizeof there, "%s/there", root);
     run_into(here, NULL);
     run_into(there, &remote);
-    pb_tile_room_close(&kept);
+    pb_served_job_end(&kept);
     snprintf(command, sizeof command,
              "cd %s/scene/p && ls *.tif > %s/names && while read -r f; do cmp $f %s/scene/p/$f || "
              "exit 1; done < %s/names && rm -r %s %s",
@@ -492,12 +492,12 @@ static struct hostile hostile_begin(void)
     larger.in_slot_bytes += 4096;
     more.in_slots += 100;
     more.in_slot_bytes = more.out_slot_bytes = 1;
-    ck_assert_int_lt(pb_tile_room_open(kept.fd, bytes + 4096, &err, &room), 0);
-    ck_assert_int_eq(pb_tile_room_open(kept.fd, bytes, &err, &h.room), 0);
+    ck_assert_int_lt(pb_tile_room_open(kept.room.fd, bytes + 4096, &err, &room), 0);
+    ck_assert_int_eq(pb_tile_room_open(kept.room.fd, bytes, &err, &h.room), 0);
     ck_assert_int_lt(pb_tile_pool_open(&larger, &h.room, fd, &err, &h.pool), 0);
     ck_assert_int_lt(pb_tile_pool_open(&more, &h.room, fd, &err, &h.pool), 0);
     ck_assert_int_eq(ftruncate(fd, 4096), -1); /* sealed */
-    ck_assert_int_eq(ftruncate(kept.fd, 4096), -1);
+    ck_assert_int_eq(ftruncate(kept.room.fd, 4096), -1);
     ck_assert_int_eq(pb_tile_pool_open(&shape, &h.room, fd, &err, &h.pool), 0);
     close(fd);
     err = (struct pb_err){0};
@@ -510,7 +510,7 @@ static void hostile_end(struct hostile *h)
     pb_served_destroy(h->served);
     pb_tile_pool_close(&h->pool);
     pb_tile_room_close(&h->room);
-    pb_tile_room_close(&kept);
+    pb_served_job_end(&kept);
 }
 
 static int publish(struct hostile *h, const struct pb_tile *tile, size_t bytes)
@@ -654,7 +654,7 @@ START_TEST(any_words_leave_the_other_side_whole)
         pthread_join(thread, NULL);
         pb_tile_pool_close(&h.pool);
         pb_tile_room_close(&h.room);
-        pb_tile_room_close(&kept);
+        pb_served_job_end(&kept);
     }
 }
 END_TEST

@@ -78,7 +78,7 @@ static void write_scene(bool has_mask)
 
 static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
                                             .memory_bytes = UINT64_C(1) << 36};
-static struct pb_tile_room kept;
+static struct pb_served_job kept;
 static int sessions;
 static enum pb_raw_mask mask; /* kind of the scene's mask, in the last pass that reads it */
 
@@ -144,7 +144,7 @@ static void expect_same_products(const char *steps, int least)
     const bool nothing = found_nothing;
     run_into(there, &owner);
     ck_assert(found_nothing == nothing);
-    pb_tile_room_close(&kept);
+    pb_served_job_end(&kept);
     snprintf(command, sizeof command,
              "cd %s && find . -name '*.tif' | sort > %s/names && cd %s && find . -name '*.tif' | "
              "sort | cmp - %s/names && test -s %s/names && while read -r f; do cmp \"$f\" "

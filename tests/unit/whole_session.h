@@ -144,7 +144,7 @@ static inline int make_plan(bool device)
 /* --- the process that owns the device, in this one ---------------------------------------------
  */
 
-static struct pb_tile_room theirs; /* room of the side that computes */
+static struct pb_served_job theirs; /* memory of the side that computes */
 
 static inline int open_session(void *user, const struct pb_plan *pass,
                                const struct pb_served_request *said,
@@ -159,21 +159,15 @@ static inline int open_session(void *user, const struct pb_plan *pass,
     (void)user;
     int rc = served_session_open(&base, pass, said, tail, &theirs, err, out);
     if (rc < 0)
-        pb_tile_room_close(&theirs);
+        pb_served_job_end(&theirs);
     return rc;
-}
-
-static inline void close_session(void *user, struct pb_remote_session *session)
-{
-    served_session_close(user, session);
-    pb_tile_room_close(&theirs);
 }
 
 static const struct pb_remote remote = {.device = "cuda:0",
                                         .traits = &traits,
                                         .open = open_session,
                                         .wait = served_session_wait,
-                                        .close = close_session};
+                                        .close = served_session_close};
 
 static inline struct pb_pass_request pass_request(struct image *image)
 {
@@ -219,6 +213,7 @@ static inline int run(struct image *image, struct pb_err *err)
     blocks += report.link.device.blocks;
     core_blocks += report.link.device.core_blocks;
     pb_pass_destroy(pass);
+    pb_served_job_end(&theirs);
     return rc;
 }
 
@@ -236,6 +231,7 @@ static inline int run_all(struct image *image, struct pb_err *err)
     if (rc == 0)
         pb_run_passes_report(passes, &report);
     pb_run_passes_destroy(passes);
+    pb_served_job_end(&theirs);
     return rc;
 }
 
@@ -276,6 +272,7 @@ static inline void make_products(char directory[40], int *rc, struct pb_err *err
     *rc = *rc ? *rc : pb_pass_start(pass, err);
     *rc = *rc ? *rc : pb_pass_wait(pass, -1, err);
     pb_pass_destroy(pass);
+    pb_served_job_end(&theirs);
     for (size_t i = 0; i < made.n && *rc == 0; i++) {
         struct pb_product_result result;
         *rc = made.type[i]->finish(made.product[i], NULL, 0, err, &result);

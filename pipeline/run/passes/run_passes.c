@@ -124,8 +124,7 @@ int pb_run_passes_create(const struct pb_pass_request *request, struct pb_err *e
     p->last = *request;
     pthread_mutex_init(&p->lock, NULL);
     int rc = 0;
-    if (request->plan->n_earlier > 0 && request->remote == NULL &&
-        (p->kept = pb_whole_kept_create()) == NULL)
+    if (request->plan->n_earlier > 0 && (p->kept = pb_whole_kept_create()) == NULL)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     if (rc == 0 && request->plan->work.n_images > 0)
         rc = pb_run_images_create(request->plan, request->raster, request->directory, err,

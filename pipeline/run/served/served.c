@@ -31,7 +31,9 @@ struct pb_served {
     struct pb_plan *pass;
     struct pb_engine engine;
     struct pb_tile_pool pool;
-    bool on_gpu;                 /* the pass is on a GPU; false in tests with another device */
+    bool on_gpu;      /* the pass is on a GPU; false in tests with another device */
+    bool is_complete; /* all threads have ended, without a failure or an abort */
+    atomic_bool is_aborted;
     struct own_user *users;      /* one for each input slot */
     struct pb_said_blocks *said; /* if input slots have blocks as files store them; else NULL */
 };
@@ -161,8 +163,22 @@ static int make_engine(struct pb_served *s, const struct pb_served_request *said
     return rc;
 }
 
+/* A pass that decodes on the device has the job's store for its pixels; another one empties it. */
+static int take_kept(struct pb_served *s, struct pb_served_job *job, struct pb_err *err)
+{
+    if (!s->pass->engine.whole.used) {
+        pb_whole_kept_drop(job->kept);
+        return 0;
+    }
+    if (job->kept == NULL && s->pass->engine.whole.keeps && s->pass->is_earlier &&
+        (job->kept = pb_whole_kept_create()) == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
+    s->engine.stream.kept = job->kept;
+    return 0;
+}
+
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_served_tail *tail, struct pb_tile_room *room, struct pb_err *err,
+                     struct pb_served_tail *tail, struct pb_served_job *job, struct pb_err *err,
                      struct pb_served **out_served, int *out_fd)
 {
     struct pb_served *s = calloc(1, sizeof *s);
@@ -179,7 +195,8 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     s->engine.stream.whole_device = base->whole_device;
     s->on_gpu = s->pass->engine.cuda && base->whole_device == NULL;
     rc = make_engine(s, said, tail, err);
-    rc = rc ? rc : set_up(s, said->room_bytes, err, room, &fd);
+    rc = rc ? rc : take_kept(s, job, err);
+    rc = rc ? rc : set_up(s, said->room_bytes, err, &job->room, &fd);
     if (rc < 0) {
         pb_served_destroy(s);
         if (fd >= 0)
@@ -218,11 +235,14 @@ int pb_served_start(struct pb_served *s, struct pb_err *err)
 
 int pb_served_wait(struct pb_served *s, int64_t timeout_ms, struct pb_err *err)
 {
-    return pb_engine_wait(&s->engine, timeout_ms, err);
+    int rc = pb_engine_wait(&s->engine, timeout_ms, err);
+    s->is_complete = rc == 0 && !atomic_load(&s->is_aborted);
+    return rc;
 }
 
 void pb_served_abort(struct pb_served *s)
 {
+    atomic_store(&s->is_aborted, true);
     pb_stream_abort(&s->engine.stream);
 }
 
@@ -271,8 +291,17 @@ void pb_served_destroy(struct pb_served *s)
     if (s == NULL)
         return;
     end_threads(s);
+    if (s->is_complete && s->pass->is_earlier && s->engine.type->keep != NULL)
+        s->engine.type->keep(s->engine.exec);
     if (s->engine.exec != NULL && s->on_gpu)
         wic_gpu_free_later(take_down, s, device_bytes(s));
     else
         take_down(s);
+}
+
+void pb_served_job_end(struct pb_served_job *job)
+{
+    pb_tile_room_close(&job->room);
+    pb_whole_kept_destroy(job->kept);
+    job->kept = NULL;
 }

@@ -13,13 +13,21 @@
 #include "pipeline/run/served/tile_room.h"
 
 struct pb_served;
+struct pb_whole_kept;
 
-/* base, said, tail: same as for pb_plan_serve; the tail is used up. *room: zeroed, or with the
- * slots of the job's previous pass, which has been destroyed; it is used again if it fits, else
- * made again. It is the caller's and must stay until after destroy. *out_fd: memfd of the channels'
- * words for the other process, the caller's; the other process also needs room->fd. */
+/* Memory that the passes of a job leave for its next pass. Zeroed before the first one. */
+struct pb_served_job {
+    struct pb_tile_room room; /* slots; used again if they fit, else made again */
+    /* Decoded pixels on the device (run/whole/whole_kept.h); NULL: no pass has left any. */
+    struct pb_whole_kept *kept;
+};
+
+/* base, said, tail: same as for pb_plan_serve; the tail is used up. job: the caller's; the pass
+ * before has been destroyed, and the job stays until after destroy. *out_fd: memfd of the
+ * channels' words for the other process, the caller's; the other process also needs job->room.fd.
+ */
 int pb_served_create(const struct pb_plan_request *base, const struct pb_served_request *said,
-                     struct pb_served_tail *tail, struct pb_tile_room *room, struct pb_err *err,
+                     struct pb_served_tail *tail, struct pb_served_job *job, struct pb_err *err,
                      struct pb_served **out_served, int *out_fd);
 const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream"; and the count of threads that compute. */
@@ -32,7 +40,10 @@ int pb_served_start(struct pb_served *served, struct pb_err *err);
 int pb_served_wait(struct pb_served *served, int64_t timeout_ms, struct pb_err *err);
 void pb_served_abort(struct pb_served *served);
 void pb_served_end(const struct pb_served *served, struct pb_remote_end *out_end);
-/* Aborts if needed, joins, frees. NULL is fine. Memory that a hung GPU may still use is not freed:
- * see pb_device_left_behind. */
+/* Aborts if needed, joins, frees; a complete pass leaves its pixels to the job as its plan
+ * requires. NULL is fine. Memory that a hung GPU may still use is not freed: see
+ * pb_device_left_behind. */
 void pb_served_destroy(struct pb_served *served);
+/* Frees what the passes have left, when none is there any more. */
+void pb_served_job_end(struct pb_served_job *job);
 #endif

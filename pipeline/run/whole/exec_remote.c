@@ -96,6 +96,12 @@ static void exec_run(void *exec, uint32_t thread)
     pb_stream_fail(s, &err);
 }
 
+static void exec_keep(void *exec)
+{
+    struct remote *r = exec;
+    whole_keep(r->e);
+}
+
 static void exec_link(const void *exec, struct pb_link_report *out)
 {
     const struct remote *r = exec;
@@ -116,6 +122,7 @@ const struct pb_exec_type pb_exec_remote = {
     .threads = exec_threads,
     .destroy = exec_destroy,
     .link = exec_link,
+    .keep = exec_keep,
     .counts_parked = true,
     .stored = exec_stored,
 };

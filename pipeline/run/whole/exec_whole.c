@@ -400,11 +400,15 @@ static uint64_t exec_held(const void *exec)
     return pb_whole_map_bytes(&e->map) + e->map.plan->engine.out.device_bytes + kept;
 }
 
-static void exec_keep(void *exec)
+void whole_keep(struct pb_exec_whole *e)
 {
-    struct pb_exec_whole *e = exec;
     if (e->stream->kept != NULL && e->map.plan->engine.whole.keeps)
         pb_whole_kept_put(e->stream->kept, e);
+}
+
+static void exec_keep(void *exec)
+{
+    whole_keep(exec);
 }
 
 const struct pb_exec_type pb_exec_whole = {

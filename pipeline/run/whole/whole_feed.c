@@ -152,6 +152,8 @@ int whole_feed(struct pb_exec_whole *e, struct pb_err *err)
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
     int rc = queue_groups(e, err); /* groups without anything to send */
+    while (rc == 0 && e->map.n_pieces == 0 && e->feed.entered < e->map.n_lots)
+        rc = enter_lot(e); /* all pixels are on the device already */
     while (rc == 0 && (rc = wic_wait(s->in, WIC_FOREVER, &slot)) == 0) {
         uint64_t start = pb_clock_mono_ns();
         whole_waited(e, PB_DEVICE_WAIT_FEED_BLOCKS, since);

@@ -403,4 +403,6 @@ void whole_forms(struct pb_exec_whole *e, uint32_t source);
 /* Makes the map and the sources of its pieces (exec_whole.c). */
 int whole_open(struct pb_stream *stream, struct pb_err *err, struct pb_exec_whole **out);
 void whole_close(struct pb_exec_whole *e); /* NULL is fine */
+/* Leaves the planes of a complete pass to the passes after it, if the plan keeps them. */
+void whole_keep(struct pb_exec_whole *e);
 #endif

@@ -71,7 +71,7 @@ static bool has_source(const struct pb_whole_kept *kept, const struct pb_plan *p
     const struct pb_plan_source *want = &plan->work.source[i];
     const struct pb_whole_kept_source *have = &kept->source[i];
     const struct pb_rect read = read_of(plan, want->window);
-    bool all = is_within(&read, &have->rect) &&
+    bool all = want->type == have->type && is_within(&read, &have->rect) &&
                (!want->has_mask || (have->has_mask && is_within(&read, &have->mask_rect)));
     for (size_t k = 0; k < want->n_bands && all; k++)
         all = plane_of(have, want->bands[k]) >= 0;
@@ -118,7 +118,7 @@ static struct pb_whole_held find(const struct pb_whole_kept *kept, const struct 
 {
     struct pb_whole_held held = {.in_place = false};
     bool all = true;
-    if (kept == NULL || kept->pixels == NULL)
+    if (kept == NULL || kept->bytes == 0)
         return held;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_plan_source *source = &plan->work.source[i];
@@ -131,6 +131,22 @@ static struct pb_whole_held find(const struct pb_whole_kept *kept, const struct 
     }
     held.in_place = all && held.bytes > 0 && is_in_place(kept, plan);
     return held;
+}
+
+/* Returns true if the planes that the pass takes have the shape of its own. */
+static bool is_alike(const struct pb_whole_kept *kept, const struct pb_whole_map *map,
+                     const struct pb_whole_held *held)
+{
+    for (size_t i = 0; i < map->plan->work.n_sources; i++) {
+        const struct pb_plan_source *source = &map->plan->work.source[i];
+        const struct pb_whole_window *own = &map->window[source->window],
+                                     *its = &kept->window[source->window];
+        if (held->source[i] && (own->image_w != its->image_w || own->image_h != its->image_h ||
+                                own->row_bytes != its->row_bytes ||
+                                (source->has_mask && own->mask_row_bytes != its->mask_row_bytes)))
+            return false;
+    }
+    return true;
 }
 
 /* Makes all of the pass's windows those of the store. */
@@ -161,7 +177,7 @@ int pb_whole_kept_map(struct pb_exec_whole *e, const struct pb_raw_blocks *block
         rc = pb_whole_map_init(&e->map, plan, blocks, plan->layout.in_slot_bytes,
                                e->taken.in_place ? budget : budget - kept_bytes, e->taken.source,
                                &own);
-    if (rc == 0 && e->map.n_bands == 1) {
+    if (rc == 0 && e->map.n_bands == 1 && is_alike(kept, &e->map, &e->taken)) {
         if (e->taken.in_place)
             use(kept, &e->map);
         return 0;
@@ -243,6 +259,7 @@ static void note_source(struct pb_whole_kept_source *to, const struct pb_exec_wh
     memcpy(to->bands, source->bands, sizeof to->bands);
     to->n_bands = source->n_bands;
     to->plane = source->plane;
+    to->type = source->type;
     to->has_mask = source->has_mask;
     for (uint32_t k = 0; k < e->map.n_pieces; k++)
         apart = apart || (e->map.piece[k].source == i && e->map.piece[k].is_mask);
@@ -261,14 +278,15 @@ void pb_whole_kept_put(struct pb_whole_kept *kept, struct pb_exec_whole *e)
                                 .device_index = e->map.plan->engine.device_index,
                                 .pixels = e->room[0].pixels,
                                 .bytes = e->map.pixel_bytes};
-    if (e->taken.in_place || e->map.n_bands != 1 || now.pixels == NULL)
+    if (e->taken.in_place || e->map.n_bands != 1 || now.bytes == 0)
         return;
     memcpy(now.window, e->map.window, sizeof now.window);
     memcpy(now.y, e->map.band[0].y, sizeof now.y);
     for (uint32_t i = 0; i < e->map.plan->work.n_sources; i++)
         if (e->map.plan->work.source[i].n_bands > 0)
             note_source(&now.source[i], e, i, kept);
-    e->ops->keep(e->device, now.pixels);
+    if (e->ops != NULL)
+        e->ops->keep(e->device, now.pixels);
     pb_whole_kept_drop(kept);
     *kept = now;
 }
@@ -290,5 +308,5 @@ void pb_whole_kept_drop(struct pb_whole_kept *kept)
         return;
     if (kept->pixels != NULL)
         kept->ops->drop(kept->device_index, kept->pixels);
-    *kept = (struct pb_whole_kept){.pixels = NULL};
+    *kept = (struct pb_whole_kept){.bytes = 0};
 }

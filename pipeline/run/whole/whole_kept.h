@@ -6,7 +6,12 @@
  * a band that has all of the scene (whole_map.h); the store owns the memory from
  * pb_whole_kept_put() on. A pass uses them in place if its tiles read them in that layout;
  * else it copies, on the device, the planes of files of which it needs no other planes, and reads
- * the other files. The pixels that a file has there form a rectangle. Thread: one at a time. */
+ * the other files. The pixels that a file has there form a rectangle.
+ *
+ * The process that owns the device has a store for each job, and the job's process has one without
+ * pixels: both make the same maps in the same order, hence the job's process reads what the other
+ * one lacks. The store does not trust the passes: types, sizes and places of each are compared with
+ * its own. Thread: one at a time. */
 #include "pipeline/run/whole/whole_map.h"
 
 struct pb_exec_whole;
@@ -16,15 +21,16 @@ struct pb_whole_kept_source {
     /* n_bands; their planes follow each other from `plane` on */
     int32_t bands[PB_BANDS_MAX];
     size_t n_bands, plane;
+    enum pb_type type;
     bool has_mask;
     struct pb_rect rect, mask_rect; /* available pixels, in the image; w 0: empty */
 };
 
 struct pb_whole_kept {
-    const struct pb_whole_device *ops;
+    const struct pb_whole_device *ops; /* NULL: another process has the pixels */
     int32_t device_index;
-    unsigned char *pixels; /* device memory; NULL: empty store */
-    uint64_t bytes;
+    unsigned char *pixels;                         /* device memory; NULL without ops */
+    uint64_t bytes;                                /* 0: empty store */
     struct pb_whole_window window[PB_SOURCES_MAX]; /* `at` counts from pixels */
     int32_t y[PB_SOURCES_MAX]; /* row of the image that is the first one there */
     struct pb_whole_kept_source source[PB_FILES_MAX];
