@@ -26,65 +26,29 @@ enum { NAP_NS = 10000, STEPS = 256, THROUGH = 4, FLIGHTS_A_LANE = 8, SLOT_BYTES 
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot)
+/* Numbers the events; returns their count. */
+static uint32_t number_events(struct pb_exec_whole *e)
 {
-    (void)e;
-    return EVENTS + slot;
-}
-
-uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight)
-{
-    return whole_event_slot(e, e->map.plan->layout.in_slots) + flight;
-}
-
-uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight)
-{
-    return whole_event_begun(e, e->n_flights) + flight;
-}
-
-uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane)
-{
-    return whole_event_flight(e, e->n_flights) + lane;
-}
-
-uint32_t whole_event_strip(const struct pb_exec_whole *e, uint32_t strip)
-{
-    return whole_event_lane(e, e->n_lanes) + strip;
-}
-
-uint32_t whole_event_encoding(const struct pb_exec_whole *e, uint32_t batch)
-{
-    return whole_event_strip(e, e->map.plan->engine.out.strips) + batch;
-}
-
-uint32_t whole_event_batch(const struct pb_exec_whole *e, uint32_t batch)
-{
-    return whole_event_encoding(e, PB_OUT_BATCHES) + batch;
-}
-
-uint32_t whole_event_down(const struct pb_exec_whole *e, uint32_t down)
-{
-    return whole_event_batch(e, PB_OUT_BATCHES) + down;
-}
-
-uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group)
-{
-    return whole_event_down(e, WHOLE_DOWNS) + group;
-}
-
-uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group)
-{
-    return whole_event_sent(e, e->map.n_groups) + group;
-}
-
-uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group)
-{
-    return whole_event_decoding(e, e->map.n_groups) + group;
-}
-
-uint32_t whole_events(const struct pb_exec_whole *e)
-{
-    return whole_event_decoded(e, e->map.n_groups);
+    const uint32_t count[WHOLE_EVENTS] = {[EVENT_SHARED] = 1,
+                                          [EVENT_GATE] = 1,
+                                          [EVENT_PLANES] = PB_WHOLE_PAGE_EVENTS,
+                                          [EVENT_SLOT] = e->map.plan->layout.in_slots,
+                                          [EVENT_BEGUN] = e->n_flights,
+                                          [EVENT_FLIGHT] = e->n_flights,
+                                          [EVENT_LANE] = e->n_lanes,
+                                          [EVENT_STRIP] = e->map.plan->engine.out.strips,
+                                          [EVENT_ENCODING] = PB_OUT_BATCHES,
+                                          [EVENT_BATCH] = PB_OUT_BATCHES,
+                                          [EVENT_DOWN] = WHOLE_DOWNS,
+                                          [EVENT_SENT] = e->map.n_groups,
+                                          [EVENT_DECODING] = e->map.n_groups,
+                                          [EVENT_DECODED] = e->map.n_groups};
+    uint32_t n = 0;
+    for (int kind = 0; kind < WHOLE_EVENTS; kind++) {
+        e->event_at[kind] = n;
+        n += count[kind];
+    }
+    return n;
 }
 
 void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns)
@@ -197,7 +161,7 @@ static int make_map(struct pb_exec_whole *e, struct pb_err *err)
 static int open_device(struct pb_exec_whole *e, struct pb_err *err)
 {
     const struct pb_whole_counts counts = {.queues = QUEUE_LANE + e->n_lanes,
-                                           .events = whole_events(e),
+                                           .events = number_events(e),
                                            .lanes = e->n_lanes,
                                            .first_lane = QUEUE_LANE,
                                            .first_slow = QUEUE_DECODE,

@@ -39,7 +39,7 @@ static uint64_t bytes_of(const struct found *f, uint32_t i)
 static int settle(struct pb_exec_whole *e, struct pb_err *err)
 {
     const uint32_t i = e->collect.first % WHOLE_DOWNS;
-    int rc = whole_wait_event(e, whole_event_down(e, i), PB_DEVICE_WAIT_COLLECT_COPY,
+    int rc = whole_wait_event(e, whole_event(e, EVENT_DOWN, i), PB_DEVICE_WAIT_COLLECT_COPY,
                               "copying blocks out", err);
     rc = rc ? rc : wic_publish(e->stream->out, &e->collect.slot[i], (size_t)e->collect.bytes[i]);
     e->collect.first++;
@@ -106,7 +106,7 @@ static int bring(struct pb_exec_whole *e, const struct found *f, uint32_t begin,
     e->collect.block_bytes += bytes;
     rc = e->ops->copy(e->device, QUEUE_DOWN, (unsigned char *)slot->data + PB_BLOCK_SLOT_HEAD, from,
                       bytes, err);
-    return rc ? rc : e->ops->mark(e->device, QUEUE_DOWN, whole_event_down(e, i), err);
+    return rc ? rc : e->ops->mark(e->device, QUEUE_DOWN, whole_event(e, EVENT_DOWN, i), err);
 }
 
 /* End of the blocks from `begin` on that fit in a slot. */
@@ -144,11 +144,11 @@ static int collect_batch(struct pb_exec_whole *e, const struct wic_slot *slot, s
     const bool parts = made->blocks.parts; /* parts are never raw */
     int rc = parts || note->n == 0 ? 0 : pb_encode_measure(&format, note->n, &f.needs);
     rc = rc ? rc
-            : whole_wait_event(e, whole_event_batch(e, slot->index), PB_DEVICE_WAIT_COLLECT_DONE,
-                               "encoding blocks", err);
+            : whole_wait_event(e, whole_event(e, EVENT_BATCH, slot->index),
+                               PB_DEVICE_WAIT_COLLECT_DONE, "encoding blocks", err);
     rc = rc ? rc
-            : whole_note_work(e, PB_DEVICE_ENCODE, whole_event_encoding(e, slot->index),
-                              whole_event_batch(e, slot->index), err);
+            : whole_note_work(e, PB_DEVICE_ENCODE, whole_event(e, EVENT_ENCODING, slot->index),
+                              whole_event(e, EVENT_BATCH, slot->index), err);
     for (uint32_t i = 0; i < note->n && rc == 0;) {
         const uint32_t end = end_of(e, &f, i);
         if (end == i)

@@ -334,7 +334,7 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
         .encoded = (struct pb_encoded *)(void *)(b->found + WHOLE_FOUND_AT),
         .used = (uint64_t *)(void *)b->found,
     };
-    int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event_encoding(e, slot->index), err);
+    int rc = e->ops->mark(e->device, QUEUE_OUT, whole_event(e, EVENT_ENCODING, slot->index), err);
     if (rc == 0 && note->n > 0 && e->dispatch.out.made[note->made].plan->blocks.parts) {
         rc = find_parts(e, note, b, err);
     } else if (note->n > 0) {
@@ -343,7 +343,8 @@ static int queue_batch(struct pb_exec_whole *e, const struct wic_slot *slot, str
                 : e->ops->copy(e->device, QUEUE_OUT, b->told, b->found, whole_found_bytes(note->n),
                                err);
     }
-    return rc ? rc : e->ops->mark(e->device, QUEUE_OUT, whole_event_batch(e, slot->index), err);
+    return rc ? rc
+              : e->ops->mark(e->device, QUEUE_OUT, whole_event(e, EVENT_BATCH, slot->index), err);
 }
 
 /* Sends the ready blocks of a layer, from `first` on; is_last: the row has no more blocks. */

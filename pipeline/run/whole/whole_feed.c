@@ -58,7 +58,7 @@ static int hand_back_held(struct pb_exec_whole *e, uint32_t group)
 {
     int rc = 0;
     for (uint32_t i = 0; i < e->feed.n_held && rc == 0; i++)
-        rc = whole_hand_back(e, &e->feed.held[i], whole_event_decoded(e, group));
+        rc = whole_hand_back(e, &e->feed.held[i], whole_event(e, EVENT_DECODED, group));
     e->feed.n_held = 0;
     return rc;
 }
@@ -92,7 +92,7 @@ static int copy_load(struct pb_exec_whole *e, const struct wic_slot *slot,
                      const struct pb_whole_load *load, struct pb_err *err)
 {
     uint64_t bytes = pb_whole_load_bytes(&e->map, load);
-    uint32_t event = whole_event_slot(e, slot->index);
+    uint32_t event = whole_event(e, EVENT_SLOT, slot->index);
     int rc = e->ops->copy(e->device, QUEUE_SEND, place_of(e, load), slot->data, (size_t)bytes, err);
     rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, event, err);
     e->feed.in_bytes += bytes;

@@ -46,9 +46,9 @@ static int make_nothing(struct pb_exec_whole *e, struct pb_err *err)
         ((float *)table)[i] = NAN;
     e->dispatch.gate.nothing = memory;
     rc = rc ? rc : e->ops->copy(e->device, QUEUE_GATE, memory, table, px * sizeof(float), err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, EVENT_GATE, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, whole_event(e, EVENT_GATE, 0), err);
     return rc ? rc
-              : whole_wait_event(e, EVENT_GATE, PB_DEVICE_WAIT_DISPATCH_DECODE,
+              : whole_wait_event(e, whole_event(e, EVENT_GATE, 0), PB_DEVICE_WAIT_DISPATCH_DECODE,
                                  "making an empty plane", err);
 }
 
@@ -128,9 +128,9 @@ static int count_passing(struct pb_exec_whole *e, const struct batch *batch, str
     rc = rc ? rc
             : e->ops->copy(e->device, QUEUE_GATE, e->dispatch.gate.told, e->dispatch.gate.counts,
                            bytes, err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, EVENT_GATE, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_GATE, whole_event(e, EVENT_GATE, 0), err);
     return rc ? rc
-              : whole_wait_event(e, EVENT_GATE, PB_DEVICE_WAIT_DISPATCH_DECODE,
+              : whole_wait_event(e, whole_event(e, EVENT_GATE, 0), PB_DEVICE_WAIT_DISPATCH_DECODE,
                                  "computing the gate", err);
 }
 

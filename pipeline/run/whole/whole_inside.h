@@ -62,6 +62,25 @@ enum {
     QUEUE_LANE = QUEUE_DECODE + DECODE_QUEUES
 };
 
+/* Kinds of events. */
+enum whole_event {
+    EVENT_SHARED,
+    EVENT_GATE,
+    EVENT_PLANES, /* moves of managed planes (whole_pages.h) */
+    EVENT_SLOT,   /* a slot of readers is sent */
+    EVENT_BEGUN,
+    EVENT_FLIGHT, /* a flight begins; ends */
+    EVENT_LANE,
+    EVENT_STRIP,
+    EVENT_ENCODING,
+    EVENT_BATCH, /* a batch begins; ends */
+    EVENT_DOWN,
+    EVENT_SENT,
+    EVENT_DECODING,
+    EVENT_DECODED, /* a group is sent, begins, ends */
+    WHOLE_EVENTS
+};
+
 /* Decoding progress of the device; also in slots that return to the readers. */
 struct whole_progress {
     /* at_ns: by the host's clock, which all processes share; busy_ns: time spent decoding until
@@ -261,6 +280,7 @@ struct pb_exec_whole {
     uint32_t n_lanes, n_flights;
     struct wic_channel *link[WHOLE_LINKS];
     void *link_memory[WHOLE_LINKS];
+    uint32_t event_at[WHOLE_EVENTS]; /* number of the first event of each kind */
 
     struct whole_readers read;
     struct whole_feeder feed;
@@ -279,20 +299,11 @@ struct pb_exec_whole {
     atomic_uint ended;
 };
 
-/* Events; those of slots follow. */
-enum { EVENT_SHARED, EVENT_GATE, EVENT_PLANES, EVENTS = EVENT_PLANES + PB_WHOLE_PAGE_EVENTS };
-uint32_t whole_event_slot(const struct pb_exec_whole *e, uint32_t slot);
-uint32_t whole_event_begun(const struct pb_exec_whole *e, uint32_t flight);
-uint32_t whole_event_flight(const struct pb_exec_whole *e, uint32_t flight);
-uint32_t whole_event_lane(const struct pb_exec_whole *e, uint32_t lane);
-uint32_t whole_event_strip(const struct pb_exec_whole *e, uint32_t strip);
-uint32_t whole_event_encoding(const struct pb_exec_whole *e, uint32_t batch);
-uint32_t whole_event_batch(const struct pb_exec_whole *e, uint32_t batch);
-uint32_t whole_event_down(const struct pb_exec_whole *e, uint32_t down);
-uint32_t whole_event_sent(const struct pb_exec_whole *e, uint32_t group);
-uint32_t whole_event_decoding(const struct pb_exec_whole *e, uint32_t group);
-uint32_t whole_event_decoded(const struct pb_exec_whole *e, uint32_t group);
-uint32_t whole_events(const struct pb_exec_whole *e);
+/* Number of event `i` of a kind. */
+static inline uint32_t whole_event(const struct pb_exec_whole *e, enum whole_event kind, uint32_t i)
+{
+    return e->event_at[kind] + i;
+}
 /* Waits, at most a minute in which no kernel of this process is resident: device.lost then. wait:
  * kind under which the time is counted. */
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,

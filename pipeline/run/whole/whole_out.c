@@ -70,9 +70,10 @@ int whole_out_before(struct pb_exec_whole *e, uint32_t lane, uint32_t tile, stru
     if (plan_of(e)->n == 0 || e->dispatch.out.lane_row[lane] == row + 1)
         return 0;
     e->dispatch.out.lane_row[lane] = row + 1;
-    return row < plan_of(e)->strips ? 0
-                                    : e->ops->after(e->device, QUEUE_LANE + lane,
-                                                    whole_event_strip(e, strip_of(e, row)), err);
+    return row < plan_of(e)->strips
+               ? 0
+               : e->ops->after(e->device, QUEUE_LANE + lane,
+                               whole_event(e, EVENT_STRIP, strip_of(e, row)), err);
 }
 
 /* Makes later work in QUEUE_OUT wait for all queued tiles. */
@@ -80,8 +81,8 @@ static int join_lanes(struct pb_exec_whole *e, struct pb_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < e->n_lanes && rc == 0; i++) {
-        rc = e->ops->mark(e->device, QUEUE_LANE + i, whole_event_lane(e, i), err);
-        rc = rc ? rc : e->ops->after(e->device, QUEUE_OUT, whole_event_lane(e, i), err);
+        rc = e->ops->mark(e->device, QUEUE_LANE + i, whole_event(e, EVENT_LANE, i), err);
+        rc = rc ? rc : e->ops->after(e->device, QUEUE_OUT, whole_event(e, EVENT_LANE, i), err);
     }
     return rc;
 }
@@ -91,7 +92,7 @@ int whole_out_after(struct pb_exec_whole *e, uint32_t tile, struct pb_err *err)
     const uint32_t cols = (uint32_t)e->map.plan->layout.grid.cols, row = tile / cols;
     if (plan_of(e)->n == 0 || tile % cols != cols - 1)
         return 0;
-    const uint32_t event = whole_event_strip(e, strip_of(e, row));
+    const uint32_t event = whole_event(e, EVENT_STRIP, strip_of(e, row));
     int rc = row < plan_of(e)->strips
                  ? 0
                  : whole_wait_event(e, event, PB_DEVICE_WAIT_DISPATCH_ROW, "making products", err);

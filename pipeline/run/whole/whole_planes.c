@@ -44,7 +44,7 @@ static int make_pages(struct pb_exec_whole *e, struct pb_err *err)
         .most = {[PB_WHOLE_DECODING] = sizes->decoding, [PB_WHOLE_COMPUTING] = sizes->computing},
         .in = QUEUE_PLANES_IN,
         .out = QUEUE_PLANES_OUT,
-        .first_event = EVENT_PLANES,
+        .first_event = whole_event(e, EVENT_PLANES, 0),
         .visits = e->map.n_tiles,
         .repeats = e->map.plan->layout.sums.chain.n > 0};
     return pb_whole_pages_create(&options, err, &e->planes.pages);

@@ -93,7 +93,7 @@ static int open_parts(struct pb_exec_whole *e, struct pb_err *err)
 
 int whole_reduce_open(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const uint32_t event = whole_event_flight(e, 0); /* unused before the first flight */
+    const uint32_t event = whole_event(e, EVENT_FLIGHT, 0); /* unused before the first flight */
     if (e->map.plan->engine.out.reduced == 0 || e->stream->reducing == NULL)
         return 0;
     int rc = list_reductions(e, err);
@@ -161,7 +161,7 @@ void whole_reduce_take(struct pb_exec_whole *e, uint32_t flight)
 
 int whole_reduce_end(struct pb_exec_whole *e, struct pb_err *err)
 {
-    const uint32_t event = whole_event_flight(e, 0); /* all flights have ended */
+    const uint32_t event = whole_event(e, EVENT_FLIGHT, 0); /* all flights have ended */
     int rc = 0;
     if (e->reduce.n == 0)
         return 0;

@@ -70,7 +70,7 @@ int whole_rounds_take(struct pb_exec_whole *e, const struct wic_slot *slot, stru
     *(struct whole_step *)step.user = (struct whole_step){WHOLE_ROUND, note.round};
     e->feed.sent_round = note.round;
     rc = wic_publish(e->link[WHOLE_STEPS], &step, e->map.plan->layout.format.head_bytes);
-    return rc ? rc : whole_hand_back(e, slot, whole_event_slot(e, slot->index));
+    return rc ? rc : whole_hand_back(e, slot, whole_event(e, EVENT_SLOT, slot->index));
 }
 
 void whole_rounds_begin(struct pb_exec_whole *e)

@@ -334,15 +334,15 @@ int whole_tables_decode(struct pb_exec_whole *e, uint32_t number, struct pb_err 
     struct run run;
     leave_out(e, group);
     int rc = send_tables(e, group, err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event_sent(e, number), err);
-    rc = rc ? rc : e->ops->after(e->device, queue, whole_event_sent(e, number), err);
-    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoding(e, number), err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SEND, whole_event(e, EVENT_SENT, number), err);
+    rc = rc ? rc : e->ops->after(e->device, queue, whole_event(e, EVENT_SENT, number), err);
+    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event(e, EVENT_DECODING, number), err);
     while (rc == 0 && next_run(e, group, &at, &run))
         rc = decode_run(e, queue, &run, err);
     rc = rc ? rc : whole_planes_hold_group(e, number, queue, err);
     for (at = group->first; rc == 0 && next_run(e, group, &at, &run);)
         rc = unpredict(e, queue, &run, err);
-    return rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, number), err);
+    return rc ? rc : e->ops->mark(e->device, queue, whole_event(e, EVENT_DECODED, number), err);
 }
 
 /* --- blocks that the device has refused ------------------------------------------------------- */
@@ -368,9 +368,9 @@ static int repair(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
             : e->ops->copy(e->device, queue, e->tables.decode[i].out, data,
                            (size_t)layout_of(e, piece)->block_bytes, err);
     rc = rc ? rc : unpredict(e, queue, &run, err);
-    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event_decoded(e, piece->group), err);
+    rc = rc ? rc : e->ops->mark(e->device, queue, whole_event(e, EVENT_DECODED, piece->group), err);
     return rc ? rc
-              : whole_wait_event(e, whole_event_decoded(e, piece->group),
+              : whole_wait_event(e, whole_event(e, EVENT_DECODED, piece->group),
                                  PB_DEVICE_WAIT_DISPATCH_DECODE, "repairing a block", err);
 }
 

@@ -77,9 +77,9 @@ static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
         rc = share_source(e, band, i, err);
     if (band == 0)
         rc = pb_whole_kept_copy(e, err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, EVENT_SHARED, err);
+    rc = rc ? rc : e->ops->mark(e->device, QUEUE_SHARE, whole_event(e, EVENT_SHARED, 0), err);
     rc = rc ? rc
-            : whole_wait_event(e, EVENT_SHARED, PB_DEVICE_WAIT_DISPATCH_DECODE,
+            : whole_wait_event(e, whole_event(e, EVENT_SHARED, 0), PB_DEVICE_WAIT_DISPATCH_DECODE,
                                "copying pixels of blocks", err);
     e->dispatch.shared_bands = band + 1;
     rc = rc == 0 && band > 0 ? send_shared(e, band - 1) : rc;
@@ -88,11 +88,11 @@ static int share(struct pb_exec_whole *e, uint32_t band, struct pb_err *err)
 
 static int take_group(struct pb_exec_whole *e, uint32_t group, struct pb_err *err)
 {
-    int rc = whole_wait_event(e, whole_event_decoded(e, group), PB_DEVICE_WAIT_DISPATCH_DECODE,
-                              "decoding blocks", err);
+    int rc = whole_wait_event(e, whole_event(e, EVENT_DECODED, group),
+                              PB_DEVICE_WAIT_DISPATCH_DECODE, "decoding blocks", err);
     rc = rc ? rc
-            : whole_note_work(e, PB_DEVICE_DECODE, whole_event_decoding(e, group),
-                              whole_event_decoded(e, group), err);
+            : whole_note_work(e, PB_DEVICE_DECODE, whole_event(e, EVENT_DECODING, group),
+                              whole_event(e, EVENT_DECODED, group), err);
     rc = rc ? rc : whole_tables_check(e, group, err);
     rc = rc ? rc : whole_planes_release_group(e, group);
     e->dispatch.decoded_groups = group + 1;
@@ -212,7 +212,8 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
     int rc = in_place ? e->ops->seen(e->device, flight->out.data, err, (void **)&out.data) : 0;
     rc = rc ? rc : whole_planes_hold_tile(e, tile, QUEUE_LANE + lane, err);
     rc = rc ? rc : whole_out_before(e, lane, tile->number, err);
-    rc = rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_begun(e, number), err);
+    rc = rc ? rc
+            : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event(e, EVENT_BEGUN, number), err);
     rc = rc ? rc : compute_tile(e, lane, &in, &out, err);
     rc = rc ? rc : whole_reduce_tile(e, lane, number, tile, &out, err);
     rc = rc ? rc : whole_valid_look(e, lane, number, tile, &out, err);
@@ -221,7 +222,9 @@ static int queue_tile(struct pb_exec_whole *e, uint32_t number, const struct pb_
         *(struct pb_tile *)flight->out.user = *tile;
         rc = in_place ? 0 : bring_planes(e, lane, &out, &flight->out, err);
     }
-    return rc ? rc : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event_flight(e, number), err);
+    return rc ? rc
+              : e->ops->mark(e->device, QUEUE_LANE + lane, whole_event(e, EVENT_FLIGHT, number),
+                             err);
 }
 
 /* Takes steps until the part of the tile is decoded. */
@@ -387,11 +390,11 @@ static int finish_tile(struct pb_exec_whole *e, uint32_t number, const struct wh
                        struct pb_err *err)
 {
     struct pb_stream *s = e->stream;
-    int rc = whole_wait_event(e, whole_event_flight(e, number), PB_DEVICE_WAIT_FINISH_DONE,
+    int rc = whole_wait_event(e, whole_event(e, EVENT_FLIGHT, number), PB_DEVICE_WAIT_FINISH_DONE,
                               "computing a tile", err);
     rc = rc ? rc
-            : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event_begun(e, number),
-                              whole_event_flight(e, number), err);
+            : whole_note_work(e, PB_DEVICE_COMPUTE, whole_event(e, EVENT_BEGUN, number),
+                              whole_event(e, EVENT_FLIGHT, number), err);
     if (rc < 0)
         return rc;
     whole_planes_release_tile(e, flight->tile);
