@@ -291,7 +291,7 @@ void pb_served_destroy(struct pb_served *s)
     if (s == NULL)
         return;
     end_threads(s);
-    if (s->is_complete && s->pass->is_earlier && s->engine.type->keep != NULL)
+    if (s->is_complete && s->engine.type->keep != NULL)
         s->engine.type->keep(s->engine.exec);
     if (s->engine.exec != NULL && s->on_gpu)
         wic_gpu_free_later(take_down, s, device_bytes(s));

@@ -99,7 +99,8 @@ static void exec_run(void *exec, uint32_t thread)
 static void exec_keep(void *exec)
 {
     struct remote *r = exec;
-    whole_keep(r->e);
+    if (r->e != NULL)
+        whole_keep(r->e);
 }
 
 static void exec_link(const void *exec, struct pb_link_report *out)

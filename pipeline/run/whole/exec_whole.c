@@ -366,7 +366,8 @@ static uint64_t exec_held(const void *exec)
 
 void whole_keep(struct pb_exec_whole *e)
 {
-    if (e->stream->kept != NULL && e->map.plan->engine.whole.keeps)
+    const struct pb_plan *plan = e->map.plan;
+    if (e->stream->kept != NULL && plan->engine.whole.keeps && plan->is_earlier)
         pb_whole_kept_put(e->stream->kept, e);
 }
 
