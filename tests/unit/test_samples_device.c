@@ -137,7 +137,8 @@ START_TEST(makes_masks_of_bits)
         for (uint32_t y = 0; y < block.h; y++)
             for (uint32_t x = 0; x < W; x++) {
                 const uint8_t *row = in + (top + y) * ((form.block_w + 7) / 8);
-                const bool is_set = (row[(left + x) / 8] << (left + x) % 8 & 128) != 0;
+                const bool is_set =
+                    x < block.w && (row[(left + x) / 8] << (left + x) % 8 & 128) != 0;
                 ck_assert_uint_eq(out[y * W + x], x >= block.w ? FILL : is_set ? 255 : 0);
             }
     }
