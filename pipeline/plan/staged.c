@@ -725,8 +725,9 @@ static bool is_even(const struct pb_plan *plan, int32_t block_px)
     return side == block_px || pb_grid_count(&plan->layout.grid) == 1;
 }
 
+/* counts: values of bands may be counted there, in large tables. */
 static const char *make_there(const struct pb_plan *plan, const struct pb_product_env *env,
-                              size_t i, struct pb_plan_out *out)
+                              size_t i, bool counts, struct pb_plan_out *out)
 {
     const struct pb_product_config *config = env->pipeline->products[i];
     const struct pb_product_type *type = pb_product_type(config->kind);
@@ -741,6 +742,8 @@ static const char *make_there(const struct pb_plan *plan, const struct pb_produc
     place_planes(&made);
     if (made.blocks.n_join > 0 && made.n_planes > PB_JOIN_PLANES)
         return pb_limit_reason(PB_LIMIT_PRODUCTS_BANDS);
+    if (made.blocks.values > 0 && !counts)
+        return pb_limit_reason(PB_LIMIT_PRODUCTS_MEMORY);
     out->made[out->n++] = made;
     out->by_device |= UINT64_C(1) << i;
     return NULL;
@@ -757,7 +760,7 @@ static bool looks_for_valid(const struct pb_plan *plan, const struct pb_plan_req
 
 /* none: why no product is made there, or NULL. */
 static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_plan_request *r,
-                                 const char *none)
+                                 const char *none, bool counts)
 {
     struct pb_plan_out out = {.n = 0};
     struct pb_product_env env;
@@ -767,7 +770,7 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
         const struct pb_product_config *config = r->pipeline->products[i];
         if (pb_product_type(config->kind)->tile == NULL)
             continue;
-        out.why[i] = none != NULL ? none : make_there(plan, &env, i, &out);
+        out.why[i] = none != NULL ? none : make_there(plan, &env, i, counts, &out);
         if (out.why[i] != NULL)
             out.host_planes |= planes_of(&env, config);
     }
@@ -839,10 +842,14 @@ void pb_plan_out(struct pb_plan *plan, const struct pb_plan_request *request)
         return;
     }
     const struct pb_engine_case facts = {.plan = plan, .request = request};
-    plan->engine.out = choose(plan, request, pb_engine_refuses(PB_ENGINE_PRODUCTS, &facts));
-    if (plan->engine.out.n > 0 && !fits(plan, &plan->engine.out)) {
-        const uint64_t would_do = least_of_all(plan, &plan->engine.out);
-        plan->engine.out = choose(plan, request, pb_limit_reason(PB_LIMIT_PRODUCTS_MEMORY));
-        plan->engine.out.why_bytes = would_do;
+    const char *none = pb_engine_refuses(PB_ENGINE_PRODUCTS, &facts);
+    struct pb_plan_out *out = &plan->engine.out;
+    *out = choose(plan, request, none, true);
+    if (out->n > 0 && !fits(plan, out)) {
+        const uint64_t would_do = least_of_all(plan, out);
+        *out = choose(plan, request, none, false);
+        if (out->n > 0 && !fits(plan, out))
+            *out = choose(plan, request, pb_limit_reason(PB_LIMIT_PRODUCTS_MEMORY), false);
+        out->why_bytes = would_do;
     }
 }

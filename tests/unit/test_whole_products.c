@@ -253,6 +253,28 @@ START_TEST(planned_device_memory_is_enough_for_the_run)
 }
 END_TEST
 
+/* Tables of values need more memory than the other products. */
+START_TEST(test_uncounted_products_are_made_with_less_memory)
+{
+    bool all = false, uncounted = false;
+    ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MIXED), 0);
+    for (uint64_t memory = UINT64_C(1) << 30; memory > 1 << 20; memory /= 2) {
+        config->compute.device_memory_bytes = memory;
+        ck_assert_int_eq(make_plan(true), 0);
+        const struct pb_plan_out *out = &plan->engine.out;
+        all = all || out->by_device == 7;
+        if (out->by_device == 3) {
+            uncounted = true;
+            ck_assert_ptr_nonnull(strstr(out->why[2], "compute.device_memory"));
+            ck_assert_uint_gt(out->why_bytes, memory);
+        }
+        pb_plan_destroy(plan);
+    }
+    ck_assert(all && uncounted);
+    close_scene();
+}
+END_TEST
+
 START_TEST(finished_blocks_wait_in_memory_for_any_checksum)
 {
     ck_assert_int_eq(open_with(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN,
@@ -311,6 +333,7 @@ int main(void)
     tcase_add_test(tc, test_products_of_many_bands_are_made_there);
     tcase_add_test(tc, products_of_a_composite_are_made_on_the_device);
     tcase_add_test(tc, planned_device_memory_is_enough_for_the_run);
+    tcase_add_test(tc, test_uncounted_products_are_made_with_less_memory);
     tcase_add_test(tc, finished_blocks_wait_in_memory_for_any_checksum);
     tcase_add_test(tc, what_the_host_decodes_goes_there_for_the_products);
     suite_add_tcase(suite, tc);
