@@ -233,7 +233,7 @@ bool pb_plan_whole_shares(uint32_t streams, double n_cores)
 
 /* Decides if cores decode as well: if they are a considerable part of the common speed. They have
  * other work, too. */
-static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r,
+static void set_shares(const struct pb_plan *plan, const struct pb_plan_request *r, double n_cores,
                        struct pb_plan_whole *whole)
 {
     const uint64_t decoded = whole->block_bytes = decoded_bytes(plan);
@@ -244,8 +244,7 @@ static void set_shares(const struct pb_plan *plan, const struct pb_plan_request 
     whole->link_rate = whole->in_place ? SHARED_BYTES_SECOND : LINK_BYTES_SECOND;
     whole->shares =
         r->config->compute.codecs == PB_CODECS_AUTO && decoded > 0 && decoded <= SHARED_MOST &&
-        (r->whole_said > 0 ? r->whole_said == 2
-                           : pb_plan_whole_shares(whole->streams, pb_plan_cores(r->config)));
+        (r->whole_said > 0 ? r->whole_said == 2 : pb_plan_whole_shares(whole->streams, n_cores));
     if (whole->shares && whole->piece_bytes < decoded)
         whole->piece_bytes = (decoded + 4095) / 4096 * 4096;
 }
@@ -381,6 +380,7 @@ static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *re
 static void decide(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct pb_plan_whole *whole = &plan->engine.whole;
+    const double n_cores = pb_plan_cores(request->config);
     *whole = (struct pb_plan_whole){.why_not = whole->why_not,
                                     .why_bytes = whole->why_bytes,
                                     .managed_why = whole->managed_why};
@@ -395,12 +395,10 @@ static void decide(struct pb_plan *plan, const struct pb_plan_request *request)
         whole->device_bytes = request->traits->memory_bytes / SHARE;
     whole->piece_bytes = piece_bytes(plan);
     whole->in_place = request->traits->integrated;
-    set_shares(plan, request, whole);
+    set_shares(plan, request, n_cores, whole);
     choose_memory(plan, request);
     if (whole->why_not == NULL && request->config->compute.codecs == PB_CODECS_AUTO &&
-        request->whole_said == 0 &&
-        (is_small(plan, pb_plan_cores(request->config)) ||
-         is_small_of_host(plan, pb_plan_cores(request->config))))
+        request->whole_said == 0 && (is_small(plan, n_cores) || is_small_of_host(plan, n_cores)))
         whole->why_not =
             whole->all_by_host ? whole->host_why : pb_limit_reason(PB_LIMIT_DECODER_SMALL);
     whole->used = whole->why_not == NULL;
