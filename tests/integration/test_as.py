@@ -40,6 +40,15 @@ CONFIG = """pipelines:
     steps: [index: {names: [NDVI]}]
     products: [cog: {bands: [NDVI], type: float32}]
 """
+OTHER_GRID = """
+pipelines:
+  p:
+    input: {match: ["*.tif"], bands: {R: 3, N: 4}}
+    steps:
+      - resample: {factor: 0.5, method: average, bands: {X: N, Y: R}}
+    products:
+      - cog: {bands: [X, Y], type: float32}
+"""
 
 
 def test_a_board_and_a_card_are_described(scratch):
@@ -87,6 +96,30 @@ def test_unused_engines_have_reason_and_remedy(scratch):
                        "kind": "chosen", "remedy": "set compute.codecs to auto"}], limits
     line = "  not used   decoding on the GPU: compute.codecs is host; set compute.codecs to auto\n"
     assert line in run(*common, "-v").stdout and line not in run(*common).stdout, run(*common, "-v").stdout
+
+
+def test_planes_that_exceed_the_gpu_are_managed(scratch):
+    scene = scratch / "s.tif"
+    run("make_scene", "--size", "2600x2600", "--compress", "DEFLATE", scene)
+
+    def plan(device, *keys):
+        compute = ", ".join(("codecs: device", "memory: 2GiB", "tile: 512", "device_memory: 48MiB", *keys))
+        (scratch / "c.yaml").write_text(f"compute: {{{compute}}}\n" + OTHER_GRID)
+        done = run("pushbroom", "run", "--dry-run", "--json", "--as", device, "-c", scratch / "c.yaml", "-o", scratch / "o", scene)
+        told = json.loads(done.stdout)["plan"]
+        return told, told["passes"][-1]["blocks"], told["schedule"]
+    told, blocks, words = plan("h200")
+    assert blocks["on_device"] and blocks["managed"]["why"].endswith("its grid changes"), blocks
+    assert words["buffers"].startswith("managed: 27 MiB of planes, of which the GPU has at most "), words
+    assert "planes 27 (managed)" in words["memory"] and told["passes"][-1]["memory"]["planes"] == blocks["managed"]["bytes"], words
+    on_device = blocks["managed"]["chunk_bytes"] * (blocks["managed"]["decoding_chunks"] + blocks["managed"]["computing_chunks"])
+    assert on_device < 48 << 20 and told["memory_bytes"] > blocks["managed"]["bytes"], blocks
+    for device, key, why in (("h200", "buffers: pinned", "set compute.buffers to auto"), ("jetson-orin", "buffers: auto", "set compute.buffers to auto")):
+        told, blocks, words = plan(device, key)
+        assert not blocks["on_device"] and "managed" not in blocks and "buffers" not in words, blocks
+        assert any(why in (limit["remedy"] or "") for limit in told["limits"]), told["limits"]
+    told, blocks, _ = plan("jetson-orin", "buffers: managed")
+    assert any(limit["engine"] == "planes in managed memory" and "shares its memory with the host" in limit["reason"] for limit in told["limits"]), told["limits"]
 
 
 def test_it_is_of_plans_alone(scratch):

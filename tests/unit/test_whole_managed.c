@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* ctest: threads */
 /* Planes in managed memory, with the host in place of the GPU: it checks that what is read or
- * written is on the device, and that no more is there than the plan allows. The pixels are those of
- * the CPU. */
+ * written is on the device, and that no more is there than the plan allows. Its work is done at
+ * once, or later, in queues. The pixels are those of the CPU. */
 #include "pipeline/plan/engine.h"
+
+#include "whole_late.h"
 
 #include "whole_compare.h"
 
@@ -95,8 +97,9 @@ static int run_plan(struct image *image, struct pb_err *err)
     return plan->n_earlier > 0 ? run_all(image, err) : run(image, err);
 }
 
-/* Runs with managed planes in all of the memory, and in the least: in this process, and in another
- * one. may_cut: the scene can also be decoded in bands. */
+/* Runs with managed planes in all of the memory, in the least, and in the least with a device that
+ * works later: in this process, and in another one. may_cut: the scene can also be decoded in
+ * bands. */
 static void compare_managed(const char *steps, bool may_cut)
 {
     struct image cpu = {.n = 0};
@@ -107,9 +110,10 @@ static void compare_managed(const char *steps, bool may_cut)
     ck_assert_msg(run_plan(&cpu, &err) == 0, "%s", err.msg);
     pb_plan_destroy(plan);
     const uint64_t least = least_memory();
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 6; way++) {
         struct image whole = {.n = 0};
         by_another = way % 2 == 1;
+        device_table = way < 4 ? &whole_host_device : &whole_late_device;
         whole_host.managed_most = 0;
         whole_host.moves = 0;
         config->compute.buffers = may_cut || way < 2 ? PB_BUFFERS_MANAGED : PB_BUFFERS_AUTO;
@@ -130,6 +134,7 @@ static void compare_managed(const char *steps, bool may_cut)
         pb_plan_destroy(plan);
     }
     by_another = false;
+    device_table = &whole_host_device;
     free(cpu.planes);
     close_scene();
 }

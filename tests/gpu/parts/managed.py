@@ -100,7 +100,7 @@ def one(host, row, scene, size, n):
                 continue
             fresh(host, "managed")
             config = config_of(host, row, way.replace(" ", "-"), size, device=device, buffers=buffers, memory=memory)
-            made[way].append(host.run(config, scene, device, "managed")[0])
+            made[way].append(host.run(config, scene, device, "managed", limit=60)[0])
     bad = [(way, r.get("error")) for way, rs in made.items() for r in rs if r.get("status") != "successful"]
     if bad:
         host.check(False, f"{row.title}: {bad[:2]}")
