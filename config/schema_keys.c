@@ -165,13 +165,11 @@ static const struct pb_key compute_keys[] = {
          "Where pixels are computed: auto | cpu | cuda | cuda:N. auto takes a GPU if one works."},
     RANGED("memory", PB_KEY_SIZE, AT(pb_compute_config, memory_bytes), 16 * MIB, 16 * TIB, "512MiB",
            "All tile buffers of a job together."),
-    CHOICE(
-        "buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
-        "Memory that a GPU works with. Tiles are sent in slots of pinned memory. auto: planes of a "
-        "scene whose blocks are decoded there are device memory; managed memory, a part of which "
-        "is "
-        "there at a time, if they exceed device_memory and cannot be cut. managed: always managed "
-        "memory. pinned: never. host: slots are not pinned, and the host decodes."),
+    CHOICE("buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
+           "Memory that a GPU works with. Tiles are sent in slots of pinned memory. auto, pinned: "
+           "planes of a scene whose blocks are decoded there are device memory. managed: they are "
+           "managed memory, a part of which is there at a time, therefore the scene may exceed "
+           "device_memory. host: slots are not pinned, and the host decodes."),
     CHOICE(
         "sync", AT(pb_compute_config, sync), "wic|stream", "wic",
         "How a GPU gets the tiles of a scene that the host decodes. wic: a resident kernel, whose "

@@ -198,7 +198,6 @@ static void explain_managed(const struct pb_plan *pass, struct pb_json *json)
 {
     const struct pb_plan_pages pages = pb_plan_pages(pass);
     pb_json_object(json, "managed");
-    pb_json_string(json, "why", pass->engine.whole.managed_why);
     put(json, "bytes", pass->engine.whole.planes_bytes);
     put(json, "chunk_bytes", pages.chunk_bytes);
     put(json, "decoding_chunks", pages.decoding);

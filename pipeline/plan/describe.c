@@ -267,14 +267,12 @@ static void describe_planes(const struct pb_plan *plan, char *text, size_t bytes
     if (!pass->engine.whole.managed)
         return;
     const struct pb_plan_pages pages = pb_plan_pages(pass);
-    const char *why = pass->engine.whole.managed_why;
     const uint64_t all = pass->engine.whole.planes_bytes;
     const uint64_t most = pages.chunk_bytes * ((uint64_t)pages.decoding + pages.computing);
     (void)snprintf(text, bytes,
                    "buffers    managed: %.0f MiB of planes, of which the GPU has at most %.0f at a "
-                   "time%s%s\n",
-                   (double)all / (1 << 20), (double)(most < all ? most : all) / (1 << 20),
-                   why != NULL ? ": " : "", why != NULL ? why : "");
+                   "time\n",
+                   (double)all / (1 << 20), (double)(most < all ? most : all) / (1 << 20));
 }
 
 static void describe_threads(const struct pb_plan *plan, char *text, size_t bytes)

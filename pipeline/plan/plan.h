@@ -116,8 +116,7 @@ struct pb_plan_whole {
     bool keeps;           /* memory is enough for the whole scene, which stays for later passes */
     bool one_band;        /* the pass needs the whole scene there at once */
     bool managed;         /* planes of the scene are managed memory (run/whole/whole_pages.h) */
-    /* Why they are, or why they are not although compute.buffers is managed; NULL: as configured.
-     * Static. */
+    /* Why they are not although compute.buffers is managed; else NULL. Static. */
     const char *managed_why;
     uint64_t planes_bytes; /* host memory for managed planes; 0: they are device memory */
     bool shares;           /* cores decode blocks, too, if the GPU is slower */

@@ -338,18 +338,13 @@ static const char *why_whole_scene(const struct pb_plan *plan)
     return NULL;
 }
 
-/* True if planes of the scene are managed memory: if that is configured, or if it is left to the
- * plan and they cannot be device memory. */
-static bool has_managed(const struct pb_plan *plan, const struct pb_plan_request *r, uint64_t all)
+/* True if planes of the scene are managed memory. */
+static bool has_managed(const struct pb_plan *plan, const struct pb_plan_request *r)
 {
-    const struct pb_plan_whole *whole = &plan->engine.whole;
     if (r->whole_said > 0)
         return r->said_managed;
-    if (!r->traits->managed || whole->managed_why != NULL)
-        return false;
-    return r->config->compute.buffers == PB_BUFFERS_MANAGED ||
-           (r->config->compute.buffers == PB_BUFFERS_AUTO && all > whole->device_bytes &&
-            (whole->one_band || least_bytes(plan) > whole->device_bytes));
+    return r->traits->managed && plan->engine.whole.managed_why == NULL &&
+           r->config->compute.buffers == PB_BUFFERS_MANAGED;
 }
 
 /* Sets the memory that decoding needs at least, and why that is not there. */
@@ -360,13 +355,10 @@ static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *re
     const char *why_one_band = why_whole_scene(plan);
     whole->one_band = why_one_band != NULL;
     whole->least_bytes = whole->one_band || all < two_rows ? all : two_rows;
-    whole->managed = has_managed(plan, request, all);
+    whole->managed = has_managed(plan, request);
     if (whole->managed) {
         whole->least_bytes = pb_plan_pages_least(plan);
         whole->planes_bytes = pb_plan_planes_bytes(plan);
-        if (request->config->compute.buffers == PB_BUFFERS_AUTO)
-            whole->managed_why =
-                why_one_band != NULL ? why_one_band : pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     }
     if (whole->least_bytes <= whole->device_bytes)
         return;

@@ -98,9 +98,8 @@ static int run_plan(struct image *image, struct pb_err *err)
 }
 
 /* Runs with managed planes in all of the memory, in the least, and in the least with a device that
- * works later: in this process, and in another one. may_cut: the scene can also be decoded in
- * bands. */
-static void compare_managed(const char *steps, bool may_cut)
+ * works later: in this process, and in another one. */
+static void compare_managed(const char *steps)
 {
     struct image cpu = {.n = 0};
     struct pb_err err = {0};
@@ -116,7 +115,7 @@ static void compare_managed(const char *steps, bool may_cut)
         device_table = way < 4 ? &whole_host_device : &whole_late_device;
         whole_host.managed_most = 0;
         whole_host.moves = 0;
-        config->compute.buffers = may_cut || way < 2 ? PB_BUFFERS_MANAGED : PB_BUFFERS_AUTO;
+        config->compute.buffers = PB_BUFFERS_MANAGED;
         config->compute.device_memory_bytes = way < 2 ? UINT64_C(1) << 32 : least;
         ck_assert_int_eq(make_plan(true), 0);
         ck_assert_msg(managed_pass() != NULL, "%s", plan->engine.whole.why_not);
@@ -157,11 +156,10 @@ static void begin(const char *interleave)
 START_TEST(test_gate_reads_managed_planes)
 {
     begin("BAND");
-    compare_managed(GATE, false);
+    compare_managed(GATE);
     compare_managed("      - gate: {keep: \"B3 < 8\", minimum: 0.4}\n"
                     "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
-                    "      - math: {bands: {SUM: \"B2 + B3 + B4\"}}\n",
-                    false);
+                    "      - math: {bands: {SUM: \"B2 + B3 + B4\"}}\n");
     (void)unlink(scene);
 }
 END_TEST
@@ -170,7 +168,7 @@ END_TEST
 START_TEST(test_gate_leaves_the_last_rows_out)
 {
     begin_below("BAND", 600);
-    compare_managed(GATE, false);
+    compare_managed(GATE);
     (void)unlink(scene);
 }
 END_TEST
@@ -179,8 +177,7 @@ START_TEST(test_rounds_read_managed_planes)
 {
     begin("PIXEL");
     compare_managed("      - classify: {bands: [B1, B2, B4], classes: 4, rounds: 4, as: OUT}\n"
-                    "      - math: {bands: {SUM: \"OUT + B3\"}}\n",
-                    false);
+                    "      - math: {bands: {SUM: \"OUT + B3\"}}\n");
     (void)unlink(scene);
 }
 END_TEST
@@ -189,13 +186,11 @@ START_TEST(test_other_grid_reads_managed_planes)
 {
     begin("PIXEL");
     compare_managed("      - resample: {factor: 0.5, method: average, bands: {OUT: B1, Q: B2}}\n"
-                    "      - math: {bands: {SUM: \"Q + OUT\"}}\n",
-                    false);
+                    "      - math: {bands: {SUM: \"Q + OUT\"}}\n");
     begin("BAND");
     compare_managed("      - crop: {window: [70, 33, 911, 1402], bands: [B1, B2, B3, B4]}\n"
                     "      - convolve: {kernel: gaussian, size: 9, bands: {OUT: B1}}\n"
-                    "      - math: {bands: {SUM: \"B2 + B3 + B4\"}}\n",
-                    false);
+                    "      - math: {bands: {SUM: \"B2 + B3 + B4\"}}\n");
     (void)unlink(scene);
 }
 END_TEST
@@ -204,8 +199,7 @@ START_TEST(test_warp_reads_managed_planes)
 {
     begin("PIXEL");
     compare_managed("      - warp: {crs: \"EPSG:32631\", method: bilinear}\n"
-                    "      - math: {bands: {OUT: \"B1 + B2\", SUM: \"B3 + B4\"}}\n",
-                    false);
+                    "      - math: {bands: {OUT: \"B1 + B2\", SUM: \"B3 + B4\"}}\n");
     (void)unlink(scene);
 }
 END_TEST
@@ -213,7 +207,7 @@ END_TEST
 START_TEST(test_bands_give_way_to_managed_planes)
 {
     begin("PIXEL");
-    compare_managed(ALL, true);
+    compare_managed(ALL);
     (void)unlink(scene);
 }
 END_TEST
@@ -294,7 +288,7 @@ START_TEST(test_plan_manages_what_does_not_fit)
     ck_assert_int_eq(open_scene(scene, GATE), 0);
     const uint64_t least = least_memory();
     expect(PB_BUFFERS_AUTO, much, false, "");
-    expect(PB_BUFFERS_AUTO, least, true, "a gate is computed");
+    expect(PB_BUFFERS_AUTO, least, false, "");
     expect(PB_BUFFERS_PINNED, least, false, "");
     expect(PB_BUFFERS_MANAGED, much, true, "");
     expect(PB_BUFFERS_MANAGED, least, true, "");
@@ -303,8 +297,8 @@ START_TEST(test_plan_manages_what_does_not_fit)
     expect(PB_BUFFERS_AUTO, least, false, "");
     expect(PB_BUFFERS_MANAGED, much, false, "shares its memory with the host");
     traits.managed = true;
-    expect(PB_BUFFERS_AUTO, least - 1, false, "");
-    config->compute.buffers = PB_BUFFERS_AUTO;
+    config->compute.device_memory_bytes = least - 1;
+    config->compute.buffers = PB_BUFFERS_MANAGED;
     ck_assert_int_eq(make_plan(true), 0);
     ck_assert_ptr_nonnull(strstr(plan->engine.whole.why_not, "planes that a tile reads"));
     ck_assert_uint_eq(plan->engine.whole.why_bytes, least);
@@ -320,7 +314,6 @@ START_TEST(test_planes_count_in_the_memory_of_the_host)
     traits.managed = true;
     ck_assert_int_eq(open_scene(scene, GATE), 0);
     config->compute.device_memory_bytes = least_memory();
-    config->compute.buffers = PB_BUFFERS_AUTO;
     ck_assert_int_eq(make_plan(true), 0);
     const uint64_t planes = plan->engine.whole.planes_bytes;
     ck_assert_uint_ge(planes, (uint64_t)2 * W * H * 3);

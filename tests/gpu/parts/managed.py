@@ -92,7 +92,7 @@ class Used:
 
 def one(host, row, scene, size, n):
     # Ways: the CPU, all of the scene in device memory, managed planes with a quarter of it.
-    ways = {"CPU": ("cpu", "auto", "0"), "device memory": ("cuda", "pinned", "16GiB"), "a quarter": ("cuda", "auto", f"{quarter(row, size)}MiB")}
+    ways = {"CPU": ("cpu", "auto", "0"), "device memory": ("cuda", "pinned", "16GiB"), "a quarter": ("cuda", "managed", f"{quarter(row, size)}MiB")}
     made = {way: [] for way in ways}
     for _ in range(n):
         for way, (device, buffers, memory) in ways.items():
@@ -143,7 +143,7 @@ def managed_sanitizer(host, _):
     scenes = scenes_of(host, SMALL)
 
     def checked(row):
-        config = config_of(host, row, "memcheck", SMALL, memory=f"{quarter(row, SMALL)}MiB", pipeline=row.pipeline.replace("rounds: 20", "rounds: 3"))
+        config = config_of(host, row, "memcheck", SMALL, buffers="managed", memory=f"{quarter(row, SMALL)}MiB", pipeline=row.pipeline.replace("rounds: 20", "rounds: 3"))
         return host.call("compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99", host.program("bench_in_process"), config,
                          host.work / f"memcheck-managed-{row.name}", scenes[row.name], limit=300)
 
