@@ -139,7 +139,8 @@ __device__ void pb_value_table_fit(pb_value_table *table, pb_value_table *spare,
     }
 }
 
-// Writes the entries of the slots index, index + shares, ... blocks of the group's threads.
+// Writes the entries of the slots index, index + shares, ... blocks of the group's threads, and
+// zeros after the last entry, because parts are copied whole.
 template <class Group>
 __device__ void pb_value_table_list(pb_value_table *table, uint32_t index, uint32_t shares,
                                     pb_value_part *parts, const Group &group)
@@ -159,6 +160,13 @@ __device__ void pb_value_table_list(pb_value_table *table, uint32_t index, uint3
             part.key[at % PB_VALUE_PART_ENTRIES] = keys[i];
             part.count[at % PB_VALUE_PART_ENTRIES] = table->count[i];
         }
+    }
+    const uint64_t room =
+        static_cast<uint64_t>(pb_value_table_parts(table->limit)) * PB_VALUE_PART_ENTRIES;
+    for (uint64_t i = table->n + static_cast<uint64_t>(index) * group.threads + group.thread;
+         i < room; i += static_cast<uint64_t>(shares) * group.threads) {
+        parts[i / PB_VALUE_PART_ENTRIES].key[i % PB_VALUE_PART_ENTRIES] = 0;
+        parts[i / PB_VALUE_PART_ENTRIES].count[i % PB_VALUE_PART_ENTRIES] = 0;
     }
 }
 #endif

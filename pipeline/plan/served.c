@@ -53,7 +53,8 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
 {
     const struct pb_served_layout *l = &s->layout;
     bool sized = l->block_w > 0 && l->block_h > 0 && l->block_w <= limits->max_side_px &&
-                 l->block_h <= limits->max_side_px && l->stored_max <= limits->max_block_bytes * 2;
+                 l->block_h <= limits->max_side_px && l->file_bytes <= INT64_MAX / PB_FILES_MAX &&
+                 l->stored_max <= limits->max_block_bytes * 2;
     uint64_t bytes = sized ? (uint64_t)l->block_w * (uint64_t)l->block_h *
                                  pb_type_bytes((enum pb_type)s->type) *
                                  (l->planar ? 1 : (uint64_t)s->n_bands)
@@ -222,6 +223,7 @@ static void take_layout(const struct pb_served_layout *said, struct pb_raster_in
     info->tiff_compression = (uint16_t)said->compression;
     info->tiff_predictor = (uint16_t)said->predictor;
     info->stored_block_bytes = said->stored_max;
+    info->file_bytes = said->file_bytes;
     info->mask_blocks = said->mask;
 }
 
@@ -409,8 +411,9 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
     uint64_t most = request->config->compute.memory_bytes;
     uint64_t in = wic_slot_stride(pass->layout.in_slot_bytes),
              out = wic_slot_stride(pass->layout.out_slot_bytes);
-    if (in > most || out > most || slots_bytes(pass) > most || said->room_bytes > most ||
-        pass->engine.whole.planes_bytes > most)
+    const uint64_t planes = pass->engine.whole.planes_bytes;
+    if (in > most || out > most || planes > most || slots_bytes(pass) > most - planes ||
+        said->room_bytes > most - planes)
         return bad(err);
     const struct pb_grid *g = &pass->layout.grid;
     int32_t w = g->side_px < g->image_w ? g->side_px : g->image_w;

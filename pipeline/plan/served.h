@@ -23,7 +23,7 @@ struct pb_served_layout {
     int32_t by_host;    /* 1: they are sent as planes of pixels, without sizes */
     int32_t alpha_band; /* 1-based; 0 = absent, or a mask has precedence */
     uint32_t compression, predictor;
-    uint64_t stored_max;
+    uint64_t stored_max, file_bytes;
     struct pb_mask_blocks mask;
     unsigned char fill[PB_BANDS_MAX][8]; /* pixels of blocks that are not stored, by band */
 };
@@ -63,6 +63,7 @@ struct pb_served_request {
     int32_t stripe_cols, unit_cols;
     uint32_t whole;  /* 1: slots have blocks as they are stored, 2: or decoded by cores */
     int32_t managed; /* planes of the scene are managed memory */
+    int32_t finds;   /* with `whole`: the sender has found pixels of the job's last pass there */
     int32_t keeps;   /* with `whole`: pixels stay on the device for the job's next passes */
     /* Output side: struct pb_plan_out without products. */
     uint32_t out_size;

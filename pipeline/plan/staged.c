@@ -773,7 +773,7 @@ static struct pb_plan_out choose(const struct pb_plan *plan, const struct pb_pla
  */
 static void take_said(struct pb_plan *plan, const struct pb_plan_out *said)
 {
-    bool good = plan->engine.whole.used;
+    bool good = plan->engine.whole.used && (said->n == 0 || !plan->is_earlier);
     plan->engine.out = *said;
     for (uint32_t i = 0; i < said->n; i++)
         good = good && said->made[i].first_plane + said->made[i].n_planes <= plan->work.outputs.n &&

@@ -220,6 +220,7 @@ static int open_session(void *user, const struct pb_plan *pass,
     struct pb_json_value *ready = NULL;
     struct session *own = calloc(1, sizeof *own);
     int64_t threads = 1, n_stored = 0;
+    bool finds = false;
     int rc = own == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory for the stream")
                          : ask(client, request, tail, err, &ready);
     rc = rc ? rc : take_pool(client, pass, ready, err, own);
@@ -227,10 +228,12 @@ static int open_session(void *user, const struct pb_plan *pass,
         const char *sync = pb_json_get_text(ready, "sync");
         (void)pb_json_get_int(ready, "threads", &threads);
         (void)pb_json_get_int(ready, "stored", &n_stored);
+        (void)pb_json_get_bool(ready, "finds", &finds);
         *out = (struct pb_remote_session){.in = own->pool.in,
                                           .out = own->pool.out,
                                           .threads = (uint32_t)threads,
                                           .n_stored = (uint32_t)n_stored,
+                                          .finds = finds,
                                           .own = own};
         (void)snprintf(out->sync, sizeof out->sync, "%s", sync != NULL ? sync : "");
     } else {

@@ -201,6 +201,7 @@ static bool say_ready(struct session *s, const struct pb_served *served, int wor
     pb_json_int(json, "line_px", pass->layout.format.line_px);
     pb_json_int(json, "threads", pb_served_threads(served));
     pb_json_int(json, "stored", pb_served_stored(served));
+    pb_json_bool(json, "finds", pb_served_finds(served));
     pb_json_string(json, "sync", pb_served_sync(served));
     pb_json_end(json);
     return send_line(s, json, passed, 2);
@@ -289,6 +290,7 @@ static bool is_gone_waiting(void *user)
     if (!s->waits)
         (void)fprintf(stderr, "job %s: waits for other jobs on %s\n", s->job, s->owner->device);
     s->waits = true;
+    pb_served_job_waits(&s->left);
     return is_gone(s);
 }
 
@@ -372,4 +374,10 @@ void owner_session_run(struct owner *owner, int fd)
     pb_config_destroy(s.config);
     pb_line_reader_fini(&s.lines);
     (void)close(fd);
+    if (pb_device_left_behind()) {
+        struct pb_err err = {0};
+        (void)pb_fail(&err, PB_E_DEVICE_LOST, "memory of a job cannot be freed");
+        owner_retire(owner);
+        give_way(owner, &err);
+    }
 }

@@ -51,6 +51,7 @@ static inline int served_session_open(const struct pb_plan_request *base,
     *out = (struct pb_remote_session){.in = own->pool.in,
                                       .out = own->pool.out,
                                       .threads = pb_served_threads(own->served),
+                                      .finds = pb_served_finds(own->served),
                                       .own = own};
     snprintf(out->sync, sizeof out->sync, "%s", pb_served_sync(own->served));
     return pb_served_start(own->served, err);

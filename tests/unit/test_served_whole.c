@@ -206,6 +206,11 @@ START_TEST(tiles_of_a_grid_are_decoded_there)
     expect_same_products("      - math: {bands: {S: 'A + B'}}\n"
                          "      - warp: {grid: web-mercator, zoom: 13, size: 256}\n",
                          2);
+    /* Each tile begins with the pass that finds the numbers. */
+    expect_same_products("      - stretch: {bands: [A]}\n"
+                         "      - math: {bands: {S: 'A + B'}}\n"
+                         "      - warp: {grid: web-mercator, zoom: 13, size: 256}\n",
+                         4);
 }
 END_TEST
 

@@ -479,6 +479,32 @@ END_TEST
 
 /* The first round decodes, and later rounds read nothing, also in the owner of the device, where
  * the last pass reads again. */
+/* The process of a job closes its channel before it has sent a block. */
+START_TEST(pass_that_ends_early_leaves_no_pixels)
+{
+    struct image image = {.n = 0};
+    struct pb_err err = {0};
+    struct pb_run_passes *passes = NULL;
+    struct pb_remote_end end;
+    by_another = true;
+    ck_assert_int_eq(open_scene(REAL "real/landsat7_L7_ETMs_6band.tif", LATER), 0);
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert(plan->earlier[0]->engine.whole.keeps);
+    plan->earlier[0]->engine.mem = PB_MEM_HOST;
+    const struct pb_pass_request last = pass_request(&image);
+    ck_assert_msg(pb_run_passes_create(&last, &err, &passes) == 0, "%s", err.msg);
+    wic_close(opened.in);
+    ck_assert_msg(served_session_wait(NULL, &opened, &err, &end) == 0, "%s", err.msg);
+    pb_run_passes_destroy(passes);
+    ck_assert(pb_whole_kept_is_empty(theirs.kept));
+    pb_served_job_end(&theirs);
+    by_another = false;
+    free(image.planes);
+    pb_plan_destroy(plan);
+    close_scene();
+}
+END_TEST
+
 START_TEST(rounds_are_summed_up_of_pixels_on_the_device)
 {
     const char *path = REAL "real/landsat7_L7_ETMs_6band.tif";
@@ -670,6 +696,7 @@ int main(void)
     tcase_add_test(tc, a_device_finds_what_it_can_and_the_host_the_rest);
     tcase_add_test(tc, gate_on_the_device_decides_which_blocks_are_read);
     tcase_add_test(tc, gate_of_another_file_is_computed_on_the_device);
+    tcase_add_test(tc, pass_that_ends_early_leaves_no_pixels);
     tcase_add_test(tc, rounds_are_summed_up_of_pixels_on_the_device);
     tcase_add_test(tc, rounds_beside_statistics_decode_the_scene_once);
     tcase_add_test(tc, lost_device_ends_gates_and_rounds);

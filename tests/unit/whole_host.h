@@ -185,9 +185,9 @@ static void whole_host_keep(void *device, void *memory)
     whole_host.kept++;
 }
 
-static void whole_host_drop(int32_t device_index, void *memory)
+static void whole_host_drop(int32_t device_index, void *memory, uint64_t bytes)
 {
-    (void)device_index;
+    (void)device_index, (void)bytes;
     free(memory);
     whole_host.kept--;
 }

@@ -144,7 +144,8 @@ static inline int make_plan(bool device)
 /* --- the process that owns the device, in this one ---------------------------------------------
  */
 
-static struct pb_served_job theirs; /* memory of the side that computes */
+static struct pb_remote_session opened; /* the last session */
+static struct pb_served_job theirs;     /* memory of the side that computes */
 
 static inline int open_session(void *user, const struct pb_plan *pass,
                                const struct pb_served_request *said,
@@ -158,6 +159,7 @@ static inline int open_session(void *user, const struct pb_plan *pass,
                                          .whole_device = device_table};
     (void)user;
     int rc = served_session_open(&base, pass, said, tail, &theirs, err, out);
+    opened = *out;
     if (rc < 0)
         pb_served_job_end(&theirs);
     return rc;

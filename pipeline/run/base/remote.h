@@ -16,8 +16,9 @@ struct pb_remote_session {
     struct wic_channel *in, *out;
     uint32_t threads;  /* count of threads that compute */
     uint32_t n_stored; /* tiles of a lower number stay on the device after the first round */
-    char sync[16];     /* "wic" or "stream" */
-    void *own;         /* state of the implementation */
+    bool finds; /* pixels of the job's last pass are on the device, if the request expects them */
+    char sync[16]; /* "wic" or "stream" */
+    void *own;     /* state of the implementation */
 };
 
 /* Totals of a session. */

@@ -75,7 +75,11 @@ static int open_session(struct pb_pass *pass, const struct pb_pass_request *requ
                                      &tail);
     if (rc == 0 && pass->plan->engine.whole.used)
         rc = pb_said_blocks_make(pass->plan, request->raster, said, &tail, err);
+    if (rc == 0)
+        said->finds = !pb_whole_kept_is_empty(request->kept);
     rc = rc ? rc : remote->open(remote->user, pass->plan, said, &tail, err, &pass->session);
+    if (rc == 0 && !pass->session.finds)
+        pb_whole_kept_drop(request->kept);
     pb_served_tail_free(&tail);
     free(said);
     if (rc < 0)

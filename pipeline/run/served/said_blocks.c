@@ -24,7 +24,8 @@ static void say_layout(const struct pb_raw_blocks *blocks, const struct pb_raste
                                      .by_host = blocks->how.by_host,
                                      .alpha_band = blocks->alpha_band,
                                      .mask = pb_raster_info(raster)->mask_blocks,
-                                     .stored_max = pb_raster_info(raster)->stored_block_bytes};
+                                     .stored_max = pb_raster_info(raster)->stored_block_bytes,
+                                     .file_bytes = pb_raster_info(raster)->file_bytes};
     if (l->predictor < 1 || l->predictor > 3) /* unused with this codec */
         out->predictor = 1;
     if (out->mask.compression == COMPRESSION_NONE)

@@ -32,6 +32,7 @@ struct pb_served {
     struct pb_engine engine;
     struct pb_tile_pool pool;
     bool on_gpu;      /* the pass is on a GPU; false in tests with another device */
+    bool finds;       /* as in struct pb_remote_session */
     bool is_complete; /* all threads have ended, without a failure or an abort */
     atomic_bool is_aborted;
     struct own_user *users;      /* one for each input slot */
@@ -163,13 +164,16 @@ static int make_engine(struct pb_served *s, const struct pb_served_request *said
     return rc;
 }
 
-/* A pass that decodes on the device has the job's store for its pixels; another one empties it. */
-static int take_kept(struct pb_served *s, struct pb_served_job *job, struct pb_err *err)
+/* A pass that decodes on the device has the job's store for its pixels. It is emptied if the other
+ * process does not expect its content, for example before another tile of a grid. */
+static int take_kept(struct pb_served *s, const struct pb_served_request *said,
+                     struct pb_served_job *job, struct pb_err *err)
 {
-    if (!s->pass->engine.whole.used) {
+    if (!s->pass->engine.whole.used || !said->finds)
         pb_whole_kept_drop(job->kept);
+    s->finds = !pb_whole_kept_is_empty(job->kept);
+    if (!s->pass->engine.whole.used)
         return 0;
-    }
     if (job->kept == NULL && s->pass->engine.whole.keeps && s->pass->is_earlier &&
         (job->kept = pb_whole_kept_create()) == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");
@@ -195,7 +199,7 @@ int pb_served_create(const struct pb_plan_request *base, const struct pb_served_
     s->engine.stream.whole_device = base->whole_device;
     s->on_gpu = s->pass->engine.cuda && base->whole_device == NULL;
     rc = make_engine(s, said, tail, err);
-    rc = rc ? rc : take_kept(s, job, err);
+    rc = rc ? rc : take_kept(s, said, job, err);
     rc = rc ? rc : set_up(s, said->room_bytes, err, &job->room, &fd);
     if (rc < 0) {
         pb_served_destroy(s);
@@ -221,6 +225,11 @@ const char *pb_served_sync(const struct pb_served *served)
 uint32_t pb_served_threads(const struct pb_served *served)
 {
     return served->engine.type->threads(served->engine.exec);
+}
+
+bool pb_served_finds(const struct pb_served *served)
+{
+    return served->finds;
 }
 
 uint32_t pb_served_stored(const struct pb_served *served)
@@ -297,6 +306,11 @@ void pb_served_destroy(struct pb_served *s)
         wic_gpu_free_later(take_down, s, device_bytes(s));
     else
         take_down(s);
+}
+
+void pb_served_job_waits(struct pb_served_job *job)
+{
+    pb_whole_kept_drop(job->kept);
 }
 
 void pb_served_job_end(struct pb_served_job *job)

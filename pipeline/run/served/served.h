@@ -33,6 +33,8 @@ const struct pb_plan *pb_served_plan(const struct pb_served *served);
 /* "wic" or "stream"; and the count of threads that compute. */
 const char *pb_served_sync(const struct pb_served *served);
 uint32_t pb_served_threads(const struct pb_served *served);
+/* As in struct pb_remote_session. */
+bool pb_served_finds(const struct pb_served *served);
 /* Tiles of a lower number stay on the device after the first round. */
 uint32_t pb_served_stored(const struct pb_served *served);
 int pb_served_start(struct pb_served *served, struct pb_err *err);
@@ -44,6 +46,8 @@ void pb_served_end(const struct pb_served *served, struct pb_remote_end *out_end
  * requires. NULL is fine. Memory that a hung GPU may still use is not freed: see
  * pb_device_left_behind. */
 void pb_served_destroy(struct pb_served *served);
-/* Frees what the passes have left, when none is there any more. */
+/* Frees the pixels, because the job waits for others, which need the device. */
+void pb_served_job_waits(struct pb_served_job *job);
+/* Frees all that the passes have left, when none is there any more. */
 void pb_served_job_end(struct pb_served_job *job);
 #endif

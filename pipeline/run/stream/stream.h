@@ -156,6 +156,7 @@ extern const struct pb_exec_type pb_exec_remote;
  * destroy. */
 struct pb_whole_kept *pb_whole_kept_create(void);
 void pb_whole_kept_drop(struct pb_whole_kept *kept);
+bool pb_whole_kept_is_empty(const struct pb_whole_kept *kept); /* also true for NULL */
 void pb_whole_kept_destroy(struct pb_whole_kept *kept);
 /* CUDA builds only: a resident kernel, whose warps are parked until tiles arrive; and its fallback,
  * one kernel per tile in streams joined by events. Both give the same bits. */

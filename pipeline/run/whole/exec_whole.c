@@ -360,8 +360,10 @@ static void exec_link(const void *exec, struct pb_link_report *out)
 static uint64_t exec_held(const void *exec)
 {
     const struct pb_exec_whole *e = exec;
-    const uint64_t kept = e->stream->kept != NULL ? e->stream->kept->bytes : 0;
-    return pb_whole_map_bytes(&e->map) + e->map.plan->engine.out.device_bytes + kept;
+    const struct pb_whole_kept *kept = e->stream->kept;
+    const bool leaves = kept != NULL && kept->pixels != NULL && kept->pixels == e->room[0].pixels;
+    return pb_whole_map_bytes(&e->map) - (leaves ? e->map.pixel_bytes : 0) +
+           e->map.plan->engine.out.device_bytes;
 }
 
 void whole_keep(struct pb_exec_whole *e)

@@ -40,7 +40,7 @@ struct pb_whole_device {
                 struct pb_err *err);
     /* keep: memory() of the device is the caller's from now on; drop frees it when it is unused. */
     void (*keep)(void *device, void *memory);
-    void (*drop)(int32_t device_index, void *memory);
+    void (*drop)(int32_t device_index, void *memory, uint64_t bytes);
 
     /* Sets *out to the device's pointer to the bytes of a host slot. */
     int (*seen)(void *device, void *host, struct pb_err *err, void **out);

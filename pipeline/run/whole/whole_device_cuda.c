@@ -222,14 +222,30 @@ static void keep(void *device, void *memory)
         }
 }
 
-static void drop(int32_t device_index, void *memory)
+/* Memory that no job uses any more. */
+struct dropped {
+    int32_t device_index;
+    void *memory;
+};
+
+static void free_dropped(void *user)
 {
-    (void)cudaSetDevice(device_index);
-    if (wic_gpu_pause(WIC_GPU_PAUSE_NS) < 0)
-        pb_device_leave_behind();
+    struct dropped *dropped = user;
+    (void)cudaSetDevice(dropped->device_index);
     if (!pb_device_left_behind())
-        (void)cudaFree(memory);
-    wic_gpu_resume();
+        (void)cudaFree(dropped->memory);
+    free(dropped);
+}
+
+static void drop(int32_t device_index, void *memory, uint64_t bytes)
+{
+    struct dropped *dropped = malloc(sizeof *dropped);
+    if (dropped == NULL) {
+        pb_device_leave_behind();
+        return;
+    }
+    *dropped = (struct dropped){device_index, memory};
+    wic_gpu_free_later(free_dropped, dropped, (size_t)bytes);
 }
 
 static int seen(void *device, void *host, struct pb_err *err, void **out)

@@ -3,6 +3,8 @@
 #include "pipeline/run/whole/whole_kept.h"
 #include "pipeline/run/whole/whole_inside.h"
 
+#include "pipeline/plan/layout.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,11 @@ static struct pb_rect read_of(const struct pb_plan *plan, uint32_t window)
         const struct pb_rect *read = &tile.read[window];
         if (read->w > 0 && read->h > 0)
             all = around(&all, read);
+        if (plan->layout.gate.chain == NULL)
+            continue;
+        const struct pb_tile gate = pb_plan_gate_tile(plan, &tile);
+        if (gate.read[window].w > 0 && gate.read[window].h > 0)
+            all = around(&all, &gate.read[window]);
     }
     return all;
 }
@@ -71,7 +78,8 @@ static bool has_source(const struct pb_whole_kept *kept, const struct pb_plan *p
     const struct pb_plan_source *want = &plan->work.source[i];
     const struct pb_whole_kept_source *have = &kept->source[i];
     const struct pb_rect read = read_of(plan, want->window);
-    bool all = want->type == have->type && is_within(&read, &have->rect) &&
+    bool all = want->window == have->window && want->type == have->type &&
+               is_within(&read, &have->rect) &&
                (!want->has_mask || (have->has_mask && is_within(&read, &have->mask_rect)));
     for (size_t k = 0; k < want->n_bands && all; k++)
         all = plane_of(have, want->bands[k]) >= 0;
@@ -260,6 +268,7 @@ static void note_source(struct pb_whole_kept_source *to, const struct pb_exec_wh
     to->n_bands = source->n_bands;
     to->plane = source->plane;
     to->type = source->type;
+    to->window = source->window;
     to->has_mask = source->has_mask;
     for (uint32_t k = 0; k < e->map.n_pieces; k++)
         apart = apart || (e->map.piece[k].source == i && e->map.piece[k].is_mask);
@@ -279,6 +288,10 @@ void pb_whole_kept_put(struct pb_whole_kept *kept, struct pb_exec_whole *e)
                                 .pixels = e->room[0].pixels,
                                 .bytes = e->map.pixel_bytes};
     if (e->taken.in_place || e->map.n_bands != 1 || now.bytes == 0)
+        return;
+    /* Another process can end its channel early: then pixels are not decoded or copied. */
+    if (e->ops != NULL &&
+        (e->dispatch.decoded_groups < e->map.n_groups || e->dispatch.shared_bands < e->map.n_bands))
         return;
     memcpy(now.window, e->map.window, sizeof now.window);
     memcpy(now.y, e->map.band[0].y, sizeof now.y);
@@ -307,6 +320,11 @@ void pb_whole_kept_drop(struct pb_whole_kept *kept)
     if (kept == NULL)
         return;
     if (kept->pixels != NULL)
-        kept->ops->drop(kept->device_index, kept->pixels);
+        kept->ops->drop(kept->device_index, kept->pixels, kept->bytes);
     *kept = (struct pb_whole_kept){.bytes = 0};
+}
+
+bool pb_whole_kept_is_empty(const struct pb_whole_kept *kept)
+{
+    return kept == NULL || kept->bytes == 0;
 }

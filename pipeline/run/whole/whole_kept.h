@@ -10,8 +10,8 @@
  *
  * The process that owns the device has a store for each job, and the job's process has one without
  * pixels: both make the same maps in the same order, hence the job's process reads what the other
- * one lacks. The store does not trust the passes: types, sizes and places of each are compared with
- * its own. Thread: one at a time. */
+ * one lacks. The store does not trust the passes: windows, types, sizes and places of each are
+ * compared with its own. Thread: one at a time. */
 #include "pipeline/run/whole/whole_map.h"
 
 struct pb_exec_whole;
@@ -21,6 +21,7 @@ struct pb_whole_kept_source {
     /* n_bands; their planes follow each other from `plane` on */
     int32_t bands[PB_BANDS_MAX];
     size_t n_bands, plane;
+    uint32_t window; /* index of its window */
     enum pb_type type;
     bool has_mask;
     struct pb_rect rect, mask_rect; /* available pixels, in the image; w 0: empty */

@@ -47,12 +47,14 @@ static bool has_holes(const struct pb_exec_whole *e, uint32_t source,
     return false;
 }
 
-/* Largest count of rows in a piece of the source. */
-static uint32_t rows_most(const struct pb_exec_whole *e, uint32_t source)
+/* Largest count of rows in a piece of blocks of that layout. */
+static uint32_t rows_most(const struct pb_exec_whole *e, uint32_t source,
+                          const struct pb_block_layout *layout)
 {
     uint32_t most = 1;
     for (uint32_t i = 0; i < e->map.n_pieces; i++)
-        if (e->map.piece[i].source == source && (uint32_t)e->map.piece[i].rect.h > most)
+        if (e->map.piece[i].source == source && layout_of(e, &e->map.piece[i]) == layout &&
+            (uint32_t)e->map.piece[i].rect.h > most)
             most = (uint32_t)e->map.piece[i].rect.h;
     return most;
 }
@@ -62,7 +64,7 @@ static int make_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *err)
 {
     struct whole_source *source = &e->source[i];
     const struct pb_block_layout *l = source->blocks.layout;
-    uint32_t planes = l->planar ? (uint32_t)l->bands : 1, rows = rows_most(e, i);
+    uint32_t planes = l->planar ? (uint32_t)l->bands : 1, rows = rows_most(e, i, l);
     void *table = NULL, *memory = NULL;
     if (!has_holes(e, i, l))
         return 0;
@@ -86,7 +88,7 @@ static int make_mask_fill(struct pb_exec_whole *e, uint32_t i, struct pb_err *er
     void *table = NULL, *memory = NULL;
     if (l == NULL || !has_holes(e, i, l))
         return 0;
-    const size_t bytes = rows_most(e, i) * l->row_bytes;
+    const size_t bytes = rows_most(e, i, l) * l->row_bytes;
     int rc = e->ops->table(e->device, bytes, err, &table);
     rc = rc ? rc : e->ops->memory(e->device, bytes, err, &memory);
     if (rc == 0)
