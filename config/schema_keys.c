@@ -89,7 +89,8 @@ static const struct pb_key service_keys[] = {
            "Jobs that run at the same time; each has the memory budget to itself."),
     RANGED("publishing_jobs", PB_KEY_INT, AT(pb_service_config, publishing_jobs), 0, 16, "1",
            "Jobs that may publish in addition to parallel_jobs: when all tiles of a job are "
-           "computed, the next one starts. None with duplicates."),
+           "computed, the next one starts. Each may need compute.memory. With the key duplicates "
+           "0 of them."),
     RANGED("max_attempts", PB_KEY_INT, AT(pb_service_config, max_attempts), 1, 100, "2",
            "How often a job is started in all when its worker dies."),
     RANGED("keep_jobs", PB_KEY_INT, AT(pb_service_config, keep_jobs), 0, 1000000, "1000",
@@ -164,17 +165,18 @@ static const struct pb_key compute_keys[] = {
      .doc =
          "Where pixels are computed: auto | cpu | cuda | cuda:N. auto takes a GPU if one works."},
     RANGED("memory", PB_KEY_SIZE, AT(pb_compute_config, memory_bytes), 16 * MIB, 16 * TIB, "512MiB",
-           "All tile buffers of a job together."),
-    CHOICE("buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
-           "Memory that a GPU works with. Tiles are sent in slots of pinned memory. auto, pinned: "
-           "planes of a scene whose blocks are decoded there are device memory. managed: they are "
-           "managed memory, a part of which is there at a time, therefore the scene may exceed "
-           "device_memory. host: slots are not pinned, and the host decodes."),
+           "Memory of a job: its tiles, its products while they are written, and managed planes."),
+    CHOICE(
+        "buffers", AT(pb_compute_config, buffers), "auto|pinned|managed|host", "auto",
+        "Memory that a GPU works with. auto, pinned: tiles and blocks are sent in slots of pinned "
+        "memory, and the planes of a scene that the GPU decodes are device memory. managed: "
+        "these planes are managed memory, a part of which is on the GPU at a time; the scene "
+        "may exceed device_memory. host: slots are not pinned, and the host decodes."),
     CHOICE(
         "sync", AT(pb_compute_config, sync), "wic|stream", "wic",
         "How a GPU gets the tiles of a scene that the host decodes. wic: a resident kernel, whose "
         "warps are parked until their tile is there; stream: a kernel for each tile. Without "
-        "effect where the GPU decodes, by launches, and on the CPU."),
+        "effect on the CPU, and where the GPU decodes: that is always done by launches."),
     CHOICE("codecs", AT(pb_compute_config, codecs), "auto|host|device", "auto",
            "Where a GPU's job decodes the scene's blocks: on the host, or on the GPU, from their "
            "stored bytes; auto: on the GPU when that is faster and the layout and codec (none, "

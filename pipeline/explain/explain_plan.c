@@ -160,7 +160,6 @@ static void explain_resident(const struct pb_plan *pass, struct pb_json *json)
     pb_json_bool(json, "used", r->used);
     pb_json_string(json, "why_not", r->used ? NULL : r->why_not);
     if (r->used) {
-        pb_json_bool(json, "alone", r->alone);
         pb_json_bool(json, "shared", r->shared);
         pb_json_bool(json, "by_line", r->by_line);
         pb_json_int(json, "px", r->px);

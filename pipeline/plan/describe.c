@@ -75,9 +75,9 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
             "kernel     one a tile, by streams and events\n"
             "codecs     blocks are decoded on the %s, in at most %llu MiB of the GPU's "
             "memory%s%s%s\n%s",
-            plan->engine.whole.all_by_host ? "host, for the GPU" : "GPU",
+            plan->engine.whole.all_by_host ? "host and sent to the GPU" : "GPU",
             (unsigned long long)(plan->engine.whole.device_bytes >> 20),
-            plan->engine.whole.shares ? ", and by cores where they are through earlier" : "",
+            plan->engine.whole.shares ? ", and by cores of the host if these finish earlier" : "",
             plan->engine.whole.host_why == NULL ? ""
             : plan->engine.whole.all_by_host    ? ": "
                                                 : "; the host decodes a part of it: ",
@@ -88,12 +88,9 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
     if (plan->engine.resident.used)
         (void)wic_transfer_plan_print(&plan->engine.resident.chunks, chunks, sizeof chunks);
     (void)snprintf(
-        text, bytes, "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n%s",
+        text, bytes, "kernel     %s: %s\ncodecs     blocks are decoded on the host: %s\n",
         plan->engine.resident.used ? "stays on the GPU" : "one a tile, by streams and events",
-        plan->engine.resident.used ? chunks : plan->engine.resident.why_not, why,
-        plan->engine.resident.alone ? "           one a tile in the service, whose "
-                                      "parallel_jobs is over 1\n"
-                                    : "");
+        plan->engine.resident.used ? chunks : plan->engine.resident.why_not, why);
 }
 
 /* Count of passes, with the rounds of each, that find their pixels on the GPU, including the last

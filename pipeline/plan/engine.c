@@ -261,7 +261,6 @@ struct pb_plan_resident pb_plan_resident(const struct pb_plan *plan,
     r.shared = r.used && request->remote;
     if (gpu != NULL)
         r.gpu = *gpu;
-    r.alone = r.used && request->config->service.parallel_jobs > 1 && !traits->mps;
     return r;
 }
 

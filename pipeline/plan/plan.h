@@ -37,8 +37,6 @@ struct pb_way;
 struct pb_plan_resident {
     bool used;
     const char *why_not; /* reason for the user if it is not used */
-    /* Used, but not by the service with this configuration, which runs other jobs as well. */
-    bool alone;
     /* true: slots hold all bands of a line side by side, and a piece is whole lines; false: bands
      * follow each other, and a piece is a part of the tile's core. */
     bool by_line;

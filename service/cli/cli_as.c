@@ -157,13 +157,14 @@ void cli_as_json(const struct cli_as *as, struct pb_json *json)
 void cli_as_json_plan(const struct cli_as *as, const struct pb_plan *plan, struct pb_json *json)
 {
     bool on_device = plan->engine.whole.used && !plan->engine.whole.all_by_host;
-    char text[TEXT], cores[80] = "", speed[40];
+    char text[TEXT], cores[120] = "", speed[40];
     struct pb_device_estimate e;
     pb_known_device_estimate(as->device, &e);
     say_range(e.inflate_least / 1e9, e.inflate_most / 1e9, 1, speed, sizeof speed);
     cli_as_json(as, json);
     if (plan->engine.whole.shares)
-        (void)snprintf(cores, sizeof cores, ", and %.1f on %u cores, from one queue",
+        (void)snprintf(cores, sizeof cores,
+                       ", and %.1f on %u cores, which take blocks from the same queue",
                        plan->layout.readers * e.core_inflate / 1e9, plan->layout.readers);
     if (on_device)
         (void)snprintf(text, sizeof text,

@@ -78,7 +78,9 @@ static void print_device(const struct pb_device *d, double to, double from)
     printf("        link    %s/s to the device, %s/s from it (pinned memory)\n",
            cli_bytes(to, in, sizeof in), cli_bytes(from, out, sizeof out));
     printf("        buffers pinned%s\n",
-           d->managed ? ", managed" : "; managed ones do not work while the host uses them");
+           d->managed      ? "; managed planes are possible"
+           : d->integrated ? "; no managed planes: the memory is shared with the CPU"
+                           : "; no managed planes: they would not work while the host uses them");
     printf(
         "        kernels %s\n",
         d->time_limited ? "end by force after seconds, for a display waits: by streams alone"

@@ -29,7 +29,8 @@ static void say_device(const struct cli_run_options *o, const struct pb_config *
 {
     char device[64], why[200];
     struct pb_err err = {0};
-    if (o->verbose && pb_run_device(&config->compute, device, why, &err) == 0 && why[0] != '\0')
+    if (o->as == NULL && o->verbose && pb_run_device(&config->compute, device, why, &err) == 0 &&
+        why[0] != '\0')
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 

@@ -148,9 +148,9 @@ static void add_where(const struct pb_json_value *product, const char **reason, 
 {
     const char *why = cli_json_text(product, "encoded_on_why");
     if (strcmp(cli_json_text(product, "encoded_on"), "device") == 0)
-        cli_add(text, n, ", tiles and overviews made on the GPU");
+        cli_add(text, n, ", made on the GPU");
     else if (why[0] != '\0' && strcmp(why, *reason) == 0)
-        cli_add(text, n, ", made on the host as well");
+        cli_add(text, n, ", made on the host for the same reason");
     else if (why[0] != '\0')
         cli_add(text, n, ", made on the host: %s", why);
     *reason = why[0] != '\0' ? why : *reason;

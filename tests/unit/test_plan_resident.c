@@ -323,22 +323,6 @@ START_TEST(no_kernel_stays_where_other_processes_take_turns)
 END_TEST
 
 /* `pushbroom run` is alone on its GPU; the service with the same file is not. */
-START_TEST(the_plan_says_that_the_service_goes_by_streams)
-{
-    struct question q = sum_of_bands;
-    char text[2000];
-    ck_assert(ask(&q)->used);
-    ck_assert_int_gt(pb_plan_describe(plan, text, sizeof text), 0);
-    ck_assert_ptr_null(strstr(text, "in the service"));
-    forget();
-    q.compute = "}\nservice: {parallel_jobs: 3";
-    ck_assert(ask(&q)->used);
-    ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
-    ck_assert_ptr_nonnull(strstr(text, "in the service, whose parallel_jobs is over 1"));
-    forget();
-}
-END_TEST
-
 START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
 {
     struct question q = {", tile: 8192", "      - math: {bands: {OUT: \"B + G + R + N\"}}\n",
@@ -397,7 +381,6 @@ int main(void)
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);
     tcase_add_test(tests, no_kernel_stays_where_other_processes_take_turns);
-    tcase_add_test(tests, the_plan_says_that_the_service_goes_by_streams);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
     tcase_add_test(tests, slots_are_pinned_whatever_planes_are);
     suite_add_tcase(suite, tests);
