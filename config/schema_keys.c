@@ -86,7 +86,7 @@ static const struct pb_key service_keys[] = {
            "When all parallel jobs have run for this long and others wait, one job more may run: a "
            "small one, for this time at most, on the CPU; 0s = never."),
     RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
-           "Jobs that run at the same time; each has the memory budget to itself."),
+           "Jobs that compute at the same time; each has the memory budget to itself."),
     RANGED("publishing_jobs", PB_KEY_INT, AT(pb_service_config, publishing_jobs), 0, 16, "1",
            "Jobs that may publish in addition to parallel_jobs: when all tiles of a job are "
            "computed, the next one starts. Each may need compute.memory. With the key duplicates "

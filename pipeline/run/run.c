@@ -148,8 +148,8 @@ int pb_run_wait(struct pb_run *run, int64_t timeout_ms, struct pb_err *err)
     rc = rc ? rc : pb_run_sources_unchanged(&run->sources, err);
     if (rc == 0) {
         run->state = COMPUTED;
-        atomic_store(&run->stage, PB_PHASE_PUBLISH);
         pb_run_passes_end(run->passes);
+        atomic_store(&run->stage, PB_PHASE_PUBLISH);
     }
     return rc;
 }

@@ -26,7 +26,8 @@ int pb_daemon_run(const struct pb_daemon_options *options);
  * the calling user. */
 int pb_daemon_check(const char *config);
 /* Prints a systemd drop-in with the MemoryMax that the configuration needs:
- * 256 MiB + service.parallel_jobs x (compute.memory + limits.max_block_bytes + 512 MiB). */
+ * 256 MiB + jobs x (compute.memory + limits.max_block_bytes + 512 MiB), for the most jobs that may
+ * run at a time: service.parallel_jobs, publishing_jobs, and an express job. */
 int pb_daemon_drop_in(const char *config);
 /* Exit code for an error that ends the start. A refused config stays refused until it is changed; a
  * fault of the machine may pass. */

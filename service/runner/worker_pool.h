@@ -18,7 +18,7 @@ struct pb_pool_slot {
     bool reserved;  /* reserved for a job whose start is being stored */
     bool express;   /* its job runs in addition to parallel_jobs; see express.h */
     bool publishes; /* all tiles of its job are computed */
-    int owner;      /* number of the device's owner that computes its job; -1 if no owner does */
+    int owner; /* number of the device's owner that computes its job; -1: no owner does any more */
     int64_t express_until_ms;
     bool changed;        /* the last change of its job was not reported by on_change yet */
     int64_t notified_ms; /* time of the last on_change */

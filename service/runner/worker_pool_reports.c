@@ -35,9 +35,12 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
     struct pb_worker_pool *pool = user;
     struct pb_pool_slot *slot = &pool->slots[number];
     const bool before = slot->publishes;
-    slot->publishes = strcmp(job->stage, "publish") == 0;
-    if (slot->publishes && !before)
+    /* While tiles are missing, a worker can only wait for the checksum of its input. */
+    slot->publishes = strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
+    if (slot->publishes && !before) {
+        pb_device_owners_give(pool->device_owners, &slot->owner); /* its connection has ended */
         pool->on_free(pool->user);
+    }
     if (at_once || pb_clock_mono_ms() - slot->notified_ms >= PB_POOL_NOTIFY_MS)
         pb_pool_notify(pool, slot);
     else

@@ -77,7 +77,10 @@ static void say_checking(void *user, uint64_t bytes)
     struct worker *worker = user;
     const struct pb_worker_numbers *said = &worker->job.lines.said;
     struct pb_json *json = pb_worker_event(worker->command, "progress");
-    pb_json_string(json, "stage", said->tiles_total > 0 ? "publish" : "plan");
+    pb_json_string(json, "stage",
+                   said->tiles_total == 0                 ? "plan"
+                   : said->tiles_done < said->tiles_total ? "compute"
+                                                          : "publish");
     pb_json_int(json, "tiles_done", said->tiles_done);
     pb_json_int(json, "tiles_total", said->tiles_total);
     pb_json_int(json, "bytes_read", said->bytes_read);

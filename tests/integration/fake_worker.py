@@ -220,7 +220,7 @@ def run(job):
     if what == "until":
         progress(1000000, 1000000)
     while what == "publishing" and not os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])):
-        progress(10, 10, stage="publish")
+        progress(int(words[2]) if len(words) > 2 else 10, 10, stage="publish")
         time.sleep(0.1)
     seconds = float(words[1]) if what == "slow" else 0.05
     steps = 20 if what not in ("until", "publishing") else 0

@@ -311,6 +311,16 @@ class Publishing(Service):
         (d.root / "go-a").touch()
         self.ended(d, 3)
 
+    def test_no_job_starts_beside_one_that_lacks_tiles(self):
+        d = self.daemon()
+        d.drop("a.tif", "publishing go-a 5")  # 5 of its 10 tiles are computed
+        self.publishing(d, "a.tif")
+        d.drop("b.tif")
+        d.wait_job("b.tif", "accepted")
+        (d.root / "go-a").touch()
+        jobs = self.ended(d, 2)
+        self.assertGreaterEqual(jobs["b.tif"]["started"], jobs["a.tif"]["finished"])
+
     def test_no_job_starts_beside_without_publishing_jobs(self):
         for key in ("publishing_jobs: 0", "duplicates: {by: checksum, keep: 90d, then: skip}"):
             d = self.daemon(start=False)
