@@ -1,6 +1,5 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* ctest: threads */
 /* Planes in managed memory, with the host in place of the GPU: it checks that what is read or
  * written is on the device, and that no more is there than the plan allows. Its work is done at
  * once, or later, in queues. The pixels are those of the CPU. */
