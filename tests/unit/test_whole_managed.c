@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 /* Planes in managed memory, with the host in place of the GPU: it checks that what is read or
  * written is on the device, and that no more is there than the plan allows. Its work is done at
  * once, or later, in queues. The pixels are those of the CPU. */
@@ -96,6 +97,8 @@ static int run_plan(struct image *image, struct pb_err *err)
     return plan->n_earlier > 0 ? run_all(image, err) : run(image, err);
 }
 
+static int n_ways = 6;
+
 /* Runs with managed planes in all of the memory, in the least, and in the least with a device that
  * works later: in this process, and in another one. */
 static void compare_managed(const char *steps)
@@ -108,7 +111,7 @@ static void compare_managed(const char *steps)
     ck_assert_msg(run_plan(&cpu, &err) == 0, "%s", err.msg);
     pb_plan_destroy(plan);
     const uint64_t least = least_memory();
-    for (int way = 0; way < 6; way++) {
+    for (int way = 0; way < n_ways; way++) {
         struct image whole = {.n = 0};
         by_another = way % 2 == 1;
         device_table = way < 4 ? &whole_host_device : &whole_late_device;
@@ -174,6 +177,11 @@ END_TEST
 
 START_TEST(test_rounds_read_managed_planes)
 {
+#ifdef __SANITIZE_THREAD__
+    /* The sanitizer does not see that a round of the other process follows the results of the one
+     * before, because the memory of their channels is mapped twice here. */
+    n_ways = 5;
+#endif
     begin("PIXEL");
     compare_managed("      - classify: {bands: [B1, B2, B4], classes: 4, rounds: 4, as: OUT}\n"
                     "      - math: {bands: {SUM: \"OUT + B3\"}}\n");

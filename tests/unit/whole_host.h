@@ -48,7 +48,8 @@ struct whole_host_device {
     pthread_mutex_t lock;
     void *memory[WHOLE_HOST_MEMORIES];
     int n;
-    /* Managed memory, and its chunks that are on the device; NULL: none. lock protects them. */
+    /* Managed memory, and its chunks that are on the device; NULL: none. lock protects them,
+     * and round. */
     unsigned char *managed;
     bool *is_there;
     struct pb_plan_pages pages;
@@ -320,10 +321,12 @@ static void whole_host_round(struct whole_host_device *d, const struct pb_slot_h
     const struct pb_chain_sums *sums = &d->plan->layout.sums.chain;
     const struct pb_chain_reduction *reduction;
     (void)pb_chain_reductions(d->plan->work.chain, &reduction);
+    pthread_mutex_lock(&d->lock); /* lanes may have threads of their own (whole_late.h) */
     for (uint32_t i = 0; i < sums->n && d->round != head->round; i++)
         pb_chain_loop_again(d->plan->work.chain, &reduction[i],
                             (const float *)(head + 1) + sums->of[i].first_number);
     d->round = head->round;
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* Sums up the n pixels of a part whose outputs are planes of n floats. */

@@ -271,13 +271,26 @@ static int unpredict(struct pb_exec_whole *e, uint32_t queue, const struct run *
     return rc;
 }
 
-/* Fills the run's list of blocks to decode; returns its length. */
-static uint32_t list_run(struct pb_exec_whole *e, const struct run *run)
+static bool is_listed(const struct pb_exec_whole *e, uint32_t piece)
+{
+    return is_decoded(e, piece) && !e->tables.by_core[piece];
+}
+
+/* Fills the run's list of blocks to decode. */
+static void list_run(struct pb_exec_whole *e, const struct run *run)
 {
     uint32_t n = 0;
     for (uint32_t i = run->first; i < run->first + run->n; i++)
-        if (is_decoded(e, i) && !e->tables.by_core[i])
+        if (is_listed(e, i))
             e->tables.list[run->first + n++] = e->tables.decode[i];
+}
+
+/* Length of that list, which may be on its way to the device. */
+static uint32_t count_run(const struct pb_exec_whole *e, const struct run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = run->first; i < run->first + run->n; i++)
+        n += is_listed(e, i);
     return n;
 }
 
@@ -289,7 +302,7 @@ static int send_tables(struct pb_exec_whole *e, const struct pb_whole_group *gro
     size_t n = group->end - first;
     struct run run;
     while (next_run(e, group, &at, &run))
-        (void)list_run(e, &run);
+        list_run(e, &run);
     int rc = e->ops->copy(e->device, QUEUE_SEND, e->tables.device_list + first,
                           e->tables.list + first, n * sizeof *e->tables.list, err);
     rc = rc ? rc
@@ -306,7 +319,7 @@ static int decode_run(struct pb_exec_whole *e, uint32_t queue, const struct run 
 {
     const struct pb_decode_batch batch = {.streams = e->tables.device_list + run->first,
                                           .results = e->tables.result + run->first,
-                                          .n = list_run(e, run)};
+                                          .n = count_run(e, run)};
     const struct pb_whole_piece *piece = &e->map.piece[run->first];
     const struct whole_source *source = &e->source[piece->source];
     return batch.n == 0
