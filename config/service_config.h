@@ -72,7 +72,7 @@ struct pb_service_config {
     int64_t settle_ms;
     int64_t rescan_ms;       /* periodic look at the inbox */
     int64_t stall_ms;        /* a job without progress for this long is ended */
-    int64_t express_ms;      /* time that an express job has; 0 = there are none */
+    int64_t express_ms;      /* time that an express job has; 0 = no job is one */
     int32_t parallel_jobs;   /* 1 .. 64 */
     int32_t publishing_jobs; /* as written; see pb_publishing_jobs */
     int32_t max_attempts;    /* how often a job is started in all when its worker dies */

@@ -35,9 +35,10 @@ enum pb_encode_with {
 };
 
 struct pb_encode_format {
-    int32_t block_px;                    /* side; a multiple of 8 */
-    uint32_t n_bands;                    /* of the block, samples of a pixel side by side */
-    uint16_t plane[PB_ENCODE_BANDS_MAX]; /* of the input, for each band; painted: for each value */
+    int32_t block_px; /* side; a multiple of 8 */
+    uint32_t n_bands; /* of the block, samples of a pixel side by side */
+    uint16_t
+        plane[PB_ENCODE_BANDS_MAX]; /* plane of the input, for each band; painted: for each value */
     struct pb_paint paint; /* makes the samples, of uint8; the quantizer has those outside */
     bool repeats; /* pixels outside have the samples of the nearest one inside; false: nodata */
     double scale, offset; /* stored = (value - offset) / scale; scale 0: stored = value */

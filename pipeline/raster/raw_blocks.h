@@ -27,8 +27,8 @@ struct pb_raw_blocks {
     const struct pb_block_layout *layout;
     const struct pb_block_fill *fill;   /* value of blocks that are not stored; the raster's */
     const struct pb_block_layout *mask; /* layout of its mask; with PB_RAW_MASK_BLOCKS */
-    /* n places from pb_block_reader_places: of the image's blocks, from number n_image on of those
-     * of its mask; owned. NULL if by_host: all blocks exist */
+    /* n places from pb_block_reader_places: those of the image's blocks, then, from number n_image
+     * on, those of its mask's; owned. NULL if by_host: all blocks exist */
     struct pb_block_place *place;
     uint64_t n, n_image;
     struct pb_raw_how how;

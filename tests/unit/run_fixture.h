@@ -131,6 +131,22 @@ static inline struct pb_run *run_create(void)
     return run;
 }
 
+/* A run of the input whose products are in the directory; remote: NULL = this process computes. */
+static inline struct pb_run *run_published(const char *directory, const struct pb_remote *remote,
+                                           struct pb_run_result *result)
+{
+    struct pb_err err = {0};
+    struct pb_run *run = NULL;
+    struct pb_run_options options = options_of(input);
+    options.remote = remote;
+    options.products = directory;
+    ck_assert_msg(pb_run_create(&options, &err, &run) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_start(run, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_wait(run, -1, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_run_publish(run, &err, result) == 0, "%s", err.msg);
+    return run;
+}
+
 /* Entries of a directory; -1 = it is not there. */
 static inline int entries(const char *path)
 {

@@ -47,16 +47,8 @@ static struct pb_plan_request base_request(void)
 
 static void run_into(const char *directory, const struct pb_remote *remote)
 {
-    struct pb_err err = {0};
-    struct pb_run *run = NULL;
     struct pb_run_result result;
-    struct pb_run_options options = options_of(input);
-    options.remote = remote;
-    options.products = directory;
-    ck_assert_msg(pb_run_create(&options, &err, &run) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_start(run, &err) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_wait(run, -1, &err) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_publish(run, &err, &result) == 0, "%s", err.msg);
+    struct pb_run *run = run_published(directory, remote, &result);
     ck_assert_str_eq(result.report.device, "cpu");
     ck_assert_str_eq(result.report.sync, "wic");
     ck_assert_uint_ge(result.report.stage[1].tiles, LEAST_TILES);

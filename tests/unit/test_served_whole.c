@@ -113,16 +113,8 @@ static bool found_nothing; /* the run before has a note that no pixel is valid *
 
 static void run_into(const char *directory, const struct pb_remote *remote)
 {
-    struct pb_err err = {0};
-    struct pb_run *run = NULL;
     struct pb_run_result result;
-    struct pb_run_options options = options_of(input);
-    options.remote = remote;
-    options.products = directory;
-    ck_assert_msg(pb_run_create(&options, &err, &run) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_start(run, &err) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_wait(run, -1, &err) == 0, "%s", err.msg);
-    ck_assert_msg(pb_run_publish(run, &err, &result) == 0, "%s", err.msg);
+    struct pb_run *run = run_published(directory, remote, &result);
     ck_assert_str_eq(result.report.device, remote != NULL ? "cuda:0" : "cpu");
     found_nothing = false;
     for (size_t i = 0; i < result.notes->n; i++)

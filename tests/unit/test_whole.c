@@ -337,9 +337,7 @@ static void compare_passes(const char *path, int rounds)
     struct pb_err err = {0};
     struct image cpu = {.n = 0}, whole = {.n = 0};
     ck_assert_int_eq(open_scene(path, STRETCH), 0);
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     for (int way = 0; way < 2; way++) {
         by_another = way == 1;
         ck_assert_int_eq(make_plan(true), 0);
@@ -385,11 +383,8 @@ static bool kept_by_another;
 static void compare_kept(const char *path, const char *steps, uint64_t passes)
 {
     struct image cpu = {.n = 0};
-    struct pb_err err = {0};
     ck_assert_int_eq(open_scene(path, steps), 0);
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     by_another = kept_by_another;
     const uint64_t once = count_blocks(path, true, &cpu);
     by_another = false;
@@ -404,7 +399,6 @@ static void compare_kept(const char *path, const char *steps, uint64_t passes)
 static void compare_little(const char *path)
 {
     struct image cpu = {.n = 0};
-    struct pb_err err = {0};
     uint64_t memory = UINT64_C(1) << 30;
     for (bool used = true; used; memory = used ? memory / 8 * 7 : memory / 7 * 8 + 8) {
         config->compute.device_memory_bytes = memory;
@@ -416,9 +410,7 @@ static void compare_little(const char *path)
     ck_assert_int_eq(make_plan(true), 0);
     ck_assert(!plan->earlier[0]->engine.whole.keeps);
     pb_plan_destroy(plan);
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     (void)count_blocks(path, true, &cpu);
     free(cpu.planes);
 }
@@ -515,9 +507,7 @@ START_TEST(rounds_are_summed_up_of_pixels_on_the_device)
     uint64_t once = 0;
     ck_assert_int_eq(open_scene(path, steps), 0);
     ck_assert_str_eq(config->pipelines[0].steps[0].exchange.pattern->name, "alternating");
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     for (int way = 0; way < 2; way++) {
         struct image whole = {.n = 0};
         by_another = way == 1;
@@ -555,11 +545,8 @@ START_TEST(rounds_beside_statistics_decode_the_scene_once)
                         "      - stretch: {bands: [B4], percentiles: [3, 90]}\n"
                         "      - math: {bands: {OUT: \"C + B4\", SUM: B4}}\n";
     struct image cpu = {.n = 0};
-    struct pb_err err = {0};
     ck_assert_int_eq(open_scene(path, steps), 0);
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     const uint64_t here = count_blocks(path, true, &cpu);
     by_another = true;
     const uint64_t there = count_blocks(path, true, &cpu);
@@ -629,7 +616,6 @@ START_TEST(only_files_not_on_the_device_are_read)
 {
     char folder[] = "/tmp/pb_kept_XXXXXX", first[60], second[60];
     struct image cpu = {.n = 0};
-    struct pb_err err = {0};
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(first, sizeof first, "%s/a.tif", folder);
     (void)snprintf(second, sizeof second, "%s/b.tif", folder);
@@ -640,9 +626,7 @@ START_TEST(only_files_not_on_the_device_are_read)
     ck_assert_int_eq(open_scene(first, "      - stretch: {bands: [B1], percentiles: [3, 90]}\n"
                                        "      - math: {bands: {OUT: \"B1 + Q\", SUM: Q}}\n"),
                      0);
-    ck_assert_int_eq(make_plan(false), 0);
-    ck_assert_msg(run_all(&cpu, &err) == 0, "%s", err.msg);
-    pb_plan_destroy(plan);
+    run_on_cpu(&cpu);
     const uint64_t once = count_blocks(first, true, &cpu);
     const uint64_t each = count_blocks(first, false, &cpu);
     ck_assert_uint_gt(once, 0);

@@ -237,6 +237,15 @@ static inline int run_all(struct image *image, struct pb_err *err)
     return rc;
 }
 
+/* All passes of the open scene on the CPU. */
+static inline void run_on_cpu(struct image *image)
+{
+    struct pb_err err = {0};
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run_all(image, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+}
+
 /* --- products --------------------------------------------------------------------------------- */
 
 /* A device with much memory, with the least, and of another process. */

@@ -21,6 +21,19 @@ static void append(struct pb_whole_ranges *out, const struct pb_whole_range *mor
         out->range[out->n++] = *more;
 }
 
+/* Appends the rows of a rectangle in planes of a window. range: address of the first plane, bytes
+ * of a row, distance and count of the planes. */
+static void append_rows(const struct pb_whole_map *map, uint32_t w, const struct pb_rect *rect,
+                        struct pb_whole_range *range, struct pb_whole_ranges *out)
+{
+    const int32_t y = rect->y - map->band[0].y[w], above = y < 0 ? -y : 0;
+    if (rect->w <= 0 || rect->h <= above)
+        return;
+    range->at += (uint64_t)(y + above) * range->bytes;
+    range->bytes *= (uint64_t)(rect->h - above);
+    append(out, range);
+}
+
 /* Appends the rows of a rectangle in the planes first .. first + n of a window. */
 static void append_planes(const struct pb_whole_map *map, uint32_t w, const struct pb_rect *rect,
                           size_t first, size_t n, struct pb_whole_ranges *out)
@@ -28,14 +41,11 @@ static void append_planes(const struct pb_whole_map *map, uint32_t w, const stru
     const struct pb_whole_window *window = &map->window[w];
     struct pb_whole_range range;
     memset(&range, 0, sizeof range);
-    const int32_t y = rect->y - map->band[0].y[w], above = y < 0 ? -y : 0;
-    if (rect->w <= 0 || rect->h <= above)
-        return;
-    range.at = window->at + first * window->plane_bytes + (uint64_t)(y + above) * window->row_bytes;
-    range.bytes = (uint64_t)(rect->h - above) * window->row_bytes;
+    range.at = window->at + first * window->plane_bytes;
+    range.bytes = window->row_bytes;
     range.step = window->plane_bytes;
     range.n = (uint32_t)n;
-    append(out, &range);
+    append_rows(map, w, rect, &range, out);
 }
 
 /* Appends the rows of a rectangle in the mask of a window; nothing without a mask. */
@@ -45,13 +55,10 @@ static void append_mask(const struct pb_whole_map *map, uint32_t w, const struct
     const struct pb_whole_window *window = &map->window[w];
     struct pb_whole_range range;
     memset(&range, 0, sizeof range);
-    const int32_t y = rect->y - map->band[0].y[w], above = y < 0 ? -y : 0;
-    if (rect->w <= 0 || rect->h <= above)
-        return;
-    range.at = window->mask_at + (uint64_t)(y + above) * window->mask_row_bytes;
-    range.bytes = (uint64_t)(rect->h - above) * window->mask_row_bytes;
+    range.at = window->mask_at;
+    range.bytes = window->mask_row_bytes;
     range.n = 1;
-    append(out, &range);
+    append_rows(map, w, rect, &range, out);
 }
 
 void pb_whole_piece_ranges(const struct pb_whole_map *map, const struct pb_whole_piece *piece,
