@@ -144,6 +144,20 @@ static struct pb_value_counts *make_counts(uint32_t entries)
     return counts;
 }
 
+/* Queues the counting of the values of n planes, two at a time, in a new table. */
+static void count_values(struct pb_value_table *table, struct pb_value_table *spare,
+                         const struct pb_statistics_plane *list, uint32_t n)
+{
+    if (pb_value_table_begin_cuda(table, VALUES, NULL) < 0 ||
+        pb_value_table_begin_cuda(spare, VALUES, NULL) < 0)
+        exit(1);
+    for (uint32_t i = 0; i < n; i += 2) {
+        const struct pb_value_planes two = {list + i, 2, 1, 0, SIDE_PX};
+        if (pb_value_table_add_cuda(table, spare, &two, NULL) < 0)
+            exit(1);
+    }
+}
+
 /* Counts planes of SIDE_PX x SIDE_PX like a table's planes, two at a time. */
 static struct pb_value_counts *count_there(const float *there, uint32_t n)
 {
@@ -157,14 +171,7 @@ static struct pb_value_counts *count_there(const float *there, uint32_t n)
         planes[i] = (struct pb_statistics_plane){there + (size_t)i * SIDE_PX * SIDE_PX, SIDE_PX,
                                                  SIDE_PX, SIDE_PX};
     struct pb_statistics_plane *list = on_device(planes, n * sizeof *planes);
-    if (pb_value_table_begin_cuda(table, VALUES, NULL) < 0 ||
-        pb_value_table_begin_cuda(spare, VALUES, NULL) < 0)
-        exit(1);
-    for (uint32_t i = 0; i < n; i += 2) {
-        const struct pb_value_planes two = {list + i, 2, 1, 0, SIDE_PX};
-        if (pb_value_table_add_cuda(table, spare, &two, NULL) < 0)
-            exit(1);
-    }
+    count_values(table, spare, list, n);
     if (pb_value_table_list_cuda(table, VALUES, listed, NULL) < 0)
         exit(1);
     MUST(cudaDeviceSynchronize());
@@ -258,14 +265,7 @@ static void measure_values(const struct pb_statistics_plane *listed, uint32_t n,
     float ms = 0;
     for (int i = 0; i < 2; i++) { /* the first one warms up */
         MUST(cudaEventRecord(begin, NULL));
-        if (pb_value_table_begin_cuda(table, VALUES, NULL) < 0 ||
-            pb_value_table_begin_cuda(spare, VALUES, NULL) < 0)
-            exit(1);
-        for (uint32_t t = 0; t < n; t += 2) {
-            const struct pb_value_planes two = {listed + t, 2, 1, 0, SIDE_PX};
-            if (pb_value_table_add_cuda(table, spare, &two, NULL) < 0)
-                exit(1);
-        }
+        count_values(table, spare, listed, n);
         MUST(cudaEventRecord(end, NULL));
         MUST(cudaEventSynchronize(end));
         MUST(cudaEventElapsedTime(&ms, begin, end));
