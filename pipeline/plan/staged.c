@@ -149,13 +149,39 @@ static uint64_t block_rows(const struct pb_plan *plan, size_t i)
     return is_higher ? (uint64_t)mask->block_h : rows;
 }
 
+/* Most rows of a source that a row of tiles needs, without whole blocks. After a step that changes
+ * the grid: all of its rows unless rows of tiles need them from the top down. */
+static uint64_t rows_most(const struct pb_plan *plan, size_t i)
+{
+    const struct pb_grid *grid = &plan->layout.grid;
+    const uint64_t height = (uint64_t)plan->work.info[i].height;
+    int32_t most = 0, top = 0, bottom = 0;
+    if (pb_chain_keeps_grid(plan->work.chain))
+        return (uint64_t)grid->side_px + 2 * (uint64_t)plan->work.halo;
+    for (int32_t y = 0; y < grid->image_h; y += grid->side_px) {
+        const int32_t left = grid->image_h - y;
+        const struct pb_rect core = {0, y, grid->image_w,
+                                     left < grid->side_px ? left : grid->side_px};
+        const struct pb_rect need =
+            pb_chain_need(plan->work.chain, plan->work.source[i].window, &core);
+        if (need.h <= 0 || need.w <= 0)
+            continue;
+        if (need.y < top || need.y + need.h < bottom)
+            return height;
+        top = need.y;
+        bottom = need.y + need.h;
+        most = need.h > most ? need.h : most;
+    }
+    return (uint64_t)most;
+}
+
 /* Upper estimate of the bytes of two bands of one row of tiles each. */
 static uint64_t least_bytes(const struct pb_plan *plan)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = &plan->work.info[i];
-        uint64_t rows = (uint64_t)plan->layout.grid.side_px + 2 * (uint64_t)plan->work.halo;
+        uint64_t rows = rows_most(plan, i);
         rows += 2 * block_rows(plan, i);
         rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
         const struct pb_plan_source *source = &plan->work.source[i];
@@ -329,8 +355,6 @@ static void find_how(const struct pb_plan *plan, struct pb_plan_whole *out)
 /* Why a scene that does not fit is not decoded in bands; NULL: it may be. */
 static const char *why_whole_scene(const struct pb_plan *plan)
 {
-    if (!pb_chain_keeps_grid(plan->work.chain))
-        return pb_limit_reason(PB_LIMIT_DECODER_GRID);
     if (plan->layout.gate.chain != NULL)
         return pb_limit_reason(PB_LIMIT_DECODER_GATE);
     if (plan->layout.sums.chain.n > 0)
@@ -351,10 +375,12 @@ static bool has_managed(const struct pb_plan *plan, const struct pb_plan_request
 static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct pb_plan_whole *whole = &plan->engine.whole;
-    const uint64_t all = all_bytes(plan), two_rows = least_bytes(plan);
+    const uint64_t all = all_bytes(plan);
     const char *why_one_band = why_whole_scene(plan);
-    whole->one_band = why_one_band != NULL;
-    whole->least_bytes = whole->one_band || all < two_rows ? all : two_rows;
+    whole->one_band = why_one_band != NULL ||
+                      (!pb_chain_keeps_grid(plan->work.chain) && all <= whole->device_bytes);
+    const uint64_t two_rows = whole->one_band ? all : least_bytes(plan);
+    whole->least_bytes = all < two_rows ? all : two_rows;
     whole->managed = has_managed(plan, request);
     if (whole->managed) {
         whole->least_bytes = pb_plan_pages_least(plan);
@@ -362,9 +388,9 @@ static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *re
     }
     if (whole->least_bytes <= whole->device_bytes)
         return;
-    whole->why_not = whole->managed    ? pb_limit_reason(PB_LIMIT_DECODER_PLANES)
-                     : whole->one_band ? why_one_band
-                                       : pb_limit_reason(PB_LIMIT_DECODER_ROWS);
+    whole->why_not = whole->managed         ? pb_limit_reason(PB_LIMIT_DECODER_PLANES)
+                     : why_one_band != NULL ? why_one_band
+                                            : pb_limit_reason(PB_LIMIT_DECODER_ROWS);
     whole->why_bytes = whole->least_bytes;
 }
 

@@ -8,6 +8,8 @@
 #include "config/pipeline_config.h"
 #include "pipeline/tiles/tiles.h"
 #include "run_suite.h"
+#include "whole_late.h"
+
 #include "whole_compare.h"
 
 #include <cpl_string.h>
@@ -151,6 +153,115 @@ START_TEST(scene_on_relief_is_decoded_there)
 }
 END_TEST
 
+/* --- bands ------------------------------------------------------------------------------------ */
+
+enum { LONG_H = 1600 };
+
+static uint64_t scene_bytes; /* memory that all of the scene takes on the device */
+
+/* Plans with the least memory that the device can do with. Returns it; 0: all of the scene has to
+ * be there. */
+static uint64_t least_memory(void)
+{
+    uint64_t least = 0;
+    for (uint64_t bytes = 1 << 24; bytes > 4096; bytes -= bytes / 16) {
+        config->compute.device_memory_bytes = bytes;
+        ck_assert_int_eq(make_plan(true), 0);
+        const bool used = plan->engine.whole.used, cut = !plan->engine.whole.one_band;
+        if (bytes == 1 << 24)
+            scene_bytes = plan->engine.whole.least_bytes;
+        pb_plan_destroy(plan);
+        if (!used)
+            break;
+        least = cut ? bytes : 0;
+    }
+    return least;
+}
+
+/* A long scene with this geotransform, in so little memory that it is decoded in bands: the pixels
+ * of the CPU, of devices that work at once and later, here and in another process. */
+static void compare_bands(const double *place, const char *steps, bool may_be_cut)
+{
+    char folder[] = "/tmp/pb-bands-XXXXXX", scene[100];
+    double transform[6];
+    struct image cpu, whole;
+    struct pb_err err = {0};
+    memcpy(transform, place, sizeof transform);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(scene, sizeof scene, "%s/scene.tif", folder);
+    GDALDatasetH ds = write_hills(scene, SCENE_W, LONG_H, GDT_Float32);
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    ck_assert_int_eq(OSRImportFromEPSG(crs, 32632), OGRERR_NONE);
+    GDALSetSpatialRef(ds, crs);
+    GDALSetGeoTransform(ds, transform);
+    OSRDestroySpatialReference(crs);
+    GDALClose(ds);
+    ck_assert_int_eq(open_scene(scene, steps), 0);
+    ck_assert_int_eq(make_plan(false), 0);
+    ck_assert_msg(run(&cpu, &err) == 0, "%s", err.msg);
+    pb_plan_destroy(plan);
+    const uint64_t least = least_memory();
+    ck_assert_int_eq(least > 0, may_be_cut);
+    ck_assert_uint_lt(2 * least, scene_bytes);
+    config->compute.device_memory_bytes = least;
+    for (int way = 0; way < 4 && may_be_cut; way++) {
+        by_another = way % 2 == 1;
+        device_table = way < 2 ? &whole_host_device : &whole_late_device;
+        ck_assert_int_eq(make_plan(true), 0);
+        ck_assert_msg(run(&whole, &err) == 0, "%s", err.msg);
+        same(scene, &cpu, &whole);
+        free(whole.planes);
+        pb_plan_destroy(plan);
+    }
+    by_another = false;
+    device_table = &whole_host_device;
+    free(cpu.planes);
+    close_scene();
+    (void)unlink(scene);
+    (void)rmdir(folder);
+}
+
+static const char WARP[] = "      - convolve: {kernel: gaussian, size: 5, bands: {OUT: B1}}\n"
+                           "      - math: {bands: {SUM: \"B1 + OUT\"}}\n"
+                           "      - warp: {crs: \"EPSG:3857\", method: %s}\n";
+
+START_TEST(test_warped_scene_is_cut_into_bands)
+{
+    static const double north[6] = {300000, 20, 0, 5600000, 0, -20};
+    static const double turned[6] = {500000, 19.7, 3.4, 5600000, 3.4, -19.7};
+    static const char *const method[] = {"bilinear", "average"};
+    for (size_t i = 0; i < sizeof method / sizeof method[0]; i++) {
+        char steps[400];
+        (void)snprintf(steps, sizeof steps, WARP, method[i]);
+        compare_bands(north, steps, true);
+        compare_bands(turned, steps, true);
+    }
+}
+END_TEST
+
+START_TEST(test_scene_of_other_pixels_is_cut_into_bands)
+{
+    static const double place[6] = {500000, 20, 0, 5600000, 0, -20};
+    compare_bands(place,
+                  "      - resample: {factor: 0.5, method: average, bands: {OUT: B1}}\n"
+                  "      - math: {bands: {SUM: \"OUT * 2\"}}\n",
+                  true);
+    compare_bands(place,
+                  "      - resample: {factor: 1.7, method: cubic, bands: {OUT: B1}}\n"
+                  "      - median: {bands: {SUM: OUT}}\n",
+                  true);
+}
+END_TEST
+
+START_TEST(test_scene_upside_down_is_not_cut)
+{
+    static const double place[6] = {500000, 20, 0, 5600000, 0, 20};
+    char steps[400];
+    (void)snprintf(steps, sizeof steps, WARP, "bilinear");
+    compare_bands(place, steps, false);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("whole_warp");
@@ -160,6 +271,9 @@ int main(void)
     tcase_add_test(tc, warped_scene_is_decoded_there);
     tcase_add_test(tc, tiles_of_a_grid_are_decoded_there);
     tcase_add_test(tc, scene_on_relief_is_decoded_there);
+    tcase_add_test(tc, test_warped_scene_is_cut_into_bands);
+    tcase_add_test(tc, test_scene_of_other_pixels_is_cut_into_bands);
+    tcase_add_test(tc, test_scene_upside_down_is_not_cut);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

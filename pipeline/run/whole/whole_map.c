@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Tiles are visited by whole rows; therefore the number of a tile is its index in the order, and
- * all blocks of a row of blocks are needed first by tiles of one row. Bands, groups and loads are
- * ranges of the list of pieces (whole_pieces.c). */
+/* Tiles are visited by whole rows; therefore the number of a tile is its index in the order. If a
+ * scene may be cut into bands, all blocks of a row of blocks belong to one band. Bands, groups and
+ * loads are ranges of the list of pieces (whole_pieces.c). */
 #include "pipeline/run/whole/whole_map.h"
 #include "pipeline/plan/exchange.h"
 #include "pipeline/plan/layout.h"
@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NONE INT32_MAX
 
 enum {
     GROUPS = 4, /* groups of a scene: one is decoded while the next one is sent */
@@ -152,16 +154,16 @@ static void find_end_rows(const struct pb_whole_map *map, struct pb_whole_band *
     }
 }
 
-/* Finds the rows of the windows that the band's tiles read, those of its pieces, and those
- * of bands before: the next band copies its shared rows from this band only. */
+/* Finds the first row of each window that the band's tiles read (NONE: they read nothing), and the
+ * end, h, of the rows that they or bands before read or decode. */
 static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint32_t first,
                       uint32_t end)
 {
     const struct pb_plan *plan = map->plan;
-    int32_t bottom[PB_SOURCES_MAX] = {0};
-    bool any[PB_SOURCES_MAX] = {false};
-    for (uint32_t w = 0; w < PB_SOURCES_MAX && band > map->band; w++)
-        bottom[w] = band[-1].y[w] + band[-1].h[w];
+    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
+        band->y[w] = NONE;
+        band->h[w] = band > map->band ? band[-1].h[w] : 0;
+    }
     for (uint32_t t = band->first; t < band->end; t++) {
         struct pb_tile tile = pb_plan_tile(plan, t, t);
         for (uint32_t k = 0; k < 2 * PB_SOURCES_MAX; k++) {
@@ -173,18 +175,31 @@ static void find_rows(struct pb_whole_map *map, struct pb_whole_band *band, uint
             const struct pb_rect *read = &tile.read[w];
             if (read->w <= 0 || read->h <= 0)
                 continue;
-            band->y[w] = !any[w] || read->y < band->y[w] ? read->y : band->y[w];
-            bottom[w] = read->y + read->h > bottom[w] ? read->y + read->h : bottom[w];
-            any[w] = true;
+            band->y[w] = read->y < band->y[w] ? read->y : band->y[w];
+            band->h[w] = later(band->h[w], read->y + read->h);
         }
     }
     for (uint32_t i = first; i < end; i++) {
         const struct pb_rect *rect = &map->piece[i].rect;
-        uint32_t w = plan->work.source[map->piece[i].source].window;
-        bottom[w] = rect->y + rect->h > bottom[w] ? rect->y + rect->h : bottom[w];
+        const uint32_t w = plan->work.source[map->piece[i].source].window;
+        band->h[w] = later(band->h[w], rect->y + rect->h);
     }
-    for (uint32_t w = 0; w < PB_SOURCES_MAX; w++)
-        band->h[w] = any[w] ? bottom[w] - band->y[w] : 0;
+}
+
+/* Sets the rows that have memory, of bands whose rows are found: a band has all rows that later
+ * bands read and bands before have decoded, because the next band copies its shared rows from this
+ * one only. */
+static void settle_rows(struct pb_whole_map *map)
+{
+    for (uint32_t b = map->n_bands; b-- > 0;) {
+        struct pb_whole_band *band = &map->band[b];
+        for (uint32_t w = 0; w < PB_SOURCES_MAX; w++) {
+            const int32_t below = b + 1 < map->n_bands && band[1].h[w] > 0 ? band[1].y[w] : NONE;
+            band->y[w] = band->y[w] < below ? band->y[w] : below;
+            band->h[w] = band->y[w] < band->h[w] ? band->h[w] - band->y[w] : 0;
+            band->y[w] = band->y[w] == NONE ? 0 : band->y[w];
+        }
+    }
 }
 
 static void place_windows(struct pb_whole_map *map)
@@ -282,6 +297,7 @@ static int make_bands(struct pb_whole_map *map, uint32_t rows, struct pb_err *er
         find_rows(map, band, first, piece);
         find_end_rows(map, band, first, piece);
     }
+    settle_rows(map);
     place_windows(map);
     int rc = make_all_groups(map, err);
     add_up_needs(map);

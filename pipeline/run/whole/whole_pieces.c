@@ -311,12 +311,39 @@ static void note_tiles(const struct pb_whole_map *map, struct cells *cells)
     }
 }
 
+/* Lets a row of cells be needed as early as the first of its cells and the first of the rows below
+ * it. Bands decode whole rows then, from the top down, also before a step that changes the grid. */
+static void settle_rows(const struct cells *cells, struct span *tiles)
+{
+    uint32_t first = NEVER;
+    for (uint64_t end = cells->n; end > 0; end -= cells->layout->across) {
+        struct span *row = tiles + end - cells->layout->across;
+        for (uint32_t col = 0; col < cells->layout->across; col++)
+            first = row[col].first < first ? row[col].first : first;
+        for (uint32_t col = 0; col < cells->layout->across; col++)
+            row[col].first = row[col].first == NEVER ? NEVER : first;
+    }
+}
+
+static void settle_all(const struct pb_whole_map *map, struct cells *cells)
+{
+    const struct pb_plan *plan = map->plan;
+    if (pb_chain_keeps_grid(plan->work.chain) || plan->engine.whole.one_band ||
+        plan->engine.whole.managed)
+        return;
+    for (uint32_t i = 0; i < 2 * plan->work.n_sources; i++)
+        for (int part = 0; part < PB_PLAN_PARTS; part++)
+            if (cells[i].tiles[part] != NULL)
+                settle_rows(&cells[i], cells[i].tiles[part]);
+}
+
 static int make_pieces(struct pb_whole_map *map, struct cells *cells, struct pb_err *err)
 {
     const struct pb_plan *plan = map->plan;
     uint64_t n = 0;
     const uint32_t sources = (uint32_t)plan->work.n_sources;
     note_tiles(map, cells);
+    settle_all(map, cells);
     for (uint32_t i = 0; i < 2 * sources; i++)
         n += list_pieces(map, i % sources, &cells[i], NULL);
     map->piece = n < NEVER ? calloc(n + 1, sizeof *map->piece) : NULL;
