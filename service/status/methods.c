@@ -150,6 +150,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_string(json, "device_why", why[0] ? why : NULL);
     pb_json_string(json, "confinement", methods->confinement);
     pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
+    pb_json_int(json, "publishing_jobs", pb_publishing_jobs(&config->service));
     pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);
     pb_json_int(json, "inbox_waiting", (int64_t)pb_feed_waiting(methods->feed));
     pb_json_int(json, "inbox_ignored", (int64_t)pb_feed_ignored(methods->feed));

@@ -182,10 +182,13 @@ class Restart(Service):
 
     def test_reload_takes_good_config_and_refuses_bad_one(self):
         d = self.daemon()
+        self.assertEqual(d.call("service.info")["publishing_jobs"], 1)  # the default
         d.write_config(pipeline="other", parallel=3, settle="100ms")
+        d.change("  parallel_jobs: 3", "  parallel_jobs: 3\n  publishing_jobs: 2")
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: d.call("service.info")["pipelines"] == ["other"])
-        self.assertEqual(d.call("service.info")["parallel_jobs"], 3)
+        info = d.call("service.info")
+        self.assertEqual((info["parallel_jobs"], info["publishing_jobs"]), (3, 2))
         good = d.config.read_text()
         d.config.write_text(good.replace("parallel_jobs: 3", "parallel_jobs: many").replace("settle:", "setle:"))
         d.process.send_signal(signal.SIGHUP)

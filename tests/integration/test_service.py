@@ -326,6 +326,7 @@ class Publishing(Service):
             d = self.daemon(start=False)
             d.change("  parallel_jobs: 1", f"  parallel_jobs: 1\n  {key}")
             d.start()
+            self.assertEqual(d.call("service.info")["publishing_jobs"], 0, key)
             d.drop("a.tif", "publishing go-a")
             self.publishing(d, "a.tif")
             d.drop("b.tif")
