@@ -334,11 +334,6 @@ static bool owner_uses_streams(facts_of c)
     return c->request->stream_why != NULL;
 }
 
-static bool has_others(facts_of c)
-{
-    return c->request->jobs_beside > 1 && !c->request->traits->mps;
-}
-
 static bool drives_display(facts_of c)
 {
     return c->request->traits->time_limited;
@@ -486,7 +481,6 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_RESIDENT_SYNC] = syncs_by_stream,
     [PB_LIMIT_RESIDENT_DECODER] = decodes_there,
     [PB_LIMIT_RESIDENT_OWNER] = owner_uses_streams,
-    [PB_LIMIT_RESIDENT_OTHERS] = has_others,
     [PB_LIMIT_RESIDENT_DISPLAY] = drives_display,
     [PB_LIMIT_RESIDENT_HOST] = has_host_slots,
     [PB_LIMIT_DECODER_NO_GPU] = has_no_gpu,

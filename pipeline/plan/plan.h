@@ -377,7 +377,6 @@ struct pb_plan_request {
     bool cuda;
     int32_t device_index;
     const struct pb_device_traits *traits; /* NULL: no resident kernel is possible */
-    int32_t jobs_beside; /* largest number of other processes that compute at the same time */
     /* Why no kernel may be resident, whatever compute.sync is; NULL: as configured. Borrowed for
      * the plan's life. */
     const char *stream_why;

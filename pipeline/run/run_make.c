@@ -40,7 +40,6 @@ static int find_device(struct pb_run *run, struct pb_plan_request *request, stru
         request->traits = remote->traits;
         request->cuda = remote->traits != NULL;
         request->remote = true;
-        request->jobs_beside = 0; /* one process computes for all jobs */
         if (remote->stream_why != NULL)
             request->stream_why = remote->stream_why;
         return 0;
@@ -103,7 +102,6 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
                                         .cutline_bytes = run->areas.bytes,
                                         .tile = pb_run_tiles_place(&run->tiles),
                                         .device_index = -1,
-                                        .jobs_beside = run->options.jobs_beside,
                                         .stream_why = run->options.stream_why};
     if (run->areas.masks != NULL)
         request->cutline_thread_bytes = pb_polygon_masks_thread_bytes(run->areas.masks);

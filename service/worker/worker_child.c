@@ -96,6 +96,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
+    const bool foreground = pb_json_get_text(command, "foreground") != NULL;
     char room[PB_JSON_PATH_BYTES];
     if (worker->unfit.code != PB_OK) {
         *err = worker->unfit;
@@ -115,9 +116,6 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         .locate = locate,
         .inputs = inputs,
         .user = worker,
-        .jobs_beside = pb_json_get_text(command, "foreground") == NULL
-                           ? worker->config->service.parallel_jobs
-                           : 0,
         .stream_why = pb_json_get_text(command, "stream_why"),
         .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,
     };
@@ -127,7 +125,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
     if (worker->child->room >= 0) {
         rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline,
-                                    options.scene, options.jobs_beside == 0, err, &unpacked);
+                                    options.scene, foreground, err, &unpacked);
         options.files = &unpacked;
         options.sidecars = unpacked.sidecars;
     }

@@ -29,8 +29,7 @@ struct question {
 
 /* Conditions of the next question that prevent a resident kernel. */
 static struct {
-    bool time_limited, mps;
-    int32_t jobs_beside;
+    bool time_limited;
     const char *stream_why;
     bool remote;
     struct pb_raster *raster; /* scene with the size and place; NULL if absent */
@@ -72,12 +71,10 @@ static int try_plan(const struct question *q, struct pb_err *err)
                                       .info = &info,
                                       .raster = around.raster,
                                       .cuda = true,
-                                      .jobs_beside = around.jobs_beside,
                                       .stream_why = around.stream_why,
                                       .remote = around.remote};
     struct pb_device_traits traits = {.integrated = q->integrated,
                                       .time_limited = around.time_limited,
-                                      .mps = around.mps,
                                       .managed = !q->integrated};
     if (q->gpu != NULL) {
         traits.gpu = *q->gpu;

@@ -301,19 +301,10 @@ START_TEST(no_kernel_stays_on_a_gpu_that_ends_long_ones)
 }
 END_TEST
 
-START_TEST(no_kernel_stays_where_other_processes_take_turns)
+START_TEST(no_kernel_stays_where_its_owner_uses_streams)
 {
-    around.jobs_beside = 2;
-    ck_assert(!ask(&sum_of_bands)->used);
-    ck_assert_ptr_nonnull(strstr(pb_plan_stream_why(plan, config), "service.parallel_jobs"));
-    forget();
-    around.jobs_beside = 2;
-    around.mps = true;
     ck_assert(ask(&sum_of_bands)->used);
     ck_assert_str_eq(pb_plan_stream_why(plan, config), "");
-    forget();
-    around.jobs_beside = 1;
-    ck_assert(ask(&sum_of_bands)->used);
     forget();
     around.stream_why = "by streams after device.busy";
     ck_assert(!ask(&sum_of_bands)->used);
@@ -322,7 +313,6 @@ START_TEST(no_kernel_stays_where_other_processes_take_turns)
 }
 END_TEST
 
-/* `pushbroom run` is alone on its GPU; the service with the same file is not. */
 START_TEST(a_long_line_still_fits_or_goes_by_the_copy_engine)
 {
     struct question q = {", tile: 8192", "      - math: {bands: {OUT: \"B + G + R + N\"}}\n",
@@ -380,7 +370,7 @@ int main(void)
     tcase_add_test(tests, memory_decides_the_road);
     tcase_add_test(tests, says_why_no_kernel_stays);
     tcase_add_test(tests, no_kernel_stays_on_a_gpu_that_ends_long_ones);
-    tcase_add_test(tests, no_kernel_stays_where_other_processes_take_turns);
+    tcase_add_test(tests, no_kernel_stays_where_its_owner_uses_streams);
     tcase_add_test(tests, a_long_line_still_fits_or_goes_by_the_copy_engine);
     tcase_add_test(tests, slots_are_pinned_whatever_planes_are);
     suite_add_tcase(suite, tests);

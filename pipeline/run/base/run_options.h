@@ -48,8 +48,6 @@ struct pb_run_options {
      * check; borrowed until destroy. */
     const char *room;
     void *user; /* argument of locate and inputs */
-    /* Largest number of other processes that compute at the same time. */
-    int32_t jobs_beside;
     /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
      * until destroy. */
     const char *stream_why;
