@@ -17,12 +17,6 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct pb_resident *residents;
 static _Atomic uint64_t state;
 static _Atomic uint64_t quiet_ns = UINT64_MAX;
-static uint64_t linger_ns = PB_RESIDENCY_LINGER_NS;
-
-void pb_residency_set_linger(uint64_t ns)
-{
-    linger_ns = ns;
-}
 
 static void change(void)
 {
@@ -32,7 +26,7 @@ static void change(void)
 
 static bool counts(const struct pb_resident *r, uint64_t now)
 {
-    bool lingers = r->left_ns > 0 && now - r->left_ns < linger_ns;
+    bool lingers = r->left_ns > 0 && now - r->left_ns < PB_RESIDENCY_LINGER_NS;
     return r->share > 0 || r->waits || r->launches || lingers;
 }
 
@@ -41,8 +35,8 @@ static void note_quiet(uint64_t now)
     uint64_t next = UINT64_MAX;
     for (const struct pb_resident *r = residents; r != NULL; r = r->next)
         if (r->share == 0 && !r->waits && !r->launches && counts(r, now) &&
-            r->left_ns + linger_ns < next)
-            next = r->left_ns + linger_ns;
+            r->left_ns + PB_RESIDENCY_LINGER_NS < next)
+            next = r->left_ns + PB_RESIDENCY_LINGER_NS;
     atomic_store(&quiet_ns, next);
 }
 

@@ -36,9 +36,6 @@ struct pb_resident {
     atomic_bool differs;    /* and true if the share was different */
 };
 
-/* Sets another time than PB_RESIDENCY_LINGER_NS. Thread: init. */
-void pb_residency_set_linger(uint64_t ns);
-
 /* Must be zeroed before join; call part before freeing it. */
 void pb_residency_join(struct pb_resident *resident, int64_t priority);
 void pb_residency_part(struct pb_resident *resident);

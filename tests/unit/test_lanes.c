@@ -209,7 +209,6 @@ END_TEST
 
 START_TEST(a_shared_kernel_leaves_room_to_another_one)
 {
-    pb_residency_set_linger(UINT64_C(3600000000000));
     struct pb_lane *a = join(16384, 1000, 200, 0), *b = join(16384, 1000, 40, 0),
                    *c = join(16384, 1000, 40, 0);
     struct pb_resident other = {0};

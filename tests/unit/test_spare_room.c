@@ -11,49 +11,54 @@
 
 #define MIB ((size_t)1 << 20)
 
+/* Each test has a process of its own: another room is made only when the thread of the last one
+ * has ended. */
 static struct pb_tile_room room;
 
 static void end(void)
 {
     pb_tile_room_close(&room);
-    pb_spare_room_drop();
 }
 
-START_TEST(room_of_its_size_is_taken_even_while_being_made)
+START_TEST(room_of_its_size_is_taken_while_being_made)
+{
+    pb_spare_room_make(MIB, -1);
+    pb_spare_room_make(2 * MIB, -1); /* there is one already */
+    ck_assert(pb_spare_room_take(MIB / 2, MIB, false, &room));
+    ck_assert_uint_eq(room.bytes, MIB);
+    ck_assert_int_ge(room.fd, 0);
+    memset(room.slots, 1, room.bytes);
+    pb_tile_room_close(&room);
+    ck_assert(!pb_spare_room_take(MIB / 2, MIB, false, &room)); /* once */
+}
+END_TEST
+
+START_TEST(next_room_is_made_after_the_last_is_taken)
 {
     for (int i = 0; i < 50; i++) {
-        pb_spare_room_make(MIB, -1);
-        pb_spare_room_make(2 * MIB, -1); /* there is one already */
-        ck_assert(pb_spare_room_take(MIB / 2, MIB, false, &room));
-        ck_assert_uint_eq(room.bytes, MIB);
-        ck_assert_int_ge(room.fd, 0);
-        memset(room.slots, 1, room.bytes);
+        while (!pb_spare_room_take(MIB, MIB, false, &room))
+            pb_spare_room_make(MIB, -1);
         pb_tile_room_close(&room);
-        ck_assert(!pb_spare_room_take(MIB / 2, MIB, false, &room)); /* once */
-        pb_spare_room_drop();
     }
 }
 END_TEST
 
-START_TEST(another_size_or_kind_gets_none_and_it_goes)
+START_TEST(room_of_another_size_or_kind_is_freed)
 {
     static const struct {
         size_t least, most;
         bool pin;
     } wish[] = {{2 * MIB, 4 * MIB, false}, {MIB / 4, MIB / 2, false}, {MIB, MIB, true}};
-    for (int i = 0; i < 3; i++) {
-        pb_spare_room_make(MIB, -1);
-        ck_assert(!pb_spare_room_take(wish[i].least, wish[i].most, wish[i].pin, &room));
-        ck_assert_ptr_null(room.slots);
-        pb_spare_room_drop();
-    }
+    pb_spare_room_make(MIB, -1);
+    ck_assert(!pb_spare_room_take(wish[_i].least, wish[_i].most, wish[_i].pin, &room));
+    ck_assert(!pb_spare_room_take(MIB, MIB, false, &room));
+    ck_assert_ptr_null(room.slots);
 }
 END_TEST
 
 START_TEST(without_one_nothing_is_taken)
 {
     ck_assert(!pb_spare_room_take(0, MIB, false, &room));
-    pb_spare_room_drop();
     pb_spare_room_make(0, -1);
     ck_assert(!pb_spare_room_take(0, MIB, false, &room));
     pb_spare_room_make(PB_SPARE_ROOM_MOST + 1, -1);
@@ -92,8 +97,9 @@ int main(void)
     Suite *suite = suite_create("spare_room");
     TCase *tests = tcase_create("spare_room");
     tcase_add_checked_fixture(tests, NULL, end);
-    tcase_add_test(tests, room_of_its_size_is_taken_even_while_being_made);
-    tcase_add_test(tests, another_size_or_kind_gets_none_and_it_goes);
+    tcase_add_loop_test(tests, room_of_its_size_is_taken_while_being_made, 0, 20);
+    tcase_add_test(tests, next_room_is_made_after_the_last_is_taken);
+    tcase_add_loop_test(tests, room_of_another_size_or_kind_is_freed, 0, 3);
     tcase_add_test(tests, without_one_nothing_is_taken);
     tcase_add_test(tests, jobs_beside_each_other_get_different_rooms);
     suite_add_tcase(suite, tests);

@@ -342,13 +342,3 @@ bool pb_spare_room_take(size_t least, size_t most, bool pin, struct pb_tile_room
     pb_tile_room_close(&unwanted);
     return taken;
 }
-
-void pb_spare_room_drop(void)
-{
-    struct pb_tile_room unused;
-    (void)pb_spare_room_take(SIZE_MAX, SIZE_MAX, false, &unused); /* fits no room: frees it */
-    (void)pthread_mutex_lock(&spare.lock);
-    while (spare.state != NONE)
-        (void)pthread_cond_wait(&spare.changed, &spare.lock);
-    (void)pthread_mutex_unlock(&spare.lock);
-}

@@ -71,6 +71,4 @@ void pb_spare_room_make(size_t bytes, int32_t device);
  * one that is being made. Else frees it, before the caller makes its own, and leaves *out_room
  * unchanged. */
 bool pb_spare_room_take(size_t least, size_t most, bool pin, struct pb_tile_room *out_room);
-/* Frees the room, also while it is being made. */
-void pb_spare_room_drop(void);
 #endif
