@@ -3,6 +3,7 @@
 /* Describes a plan in text: for `run --dry-run` and check-config. */
 #include "pipeline/plan/describe.h"
 #include "pipeline/plan/engine.h"
+#include "pipeline/plan/memory.h"
 #include "pipeline/plan/pages.h"
 #include "pipeline/plan/staged.h"
 #include "config/product_words.h"
@@ -55,7 +56,7 @@ void pb_plan_reason(const char *why, uint64_t would_do, char *text, size_t bytes
         (void)snprintf(text, bytes, "%s", why);
     else
         (void)snprintf(text, bytes, "%s: %llu MiB would do", why,
-                       (unsigned long long)((would_do + (1 << 20) - 1) >> 20));
+                       (unsigned long long)pb_plan_mib(would_do));
 }
 
 static void describe_device(const struct pb_plan *plan, char *text, size_t bytes)
@@ -68,7 +69,7 @@ static void describe_device(const struct pb_plan *plan, char *text, size_t bytes
         (void)snprintf(made, sizeof made,
                        "           %u product%s made there of the decoded pixels, in %llu MiB\n",
                        plan->engine.out.n, plan->engine.out.n == 1 ? " is" : "s are",
-                       (unsigned long long)((plan->engine.out.device_bytes + (1 << 20) - 1) >> 20));
+                       (unsigned long long)pb_plan_mib(plan->engine.out.device_bytes));
     if (plan->engine.whole.used) {
         (void)snprintf(
             text, bytes,
@@ -207,9 +208,9 @@ static void describe_memory(const struct pb_plan *plan, char *text, size_t bytes
                        (double)plan->memory.reduce_bytes / mib);
     (void)snprintf(
         text, bytes,
-        "memory     %.0f MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
+        "memory     %llu MiB: slots %u x %.1f in, %u x %.1f out (%s), decoded blocks "
         "%.0f, open files %.0f, products %.0f%s%s%s%s%s%s\n",
-        (double)plan->memory.total_bytes / mib, plan->layout.in_slots,
+        (unsigned long long)pb_plan_mib(plan->memory.total_bytes), plan->layout.in_slots,
         (double)plan->layout.in_slot_bytes / mib, plan->layout.out_slots,
         (double)plan->layout.out_slot_bytes / mib, mem[plan->engine.mem],
         (double)plan->layout.decoding.cells_bytes / mib,
@@ -252,8 +253,7 @@ static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
                        "idle       %u of %u cores, as compute.memory allows no more threads; with "
                        "%llu MiB none would be\n",
                        least->layout.threads_wanted - least->layout.writers,
-                       least->layout.threads_wanted,
-                       (unsigned long long)((wanted + (1u << 20) - 1) >> 20));
+                       least->layout.threads_wanted, (unsigned long long)pb_plan_mib(wanted));
 }
 
 /* Describes managed planes of the scene. */

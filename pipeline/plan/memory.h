@@ -15,6 +15,8 @@ int pb_plan_fit(const struct pb_plan *base, const struct pb_plan_request *reques
 uint64_t pb_plan_least_bytes(const struct pb_plan *base, const struct pb_plan_request *request);
 /* Sets the bytes of slots and scratch in a plan that has chain, grid and slot format. */
 void pb_plan_size_slots(struct pb_plan *plan);
+/* MiB of an amount that is needed, rounded up: all texts of a plan agree. */
+uint64_t pb_plan_mib(uint64_t bytes);
 /* For a plan within the budget: sets kept_bytes, and adds them to total_bytes. */
 void pb_plan_keep(struct pb_plan *plan, uint64_t budget);
 #endif

@@ -4,6 +4,7 @@
 """`pushbroom run --dry-run`: questions of an operator before a run, for files, folders and groups; and that it reads no pixels
 and writes nothing."""
 import os
+import re
 import shutil
 
 import numpy as np
@@ -92,6 +93,14 @@ def test_a_file(scratch):
     assert "threads" not in done.stdout and "tiles" not in done.stdout, done.stdout
     has(dry_run(path, "-v", image), "tiles      1 of ", "threads    1, each", "slots ")
     has(dry_run(path, "-p", "p", image), "pipeline   p: chosen with -p\n")
+
+
+def test_lines_of_memory_agree(scratch):
+    """Each amount is rounded up: the line of the plan, and that of its details."""
+    for size in (64, 700, 1100, 1500, 1900):
+        done = dry_run(config(scratch, SINGLE), "-v", write(scratch / f"20200219T112111_{size}.tif", 4, size))
+        amounts = re.findall(r"^  memory +(\d+) MiB", done.stdout, re.M)
+        assert len(amounts) == 2 and amounts[0] == amounts[1], done.stdout
 
 
 def test_no_pixels_are_read(scratch):
