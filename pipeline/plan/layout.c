@@ -60,7 +60,7 @@ bool pb_plan_prefers_rows(const struct pb_plan *rows, const struct pb_plan *othe
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-enum { STREAMS = 4, GROUP_MOST = 64 };
+enum { GROUP_MOST = 64 };
 
 /* True if a source decodes from its top only. */
 static bool is_top_down(const struct pb_plan *plan)
@@ -91,7 +91,7 @@ void pb_plan_set_threads(struct pb_plan *plan, uint32_t n, bool lean)
         set_workers(plan, n, lean);
         return;
     }
-    plan->layout.workers = plan->engine.cuda ? STREAMS : n;
+    plan->layout.workers = plan->engine.cuda ? PB_PLAN_LANES : n;
     plan->layout.writers = n;
     plan->layout.in_slots = (lean ? n : plan->layout.readers + plan->layout.workers) + 1;
     /* Blocks that are read in place occupy their slots until they are decoded: those of a group,

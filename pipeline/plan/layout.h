@@ -8,6 +8,8 @@
 
 /* Visiting order, threads, slots and window of a pass. Pure. */
 
+enum { PB_PLAN_LANES = 4 }; /* tiles that a GPU computes at a time */
+
 /* Order that needs the least memory. */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* Makes plan one that visits whole rows of tiles, which gives the blocks of products in the order

@@ -650,6 +650,14 @@ static void size_product(const struct pb_plan *plan, struct pb_plan_out *out,
     out->most_bytes += most_bytes(plan, made);
 }
 
+/* Bytes for the search of a valid pixel in tiles of another grid (run/whole/whole_valid.c). */
+static uint64_t search_bytes(const struct pb_plan *plan)
+{
+    const uint64_t parts = PB_PLAN_LANES * (uint64_t)plan->work.outputs.n;
+    return plan->work.warp != PB_CHAIN_NO_WARP ? aligned(parts * sizeof(struct pb_statistics_part))
+                                               : 0;
+}
+
 static void size(const struct pb_plan *plan, struct pb_plan_out *out)
 {
     const uint32_t strips = sizes[out->size].strips;
@@ -665,7 +673,7 @@ static void size(const struct pb_plan *plan, struct pb_plan_out *out)
     out->slot_bytes = SLOT_LEAST;
     for (uint32_t i = 0; i < out->n; i++)
         size_product(plan, out, &out->made[i], sizes[out->size].batch_bytes);
-    out->device_bytes += out->spare_bytes;
+    out->device_bytes += out->spare_bytes + search_bytes(plan);
     const uint64_t results = aligned(64 + out->batch_most * sizeof(struct pb_encoded));
     out->device_bytes +=
         PB_OUT_BATCHES * (aligned(out->workspace_bytes) + aligned(out->encoded_bytes) + results);
