@@ -134,6 +134,8 @@ static void take(struct pb_whole_pages *pages, enum pb_whole_user user,
 {
     const struct pb_whole_ranges ranges = {range, 1};
     struct pb_err err = {0};
+    if (user == PB_WHOLE_DECODING)
+        pb_whole_pages_starve(pages, true);
     ck_assert_msg(pb_whole_pages_hold(pages, user, &ranges, WORK, true, &err) == 0, "%s", err.msg);
     use(range, true);
 }
@@ -168,6 +170,7 @@ START_TEST(test_scene_of_four_times_the_room_fits)
         pb_whole_pages_visit(pages, r);
         take(pages, PB_WHOLE_COMPUTING, &both);
         give(pages, PB_WHOLE_COMPUTING, &both);
+        pb_whole_pages_leave(pages);
     }
     const struct pb_whole_pages_report report = pb_whole_pages_report(pages);
     ck_assert_uint_eq(report.to_device_bytes, ROWS * EACH * CHUNK); /* each chunk once */
@@ -247,6 +250,78 @@ static void *wait_for_room(void *arg)
     w->rc = pb_whole_pages_hold(w->pages, PB_WHOLE_COMPUTING, &ranges, WORK, true, &err);
     return NULL;
 }
+
+/* Rows of tiles that are decoded by a thread of its own. */
+struct rows {
+    struct pb_whole_pages *pages;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t n, each, decoded; /* rows; chunks of a row */
+};
+
+static void *decode_rows(void *arg)
+{
+    struct rows *r = arg;
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct pb_whole_range own = chunks(i * r->each, (i + 1) * r->each);
+        const struct pb_whole_ranges ranges = {&own, 1};
+        struct pb_err err = {0};
+        ck_assert_int_eq(
+            pb_whole_pages_hold(r->pages, PB_WHOLE_DECODING, &ranges, WORK, true, &err), 0);
+        pb_whole_pages_release(r->pages, PB_WHOLE_DECODING, &ranges);
+        pthread_mutex_lock(&r->lock);
+        r->decoded = i + 1;
+        pthread_cond_signal(&r->changed);
+        pthread_mutex_unlock(&r->lock);
+    }
+    return NULL;
+}
+
+static void await_rows(struct rows *r, uint32_t n)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->decoded < n) {
+        pb_whole_pages_starve(r->pages, true);
+        pthread_cond_wait(&r->changed, &r->lock);
+        pb_whole_pages_starve(r->pages, false);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Each tile row reads its own row and the one before; two visits are in progress at a time. */
+START_TEST(test_decoding_leaves_what_visits_will_read)
+{
+    enum { ROWS = 24, EACH = 4 };
+    struct rows rows = {.pages = open_pages(ROWS * EACH, 8, 16, ROWS, false),
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .changed = PTHREAD_COND_INITIALIZER,
+                        .n = ROWS,
+                        .each = EACH};
+    pthread_t thread;
+    struct pb_whole_range read[ROWS];
+    for (uint32_t r = 0; r < ROWS; r++) {
+        read[r] = chunks(r > 0 ? (r - 1) * EACH : 0, (r + 1) * EACH);
+        note(rows.pages, r, read[r]);
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, decode_rows, &rows), 0);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        const struct pb_whole_ranges ranges = {&read[r], 1};
+        struct pb_err err = {0};
+        await_rows(&rows, r + 1);
+        pb_whole_pages_visit(rows.pages, r);
+        ck_assert_int_eq(
+            pb_whole_pages_hold(rows.pages, PB_WHOLE_COMPUTING, &ranges, WORK, true, &err), 0);
+        if (r > 0) {
+            const struct pb_whole_ranges before = {&read[r - 1], 1};
+            pb_whole_pages_release(rows.pages, PB_WHOLE_COMPUTING, &before);
+            pb_whole_pages_leave(rows.pages);
+        }
+    }
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_eq(pb_whole_pages_report(rows.pages).to_device_bytes, ROWS * EACH * CHUNK);
+    pb_whole_pages_destroy(rows.pages);
+}
+END_TEST
 
 START_TEST(test_hold_waits_for_room_of_its_own)
 {
@@ -372,6 +447,7 @@ int main(void)
     tcase_add_test(tests, test_scene_of_four_times_the_room_fits);
     tcase_add_test(tests, test_tilted_order_stays_within_the_room);
     tcase_add_test(tests, test_rounds_keep_what_fits);
+    tcase_add_test(tests, test_decoding_leaves_what_visits_will_read);
     tcase_add_test(tests, test_hold_waits_for_room_of_its_own);
     tcase_add_test(tests, test_abort_ends_a_wait);
     tcase_add_test(tests, test_request_larger_than_the_room_fails);

@@ -377,6 +377,7 @@ int whole_planes_release_group(struct pb_exec_whole *e, uint32_t group);
 int whole_planes_hold_tile(struct pb_exec_whole *e, const struct pb_tile *tile, uint32_t queue,
                            struct pb_err *err);
 void whole_planes_release_tile(struct pb_exec_whole *e, uint32_t number);
+void whole_planes_starve(struct pb_exec_whole *e, bool is_starved); /* the dispatcher waits */
 int whole_planes_hold_gate(struct pb_exec_whole *e, const struct pb_tile *first, bool wait,
                            struct pb_err *err);
 void whole_planes_release_gate(struct pb_exec_whole *e, const struct pb_tile *first);

@@ -54,6 +54,8 @@ struct pb_whole_pages {
     pthread_cond_t released;
     uint32_t held[PB_WHOLE_USERS]; /* chunks with a holder */
     uint32_t visit, stamp;
+    uint32_t open; /* visits in progress */
+    bool is_starved;
     uint32_t resident, most_resident;
     uint64_t loaded, evicted; /* chunks, in all */
     uint32_t in_batch, out_batch;
@@ -170,6 +172,23 @@ void pb_whole_pages_visit(struct pb_whole_pages *p, uint32_t visit)
     for (uint32_t c = 0; c < p->n_chunks && visit < p->visit; c++) /* again from the first one */
         p->chunk[c].run = p->chunk[c].first_run;
     p->visit = visit;
+    p->open++;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pb_whole_pages_leave(struct pb_whole_pages *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->open--;
+    pthread_cond_broadcast(&p->released);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pb_whole_pages_starve(struct pb_whole_pages *p, bool is_starved)
+{
+    pthread_mutex_lock(&p->lock);
+    p->is_starved = is_starved;
+    pthread_cond_broadcast(&p->released);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -337,6 +356,16 @@ static uint32_t count(struct pb_whole_pages *p, enum pb_whole_user user,
     return absent;
 }
 
+/* True if chunks that a visit of this round still reads would have to be evicted to decode, and
+ * visits that need nothing more to be decoded will free others. The request is counted. */
+static bool is_early(struct pb_whole_pages *p, enum pb_whole_user user, uint32_t absent)
+{
+    const uint32_t victims = missing_room(p, absent);
+    if (user != PB_WHOLE_DECODING || victims == 0 || (p->is_starved && p->open == 0))
+        return false;
+    return list_victims(p, 0) < victims || p->mover[victims - 1].next < p->o.visits;
+}
+
 /* Waits until the user may hold the chunks of the ranges. Returns their count that are absent, or a
  * negative errno. */
 static int await_room(struct pb_whole_pages *p, enum pb_whole_user user,
@@ -347,11 +376,12 @@ static int await_room(struct pb_whole_pages *p, enum pb_whole_user user,
         const uint32_t absent = count(p, user, of, &more);
         if (p->is_aborted)
             return -ECANCELED;
-        if (p->held[user] + more <= p->o.most[user])
+        const bool fits = p->held[user] + more <= p->o.most[user];
+        if (fits && !is_early(p, user, absent))
             return (int)absent;
         if (!wait)
             return -EAGAIN;
-        if (p->held[user] == 0)
+        if (!fits && p->held[user] == 0)
             return -ENOMEM;
         pthread_cond_wait(&p->released, &p->lock);
     }
@@ -394,6 +424,7 @@ static int hold(struct pb_whole_pages *p, enum pb_whole_user user, const struct 
     struct walk walk = walk_of(p, of);
     for (uint32_t c; next_chunk(&walk, &c);)
         p->held[user] += p->chunk[c].held[user]++ == 0;
+    p->is_starved = p->is_starved && user != PB_WHOLE_DECODING;
     return rc;
 }
 

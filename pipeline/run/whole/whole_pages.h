@@ -6,6 +6,9 @@
  * which chunks are moved to the device before work that reads or writes them, and back to the host
  * when others need the room. At no time are more chunks there than the two users may hold in all.
  *
+ * Decoding does not evict chunks that a later visit of the same round reads while a visit is in
+ * progress or can begin: those visits give chunks back, and nothing is moved twice.
+ *
  * A user holds chunks from the time at which its work is queued until that work is done; a chunk
  * without a holder stays on the device until its room is needed. The chunk that is used last is
  * evicted first, by the order of the visits (tiles), which is known before the first one. The two
@@ -59,10 +62,15 @@ void pb_whole_pages_destroy(struct pb_whole_pages *pages); /* NULL is fine */
  */
 int pb_whole_pages_note(struct pb_whole_pages *pages, uint32_t visit,
                         const struct pb_whole_ranges *of, struct pb_err *err);
-/* Records that visits before this one are queued. */
+/* Begins a visit; those before it are queued. */
 void pb_whole_pages_visit(struct pb_whole_pages *pages, uint32_t visit);
+/* Ends a visit: its work is done. */
+void pb_whole_pages_leave(struct pb_whole_pages *pages);
+/* Sets whether the next visit waits for the next chunks that are decoded, whose hold ends that. */
+void pb_whole_pages_starve(struct pb_whole_pages *pages, bool is_starved);
 /* Holds the chunks of the ranges for a user, and lets the queue wait until they are on the device.
- * Waits while the user holds too many others; or, without wait, returns -EAGAIN then. -ECANCELED
+ * Waits while the user holds too many others, or, to decode, for visits; without wait, returns
+ * -EAGAIN then. -ECANCELED
  * after an abort; plan.memory if that many are too many for the user. */
 int pb_whole_pages_hold(struct pb_whole_pages *pages, enum pb_whole_user user,
                         const struct pb_whole_ranges *of, uint32_t queue, bool wait,

@@ -169,6 +169,13 @@ void whole_planes_release_tile(struct pb_exec_whole *e, uint32_t number)
     const struct pb_tile tile = pb_plan_tile(e->map.plan, number, number);
     pb_whole_tile_ranges(&e->map, &tile, &ranges);
     pb_whole_pages_release(e->planes.pages, PB_WHOLE_COMPUTING, &ranges);
+    pb_whole_pages_leave(e->planes.pages);
+}
+
+void whole_planes_starve(struct pb_exec_whole *e, bool is_starved)
+{
+    if (is_managed(e))
+        pb_whole_pages_starve(e->planes.pages, is_starved);
 }
 
 int whole_planes_hold_gate(struct pb_exec_whole *e, const struct pb_tile *first, bool wait,

@@ -105,7 +105,9 @@ static int take_step(struct pb_exec_whole *e, struct pb_err *err)
 {
     struct wic_slot slot;
     uint64_t since = pb_clock_mono_ns();
+    whole_planes_starve(e, true);
     int rc = wic_wait(e->link[WHOLE_STEPS], WIC_FOREVER, &slot);
+    whole_planes_starve(e, false);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_BLOCKS, since);
     if (rc < 0)
         return rc;
