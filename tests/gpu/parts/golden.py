@@ -11,6 +11,7 @@ import scenes  # noqa: E402
 
 WAYS = {  # section `compute`; tiles of another size than those of products.txt
     "device": "memory: 1GiB, threads: 4, codecs: device, sync: stream",
+    "bands": "memory: 1GiB, threads: 4, tile: 128, codecs: device, device_memory: 4MiB, sync: stream",
     "wic": "memory: 1GiB, threads: 2, tile: 256, codecs: host, sync: wic",
 }
 
