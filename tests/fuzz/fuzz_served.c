@@ -1,10 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Any request to the process that owns a device. The first byte chooses a pipeline, a pass, and
- * whether blocks are sent as they are stored; the next ones change a request that is possible, and
- * its tail: 4 bytes where, 1 byte how many, then these bytes. Tiles of the plan are computed from
- * slots that have no byte more than the plan; the map of stored blocks is made, and its loads. */
+ * Any requests of a job to the process that owns a device. The first byte chooses a pipeline, a
+ * pass, and whether blocks are sent as they are stored; the next ones change a request that is
+ * possible, and its tail: 4 bytes where, 1 byte how many, then these bytes. A count of NEXT_LEAST
+ * or more begins the next request, whose pass and flags are the first two of the 4 bytes. Tiles of
+ * the plan are computed from slots that have no byte more than the plan. For stored blocks the map
+ * and its loads are made, and a small pass is run (served_job.h): it keeps its pixels for the
+ * requests after it, and finds those of the requests before. */
 #include "config/config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
@@ -13,10 +16,13 @@
 #include "config/yaml/report.h"
 #include "fuzz_check.h"
 #include "pipeline/plan/served.h"
+#include "pipeline/cog/device_blocks.h"
+#include "pipeline/numbers/value_tally.h"
 #include "pipeline/plan/ways.h"
 #include "pipeline/product/product_kinds.h"
 #include "pipeline/run/served/said_blocks.h"
 #include "pipeline/run/whole/whole_map.h"
+#include "served_job.h"
 #include "tests/op_ground.h"
 
 #include <stdlib.h>
@@ -24,8 +30,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-enum { SIDE = 96, HEIGHTS = 48, TILES = 3, WORDS = 16384, PIECE_LEAST = 5 };
+enum { SIDE = 72, HEIGHTS = 48, TILES = 3, WORDS = 16384, PIECE_LEAST = 5 };
 enum { BLOCK = 32, STORED = 100, DEFLATE = 8, PIECES_MOST = 1 << 16 };
+enum { NEXT_LEAST = 240, REQUESTS_MOST = 4 };
+
+/* Flags of a request. */
+enum {
+    MANAGED = 1,     /* planes of the scene are managed memory */
+    ABORTED = 2,     /* the pass is aborted */
+    WAITS = 4,       /* the job waits for others before it */
+    FORGETS = 8,     /* the pixels of the pass before are unknown to the job */
+    COUNTS = 16,     /* the values of a band are counted on the device, for a product */
+    KEEPS_NONE = 32, /* the pass does not keep its pixels */
+};
+
+struct input {
+    const uint8_t *data;
+    size_t bytes;
+};
 
 #define INPUT "    input: {match: ['*.tif'], bands: {A: 1, B: 2}"
 #define WARP  "crs: 'EPSG:3857'"
@@ -78,10 +100,14 @@ static struct pb_served_request request_of(const struct pb_pipeline_config *pipe
 
 /* Lets the blocks be sent as they are stored; those of the first source have a mask of their own.
  */
-static void store_blocks(struct pb_served_request *r)
+static void store_blocks(struct pb_served_request *r, unsigned flags)
 {
     r->whole = 1;
     r->unit_cols = 1;
+    r->host_planes = UINT64_MAX;
+    r->keeps = (flags & KEEPS_NONE) == 0;
+    r->managed = (flags & MANAGED) != 0;
+    r->n_made = (flags & COUNTS) != 0;
     for (uint32_t i = 0; i < r->n_sources; i++)
         r->source[i].layout = (struct pb_served_layout){.block_w = BLOCK,
                                                         .block_h = BLOCK,
@@ -125,25 +151,43 @@ static void add_way(bool on_relief, struct pb_served_tail *tail)
     pb_plan_ways_free(&plan);
 }
 
-static void change(const uint8_t *data, size_t bytes, struct pb_served_request *request,
-                   struct pb_served_tail *tail)
+/* Appends a product of one band, whose values are counted. */
+static void add_made(struct pb_served_tail *tail)
+{
+    const uint32_t plane[] = {0};
+    struct pb_plan_made made = {.n_planes = 1};
+    struct pb_err err = {0};
+    pb_device_parts_of(1, plane, PB_VALUE_TALLY_VALUES, &made.blocks);
+    require(pb_served_tail_add(tail, &made, sizeof made, &err) == 0, err.msg);
+}
+
+/* Applies the changes up to the next request. Returns true if there is one; *out_begin: its pass
+ * and flags. */
+static bool change(struct input *in, struct pb_served_request *request, struct pb_served_tail *tail,
+                   uint32_t *out_begin)
 {
     const size_t all = sizeof *request + tail->bytes;
-    while (bytes >= PIECE_LEAST) {
+    while (in->bytes >= PIECE_LEAST) {
         uint32_t where;
-        memcpy(&where, data, sizeof where);
-        size_t n = data[4] % 9, at = where % all;
-        data += PIECE_LEAST;
-        bytes -= PIECE_LEAST;
-        n = n < bytes ? n : bytes;
+        memcpy(&where, in->data, sizeof where);
+        const uint8_t count = in->data[4];
+        size_t n = count % 9, at = where % all;
+        in->data += PIECE_LEAST;
+        in->bytes -= PIECE_LEAST;
+        if (count >= NEXT_LEAST) {
+            *out_begin = where;
+            return true;
+        }
+        n = n < in->bytes ? n : in->bytes;
         for (size_t i = 0; i < n && at + i < all; i++)
             if (at + i < sizeof *request)
-                ((unsigned char *)request)[at + i] = data[i];
+                ((unsigned char *)request)[at + i] = in->data[i];
             else
-                tail->data[at + i - sizeof *request] = data[i];
-        data += n;
-        bytes -= n;
+                tail->data[at + i - sizeof *request] = in->data[i];
+        in->data += n;
+        in->bytes -= n;
     }
+    return false;
 }
 
 static void *some(size_t bytes)
@@ -187,63 +231,86 @@ static void take_loads(const struct pb_whole_map *map, uint64_t slot_bytes)
     }
     for (uint32_t i = 0; i < map->n_pieces; i++) {
         const struct pb_whole_piece *piece = &map->piece[i];
+        const uint64_t from = map->lot[map->group[piece->group].lot].decoded_from;
+        const bool managed = map->plan->engine.whole.managed; /* both kinds in one memory */
         require(piece->stored_at + piece->bytes <= map->stored_bytes ||
                     map->plan->engine.whole.in_place,
                 "stored bytes outside of their memory");
-        require(piece->decoded_at + piece->decoded_bytes <= map->decoded_bytes,
+        require(from + piece->decoded_at + piece->decoded_bytes <=
+                    (managed ? map->stored_bytes : map->decoded_bytes),
                 "a decoded block outside of its memory");
     }
 }
 
-static void map_blocks(const struct pb_plan *pass, const struct pb_served_request *request,
-                       struct pb_served_tail *tail)
+/* Returns false if the job ends with the pass. */
+static bool serve_blocks(struct served_job *job, struct served_pass *pass,
+                         struct pb_served_tail *tail)
 {
     struct pb_said_blocks *said = NULL;
     struct pb_whole_map map;
     struct pb_err err = {0};
-    if (pb_said_blocks_take(pass, request, tail, &err, &said) < 0) {
+    if (pb_said_blocks_take(pass->plan, pass->request, tail, &err, &said) < 0) {
         check_err(&err);
-        return;
+        return false;
     }
-    if (pb_whole_map_init(&map, pass, said->blocks, pass->layout.in_slot_bytes,
-                          pass->engine.whole.device_bytes, NULL, &err) == 0 &&
-        map.n_pieces < PIECES_MOST)
-        take_loads(&map, pass->layout.in_slot_bytes);
+    const struct pb_plan_whole *whole = &pass->plan->engine.whole;
+    const uint64_t slot_bytes = pass->plan->layout.in_slot_bytes;
+    bool good = pb_whole_map_init(&map, pass->plan, said->blocks, slot_bytes, whole->device_bytes,
+                                  NULL, &err) == 0 &&
+                map.n_pieces < PIECES_MOST;
+    if (good)
+        take_loads(&map, slot_bytes);
     pb_whole_map_fini(&map);
+    pass->said = said;
+    good = good && served_serve(job, pass);
     pb_said_blocks_free(said);
+    return good;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+/* Makes a request that is possible, and its tail. */
+static void make_request(const struct pb_plan_request *base, const struct served_job *job,
+                         uint32_t begin, struct pb_served_request *out, struct pb_served_tail *tail)
 {
-    static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
-                                                .memory_bytes = UINT64_C(1) << 28};
+    const char *name = base->pipeline->name;
+    const unsigned flags = begin >> 8;
     uint32_t words[WORDS]; /* numbers near 0, and sizes of blocks */
+    struct pb_err err = {0};
+    *out = request_of(base->pipeline, begin % 4);
+    for (size_t i = 0; i < WORDS; i++)
+        words[i] = STORED;
+    if (base->cuda) {
+        store_blocks(out, flags);
+        out->finds = !pb_whole_kept_is_empty(job->own) && (flags & FORGETS) == 0;
+    }
+    if (out->n_made > 0)
+        add_made(tail);
+    if (strcmp(name, "plain") != 0 && strcmp(name, "matched") != 0)
+        add_way(strcmp(name, "relief") == 0, tail);
+    require(pb_served_tail_add(tail, words, sizeof words, &err) == 0, err.msg);
+}
+
+/* Serves a request; *begin: its pass and flags, replaced by those of the next one. Returns false if
+ * the job ends with it. */
+static bool serve(struct served_job *job, const struct pb_plan_request *base, struct input *in,
+                  uint32_t *begin)
+{
+    struct pb_served_request request;
     struct pb_served_tail tail = {.data = NULL};
     struct pb_plan *plan = NULL, *pass = NULL;
     struct pb_err err = {0};
-    if (config == NULL)
-        begin();
-    if (bytes == 0)
-        return 0;
-    const struct pb_pipeline_config *pipeline = &config->pipelines[data[0] % config->n_pipelines];
-    const bool is_whole = data[0] >= 128;
-    const struct pb_plan_request base = {.config = config,
-                                         .pipeline = pipeline,
-                                         .device_index = is_whole ? 0 : -1,
-                                         .cuda = is_whole,
-                                         .traits = is_whole ? &gpu : NULL};
-    struct pb_served_request request = request_of(pipeline, data[0] / 16 % 4);
-    for (size_t i = 0; i < WORDS; i++)
-        words[i] = STORED;
-    if (is_whole)
-        store_blocks(&request);
-    if (strcmp(pipeline->name, "plain") != 0 && strcmp(pipeline->name, "matched") != 0)
-        add_way(strcmp(pipeline->name, "relief") == 0, &tail);
-    require(pb_served_tail_add(&tail, words, sizeof words, &err) == 0, err.msg);
-    change(data + 1, bytes - 1, &request, &tail);
-    if (pb_plan_serve(&base, &request, &tail, &err, &plan, &pass) == 0) {
+    const unsigned flags = *begin >> 8;
+    make_request(base, job, *begin, &request, &tail);
+    bool more = change(in, &request, &tail, begin);
+    if ((flags & WAITS) != 0)
+        pb_served_job_waits(&job->owner);
+    if (pb_plan_serve(base, &request, &tail, &err, &plan, &pass) == 0) {
+        struct served_pass served = {.base = base,
+                                     .request = &request,
+                                     .tail = &tail,
+                                     .plan = pass,
+                                     .is_aborted = (flags & ABORTED) != 0};
         if (pass->engine.whole.used)
-            map_blocks(pass, &request, &tail);
+            more = serve_blocks(job, &served, &tail) && more;
         else
             compute(pass);
         pb_plan_destroy(plan);
@@ -251,5 +318,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         check_err(&err);
     }
     pb_served_tail_free(&tail);
+    return more;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static const struct pb_device_traits gpu = {.gpu = {"NVIDIA H200", 90, 132, 233472, 232448},
+                                                .managed = true,
+                                                .memory_bytes = UINT64_C(1) << 28};
+    if (config == NULL)
+        begin();
+    if (bytes == 0)
+        return 0;
+    const bool is_whole = data[0] >= 128;
+    const struct pb_plan_request base = {.config = config,
+                                         .pipeline =
+                                             &config->pipelines[data[0] % config->n_pipelines],
+                                         .device_index = is_whole ? 0 : -1,
+                                         .cuda = is_whole,
+                                         .traits = is_whole ? &gpu : NULL,
+                                         .whole_device = is_whole ? &whole_host_device : NULL};
+    struct served_job job = {.own = pb_whole_kept_create()};
+    struct input in = {data + 1, bytes - 1};
+    uint32_t request = data[0] / 16 % 4;
+    require(job.own != NULL, "no memory");
+    for (int i = 0; i < REQUESTS_MOST && serve(&job, &base, &in, &request); i++)
+        ;
+    pb_served_job_end(&job.owner);
+    pb_whole_kept_destroy(job.own);
+    require(whole_host.opened == 0 && whole_host.kept == 0, "memory of the device that is left");
     return 0;
 }
