@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SIDE_CPU = 512, SIDE_CUDA = 1024, SIDE_MAX = 8192, TILES_MAX = 1 << 22 };
 
@@ -222,12 +223,30 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
     return side > 0 ? side : choose_side(plan, request);
 }
 
+/* Largest side up to `side` with which the device decodes the scene, where larger ones need more
+ * than its memory; else `side`. */
+static int32_t side_of_bands(const struct pb_plan *base, const struct pb_plan_request *r,
+                             int32_t side)
+{
+    const char *rows = pb_limit_reason(PB_LIMIT_DECODER_ROWS);
+    struct pb_plan sided;
+    for (int32_t own = side; own > 0; own = smaller_side(base, r, own)) {
+        if (pb_plan_with_side(base, r, own, NULL, &sided) < 0)
+            break;
+        if (sided.engine.whole.used)
+            return own;
+        if (sided.engine.whole.why_not == NULL || strcmp(sided.engine.whole.why_not, rows) != 0)
+            break;
+    }
+    return side;
+}
+
 /* Plans one pass, whose chain and sources are known. */
 static int plan_pass(struct pb_plan *plan, const struct pb_plan_request *request,
                      struct pb_err *err)
 {
     struct pb_plan base = *plan;
-    int32_t side = pb_plan_begin(&base, request);
+    const int32_t side = side_of_bands(&base, request, pb_plan_begin(&base, request));
     int rc = fit(&base, request, side, err, plan);
     if (rc == 0)
         pb_plan_keep(plan, request->config->compute.memory_bytes);

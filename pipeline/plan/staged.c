@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/device/device.h"
+#include "pipeline/plan/blocks.h"
 #include "pipeline/plan/engine.h"
 #include "pipeline/plan/layout.h"
 #include "pipeline/plan/pages.h"
@@ -23,10 +24,9 @@
 
 enum {
     COMPRESSION_NONE = 1,
-    ALIGN = 256,       /* bytes; as PB_WHOLE_ALIGN (run/whole/whole_map.h) */
-    PARTS_SHARE = 512, /* parts of a block exceed it by at most 1 / 512 */
-    SHARE = 4,         /* jobs for which a GPU has memory, if not configured */
-    FASTER = 2         /* factor over all cores from which a GPU decodes alone */
+    ALIGN = 256, /* bytes; as PB_WHOLE_ALIGN (run/whole/whole_map.h) */
+    SHARE = 4,   /* jobs for which a GPU has memory, if not configured */
+    FASTER = 2   /* factor over all cores from which a GPU decodes alone */
 };
 
 #define SHARED_MOST         (UINT64_C(8) << 20) /* limit of a decoded block that cores send */
@@ -63,134 +63,9 @@ static struct pb_raw_how how_of(const struct pb_plan_source *source,
     return how;
 }
 
-/* Bytes of a pixel in the form in which it is sent. */
-static uint64_t pixel_bytes(const struct pb_plan *plan, size_t i)
-{
-    const struct pb_raster_info *info = &plan->work.info[i];
-    const struct pb_plan_source *source = &plan->work.source[i];
-    return plan->engine.whole.how[i].by_host
-               ? pb_type_bytes(info->type) * source->n_bands
-               : pb_raster_sample_bytes(info) * (uint64_t)info->n_bands;
-}
-
 static uint64_t aligned(uint64_t bytes)
 {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-/* Bytes of a decoded block of a mask. */
-static uint64_t mask_block_bytes(const struct pb_mask_blocks *mask)
-{
-    return ((uint64_t)mask->block_w * mask->bits + 7) / 8 * (uint64_t)mask->block_h;
-}
-
-/* Upper bound of the bytes of a source's mask on the device, stored and decoded. mask_px: pixels of
- * a mask of all its blocks, if it is sent with them. */
-static uint64_t mask_bytes(const struct pb_plan *plan, size_t i, uint64_t mask_px)
-{
-    const struct pb_raster_info *info = &plan->work.info[i];
-    const struct pb_mask_blocks *mask = &info->mask_blocks;
-    const struct pb_raw_how *how = &plan->engine.whole.how[i];
-    if (how->mask == PB_RAW_MASK_NONE)
-        return 0;
-    if (how->mask != PB_RAW_MASK_BLOCKS)
-        return how->by_host || !pb_raster_is_compressed(info) ? mask_px : 2 * mask_px;
-    const uint64_t n =
-        (((uint64_t)info->width + (uint64_t)mask->block_w - 1) / (uint64_t)mask->block_w) *
-        (((uint64_t)info->height + (uint64_t)mask->block_h - 1) / (uint64_t)mask->block_h);
-    const uint64_t block = aligned(mask_block_bytes(mask));
-    return mask->compression == COMPRESSION_NONE ? n * (block + block / PARTS_SHARE + ALIGN)
-                                                 : n * (aligned(mask->stored_max) + block + ALIGN);
-}
-
-/* Upper bound of the bytes of a source's blocks on the device, stored and decoded. */
-static uint64_t block_bytes(const struct pb_plan *plan, size_t i)
-{
-    const struct pb_raster_info *info = &plan->work.info[i];
-    const struct pb_plan_source *source = &plan->work.source[i];
-    const struct pb_raw_how *how = &plan->engine.whole.how[i];
-    uint32_t w = (uint32_t)info->block_w, h = (uint32_t)info->block_h;
-    uint64_t planes = info->pixel_interleaved ? 1 : source->n_bands, sample = pixel_bytes(plan, i);
-    if (how->by_host) {
-        pb_raw_blocks_stand_in(info, &w, &h);
-        planes = source->n_bands;
-        sample = pb_type_bytes(info->type);
-    } else if (!info->pixel_interleaved) {
-        sample = pb_raster_sample_bytes(info);
-    }
-    const uint64_t cells =
-        (((uint64_t)info->width + w - 1) / w) * (((uint64_t)info->height + h - 1) / h);
-    const uint64_t block = aligned((uint64_t)w * h * sample);
-    const uint64_t masks = mask_bytes(plan, i, cells * aligned((uint64_t)w * h));
-    if (how->by_host || !pb_raster_is_compressed(info)) /* sent in parts */
-        return cells * planes * (block + block / PARTS_SHARE + ALIGN) + masks;
-    return info->file_bytes + cells * planes * (block + ALIGN) + masks;
-}
-
-/* Upper bound of the bytes of the sources on the device, as blocks and as planes; and those of a
- * gate. */
-static uint64_t all_bytes(const struct pb_plan *plan)
-{
-    uint64_t bytes = pb_plan_gate_device_bytes(plan) + pb_plan_planes_bytes(plan);
-    for (size_t i = 0; i < plan->work.n_sources; i++)
-        if (plan->work.source[i].n_bands > 0)
-            bytes += block_bytes(plan, i);
-    return bytes;
-}
-
-/* Largest height of blocks that are decoded as a whole. */
-static uint64_t block_rows(const struct pb_plan *plan, size_t i)
-{
-    const struct pb_raster_info *info = &plan->work.info[i];
-    const struct pb_mask_blocks *mask = &info->mask_blocks;
-    const uint64_t rows = pb_raster_is_compressed(info) ? (uint64_t)info->block_h : 0;
-    const bool is_higher = plan->engine.whole.how[i].mask == PB_RAW_MASK_BLOCKS &&
-                           mask->compression != COMPRESSION_NONE && (uint64_t)mask->block_h > rows;
-    return is_higher ? (uint64_t)mask->block_h : rows;
-}
-
-/* Most rows of a source that a row of tiles needs, without whole blocks. After a step that changes
- * the grid: all of its rows unless rows of tiles need them from the top down. */
-static uint64_t rows_most(const struct pb_plan *plan, size_t i)
-{
-    const struct pb_grid *grid = &plan->layout.grid;
-    const uint64_t height = (uint64_t)plan->work.info[i].height;
-    int32_t most = 0, top = 0, bottom = 0;
-    if (pb_chain_keeps_grid(plan->work.chain))
-        return (uint64_t)grid->side_px + 2 * (uint64_t)plan->work.halo;
-    for (int32_t y = 0; y < grid->image_h; y += grid->side_px) {
-        const int32_t left = grid->image_h - y;
-        const struct pb_rect core = {0, y, grid->image_w,
-                                     left < grid->side_px ? left : grid->side_px};
-        const struct pb_rect need =
-            pb_chain_need(plan->work.chain, plan->work.source[i].window, &core);
-        if (need.h <= 0 || need.w <= 0)
-            continue;
-        if (need.y < top || need.y + need.h < bottom)
-            return height;
-        top = need.y;
-        bottom = need.y + need.h;
-        most = need.h > most ? need.h : most;
-    }
-    return (uint64_t)most;
-}
-
-/* Upper estimate of the bytes of two bands of one row of tiles each. */
-static uint64_t least_bytes(const struct pb_plan *plan)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < plan->work.n_sources; i++) {
-        const struct pb_raster_info *info = &plan->work.info[i];
-        uint64_t rows = rows_most(plan, i);
-        rows += 2 * block_rows(plan, i);
-        rows = rows < (uint64_t)info->height ? rows : (uint64_t)info->height;
-        const struct pb_plan_source *source = &plan->work.source[i];
-        uint64_t plane =
-            pb_type_bytes(source->type) * source->n_bands + (uint64_t)2 * source->has_mask;
-        if (source->n_bands > 0)
-            bytes += 2 * rows * (uint64_t)info->width * (plane + 2 * pixel_bytes(plan, i));
-    }
-    return bytes;
 }
 
 /* True if the host would decode all before the GPU has decoded one block. */
@@ -241,7 +116,7 @@ static uint64_t decoded_bytes(const struct pb_plan *plan)
                          (info->pixel_interleaved ? (uint64_t)info->n_bands : 1);
         const uint64_t mask = plan->engine.whole.how[i].mask == PB_RAW_MASK_BLOCKS &&
                                       info->mask_blocks.compression != COMPRESSION_NONE
-                                  ? mask_block_bytes(&info->mask_blocks)
+                                  ? pb_plan_mask_block_bytes(&info->mask_blocks)
                                   : 0;
         if (!pb_raster_is_compressed(info) || plan->engine.whole.how[i].by_host)
             bytes = 0;
@@ -285,8 +160,9 @@ static uint64_t mask_piece_bytes(const struct pb_plan *plan, size_t i)
         return (uint64_t)info->block_w * (uint64_t)info->block_h;
     if (how->mask != PB_RAW_MASK_BLOCKS)
         return 0;
-    return mask->compression == COMPRESSION_NONE ? mask_block_bytes(mask) / (uint64_t)mask->block_h
-                                                 : mask->stored_max;
+    return mask->compression == COMPRESSION_NONE
+               ? pb_plan_mask_block_bytes(mask) / (uint64_t)mask->block_h
+               : mask->stored_max;
 }
 
 /* Largest size of a block that is sent at once, in bytes. */
@@ -375,11 +251,11 @@ static bool has_managed(const struct pb_plan *plan, const struct pb_plan_request
 static void choose_memory(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     struct pb_plan_whole *whole = &plan->engine.whole;
-    const uint64_t all = all_bytes(plan);
+    const uint64_t all = pb_plan_blocks_all(plan);
     const char *why_one_band = why_whole_scene(plan);
     whole->one_band = why_one_band != NULL ||
                       (!pb_chain_keeps_grid(plan->work.chain) && all <= whole->device_bytes);
-    const uint64_t two_rows = whole->one_band ? all : least_bytes(plan);
+    const uint64_t two_rows = whole->one_band ? all : pb_plan_blocks_least(plan);
     whole->least_bytes = all < two_rows ? all : two_rows;
     whole->managed = has_managed(plan, request);
     if (whole->managed) {
@@ -422,7 +298,7 @@ static void decide(struct pb_plan *plan, const struct pb_plan_request *request)
     whole->used = whole->why_not == NULL;
     whole->keeps = whole->used && (request->whole_said == 0 || request->said_keeps) &&
                    plan->layout.gate.chain == NULL && !whole->managed &&
-                   all_bytes(plan) <= whole->device_bytes;
+                   pb_plan_blocks_all(plan) <= whole->device_bytes;
 }
 
 void pb_plan_whole_set(struct pb_plan *plan, const struct pb_plan_request *request)

@@ -6,6 +6,7 @@
  * through the process that owns the device. */
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "pipeline/plan/blocks.h"
 #include "pipeline/tiles/tiles.h"
 #include "run_suite.h"
 #include "whole_late.h"
@@ -169,7 +170,7 @@ static uint64_t least_memory(void)
         ck_assert_int_eq(make_plan(true), 0);
         const bool used = plan->engine.whole.used, cut = !plan->engine.whole.one_band;
         if (bytes == 1 << 24)
-            scene_bytes = plan->engine.whole.least_bytes;
+            scene_bytes = pb_plan_blocks_all(plan);
         pb_plan_destroy(plan);
         if (!used)
             break;
@@ -253,6 +254,17 @@ START_TEST(test_scene_of_other_pixels_is_cut_into_bands)
 }
 END_TEST
 
+START_TEST(test_least_memory_of_bands_is_enough)
+{
+    static const double place[6] = {500000, 20, 0, 5600000, 0, -20};
+    compare_bands(place, BLUR, true);
+    compare_bands(place,
+                  "      - crop: {window: [17, 77, 200, 1400], bands: {OUT: B1}}\n"
+                  "      - math: {bands: {SUM: \"OUT * 2\"}}\n",
+                  true);
+}
+END_TEST
+
 START_TEST(test_scene_upside_down_is_not_cut)
 {
     static const double place[6] = {500000, 20, 0, 5600000, 0, 20};
@@ -273,6 +285,7 @@ int main(void)
     tcase_add_test(tc, scene_on_relief_is_decoded_there);
     tcase_add_test(tc, test_warped_scene_is_cut_into_bands);
     tcase_add_test(tc, test_scene_of_other_pixels_is_cut_into_bands);
+    tcase_add_test(tc, test_least_memory_of_bands_is_enough);
     tcase_add_test(tc, test_scene_upside_down_is_not_cut);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -27,6 +27,15 @@ static inline void shrink_memory(void)
     plan->engine.whole.device_bytes = least;
 }
 
+/* Plans again with the least memory of the plan. */
+static inline void plan_least(void)
+{
+    config->compute.device_memory_bytes = plan->engine.whole.least_bytes;
+    pb_plan_destroy(plan);
+    ck_assert_int_eq(make_plan(true), 0);
+    config->compute.device_memory_bytes = 0;
+}
+
 static inline void same(const char *path, const struct image *a, const struct image *b)
 {
     size_t n = (size_t)a->w * (size_t)a->h * a->n;
@@ -77,6 +86,8 @@ static inline int compare(const char *path, const char *steps)
             ck_assert(plan->engine.whole.used);
             if (way == LITTLE)
                 shrink_memory();
+            if (way == LEAST)
+                plan_least();
             ck_assert_msg(run(&whole, &own) == rc, "%s: %s, %s", path, err.msg, own.msg);
             same_words(&err, &own);
             if (rc == 0)

@@ -249,7 +249,7 @@ static inline void run_on_cpu(struct image *image)
 /* --- products --------------------------------------------------------------------------------- */
 
 /* A device with much memory, with the least, and of another process. */
-enum way { MUCH, LITTLE, ANOTHER, WAYS };
+enum way { MUCH, LITTLE, LEAST, ANOTHER, WAYS };
 
 static struct pb_run_products made;
 
