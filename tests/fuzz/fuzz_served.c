@@ -6,8 +6,8 @@
  * possible, and its tail: 4 bytes where, 1 byte how many, then these bytes. A count of NEXT_LEAST
  * or more begins the next request, whose pass and flags are the first two of the 4 bytes. Tiles of
  * the plan are computed from slots that have no byte more than the plan. For stored blocks the map
- * and its loads are made, and a small pass is run (served_job.h): it keeps its pixels for the
- * requests after it, and finds those of the requests before. */
+ * and its loads are made, and small passes of several requests are run (served_job.h): they keep
+ * pixels for the requests after them, and find those of the requests before. */
 #include "config/config.h"
 #include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
@@ -108,6 +108,7 @@ static void store_blocks(struct pb_served_request *r, unsigned flags)
     r->keeps = (flags & KEEPS_NONE) == 0;
     r->managed = (flags & MANAGED) != 0;
     r->n_made = (flags & COUNTS) != 0;
+    r->out_size = PB_OUT_SIZES - 1;
     for (uint32_t i = 0; i < r->n_sources; i++)
         r->source[i].layout = (struct pb_served_layout){.block_w = BLOCK,
                                                         .block_h = BLOCK,
@@ -242,9 +243,10 @@ static void take_loads(const struct pb_whole_map *map, uint64_t slot_bytes)
     }
 }
 
-/* Returns false if the job ends with the pass. */
+/* Makes the map, and serves the pass if its pixels may be found, or it may find some; more: there
+ * is another request. Returns false if the job ends with the pass. */
 static bool serve_blocks(struct served_job *job, struct served_pass *pass,
-                         struct pb_served_tail *tail)
+                         struct pb_served_tail *tail, bool more)
 {
     struct pb_said_blocks *said = NULL;
     struct pb_whole_map map;
@@ -262,7 +264,8 @@ static bool serve_blocks(struct served_job *job, struct served_pass *pass,
         take_loads(&map, slot_bytes);
     pb_whole_map_fini(&map);
     pass->said = said;
-    good = good && served_serve(job, pass);
+    if (good && (more || !pb_whole_kept_is_empty(job->own)))
+        good = served_serve(job, pass);
     pb_said_blocks_free(said);
     return good;
 }
@@ -310,7 +313,7 @@ static bool serve(struct served_job *job, const struct pb_plan_request *base, st
                                      .plan = pass,
                                      .is_aborted = (flags & ABORTED) != 0};
         if (pass->engine.whole.used)
-            more = serve_blocks(job, &served, &tail) && more;
+            more = serve_blocks(job, &served, &tail, more) && more;
         else
             compute(pass);
         pb_plan_destroy(plan);

@@ -94,7 +94,7 @@ static inline void served_store(const struct pb_whole_piece *piece, unsigned cha
     memcpy(to, s->data, s->n < piece->bytes ? s->n : (size_t)piece->bytes);
 }
 
-/* Sends the next load, or the end. Returns false after the end. */
+/* Sends the next load, or the end. Returns false if no slot is free, and after the end. */
 static inline bool served_send(struct pb_tile_pool *pool, const struct pb_whole_map *map,
                                struct pb_whole_load *load)
 {
@@ -106,7 +106,7 @@ static inline bool served_send(struct pb_tile_pool *pool, const struct pb_whole_
         return false;
     }
     if (wic_acquire(pool->in, 0, &slot) != 0)
-        return true;
+        return false;
     for (uint32_t i = next.first; i < next.end; i++)
         served_store(&map->piece[i], (unsigned char *)slot.data + map->piece[i].stored_at -
                                          map->piece[next.first].stored_at);
@@ -122,11 +122,10 @@ static inline void served_exchange(struct pb_tile_pool *pool, const struct pb_wh
 {
     struct pb_whole_load load = {.end = 0};
     struct wic_slot slot;
-    bool more = true;
     int rc = 0;
     while (rc == 0 || rc == -ETIMEDOUT) {
-        more = more && served_send(pool, map, &load);
-        rc = wic_wait(pool->out, more ? 0 : SERVED_PAUSE_NS, &slot);
+        const bool sent = served_send(pool, map, &load);
+        rc = wic_wait(pool->out, sent ? 0 : SERVED_PAUSE_NS, &slot);
         if (rc == 0)
             rc = wic_release(pool->out, &slot);
     }
