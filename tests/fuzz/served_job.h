@@ -195,6 +195,7 @@ static inline bool served_serve(struct served_job *job, const struct served_pass
         check_err(&err);
         return false;
     }
+    require(pass->request->finds || !pb_served_finds(served), "pixels that the job has forgotten");
     if (!pb_served_finds(served))
         pb_whole_kept_drop(job->own);
     require(whole_open(&stream, &err, &e) == 0, "only the owner has a map");
