@@ -18,12 +18,20 @@ from .pipelines import CHAINS, CLASSES
 
 # The error of the n-th call, in turn: memory, something that fails once, a context that is gone from then on.
 ERRORS = ["2", "801", "719:lost"]
-Way = collections.namedtuple("Way", "chain buffers sync scene", defaults=("plain",))
+# memory: compute.device_memory in MiB, too little for all of the scene; "": the default.
+Way = collections.namedtuple("Way", "chain buffers sync scene memory", defaults=("plain", ""))
 FAULTY_WAYS = [Way("point", "pinned", "wic"), Way("halo", "pinned", "wic"), Way("point", "pinned", "stream"), Way("halo", "managed", "stream", "deflate"),
                Way("point", "pinned", "wic", "deflate"), Way("halo", "pinned", "wic", "lzw"), Way("halo", "pinned", "wic", "damaged"),
-               *(Way(chain, "pinned", "wic", "clouds" if chain == "gate" else "deflate") for chain in ("warp", "gate", "composite", "kmeans"))]
+               *(Way(chain, "pinned", "wic", "clouds" if chain == "gate" else "deflate") for chain in ("warp", "gate", "composite", "kmeans")),
+               Way("warp", "pinned", "stream", "deflate", "24"), Way("warp", "managed", "stream", "deflate", "16")]
 # The GPU decodes the blocks of all scenes but the first.
 SCENES = {"plain": ["NONE"], "deflate": ["DEFLATE"], "lzw": ["LZW"], "damaged": ["DEFLATE"], "clouds": ["DEFLATE", *CLOUDS]}
+
+
+def name_of(way):
+    return "-".join(part for part in way if part not in ("plain", ""))
+
+
 WARP = """
   input: {match: ["*"], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001}
   steps:
@@ -31,7 +39,7 @@ WARP = """
   products:
     - cog: {bands: [X, Y], compress: deflate}
 """
-WHAT_FAILS = ["-".join(way).removesuffix("-plain") for way in FAULTY_WAYS] + ["hang", "hang-codecs", "full"]
+WHAT_FAILS = [name_of(way) for way in FAULTY_WAYS] + ["hang", "hang-codecs", "full"]
 CALLS_MAX = 2000  # limit of one run, many times the usual number
 
 
@@ -73,9 +81,10 @@ class Faults:
         self.reference, self.config = {}, {}
         for way in FAULTY_WAYS:
             pipeline = pipelines[way.chain].replace("zstd", "deflate")
-            path = host.work / f"faults-{'-'.join(way)}.yaml"
+            path = host.work / f"faults-{name_of(way)}.yaml"
             codecs = "host" if way.scene == "plain" else "device"
-            path.write_text(f"compute: {{memory: 256MiB, tile: 256, threads: 2, buffers: {way.buffers}, sync: {way.sync}, codecs: {codecs}}}\npipelines:\n p:{pipeline}")
+            memory = f"tile: 128, device_memory: {way.memory}MiB" if way.memory else "tile: 256"
+            path.write_text(f"compute: {{memory: 256MiB, {memory}, threads: 2, buffers: {way.buffers}, sync: {way.sync}, codecs: {codecs}}}\npipelines:\n p:{pipeline}")
             self.config[way] = path
             if (way.chain, way.scene) not in self.reference:
                 made, _ = host.run(path, self.scene[way.scene], "cpu", f"faults-cpu-{way.chain}-{way.scene}")
@@ -129,7 +138,7 @@ def sweep(host, faults, pool, way):
         n += len(batch)
     print("\n".join("    " + line for line in wrong))
     told = ", ".join(f"{count} {how}" for how, count in sorted(ends.items(), key=lambda item: -item[1]))
-    host.check(finished and names and not wrong, f"{' '.join(way).removesuffix(' plain')}: each of {len(names)} calls fails once, {len(wrong)} wrong ends ({told})")
+    host.check(finished and names and not wrong, f"{name_of(way)}: each of {len(names)} calls fails once, {len(wrong)} wrong ends ({told})")
     return names
 
 
@@ -168,7 +177,7 @@ def cuda_faults(host, options):
     late = []
     with concurrent.futures.ThreadPoolExecutor(max(2, min(8, (os.cpu_count() or 2) // 2))) as pool, concurrent.futures.ThreadPoolExecutor(4) as slow:
         for way in FAULTY_WAYS:
-            if "-".join(way).removesuffix("-plain") not in wanted:
+            if name_of(way) not in wanted:
                 continue
             names = sweep(host, faults, pool, way)  # where a stage begins is known now
             found = list(hangs(way, names)) if "hang" in wanted else []
