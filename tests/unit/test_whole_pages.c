@@ -167,8 +167,8 @@ START_TEST(test_scene_of_four_times_the_room_fits)
         struct pb_whole_range both = chunks(r > 0 ? (r - 1) * EACH : 0, (r + 1) * EACH);
         take(pages, PB_WHOLE_DECODING, &own);
         give(pages, PB_WHOLE_DECODING, &own);
-        pb_whole_pages_visit(pages, r);
         take(pages, PB_WHOLE_COMPUTING, &both);
+        pb_whole_pages_visit(pages, r);
         give(pages, PB_WHOLE_COMPUTING, &both);
         pb_whole_pages_leave(pages);
     }
@@ -200,8 +200,8 @@ START_TEST(test_tilted_order_stays_within_the_room)
     }
     for (uint32_t t = 0; t < ROWS * COLS; t++) {
         const struct pb_whole_ranges next = {&read[t + 1 < ROWS * COLS ? t + 1 : t], 1};
-        pb_whole_pages_visit(pages, t);
         take(pages, PB_WHOLE_COMPUTING, &read[t]);
+        pb_whole_pages_visit(pages, t);
         ck_assert_int_eq(pb_whole_pages_ahead(pages, t + 1, &next, &err), 0);
         if (t >= 2)
             give(pages, PB_WHOLE_COMPUTING, &read[t - 2]); /* two tiles in flight */
@@ -225,8 +225,8 @@ START_TEST(test_rounds_keep_what_fits)
     for (uint32_t round = 0; round < ROUNDS; round++)
         for (uint32_t c = 0; c < CHUNKS; c++) {
             struct pb_whole_range own = chunks(c, c + 1);
-            pb_whole_pages_visit(pages, c);
             take(pages, PB_WHOLE_COMPUTING, &own);
+            pb_whole_pages_visit(pages, c);
             give(pages, PB_WHOLE_COMPUTING, &own);
         }
     /* About half of the chunks stay for the next round. */
@@ -288,38 +288,54 @@ static void await_rows(struct rows *r, uint32_t n)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Each tile row reads its own row and the one before; two visits are in progress at a time. */
-START_TEST(test_decoding_leaves_what_visits_will_read)
+static void end_visit(struct pb_whole_pages *pages, struct pb_whole_range *range)
+{
+    const struct pb_whole_ranges ranges = {range, 1};
+    pb_whole_pages_release(pages, PB_WHOLE_COMPUTING, &ranges);
+    pb_whole_pages_leave(pages);
+}
+
+/* Each visit reads `each` rows, the first `shared` of which the one before has read. Some visits
+ * are in progress at once; there is room for them, and to decode a row. */
+static void visit_rows(uint32_t each, uint32_t shared, uint32_t at_once)
 {
     enum { ROWS = 24, EACH = 4 };
-    struct rows rows = {.pages = open_pages(ROWS * EACH, 8, 16, ROWS, false),
-                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .changed = PTHREAD_COND_INITIALIZER,
-                        .n = ROWS,
-                        .each = EACH};
+    const uint32_t step = each - shared, visits = (ROWS - shared) / step;
+    struct rows rows = {
+        .pages = open_pages(ROWS * EACH, EACH, EACH * (each + (at_once - 1) * step), visits, false),
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+        .n = ROWS,
+        .each = EACH};
     pthread_t thread;
     struct pb_whole_range read[ROWS];
-    for (uint32_t r = 0; r < ROWS; r++) {
-        read[r] = chunks(r > 0 ? (r - 1) * EACH : 0, (r + 1) * EACH);
-        note(rows.pages, r, read[r]);
+    for (uint32_t v = 0; v < visits; v++) {
+        read[v] = chunks(v * step * EACH, (v * step + each) * EACH);
+        note(rows.pages, v, read[v]);
     }
     ck_assert_int_eq(pthread_create(&thread, NULL, decode_rows, &rows), 0);
-    for (uint32_t r = 0; r < ROWS; r++) {
-        const struct pb_whole_ranges ranges = {&read[r], 1};
+    for (uint32_t v = 0; v < visits; v++) {
+        const struct pb_whole_ranges ranges = {&read[v], 1};
         struct pb_err err = {0};
-        await_rows(&rows, r + 1);
-        pb_whole_pages_visit(rows.pages, r);
+        await_rows(&rows, v * step + each);
         ck_assert_int_eq(
             pb_whole_pages_hold(rows.pages, PB_WHOLE_COMPUTING, &ranges, WORK, true, &err), 0);
-        if (r > 0) {
-            const struct pb_whole_ranges before = {&read[r - 1], 1};
-            pb_whole_pages_release(rows.pages, PB_WHOLE_COMPUTING, &before);
-            pb_whole_pages_leave(rows.pages);
-        }
+        pb_whole_pages_visit(rows.pages, v);
+        if (v + 1 >= at_once)
+            end_visit(rows.pages, &read[v + 1 - at_once]);
     }
+    await_rows(&rows, ROWS);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_eq(pb_whole_pages_report(rows.pages).to_device_bytes, ROWS * EACH * CHUNK);
     pb_whole_pages_destroy(rows.pages);
+}
+
+START_TEST(test_decoding_leaves_what_visits_will_read)
+{
+    visit_rows(2, 1, 1);
+    visit_rows(2, 1, 2);
+    visit_rows(3, 0, 1);
+    visit_rows(4, 0, 1);
 }
 END_TEST
 
@@ -427,8 +443,8 @@ START_TEST(test_ahead_moves_only_what_has_room)
     const struct pb_whole_ranges undone = {&at[5], 1}, last = {&at[2], 1};
     ck_assert_int_eq(pb_whole_pages_ahead(pages, 5, &undone, &err), 0);
     ck_assert_uint_eq(device.moves_in, before);
-    pb_whole_pages_visit(pages, 0);
     take(pages, PB_WHOLE_COMPUTING, &at[0]);
+    pb_whole_pages_visit(pages, 0);
     ck_assert_int_eq(pb_whole_pages_ahead(pages, 2, &last, &err), 0);
     const uint32_t with_two = device.moves_in;
     pb_whole_pages_visit(pages, 1);

@@ -53,8 +53,8 @@ struct pb_whole_pages {
     pthread_mutex_t lock; /* protects all below, chunks and runs */
     pthread_cond_t released;
     uint32_t held[PB_WHOLE_USERS]; /* chunks with a holder */
-    uint32_t visit, stamp;
-    uint32_t open; /* visits in progress */
+    uint32_t visit, stamp;         /* visit: the next one */
+    uint32_t open;                 /* visits in progress */
     bool is_starved;
     uint32_t resident, most_resident;
     uint64_t loaded, evicted; /* chunks, in all */
@@ -171,7 +171,7 @@ void pb_whole_pages_visit(struct pb_whole_pages *p, uint32_t visit)
     pthread_mutex_lock(&p->lock);
     for (uint32_t c = 0; c < p->n_chunks && visit < p->visit; c++) /* again from the first one */
         p->chunk[c].run = p->chunk[c].first_run;
-    p->visit = visit;
+    p->visit = visit + 1;
     p->open++;
     pthread_mutex_unlock(&p->lock);
 }

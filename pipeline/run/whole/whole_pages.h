@@ -62,7 +62,8 @@ void pb_whole_pages_destroy(struct pb_whole_pages *pages); /* NULL is fine */
  */
 int pb_whole_pages_note(struct pb_whole_pages *pages, uint32_t visit,
                         const struct pb_whole_ranges *of, struct pb_err *err);
-/* Begins a visit; those before it are queued. */
+/* Begins a visit, whose chunks are held: until another round they have no use that is not a later
+ * visit. */
 void pb_whole_pages_visit(struct pb_whole_pages *pages, uint32_t visit);
 /* Ends a visit: its work is done. */
 void pb_whole_pages_leave(struct pb_whole_pages *pages);

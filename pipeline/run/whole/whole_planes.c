@@ -154,10 +154,12 @@ int whole_planes_hold_tile(struct pb_exec_whole *e, const struct pb_tile *tile, 
         return 0;
     const uint64_t since = pb_clock_mono_ns();
     pb_whole_tile_ranges(&e->map, tile, &ranges);
-    pb_whole_pages_visit(e->planes.pages, tile->number);
     int rc = pb_whole_pages_hold(e->planes.pages, PB_WHOLE_COMPUTING, &ranges, queue, true, err);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
-    return rc ? rc : look_ahead(e, tile->number, err);
+    if (rc < 0)
+        return rc;
+    pb_whole_pages_visit(e->planes.pages, tile->number);
+    return look_ahead(e, tile->number, err);
 }
 
 void whole_planes_release_tile(struct pb_exec_whole *e, uint32_t number)
