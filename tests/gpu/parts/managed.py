@@ -56,8 +56,8 @@ def scenes_of(host, size):
 
 
 def quarter(row, size):
-    """compute.device_memory in MiB: about a quarter of the planes and blocks of a scene, which take five times the planes; and what tiles need."""
-    return max(2 * size * size * row.bands * 2 // 4 >> 20, row.least)
+    """compute.device_memory in MiB: a quarter of the planes and blocks of a scene, stored and decoded, which take 8 / 3 of the planes; and what tiles need."""
+    return max(2 * size * size * row.bands * 2 // 3 >> 20, row.least)
 
 
 def config_of(host, row, name, size, device="cuda", buffers="auto", memory="0", pipeline=None):
@@ -91,8 +91,9 @@ class Used:
 
 
 def one(host, row, scene, size, n):
-    # Ways: the CPU, all of the scene in device memory, managed planes with a quarter of it.
-    ways = {"CPU": ("cpu", "auto", "0"), "device memory": ("cuda", "pinned", "16GiB"), "a quarter": ("cuda", "managed", f"{quarter(row, size)}MiB")}
+    # Ways: the CPU, all of the scene in device memory, a quarter of it with bands or the host's decoders, and with managed planes.
+    little = f"{quarter(row, size)}MiB"
+    ways = {"CPU": ("cpu", "auto", "0"), "device memory": ("cuda", "pinned", "16GiB"), "a quarter, auto": ("cuda", "auto", little), "a quarter": ("cuda", "managed", little)}
     made = {way: [] for way in ways}
     for _ in range(n):
         for way, (device, buffers, memory) in ways.items():
