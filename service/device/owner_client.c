@@ -9,6 +9,7 @@
 #include "service/device/blob.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,12 +89,36 @@ static bool say_hello(int fd, const struct pb_owner_hello *hello)
     return said;
 }
 
+/* False if the connection was closed without an answer. An owner that is killed keeps its socket
+ * until the driver has freed the memory of the device. */
+static bool is_answered(int fd, int64_t until)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    const int64_t left = until - pb_clock_mono_ms();
+    char first;
+    if (poll(&one, 1, left > 0 ? (int)left : 0) <= 0)
+        return true; /* the one who reads the answer waits on */
+    const ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* Connects and sends the hello. -ECONNREFUSED: the owner is at its end. */
+static int try_connect(const char *path, const struct pb_owner_hello *hello, int64_t until)
+{
+    const int fd = dial(path);
+    if (fd < 0 || (say_hello(fd, hello) && is_answered(fd, until)))
+        return fd;
+    (void)close(fd);
+    return -ECONNREFUSED;
+}
+
 int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struct pb_err *err)
 {
     const struct timespec nap = {.tv_nsec = AGAIN_MS * 1000000L};
-    int64_t until = pb_clock_mono_ms() + CONNECT_MS;
-    int fd = dial(path);
-    for (; (fd == -ENOENT || fd == -ECONNREFUSED) && pb_clock_mono_ms() < until; fd = dial(path))
+    const int64_t until = pb_clock_mono_ms() + CONNECT_MS;
+    int fd;
+    while (((fd = try_connect(path, hello, until)) == -ENOENT || fd == -ECONNREFUSED) &&
+           pb_clock_mono_ms() < until)
         (void)nanosleep(&nap, NULL);
     if (fd == -EMFILE || fd == -ENFILE)
         return pb_fail(err, PB_E_SYSTEM_FILES, "cannot make a socket: %s", strerror(-fd));
@@ -101,10 +126,7 @@ int pb_owner_connect(const char *path, const struct pb_owner_hello *hello, struc
         return pb_fail(err, PB_E_DEVICE_LOST,
                        "the process that owns the device does not answer at %s: %s", path,
                        strerror(-fd));
-    if (say_hello(fd, hello))
-        return fd;
-    (void)close(fd);
-    return pb_fail(err, PB_E_DEVICE_LOST, "the process that owns the device does not listen");
+    return fd;
 }
 
 /* --- its child ------------------------------------------------------------------------------ */
