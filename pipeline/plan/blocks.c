@@ -14,6 +14,7 @@ enum {
 /* Units in which a source is sent: blocks, or parts of uncompressed ones. */
 struct cells {
     uint64_t w, h, planes;    /* pixels of one; count for the same pixels, 0: nothing is sent */
+    uint64_t more;            /* rows by which the ends of parts may differ from multiples of h */
     uint64_t stored, decoded; /* most bytes of one on the device */
 };
 
@@ -37,12 +38,15 @@ static struct cells pixel_cells(const struct pb_plan *plan, size_t i)
 {
     const struct pb_raster_info *info = &plan->work.info[i];
     const struct pb_plan_source *source = &plan->work.source[i];
-    struct cells c = {(uint64_t)info->block_w, (uint64_t)info->block_h, source->n_bands, 0, 0};
+    struct cells c = {.w = (uint64_t)info->block_w,
+                      .h = (uint64_t)pb_raster_stored_rows(info),
+                      .planes = source->n_bands};
     uint64_t pixel = pb_raster_sample_bytes(info);
     if (plan->engine.whole.how[i].by_host) {
         uint32_t w, h;
         pb_raw_blocks_stand_in(info, &w, &h);
-        return (struct cells){w, h, c.planes, sent(pb_raw_blocks_stand_in_bytes(info)), 0};
+        return (struct cells){
+            .w = w, .h = h, .planes = c.planes, .stored = sent(pb_raw_blocks_stand_in_bytes(info))};
     }
     if (info->pixel_interleaved) {
         c.planes = 1;
@@ -53,8 +57,10 @@ static struct cells pixel_cells(const struct pb_plan *plan, size_t i)
         c.decoded = aligned(c.w * c.h * pixel) + ALIGN;
         return c;
     }
+    const uint64_t block_h = c.h;
     if (c.w * c.h * pixel > PB_RAW_PART_BYTES)
         c.h = PB_RAW_PART_BYTES > c.w * pixel ? PB_RAW_PART_BYTES / (c.w * pixel) : 1;
+    c.more = block_h % c.h != 0 ? c.h : 0; /* parts begin with each block */
     c.stored = sent(c.w * c.h * pixel);
     return c;
 }
@@ -75,9 +81,11 @@ static struct cells mask_cells(const struct pb_plan *plan, size_t i)
         return c;
     const bool is_plain = mask->compression == COMPRESSION_NONE;
     const uint64_t block = pb_plan_mask_block_bytes(mask);
-    return (struct cells){(uint64_t)mask->block_w, (uint64_t)mask->block_h, 1,
-                          is_plain ? sent(block) : aligned(mask->stored_max),
-                          is_plain ? 0 : aligned(block) + ALIGN};
+    return (struct cells){.w = (uint64_t)mask->block_w,
+                          .h = (uint64_t)mask->block_h,
+                          .planes = 1,
+                          .stored = is_plain ? sent(block) : aligned(mask->stored_max),
+                          .decoded = is_plain ? 0 : aligned(block) + ALIGN};
 }
 
 /* Most bytes of the cells of some rows of a source. */
@@ -118,28 +126,30 @@ static struct pb_rect row_need(const struct pb_plan *plan, size_t i, int32_t y)
 {
     enum { MORE = 8 };
     const struct pb_grid *grid = &plan->layout.grid;
-    const int32_t left = grid->image_h - y, height = plan->work.info[i].height;
+    const int32_t left = grid->image_h - y;
+    const int64_t height = plan->work.info[i].height;
     const struct pb_rect core = {0, y, grid->image_w, left < grid->side_px ? left : grid->side_px};
     if (pb_chain_keeps_grid(plan->work.chain))
         return pb_rect_grow(&core, plan->work.halo, grid->image_w, grid->image_h);
     struct pb_rect need = pb_chain_need(plan->work.chain, plan->work.source[i].window, &core);
     const int32_t top = need.y > MORE ? need.y - MORE : 0;
-    const int32_t bottom = need.y + need.h + MORE < height ? need.y + need.h + MORE : height;
-    need.h = need.w > 0 && need.h > 0 ? bottom - top : 0;
+    const int64_t end = (int64_t)need.y + need.h + MORE, bottom = end < height ? end : height;
+    need.h = need.w > 0 && need.h > 0 ? (int32_t)(bottom - top) : 0;
     need.y = top;
     return need;
 }
 
-/* Most rows of a source in a band of one row of tiles, if it is sent by `unit` rows: all of them,
- * unless rows of tiles need them from the top down. */
-static struct band_rows rows_most(const struct pb_plan *plan, size_t i, uint64_t unit)
+/* Most rows of a source in a band of one row of tiles, if it is sent by cells: all of them, unless
+ * rows of tiles need them from the top down. */
+static struct band_rows rows_most(const struct pb_plan *plan, size_t i, const struct cells *cells)
 {
     const struct pb_grid *grid = &plan->layout.grid;
+    const uint64_t unit = cells->h;
     const uint64_t height = ((uint64_t)plan->work.info[i].height + unit - 1) / unit * unit;
     struct band_rows most = {0, 0};
     uint64_t top = 0, bottom = 0, done = 0; /* done: end of the cells that were sent */
-    for (int32_t y = 0; y < grid->image_h; y += grid->side_px) {
-        const struct pb_rect need = row_need(plan, i, y);
+    for (int64_t y = 0; y < grid->image_h; y += grid->side_px) {
+        const struct pb_rect need = row_need(plan, i, (int32_t)y);
         if (need.h <= 0)
             continue;
         const uint64_t first = (uint64_t)need.y, end = first + (uint64_t)need.h;
@@ -153,6 +163,8 @@ static struct band_rows rows_most(const struct pb_plan *plan, size_t i, uint64_t
         most.kept = done - first > most.kept ? done - first : most.kept;
         most.sent = done > from && done - from > most.sent ? done - from : most.sent;
     }
+    most.kept += cells->more;
+    most.sent += 2 * cells->more;
     return most;
 }
 
@@ -168,7 +180,7 @@ uint64_t pb_plan_blocks_least(const struct pb_plan *plan)
         if (source->n_bands == 0)
             continue;
         for (size_t k = 0; k < 2 && cells[k].planes > 0; k++) {
-            const struct band_rows most = rows_most(plan, i, cells[k].h);
+            const struct band_rows most = rows_most(plan, i, &cells[k]);
             bytes += bytes_of(info, &cells[k], most.sent);
             *kept = most.kept > *kept ? most.kept : *kept;
         }

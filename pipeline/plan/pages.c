@@ -94,7 +94,7 @@ static uint64_t piece_chunks(const struct pb_plan *plan)
         const struct pb_raster_info *info = &plan->work.info[i];
         const struct pb_plan_source *source = &plan->work.source[i];
         const uint64_t width = (uint64_t)info->width;
-        uint32_t w = (uint32_t)info->block_w, h = (uint32_t)info->block_h;
+        uint32_t w = (uint32_t)info->block_w, h = (uint32_t)pb_raster_stored_rows(info);
         if (source->n_bands == 0)
             continue;
         if (plan->engine.whole.how[i].by_host)

@@ -112,7 +112,7 @@ struct pb_plan_whole {
     uint32_t streams;     /* count of blocks that the GPU decodes at once */
     bool in_place;        /* blocks are read, and results written, in the host's slots */
     bool keeps;           /* memory is enough for the whole scene, which stays for later passes */
-    bool one_band;        /* the pass needs the whole scene there at once */
+    bool one_band;        /* all of the scene is there at once */
     bool managed;         /* planes of the scene are managed memory (run/whole/whole_pages.h) */
     /* Why they are not although compute.buffers is managed; else NULL. Static. */
     const char *managed_why;

@@ -216,7 +216,7 @@ static void take_layout(const struct pb_served_layout *said, struct pb_raster_in
     info->own_blocks = said->by_host == 0;
     info->alpha_band = said->alpha_band;
     info->block_w = said->block_w;
-    info->block_h = said->block_h;
+    info->block_h = info->stored_block_h = said->block_h;
     info->tiled = said->tiled != 0;
     info->big_endian = said->big_endian != 0;
     info->pixel_interleaved = said->planar == 0;

@@ -67,6 +67,8 @@ struct pb_raster_info {
     bool top_down; /* one compressed strip holds the image: rows decode in order, and an earlier row
                       restarts decoding */
     uint64_t stored_block_bytes; /* bytes of the largest stored block */
+    int32_t stored_block_h;      /* with own_blocks: rows of a stored block. block_h is less if GDAL
+                                    splits      uncompressed strips */
     bool is_made;                /* made by pb_raster_make: no file */
     bool own_blocks; /* decoded by block_reader.c: GDAL caches none of them; then valid: */
     bool tiled, big_endian;
@@ -197,6 +199,11 @@ uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info);
 static inline bool pb_raster_is_compressed(const struct pb_raster_info *info)
 {
     return info->tiff_compression != 1;
+}
+/* Returns the rows of a block as it is stored. */
+static inline int32_t pb_raster_stored_rows(const struct pb_raster_info *info)
+{
+    return info->stored_block_h > 0 ? info->stored_block_h : info->block_h;
 }
 uint64_t pb_raster_sample_bytes(const struct pb_raster_info *info); /* bytes of a stored sample */
 uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct pb_rect *window);

@@ -87,6 +87,7 @@ int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_
     info->own_blocks = blocks->own;
     if (blocks->own) {
         const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);
+        info->stored_block_h = (int32_t)layout->block_h;
         info->tiled = layout->tiled;
         info->big_endian = layout->big_endian;
         info->tiff_compression = layout->compression;

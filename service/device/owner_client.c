@@ -94,10 +94,14 @@ static bool say_hello(int fd, const struct pb_owner_hello *hello)
 static bool is_answered(int fd, int64_t until)
 {
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    const int64_t left = until - pb_clock_mono_ms();
     char first;
-    if (poll(&one, 1, left > 0 ? (int)left : 0) <= 0)
-        return true; /* the one who reads the answer waits on */
+    int rc;
+    do {
+        const int64_t left = until - pb_clock_mono_ms();
+        rc = poll(&one, 1, left > 0 ? (int)left : 0);
+    } while (rc < 0 && errno == EINTR);
+    if (rc <= 0)
+        return true; /* the reader of the answer waits on */
     const ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }

@@ -87,6 +87,8 @@ END_TEST
 
 enum { SCENE_W = 300, SCENE_H = 220, LAND = 160 };
 
+static bool is_one_strip; /* uncompressed, in place of tiles */
+
 /* Writes a file of tiles of 64 pixels with values of hills. */
 static GDALDatasetH write_hills(const char *path, int w, int h, GDALDataType type)
 {
@@ -96,6 +98,12 @@ static GDALDatasetH write_hills(const char *path, int w, int h, GDALDataType typ
     options = CSLSetNameValue(options, "BLOCKXSIZE", "64");
     options = CSLSetNameValue(options, "BLOCKYSIZE", "64");
     options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    if (is_one_strip) {
+        char rows[20];
+        (void)snprintf(rows, sizeof rows, "%d", h);
+        CSLDestroy(options);
+        options = CSLSetNameValue(NULL, "BLOCKYSIZE", rows);
+    }
     GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), path, w, h, 1, type, options);
     CSLDestroy(options);
     ck_assert(ds != NULL && row != NULL);
@@ -156,7 +164,7 @@ END_TEST
 
 /* --- bands ------------------------------------------------------------------------------------ */
 
-enum { LONG_H = 1600 };
+enum { LONG_H = 1600, STRIP_W = 3000 };
 
 static uint64_t scene_bytes; /* memory that all of the scene takes on the device */
 
@@ -165,11 +173,11 @@ static uint64_t scene_bytes; /* memory that all of the scene takes on the device
 static uint64_t least_memory(void)
 {
     uint64_t least = 0;
-    for (uint64_t bytes = 1 << 24; bytes > 4096; bytes -= bytes / 16) {
+    for (uint64_t bytes = 1 << 26; bytes > 4096; bytes -= bytes / 16) {
         config->compute.device_memory_bytes = bytes;
         ck_assert_int_eq(make_plan(true), 0);
         const bool used = plan->engine.whole.used, cut = !plan->engine.whole.one_band;
-        if (bytes == 1 << 24)
+        if (bytes == 1 << 26)
             scene_bytes = pb_plan_blocks_all(plan);
         pb_plan_destroy(plan);
         if (!used)
@@ -183,6 +191,7 @@ static uint64_t least_memory(void)
  * of the CPU, of devices that work at once and later, here and in another process. */
 static void compare_bands(const double *place, const char *steps, bool may_be_cut)
 {
+    const int w = is_one_strip ? STRIP_W : SCENE_W;
     char folder[] = "/tmp/pb-bands-XXXXXX", scene[100];
     double transform[6];
     struct image cpu, whole;
@@ -190,7 +199,7 @@ static void compare_bands(const double *place, const char *steps, bool may_be_cu
     memcpy(transform, place, sizeof transform);
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(scene, sizeof scene, "%s/scene.tif", folder);
-    GDALDatasetH ds = write_hills(scene, SCENE_W, LONG_H, GDT_Float32);
+    GDALDatasetH ds = write_hills(scene, w, LONG_H, GDT_Float32);
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     ck_assert_int_eq(OSRImportFromEPSG(crs, 32632), OGRERR_NONE);
     GDALSetSpatialRef(ds, crs);
@@ -265,6 +274,19 @@ START_TEST(test_least_memory_of_bands_is_enough)
 }
 END_TEST
 
+/* GDAL reads rows of such a strip. */
+START_TEST(test_scene_of_one_strip_is_cut_into_bands)
+{
+    static const double place[6] = {500000, 20, 0, 5600000, 0, -20};
+    is_one_strip = true;
+    compare_bands(place,
+                  "      - resample: {factor: 0.5, method: nearest, bands: {OUT: B1}}\n"
+                  "      - math: {bands: {SUM: \"OUT * 2\"}}\n",
+                  true);
+    is_one_strip = false;
+}
+END_TEST
+
 START_TEST(test_scene_upside_down_is_not_cut)
 {
     static const double place[6] = {500000, 20, 0, 5600000, 0, 20};
@@ -286,6 +308,7 @@ int main(void)
     tcase_add_test(tc, test_warped_scene_is_cut_into_bands);
     tcase_add_test(tc, test_scene_of_other_pixels_is_cut_into_bands);
     tcase_add_test(tc, test_least_memory_of_bands_is_enough);
+    tcase_add_test(tc, test_scene_of_one_strip_is_cut_into_bands);
     tcase_add_test(tc, test_scene_upside_down_is_not_cut);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
