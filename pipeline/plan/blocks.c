@@ -34,6 +34,16 @@ static uint64_t sent(uint64_t bytes)
     return aligned(bytes) + bytes / PARTS_SHARE + ALIGN;
 }
 
+/* Most bytes of uncompressed rows, in the smallest parts: a slot has a page or a row at least. */
+static uint64_t in_parts(uint64_t rows, uint64_t row_bytes)
+{
+    enum { PAGE = 4096 };
+    if (row_bytes == 0)
+        return 0;
+    const uint64_t part = row_bytes < PAGE ? PAGE / row_bytes * row_bytes : row_bytes;
+    return rows * row_bytes + (rows * row_bytes + part - 1) / part * ALIGN;
+}
+
 static struct cells pixel_cells(const struct pb_plan *plan, size_t i)
 {
     const struct pb_raster_info *info = &plan->work.info[i];
@@ -61,7 +71,7 @@ static struct cells pixel_cells(const struct pb_plan *plan, size_t i)
     if (c.w * c.h * pixel > PB_RAW_PART_BYTES)
         c.h = PB_RAW_PART_BYTES > c.w * pixel ? PB_RAW_PART_BYTES / (c.w * pixel) : 1;
     c.more = block_h % c.h != 0 ? c.h : 0; /* parts begin with each block */
-    c.stored = sent(c.w * c.h * pixel);
+    c.stored = in_parts(c.h, c.w * pixel);
     return c;
 }
 
@@ -81,11 +91,13 @@ static struct cells mask_cells(const struct pb_plan *plan, size_t i)
         return c;
     const bool is_plain = mask->compression == COMPRESSION_NONE;
     const uint64_t block = pb_plan_mask_block_bytes(mask);
-    return (struct cells){.w = (uint64_t)mask->block_w,
-                          .h = (uint64_t)mask->block_h,
-                          .planes = 1,
-                          .stored = is_plain ? sent(block) : aligned(mask->stored_max),
-                          .decoded = is_plain ? 0 : aligned(block) + ALIGN};
+    return (struct cells){
+        .w = (uint64_t)mask->block_w,
+        .h = (uint64_t)mask->block_h,
+        .planes = 1,
+        .stored = is_plain ? in_parts((uint64_t)mask->block_h, block / (uint64_t)mask->block_h)
+                           : aligned(mask->stored_max),
+        .decoded = is_plain ? 0 : aligned(block) + ALIGN};
 }
 
 /* Most bytes of the cells of some rows of a source. */
