@@ -113,10 +113,10 @@ uint64_t pb_plan_blocks_all(const struct pb_plan *plan)
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = &plan->work.info[i];
         const uint64_t rows = (uint64_t)info->height;
-        struct cells pixels = pixel_cells(plan, i);
-        const struct cells mask = mask_cells(plan, i);
         if (plan->work.source[i].n_bands == 0)
             continue;
+        struct cells pixels = pixel_cells(plan, i);
+        const struct cells mask = mask_cells(plan, i);
         if (pixels.decoded > 0) {
             bytes += info->file_bytes;
             pixels.stored = 0;
@@ -132,8 +132,8 @@ struct band_rows {
     uint64_t kept, sent;
 };
 
-/* Rows of the scene that a row of tiles needs; h 0: none. Tiles may need a few more after a step
- * that changes the grid. */
+/* Rows of the scene that a row of tiles needs; h 0: none. If the grid changes, some more are added
+ * because tiles may need them. */
 static struct pb_rect row_need(const struct pb_plan *plan, size_t i, int32_t y)
 {
     enum { MORE = 8 };
@@ -186,11 +186,11 @@ uint64_t pb_plan_blocks_least(const struct pb_plan *plan)
     for (size_t i = 0; i < plan->work.n_sources; i++) {
         const struct pb_raster_info *info = &plan->work.info[i];
         const struct pb_plan_source *source = &plan->work.source[i];
+        if (source->n_bands == 0)
+            continue;
         const struct cells cells[] = {pixel_cells(plan, i), mask_cells(plan, i)};
         const uint64_t width = (uint64_t)info->width;
         uint64_t *kept = &rows[source->window];
-        if (source->n_bands == 0)
-            continue;
         for (size_t k = 0; k < 2 && cells[k].planes > 0; k++) {
             const struct band_rows most = rows_most(plan, i, &cells[k]);
             bytes += bytes_of(info, &cells[k], most.sent);

@@ -187,8 +187,9 @@ static uint64_t least_memory(void)
     return least;
 }
 
-/* A long scene with this geotransform, in so little memory that it is decoded in bands: the pixels
- * of the CPU, of devices that work at once and later, here and in another process. */
+/* Computes a long scene with this geotransform in so little memory that it is decoded in bands. All
+ * ways have the pixels of the CPU: a device that works at once and one that works later, each in
+ * this process and in another one. */
 static void compare_bands(const double *place, const char *steps, bool may_be_cut)
 {
     const int w = is_one_strip ? STRIP_W : SCENE_W;

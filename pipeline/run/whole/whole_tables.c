@@ -285,7 +285,7 @@ static void list_run(struct pb_exec_whole *e, const struct run *run)
             e->tables.list[run->first + n++] = e->tables.decode[i];
 }
 
-/* Length of that list, which may be on its way to the device. */
+/* Returns the length of that list, which a copy to the device may be reading. */
 static uint32_t count_run(const struct pb_exec_whole *e, const struct run *run)
 {
     uint32_t n = 0;
