@@ -17,10 +17,10 @@ static uint64_t none_context_bytes(int level, size_t block_bytes)
     return 0;
 }
 
-static int none_create(int level, size_t block_bytes, void **out_context)
+static int none_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
     (void)level;
-    (void)block_bytes;
+    (void)blocks;
     *out_context = NULL;
     return 0;
 }

@@ -11,6 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The blocks that a context encodes. */
+struct pb_codec_blocks {
+    size_t bytes; /* size of the largest block */
+    /* Count of byte planes in each row after TIFF's predictor 3: planes of equal size, the plane of
+     * the most significant bytes first. 0 = the bytes have another order. */
+    uint32_t planes;
+    size_t row_bytes; /* size of such a row; a block has whole rows */
+};
+
 struct pb_codec {
     const char *name;
     uint16_t tiff_compression; /* value of tag 259 */
@@ -26,14 +35,14 @@ struct pb_codec {
     /* Upper bound of a context's memory in bytes, for blocks of block_bytes. */
     uint64_t (*context_bytes)(int level, size_t block_bytes);
     /* level: result of pb_codec_level. 0 or -ENOMEM. Thread: init. */
-    int (*create)(int level, size_t block_bytes, void **out_context);
+    int (*create)(int level, const struct pb_codec_blocks *blocks, void **out_context);
     /* Codec of pictures: called once after create; the block is side_px x side_px pixels of n_bands
      * samples, row by row. 0 or -ENOMEM. NULL in other codecs. */
     int (*shape)(void *context, int32_t side_px, uint32_t n_bands);
     /* Data that are common to all blocks and in none of them, for tag 347 (JPEGTables). NULL = no
      * data. */
     int (*tables)(int level, uint32_t n_bands, void *out, size_t capacity, size_t *out_bytes);
-    /* bytes <= block_bytes; capacity >= bound(bytes). Returns 0 and the size, or -EIO. NULL in the
+    /* bytes <= blocks.bytes; capacity >= bound(bytes). Returns 0 and the size, or -EIO. NULL in the
      * codec "none", whose blocks are stored unchanged. Thread: the context's one user. */
     int (*encode)(void *context, const void *in, size_t bytes, void *out, size_t capacity,
                   size_t *out_bytes);

@@ -92,10 +92,10 @@ static void deflate_destroy(void *context)
     free(own);
 }
 
-static int deflate_create(int level, size_t block_bytes, void **out_context)
+static int deflate_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
     struct deflate *own = calloc(1, sizeof *own);
-    (void)block_bytes;
+    (void)blocks;
     if (own == NULL)
         return -ENOMEM;
     int many = level == MODE_INTEGERS ? LEVEL_MANY : level;

@@ -72,10 +72,10 @@ static void jpeg_destroy_context(void *context)
     free(own);
 }
 
-static int jpeg_create(int level, size_t block_bytes, void **out_context)
+static int jpeg_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
     struct jpeg_context *own = calloc(1, sizeof *own);
-    (void)block_bytes;
+    (void)blocks;
     if (own == NULL)
         return -ENOMEM;
     own->level = level;

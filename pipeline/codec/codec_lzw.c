@@ -40,10 +40,10 @@ static uint64_t lzw_context_bytes(int level, size_t block_bytes)
     return sizeof(struct lzw);
 }
 
-static int lzw_create(int level, size_t block_bytes, void **out_context)
+static int lzw_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
     (void)level;
-    (void)block_bytes;
+    (void)blocks;
     void *context = malloc(sizeof(struct lzw));
     if (context == NULL)
         return -ENOMEM;

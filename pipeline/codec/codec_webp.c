@@ -38,10 +38,10 @@ static uint64_t webp_context_bytes(int level, size_t block_bytes)
     return sizeof(struct webp_context) + 12 * (uint64_t)block_bytes + (8u << 20);
 }
 
-static int webp_create(int level, size_t block_bytes, void **out_context)
+static int webp_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
     struct webp_context *own = calloc(1, sizeof *own);
-    (void)block_bytes;
+    (void)blocks;
     if (own == NULL)
         return -ENOMEM;
     if (!WebPConfigPreset(&own->config, WEBP_PRESET_PHOTO, (float)level)) {

@@ -28,9 +28,9 @@ static uint64_t zstd_context_bytes(int level, size_t block_bytes)
            ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, block_bytes, 0));
 }
 
-static int zstd_create(int level, size_t block_bytes, void **out_context)
+static int zstd_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
-    size_t bytes = (size_t)zstd_context_bytes(level, block_bytes);
+    size_t bytes = (size_t)zstd_context_bytes(level, blocks->bytes);
     struct zstd_context *context = malloc(bytes);
     if (context == NULL)
         return -ENOMEM;

@@ -52,7 +52,8 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for an encoder");
     e->format = format;
-    e->pixel_bytes = pb_type_bytes(format->quantizer.type) * format->n_bands;
+    const uint32_t type_bytes = (uint32_t)pb_type_bytes(format->quantizer.type);
+    e->pixel_bytes = (size_t)type_bytes * format->n_bands;
     e->row_bytes = e->pixel_bytes * (size_t)format->block_px;
     e->raw_bytes = e->row_bytes * (size_t)format->block_px;
     e->row = malloc(e->row_bytes);
@@ -68,7 +69,12 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
         ok = ok && e->packed != NULL;
     }
     const struct pb_codec *codec = format->codec;
-    ok = ok && codec->create(format->level, e->raw_bytes, &e->context) == 0;
+    const struct pb_codec_blocks blocks = {
+        .bytes = e->raw_bytes,
+        .planes = format->predictor == PB_PREDICTOR_FLOAT ? type_bytes : 0,
+        .row_bytes = e->row_bytes,
+    };
+    ok = ok && codec->create(format->level, &blocks, &e->context) == 0;
     if (ok && codec->shape != NULL)
         ok = codec->shape(e->context, format->block_px, format->n_bands) == 0;
     if (!ok) {

@@ -54,7 +54,8 @@ int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint3
         e->packed = malloc(e->capacity);
         ok = ok && e->packed != NULL;
     }
-    if (!ok || codec->create(codec->default_level, e->raw_bytes, &e->context) != 0) {
+    const struct pb_codec_blocks blocks = {.bytes = e->raw_bytes};
+    if (!ok || codec->create(codec->default_level, &blocks, &e->context) != 0) {
         pb_mask_encoder_destroy(e);
         return pb_fail(err, PB_E_MEMORY, "no memory for an encoder of %d px blocks", block_px);
     }

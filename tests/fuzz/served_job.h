@@ -69,10 +69,10 @@ static inline const struct served_stream *served_stream_of(uint64_t bytes)
             return &streams[i];
     struct served_stream *s = &streams[next++ % 8];
     const size_t room = pb_codec_deflate.bound((size_t)bytes);
+    const struct pb_codec_blocks blocks = {.bytes = (size_t)bytes};
     void *context = NULL, *zeros = calloc(1, (size_t)bytes), *made = malloc(room);
     require(zeros != NULL && made != NULL &&
-                pb_codec_deflate.create(pb_codec_deflate.default_level, (size_t)bytes, &context) ==
-                    0 &&
+                pb_codec_deflate.create(pb_codec_deflate.default_level, &blocks, &context) == 0 &&
                 pb_codec_deflate.encode(context, zeros, (size_t)bytes, made, room, &s->n) == 0,
             "no memory");
     s->bytes = bytes;

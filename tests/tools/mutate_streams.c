@@ -80,13 +80,14 @@ static size_t pack_bits(const uint8_t *in, size_t bytes, uint8_t *out)
 
 static size_t encode(const struct pb_codec *codec, const uint8_t *block, size_t bytes, uint8_t *out)
 {
+    const struct pb_codec_blocks blocks = {.bytes = bytes};
     void *context = NULL;
     size_t n = 0;
     int level = 0;
     if (codec == NULL)
         return pack_bits(block, bytes, out);
-    if (pb_codec_level(codec, 0, false, &level) < 0 || codec->create(level, bytes, &context) < 0 ||
-        codec->bound(bytes) > STREAM_MAX ||
+    if (pb_codec_level(codec, 0, false, &level) < 0 ||
+        codec->create(level, &blocks, &context) < 0 || codec->bound(bytes) > STREAM_MAX ||
         codec->encode(context, block, bytes, out, STREAM_MAX, &n) < 0)
         exit(3);
     codec->destroy(context);

@@ -99,7 +99,7 @@ static void round_trip(const struct pb_codec *codec, int level, size_t n, int ki
     void *context = NULL;
     uint8_t *in = malloc(n), *out = malloc(capacity), *back = malloc(n + 1);
     fill(in, n, kind);
-    ck_assert_int_eq(codec->create(level, n, &context), 0);
+    ck_assert_int_eq(codec->create(level, &(struct pb_codec_blocks){.bytes = n}, &context), 0);
     for (int again = 0; again < 2; again++) {
         ck_assert_int_eq(codec->encode(context, in, n, out, capacity, &bytes), 0);
         ck_assert_uint_le(bytes, capacity);
@@ -250,7 +250,7 @@ static double picture_trip(const struct pb_codec *codec, int level, int32_t side
         in[i] = (uint8_t)(i % n_bands == 3 ? 255 * (x + y > 40)
                                            : (2 * x + 3 * y + 60 * (i % n_bands)) % 200);
     }
-    ck_assert_int_eq(codec->create(level, n, &context), 0);
+    ck_assert_int_eq(codec->create(level, &(struct pb_codec_blocks){.bytes = n}, &context), 0);
     ck_assert_int_eq(codec->shape(context, side, n_bands), 0);
     ck_assert_int_eq(codec->encode(context, in, n, out, capacity, &bytes), 0);
     ck_assert_int_eq(codec->encode(context, in, n, again, capacity, &bytes_again), 0);
@@ -311,7 +311,8 @@ START_TEST(zstd_refuses_blocks_over_its_size_without_growing)
 {
     void *context;
     size_t n = 1 << 22, bytes, capacity = pb_codec_zstd.bound(n);
-    ck_assert_int_eq(pb_codec_zstd.create(19, 4096, &context), 0);
+    ck_assert_int_eq(pb_codec_zstd.create(19, &(struct pb_codec_blocks){.bytes = 4096}, &context),
+                     0);
     uint8_t *in = calloc(n, 1), *out = malloc(capacity);
     ck_assert_int_eq(pb_codec_zstd.encode(context, in, n, out, capacity, &bytes), -EIO);
     pb_codec_zstd.destroy(context);
@@ -337,7 +338,9 @@ START_TEST(deflate_holds_no_more_than_it_says)
             level = -1;
         level += level == 0;
         allocated = 0;
-        ck_assert_int_eq(pb_codec_deflate.create(level, 1 << 20, &context), 0);
+        ck_assert_int_eq(
+            pb_codec_deflate.create(level, &(struct pb_codec_blocks){.bytes = 1 << 20}, &context),
+            0);
         ck_assert(allocated > 0 || level == pb_codec_deflate.default_float_level);
         ck_assert_uint_le(allocated, pb_codec_deflate.context_bytes(level, 1 << 20));
         pb_codec_deflate.destroy(context);
@@ -353,7 +356,7 @@ START_TEST(every_compression_of_the_config_has_its_codec)
         ck_assert_str_eq(pb_codec_of((enum pb_compress)c)->name, names[c]);
     }
     void *context = &context;
-    ck_assert_int_eq(pb_codec_none.create(0, 10, &context), 0);
+    ck_assert_int_eq(pb_codec_none.create(0, &(struct pb_codec_blocks){.bytes = 10}, &context), 0);
     ck_assert_ptr_null(context);
     pb_codec_none.destroy(context);
     ck_assert_uint_eq(pb_codec_none.bound(17), 17);
@@ -372,7 +375,9 @@ START_TEST(blocks_that_other_readers_refuse_are_known)
         void *context = NULL;
         size_t n = 0;
         fill(in, sizeof in, 1);
-        ck_assert_int_eq(codec->create(codec->default_level, sizeof in, &context), 0);
+        ck_assert_int_eq(codec->create(codec->default_level,
+                                       &(struct pb_codec_blocks){.bytes = sizeof in}, &context),
+                         0);
         ck_assert_int_eq(codec->encode(context, in, sizeof in, out, sizeof out, &n), 0);
         ck_assert(codec->is_common == NULL || codec->is_common(out, n));
         if (codec == &pb_codec_zstd) {

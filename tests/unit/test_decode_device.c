@@ -53,7 +53,7 @@ static size_t encoded(const struct pb_codec *codec, const uint8_t *raw, size_t n
     size_t bytes = 0;
     int level = 0;
     ck_assert_int_eq(pb_codec_level(codec, 0, false, &level), 0);
-    ck_assert_int_eq(codec->create(level, n, &context), 0);
+    ck_assert_int_eq(codec->create(level, &(struct pb_codec_blocks){.bytes = n}, &context), 0);
     ck_assert_int_eq(codec->encode(context, raw, n, out, room, &bytes), 0);
     codec->destroy(context);
     return bytes;

@@ -38,7 +38,8 @@ static size_t encoded(int level)
 {
     size_t capacity = pb_codec_deflate.bound(BLOCK), bytes = 0;
     void *context = NULL, *out = malloc(capacity);
-    ck_assert_int_eq(pb_codec_deflate.create(level, BLOCK, &context), 0);
+    ck_assert_int_eq(
+        pb_codec_deflate.create(level, &(struct pb_codec_blocks){.bytes = BLOCK}, &context), 0);
     ck_assert_int_eq(pb_codec_deflate.encode(context, block, BLOCK, out, capacity, &bytes), 0);
     pb_codec_deflate.destroy(context);
     free(out);
