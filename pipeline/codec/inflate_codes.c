@@ -8,7 +8,10 @@
  * A table is filled in the order of its codes, and doubled for each further bit (like in
  * libdeflate). Entries of several symbols are made from those of one: the entry after a literal of
  * n bits is at the index without these bits, which is lower and, from the end down, still has one
- * symbol. */
+ * symbol.
+ *
+ * Encoders that alternate blocks of one code with stored blocks repeat the head with the table; the
+ * tables are kept if a head equals theirs. */
 #include "pipeline/codec/inflate_lane.h"
 
 #include <string.h>
@@ -240,6 +243,7 @@ static enum pb_inflate_state stored(struct pb_inflate_lane *l)
 
 static enum pb_inflate_state fixed(struct pb_inflate_lane *l)
 {
+    l->head = NULL;
     memset(l->lens, 8, 144);
     memset(l->lens + 144, 9, 112);
     memset(l->lens + 256, 7, 24);
@@ -269,6 +273,32 @@ static bool take_lens(struct pb_inflate_lane *l, const uint32_t *precode, unsign
     return true;
 }
 
+/* Byte of the input that has the next bit; *out_skip: count of bits before it in this byte. */
+static const uint8_t *next_bit(const struct pb_inflate_lane *l, uint32_t *out_skip)
+{
+    *out_skip = (0 - l->left) & 7;
+    return l->in - (l->left + 7) / 8;
+}
+
+/* Skips the head of a block if it equals that of the tables; the bit that marks the last block may
+ * differ. */
+static bool skip_equal_head(struct pb_inflate_lane *l)
+{
+    uint32_t skip;
+    const uint8_t *at = next_bit(l, &skip);
+    const uint32_t end = skip + l->head_bits, bytes = end / 8, rest = end % 8;
+    if (l->head == NULL || l->over > 0 || skip != l->head_skip ||
+        (size_t)(l->in_end - at) <= bytes || (at[0] ^ l->head[0]) >> (skip + 1) != 0 ||
+        ((at[bytes] ^ l->head[bytes]) & ((1 << rest) - 1)) != 0 ||
+        memcmp(at + 1, l->head + 1, bytes - 1) != 0)
+        return false;
+    l->is_last = (at[0] >> skip & 1) != 0;
+    l->bits = (uint64_t)at[bytes] >> rest;
+    l->left = 8 - rest;
+    l->in = at + bytes + 1;
+    return true;
+}
+
 static enum pb_inflate_state dynamic(struct pb_inflate_lane *l)
 {
     static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
@@ -276,6 +306,7 @@ static enum pb_inflate_state dynamic(struct pb_inflate_lane *l)
     const unsigned n_codes = 257 + take(l, 5), n_distances = 1 + take(l, 5), n = 4 + take(l, 4);
     uint8_t lens[19] = {0};
     uint32_t precode[1 << PRECODE_MAX];
+    l->head = NULL;
     for (unsigned i = 0; i < n; i++) {
         if (!pb_inflate_refill(l))
             return PB_INFLATE_BAD;
@@ -287,11 +318,31 @@ static enum pb_inflate_state dynamic(struct pb_inflate_lane *l)
     return build_codes(l, n_codes, n_distances);
 }
 
+/* Remembers the head that begins `skip` bits after the beginning of byte `at`. */
+static void keep_head(struct pb_inflate_lane *l, const uint8_t *at, uint32_t skip)
+{
+    uint32_t end_skip;
+    const uint8_t *end = next_bit(l, &end_skip);
+    l->head = at;
+    l->head_skip = skip;
+    l->head_bits = (uint32_t)(end - at) * 8 + end_skip - skip;
+}
+
 enum pb_inflate_state pb_inflate_header(struct pb_inflate_lane *l)
 {
+    uint32_t skip;
     if (!pb_inflate_refill(l))
         return PB_INFLATE_BAD;
+    if (skip_equal_head(l))
+        return PB_INFLATE_CODES;
+    const uint8_t *at = next_bit(l, &skip);
+    const bool whole = l->over == 0;
     l->is_last = take(l, 1) != 0;
     unsigned type = take(l, 2);
-    return type == 0 ? stored(l) : type == 1 ? fixed(l) : type == 2 ? dynamic(l) : PB_INFLATE_BAD;
+    if (type != 2)
+        return type == 0 ? stored(l) : type == 1 ? fixed(l) : PB_INFLATE_BAD;
+    enum pb_inflate_state state = dynamic(l);
+    if (state == PB_INFLATE_CODES && whole && l->over == 0)
+        keep_head(l, at, skip);
+    return state;
 }

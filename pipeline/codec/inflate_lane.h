@@ -53,6 +53,10 @@ struct pb_inflate_lane {
     uint64_t bits; /* the next bits of the input, first lowest */
     uint32_t left; /* count of these bits */
     uint32_t over; /* count of zero bytes that were appended to the input */
+    /* The head of the block that the tables were made for: it begins after head_skip bits of a byte
+     * and has head_bits. head NULL = no such block. */
+    const uint8_t *head;
+    uint32_t head_skip, head_bits;
     uint32_t table_bits;
     uint64_t mask; /* mask of table_bits bits */
     /* With subtables: those of 8 entries have 4 symbols or more out of 288; for the 32 distances

@@ -58,6 +58,7 @@ void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const ui
     l->out_fast = most > PB_INFLATE_OUT_ROOM ? l->out_end - PB_INFLATE_OUT_ROOM : out;
     l->bits = 0;
     l->left = l->over = 0;
+    l->head = NULL;
 }
 
 /* Brings a lane into the state for the fast loops. False: it has ended, or is idle. */

@@ -108,6 +108,49 @@ static unsigned next(void)
     return lane;
 }
 
+/* Blocks of `bytes` bytes whose heads begin at whole bytes; two of three have equal bytes in
+ * another order, therefore equal heads. */
+static void compress_alike(struct stream *s, struct mutate *m, size_t bytes, int blocks)
+{
+    static uint8_t plain[LARGEST];
+    z_stream z = {0};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 15, 8, Z_HUFFMAN_ONLY), Z_OK);
+    z.next_out = s->in, z.avail_out = sizeof s->in;
+    for (int b = 0; b < blocks; b++) {
+        for (size_t i = 0; i < bytes; i++)
+            plain[i] =
+                (uint8_t)(b % 3 == 1 ? mutate_below(m, 50) : (i * 7 + (size_t)b) % bytes % 90);
+        z.next_in = plain, z.avail_in = (uInt)bytes;
+        ck_assert_int_eq(deflate(&z, b + 1 == blocks ? Z_FINISH : Z_SYNC_FLUSH),
+                         b + 1 == blocks ? Z_STREAM_END : Z_OK);
+    }
+    s->in_bytes = sizeof s->in - z.avail_out;
+    s->most = bytes * (size_t)blocks;
+    (void)deflateEnd(&z);
+}
+
+/* Every bit of the first blocks is damaged once, in heads and between them. */
+START_TEST(test_equal_heads_decode_like_others)
+{
+    struct mutate m = {.state = 3};
+    compress_alike(&stream[0], &m, 3000, 40);
+    start(0);
+    compress_alike(&stream[1], &m, 200, 9);
+    start(1);
+    ck_assert_uint_ne(next(), next());
+    for (size_t bit = 16; bit < 8 * stream[1].in_bytes; bit++) {
+        stream[1].in[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        start(1);
+        ck_assert_uint_eq(next(), 1);
+        stream[1].in[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (; stream[1].in_bytes > 0; stream[1].in_bytes--) {
+        start(1);
+        ck_assert_uint_eq(next(), 1);
+    }
+}
+END_TEST
+
 START_TEST(streams_of_any_kind_and_length_decode_in_parallel)
 {
     struct mutate m = {.state = 11};
@@ -207,6 +250,7 @@ int main(void)
     TCase *tc = tcase_create("pair");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_equal_heads_decode_like_others);
     tcase_add_test(tc, streams_of_any_kind_and_length_decode_in_parallel);
     tcase_add_test(tc, damaged_streams_get_the_verdict_of_libdeflate);
     tcase_add_test(tc, what_is_wrong_is_found);
