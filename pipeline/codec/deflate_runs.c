@@ -6,38 +6,12 @@
  * chunk that does not shrink is stored. */
 #include "pipeline/codec/deflate_runs.h"
 #include "kernels/pixel.h"
+#include "pipeline/codec/deflate_block.h"
 #include "pipeline/codec/huffman.h"
 
 #include <string.h>
 
 #define LOOK 64 /* bytes that are tested together */
-
-struct bits {
-    uint8_t *at;
-    uint64_t held;
-    unsigned n; /* < 8 after empty() */
-};
-
-static inline void push(struct bits *bits, uint64_t value, unsigned n)
-{
-    bits->held |= value << bits->n;
-    bits->n += n;
-}
-
-/* Writes eight bytes, of which only the complete ones count: the bound includes the others. */
-static inline void empty(struct bits *bits)
-{
-    memcpy(bits->at, &bits->held, 8);
-    bits->at += bits->n / 8;
-    bits->held >>= bits->n & ~7u;
-    bits->n &= 7;
-}
-
-static inline void put(struct bits *bits, uint64_t value, unsigned n)
-{
-    push(bits, value, n);
-    empty(bits);
-}
 
 size_t pb_deflate_runs_bound(size_t bytes)
 {
@@ -77,7 +51,7 @@ static uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
     return at;
 }
 
-static void find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
+void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
 {
     uint32_t i = 1;
     work->n_runs = 0;
@@ -112,12 +86,15 @@ static void count_literals(struct pb_deflate_runs *work, const uint8_t *in, size
         work->count[0][in[i]]++;
 }
 
-/* Returns the extra bits and distance codes of all matches. */
-static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
+void pb_deflate_clear_counts(struct pb_deflate_runs *work)
+{
+    memset(work->count, 0, sizeof work->count);
+}
+
+uint64_t pb_deflate_add_counts(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
 {
     uint64_t more = 0;
     uint32_t from = 0;
-    memset(work->count, 0, sizeof work->count);
     for (uint32_t r = 0; r < work->n_runs; r++) {
         count_literals(work, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
@@ -129,26 +106,20 @@ static uint64_t count_symbols(struct pb_deflate_runs *work, const uint8_t *in, u
         from = work->run[r].at + work->run[r].bytes;
     }
     count_literals(work, in + from, n - from);
-    work->count[0][PB_DEFLATE_END]++;
-    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
-        for (unsigned k = 1; k < PB_DEFLATE_RUNS_TABLES; k++)
-            work->count[0][s] += work->count[k][s];
     return more;
 }
 
-/* Table of code lengths, itself run-length coded (RFC 1951, 3.2.7). */
-struct table {
-    uint8_t symbol[PB_DEFLATE_LITLEN + 1], extra[PB_DEFLATE_LITLEN + 1];
-    unsigned n, n_litlen, n_order;
-    uint8_t bits[PB_DEFLATE_LENGTHS];
-    uint16_t code[PB_DEFLATE_LENGTHS];
-    uint64_t size; /* bits in the stream, including the block's head */
-};
+void pb_deflate_sum_counts(struct pb_deflate_runs *work)
+{
+    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
+        for (unsigned k = 1; k < PB_DEFLATE_RUNS_TABLES; k++)
+            work->count[0][s] += work->count[k][s];
+}
 
 static const uint8_t order[PB_DEFLATE_LENGTHS] = PB_DEFLATE_LENGTHS_ORDER;
 
 /* A repeat code refers to the length before it: here always the same length. */
-static void add_repeats(struct table *table, uint8_t length, unsigned n)
+static void add_repeats(struct pb_deflate_table *table, uint8_t length, unsigned n)
 {
     table->symbol[table->n] = length;
     table->extra[table->n++] = 0;
@@ -160,15 +131,16 @@ static void add_repeats(struct table *table, uint8_t length, unsigned n)
     }
 }
 
-static void make_table(struct table *table, const uint8_t *litlen)
+/* Run-length codes the lengths. */
+static void list_lengths(struct pb_deflate_table *table)
 {
     uint32_t count[PB_DEFLATE_LENGTHS] = {0};
     uint8_t all[PB_DEFLATE_LITLEN + 1];
     table->n = 0;
     table->n_litlen = PB_DEFLATE_LITLEN;
-    while (table->n_litlen > 257 && litlen[table->n_litlen - 1] == 0)
+    while (table->n_litlen > 257 && table->lengths[table->n_litlen - 1] == 0)
         table->n_litlen--;
-    memcpy(all, litlen, table->n_litlen);
+    memcpy(all, table->lengths, table->n_litlen);
     all[table->n_litlen] = 1; /* the only distance, 1, in one bit */
     for (unsigned i = 0, end; i <= table->n_litlen; i = end) {
         for (end = i + 1; end <= table->n_litlen && all[end] == all[i]; end++)
@@ -187,56 +159,69 @@ static void make_table(struct table *table, const uint8_t *litlen)
         table->size += table->bits[table->symbol[i]] + pb_deflate_repeat_bits(table->symbol[i]);
 }
 
-static void put_table(struct bits *bits, const struct table *table, int last)
+void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
+                          struct pb_deflate_table *out_table)
 {
-    put(bits, (unsigned)last | 2u << 1, 3);
-    put(bits, table->n_litlen - 257, 5);
-    put(bits, 0, 5);
-    put(bits, table->n_order - 4, 4);
+    uint16_t codes[PB_DEFLATE_LITLEN];
+    uint8_t *lengths = out_table->lengths;
+    pb_huffman_lengths(count, PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, lengths);
+    pb_huffman_codes(lengths, PB_DEFLATE_LITLEN, codes);
+    list_lengths(out_table);
+    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
+        work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
+}
+
+void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_table *table,
+                          bool last)
+{
+    pb_deflate_put(bits, (unsigned)last | 2u << 1, 3);
+    pb_deflate_put(bits, table->n_litlen - 257, 5);
+    pb_deflate_put(bits, 0, 5);
+    pb_deflate_put(bits, table->n_order - 4, 4);
     for (unsigned i = 0; i < table->n_order; i++)
-        put(bits, table->bits[order[i]], 3);
+        pb_deflate_put(bits, table->bits[order[i]], 3);
     for (unsigned i = 0; i < table->n; i++) {
         unsigned symbol = table->symbol[i];
-        put(bits, table->code[symbol], table->bits[symbol]);
-        put(bits, table->extra[i], pb_deflate_repeat_bits(symbol));
+        pb_deflate_put(bits, table->code[symbol], table->bits[symbol]);
+        pb_deflate_put(bits, table->extra[i], pb_deflate_repeat_bits(symbol));
     }
 }
 
-static inline void push_symbol(struct bits *bits, const uint64_t *code, unsigned symbol)
+static inline void push_symbol(struct pb_deflate_bits *bits, const uint64_t *code, unsigned symbol)
 {
     unsigned n = code[symbol] & 63;
-    push(bits, code[symbol] >> (64 - n), n);
+    pb_deflate_push(bits, code[symbol] >> (64 - n), n);
 }
 
 /* Codes are joined in pairs, which do not depend on each other: the earlier one is shifted down by
  * the bits of the later one, which is in the highest. Four have at most 56 bits, therefore the last
  * shift removes the remains of the bit counts in the lowest byte. */
-static inline void push_four(struct bits *bits, const uint64_t *code, const uint8_t *in)
+static inline void push_four(struct pb_deflate_bits *bits, const uint64_t *code, const uint8_t *in)
 {
     uint64_t a = code[in[0]], b = code[in[1]], c = code[in[2]], d = code[in[3]];
     uint64_t later = c + d, n = (a + b + later) & 63;
     uint64_t four = ((a >> (b & 63) | b) >> (later & 63)) | (c >> (d & 63) | d);
-    push(bits, four >> (-n & 63), (unsigned)n);
+    pb_deflate_push(bits, four >> (-n & 63), (unsigned)n);
 }
 
-PB_CLONES_BITS static void put_literals(struct bits *out, const uint64_t *code, const uint8_t *in,
-                                        size_t n)
+PB_CLONES_BITS static void put_literals(struct pb_deflate_bits *out, const uint64_t *code,
+                                        const uint8_t *in, size_t n)
 {
-    struct bits bits = *out;
+    struct pb_deflate_bits bits = *out;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         push_four(&bits, code, in + i);
-        empty(&bits);
+        pb_deflate_empty(&bits);
     }
     for (; i < n; i++) {
         push_symbol(&bits, code, in[i]);
-        empty(&bits);
+        pb_deflate_empty(&bits);
     }
     *out = bits;
 }
 
-static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, const uint8_t *in,
-                        uint32_t n)
+void pb_deflate_put_symbols(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work,
+                            const uint8_t *in, uint32_t n)
 {
     uint32_t from = 0;
     for (uint32_t r = 0; r < work->n_runs; r++) {
@@ -244,49 +229,51 @@ static void put_symbols(struct bits *bits, const struct pb_deflate_runs *work, c
         for (uint32_t left = work->run[r].bytes; left > 0;) {
             uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
             push_symbol(bits, work->code, pb_deflate_length_symbol(part, &extra_bits, &extra));
-            push(bits, extra, extra_bits);
-            put(bits, 0, 1); /* the distance */
+            pb_deflate_push(bits, extra, extra_bits);
+            pb_deflate_put(bits, 0, 1); /* the distance */
             left -= part;
         }
         from = work->run[r].at + work->run[r].bytes;
     }
     put_literals(bits, work->code, in + from, n - from);
-    push_symbol(bits, work->code, PB_DEFLATE_END);
-    empty(bits);
 }
 
-static void put_stored(struct bits *bits, const uint8_t *in, uint32_t n, int last)
+void pb_deflate_put_end(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work)
 {
-    put(bits, (unsigned)last, 3);
+    push_symbol(bits, work->code, PB_DEFLATE_END);
+    pb_deflate_empty(bits);
+}
+
+void pb_deflate_put_stored(struct pb_deflate_bits *bits, const uint8_t *in, uint32_t n, bool last)
+{
+    pb_deflate_put(bits, (unsigned)last, 3);
     if (bits->n > 0)
-        put(bits, 0, 8 - bits->n);
-    put(bits, n | (uint64_t)(~n & 0xffff) << 16, 32);
+        pb_deflate_put(bits, 0, 8 - bits->n);
+    pb_deflate_put(bits, n | (uint64_t)(~n & 0xffff) << 16, 32);
     memcpy(bits->at, in, n);
     bits->at += n;
 }
 
-static void put_chunk(struct pb_deflate_runs *work, struct bits *bits, const uint8_t *in,
-                      uint32_t n, int last)
+static void put_chunk(struct pb_deflate_runs *work, struct pb_deflate_bits *bits, const uint8_t *in,
+                      uint32_t n, bool last)
 {
-    uint8_t lengths[PB_DEFLATE_LITLEN];
-    uint16_t codes[PB_DEFLATE_LITLEN];
-    struct table table;
-    find_runs(work, in, n);
-    uint64_t size = count_symbols(work, in, n);
-    pb_huffman_lengths(work->count[0], PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, lengths);
-    pb_huffman_codes(lengths, PB_DEFLATE_LITLEN, codes);
-    make_table(&table, lengths);
+    struct pb_deflate_table table;
+    pb_deflate_find_runs(work, in, n);
+    pb_deflate_clear_counts(work);
+    uint64_t size = pb_deflate_add_counts(work, in, n);
+    pb_deflate_sum_counts(work);
+    work->count[0][PB_DEFLATE_END]++;
+    pb_deflate_make_code(work, work->count[0], &table);
     size += table.size;
-    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++) {
-        size += (uint64_t)work->count[0][s] * lengths[s];
-        work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
-    }
+    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
+        size += (uint64_t)work->count[0][s] * table.lengths[s];
     if (size >= 8 * (uint64_t)n) {
-        put_stored(bits, in, n, last);
+        pb_deflate_put_stored(bits, in, n, last);
         return;
     }
-    put_table(bits, &table, last);
-    put_symbols(bits, work, in, n);
+    pb_deflate_put_table(bits, &table, last);
+    pb_deflate_put_symbols(bits, work, in, n);
+    pb_deflate_put_end(bits, work);
 }
 
 void pb_deflate_runs_start(struct pb_deflate_runs *work)
@@ -298,7 +285,7 @@ void pb_deflate_runs_start(struct pb_deflate_runs *work)
 size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes,
                             bool last, uint8_t *out)
 {
-    struct bits bits = {.at = out, .held = work->held, .n = work->n_held};
+    struct pb_deflate_bits bits = {.at = out, .held = work->held, .n = work->n_held};
     for (size_t done = 0; done < bytes;) {
         size_t left = bytes - done;
         uint32_t n = left < PB_DEFLATE_RUNS_CHUNK ? (uint32_t)left : PB_DEFLATE_RUNS_CHUNK;
@@ -306,7 +293,7 @@ size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, siz
         done += n;
     }
     if (last && bits.n > 0)
-        put(&bits, 0, 8 - bits.n);
+        pb_deflate_put(&bits, 0, 8 - bits.n);
     work->held = bits.held;
     work->n_held = bits.n;
     return (size_t)(bits.at - out);

@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_DEFLATE_BLOCK_H
+#define PB_DEFLATE_BLOCK_H
+/* Parts of a block of deflate: bits, runs, counts, a code and its table. Private to deflate_*.c;
+ * functions are in deflate_runs.c. */
+#include "pipeline/codec/deflate_runs.h"
+
+#include <string.h>
+
+struct pb_deflate_bits {
+    uint8_t *at;
+    uint64_t held;
+    unsigned n; /* < 8 after pb_deflate_empty() */
+};
+
+static inline void pb_deflate_push(struct pb_deflate_bits *bits, uint64_t value, unsigned n)
+{
+    bits->held |= value << bits->n;
+    bits->n += n;
+}
+
+/* Writes eight bytes, of which only the complete ones count: the bound includes the others. */
+static inline void pb_deflate_empty(struct pb_deflate_bits *bits)
+{
+    memcpy(bits->at, &bits->held, 8);
+    bits->at += bits->n / 8;
+    bits->held >>= bits->n & ~7u;
+    bits->n &= 7;
+}
+
+static inline void pb_deflate_put(struct pb_deflate_bits *bits, uint64_t value, unsigned n)
+{
+    pb_deflate_push(bits, value, n);
+    pb_deflate_empty(bits);
+}
+
+/* The code of a block. */
+struct pb_deflate_table {
+    uint8_t lengths[PB_DEFLATE_LITLEN]; /* bits of each symbol */
+    /* The lengths, run-length coded (RFC 1951, 3.2.7). */
+    uint8_t symbol[PB_DEFLATE_LITLEN + 1], extra[PB_DEFLATE_LITLEN + 1];
+    unsigned n, n_litlen, n_order;
+    uint8_t bits[PB_DEFLATE_LENGTHS];
+    uint16_t code[PB_DEFLATE_LENGTHS];
+    uint64_t size; /* bits in the stream, including the block's head */
+};
+
+/* Finds the runs of n <= PB_DEFLATE_RUNS_CHUNK bytes, n > 0: work->run. */
+void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n);
+/* work->count: cleared; the symbols of the same bytes are added; the sum of all tables is added up
+ * in the first. pb_deflate_add_counts returns the extra bits and distance codes of all matches. */
+void pb_deflate_clear_counts(struct pb_deflate_runs *work);
+uint64_t pb_deflate_add_counts(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n);
+void pb_deflate_sum_counts(struct pb_deflate_runs *work);
+/* Makes the code for the counts: the table, and work->code. */
+void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
+                          struct pb_deflate_table *out_table);
+void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_table *table,
+                          bool last);
+/* Writes the symbols of the bytes whose runs were found. */
+void pb_deflate_put_symbols(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work,
+                            const uint8_t *in, uint32_t n);
+/* Ends a block. */
+void pb_deflate_put_end(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work);
+/* A stored block of n <= 65535 bytes. */
+void pb_deflate_put_stored(struct pb_deflate_bits *bits, const uint8_t *in, uint32_t n, bool last);
+#endif
