@@ -14,7 +14,8 @@ static const struct pb_key keys[] = {
      .choices = "checksum",
      .def = "checksum",
      .doc =
-         "Properties that make two inputs the same: the number of their bytes and their SHA-256."},
+         "Properties that make two inputs the same: the number of their bytes and their checksum "
+         "(output.checksum)."},
     {.name = "keep",
      .type = PB_KEY_DURATION,
      .offset = AT(keep_ms),

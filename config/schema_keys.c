@@ -484,12 +484,12 @@ static const struct pb_key output_keys[] = {
     CHOICE("exists", AT(pb_output_config, exists), "refuse|replace|version", "refuse",
            "Action when another input has the place already: fail, replace the products that "
            "pushbroom made there, or use {scene}~2. The same input again always replaces its own."),
-    CHOICE(
-        "checksum", AT(pb_output_config, checksum), "sha2-256|blake3", "sha2-256",
-        "Checksum that identifies an input, in .pushbroom.json, in STAC items and for "
-        "service.duplicates, and that of the products' files unless stac.checksum is set. "
-        "blake3 takes a third of the time or less. Products and inputs that have the other one "
-        "are still recognized: an input of the same size gets both before anything is computed."),
+    CHOICE("checksum", AT(pb_output_config, checksum), "blake3|sha2-256", "blake3",
+           "Checksum that identifies an input, in .pushbroom.json, in STAC items and for "
+           "service.duplicates, and that of the products' files unless stac.checksum is set. "
+           "sha2-256 takes several times as long: set it for a catalogue whose readers know only "
+           "SHA-256. Products and inputs that have the other one are still recognized: an input of "
+           "the same size gets both before anything is computed."),
 };
 
 static const struct pb_key pipeline_keys[] = {

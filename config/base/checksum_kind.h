@@ -5,5 +5,5 @@
 /* The algorithms of checksums of files, in the order of output.checksum, and of what follows
  * "output" in stac.checksum. pipeline/io/checksum.h computes them. */
 
-enum pb_checksum { PB_CHECKSUM_SHA2_256, PB_CHECKSUM_BLAKE3, PB_CHECKSUM_NONE };
+enum pb_checksum { PB_CHECKSUM_BLAKE3, PB_CHECKSUM_SHA2_256, PB_CHECKSUM_NONE };
 #endif

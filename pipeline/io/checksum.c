@@ -14,8 +14,8 @@ enum { DIGITS = 64 };
 static const struct {
     const char *name, *multihash;
 } kinds[] = {
-    [PB_CHECKSUM_SHA2_256] = {"sha256", "1220"}, /* sha2-256, 32 bytes */
     [PB_CHECKSUM_BLAKE3] = {"blake3", "1e20"},   /* blake3, 32 bytes */
+    [PB_CHECKSUM_SHA2_256] = {"sha256", "1220"}, /* sha2-256, 32 bytes */
     [PB_CHECKSUM_NONE] = {"", ""},
 };
 

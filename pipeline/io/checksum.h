@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_IO_CHECKSUM_H
 #define PB_IO_CHECKSUM_H
-/* Checksum of a file that is read or written: SHA-256 by libcrypto, BLAKE3 by its authors'
- * implementation, or none. One thread per object. */
+/* Checksum of a file that is read or written: BLAKE3 by its authors'
+ * implementation, SHA-256 by libcrypto, or none. One thread per object. */
 #include "config/base/checksum_kind.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 /* Count of kinds with digits: those before PB_CHECKSUM_NONE. */
 #define PB_CHECKSUM_KINDS PB_CHECKSUM_NONE
 
-/* "sha256:", "blake3:" and 64 lower-case hex digits, or "" for NONE or unknown. */
+/* "blake3:", "sha256:" and 64 lower-case hex digits, or "" for NONE or unknown. */
 #define PB_CHECKSUM_TEXT_BYTES 72
 
 struct pb_sum;
@@ -27,7 +27,7 @@ void pb_sum_destroy(struct pb_sum *sum); /* NULL is fine */
 int pb_checksum_parse(const char *text, enum pb_checksum *out_kind, const char **out_digits);
 /* Digits of a checksum's text, "" for NONE. */
 const char *pb_checksum_digits(const char *text);
-/* "sha256", "blake3"; "" for NONE. Static. */
+/* "blake3", "sha256"; "" for NONE. Static. */
 const char *pb_checksum_name(enum pb_checksum kind);
 /* Writes the text as a multihash in hex; returns false if it has no digits. */
 #define PB_CHECKSUM_MULTIHASH_BYTES 69

@@ -53,6 +53,17 @@ static int check_names(const struct pb_publish *p, struct pb_err *err)
                    is_usable_name(p->scene) ? p->pipeline : p->scene);
 }
 
+/* The kind of checksum that the input has, or gets. */
+static enum pb_checksum kind_of(const struct pb_publish_options *options)
+{
+    int kind = 0;
+    if (options->sum != NULL)
+        return pb_input_sum_kind(options->sum);
+    while (kind + 1 < PB_CHECKSUM_KINDS && options->input.checksum[kind][0] == '\0')
+        kind++;
+    return (enum pb_checksum)kind;
+}
+
 static int take_options(struct pb_publish *p, const struct pb_publish_options *options,
                         struct pb_err *err)
 {
@@ -60,20 +71,20 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     p->sum = options->sum;
     p->is_folder = options->is_folder;
     p->mode = p->rows.mode = options->mode;
-    p->wanted = (struct pb_place_wanted){
-        .shown = p->base,
-        .scene = p->path.scene,
-        .inner = p->path.inner,
-        .pipeline = p->pipeline,
-        .input = &p->input,
-        .checksum = options->sum != NULL ? pb_input_sum_kind(options->sum) : PB_CHECKSUM_SHA2_256,
-        .is_final = options->sum == NULL,
-        .input_path = options->input_path ? p->input_path : NULL,
-        .existing = options->existing,
-        .files = options->is_folder || options->is_set ? p->sum : NULL,
-        .is_set = options->is_set,
-        .is_open = options->is_open,
-        .earlier = options->earlier};
+    p->wanted =
+        (struct pb_place_wanted){.shown = p->base,
+                                 .scene = p->path.scene,
+                                 .inner = p->path.inner,
+                                 .pipeline = p->pipeline,
+                                 .input = &p->input,
+                                 .checksum = kind_of(options),
+                                 .is_final = options->sum == NULL,
+                                 .input_path = options->input_path ? p->input_path : NULL,
+                                 .existing = options->existing,
+                                 .files = options->is_folder || options->is_set ? p->sum : NULL,
+                                 .is_set = options->is_set,
+                                 .is_open = options->is_open,
+                                 .earlier = options->earlier};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);

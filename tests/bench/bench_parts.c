@@ -4,12 +4,12 @@
  * bench_parts SCENE.tif OUT: CPU seconds of the parts of "NDVI to a float32 deflate COG", each on
  * one thread, with no channels, slots or other threads around them: blocks are decoded, computed
  * and encoded one after the other, with their overviews. In addition to these three, the seconds of
- * SHA-256 for the encoded bytes, and those of the system for writing them to OUT. Red is band 3,
+ * BLAKE3 for the encoded bytes, and those of the system for writing them to OUT. Red is band 3,
  * near infrared band 4. One JSON object. */
 #include "config/limits_config.h"
 #include "pipeline/cog/block_encoder.h"
 #include "pipeline/cog/pyramid.h"
-#include "pipeline/io/sha256.h"
+#include "pipeline/io/checksum.h"
 #include "pipeline/raster/raster.h"
 #include "tests/op_cases.h"
 
@@ -28,13 +28,13 @@ static const struct pb_limits limits = {
     .max_directories = 64,
 };
 
-enum part { DECODE, COMPUTE, ENCODE, SHA256, WRITE, PARTS };
-static const char *const part_names[PARTS] = {"decode", "compute", "encode", "sha256", "write"};
+enum part { DECODE, COMPUTE, ENCODE, CHECKSUM, WRITE, PARTS };
+static const char *const part_names[PARTS] = {"decode", "compute", "encode", "checksum", "write"};
 
 static struct {
     double seconds[PARTS], since;
     struct pb_block_encoder *encoder;
-    struct pb_sha256 *sum;
+    struct pb_sum *sum;
     uint64_t bytes;
     int fd;
 } run;
@@ -67,8 +67,8 @@ static void encode(const struct pb_block_pixels *px)
 
     must(pb_block_encode(run.encoder, px, &err, &data, &bytes) == 0, "encode", &err);
     count(ENCODE);
-    pb_sha256_add(run.sum, data, bytes);
-    count(SHA256);
+    pb_sum_add(run.sum, data, bytes);
+    count(CHECKSUM);
     must(write(run.fd, data, bytes) == (ssize_t)bytes, "write", NULL);
     run.bytes += bytes;
     count(WRITE);
@@ -106,7 +106,7 @@ static void make_encoder(struct pb_block_format *format)
                                        .level = pb_codec_deflate.default_float_level};
     (void)pb_quantizer_init(&format->quantizer, PB_F32, (double)NAN);
     must(pb_block_encoder_create(format, &err, &run.encoder) == 0, "encoder", &err);
-    must((run.sum = pb_sha256_create()) != NULL, "SHA-256", NULL);
+    must((run.sum = pb_sum_create(PB_CHECKSUM_BLAKE3)) != NULL, "checksum", NULL);
 }
 
 static void one_tile(struct pb_raster *raster, const struct pb_chain *chain, void *scratch,
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     struct pb_block_format format;
     struct pb_raster *raster = NULL;
     struct pb_err err = {0};
-    char hex[65];
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
 
     if (argc != 3) {
         (void)fprintf(stderr, "usage: bench_parts SCENE.tif OUT\n");
@@ -188,14 +188,14 @@ int main(int argc, char **argv)
     struct pb_chain *const chain = make_chain();
     make_encoder(&format);
     all_tiles(raster, chain);
-    must(pb_sha256_hex(run.sum, hex) == 0, "SHA-256", NULL);
+    must(pb_sum_text(run.sum, checksum) == 0, "checksum", NULL);
     must(fsync(run.fd) == 0 && close(run.fd) == 0, argv[2], NULL);
     count(WRITE);
     printf("{");
     for (int i = 0; i < PARTS; i++)
         printf("\"%s\": %.3f, ", part_names[i], run.seconds[i]);
     printf("\"bytes\": %llu}\n", (unsigned long long)run.bytes);
-    pb_sha256_destroy(run.sum);
+    pb_sum_destroy(run.sum);
     pb_block_encoder_destroy(run.encoder);
     pb_chain_destroy(chain);
     pb_raster_close(raster);

@@ -33,7 +33,7 @@ COMPUTE = "device: cpu, memory: 256MiB, threads: 2, tile: 128"
 THREADS_AT_ONCE = 3
 FILE_TIME = 1_800_000_000  # time of the inputs in seconds
 # Members of a JSON product that hold times, versions, or checksums and sizes of files with such.
-VOLATILE = {"created", "updated", "processing:software", "file:checksum", "file:size"}
+VOLATILE = {"created", "updated", "processing:software", "file:checksum", "file:size", "checksum", "size"}
 VERSION = re.compile(r"pushbroom \d+\.\d+\.\d+")
 
 
@@ -62,7 +62,7 @@ def stable(value):
     if isinstance(value, list):
         return [stable(inner) for inner in value]
     if isinstance(value, str):
-        return re.sub(r"\(sha256 [0-9a-f]{64}\)", "()", re.sub(r"(pushbroom) \d+\.\d+\.\d+ on \w+(:\d+)?", r"\1", value))
+        return re.sub(r"\(blake3 [0-9a-f]{64}\)", "()", re.sub(r"(pushbroom) \d+\.\d+\.\d+ on \w+(:\d+)?", r"\1", value))
     return value
 
 

@@ -5,7 +5,6 @@
 """The real daemon with the real pipeline and real pixels: scenes into the inbox, products out, and what happens when
 something is killed, cancelled, broken or full on the way."""
 import contextlib
-import hashlib
 import json
 import os
 import pathlib
@@ -14,6 +13,7 @@ import signal
 import subprocess
 
 import pbtest
+import sums
 from daemon_kit import Daemon, wait_for
 from pbtest import plain_scene, run, run_json
 
@@ -81,12 +81,12 @@ def check_products(d, job):
     assert sorted(os.listdir(folder)) == sorted(f.format(name) for f in FILES), os.listdir(folder)
     manifest = json.loads((folder / ".pushbroom.json").read_text())
     assert (manifest["job"], manifest["pipeline"], manifest["input"]["name"]) == (job["id"], "vegetation", job["name"]), manifest
-    assert {(f["file"], f["bytes"], "sha256:" + f["sha256"]) for f in manifest["files"]} == \
+    assert {(f["file"], f["bytes"], "blake3:" + f["blake3"]) for f in manifest["files"]} == \
         {(os.path.basename(p["path"]), p["bytes"], p["checksum"]) for p in job["products"]}, manifest
     assert [p["type"] for p in job["products"]] == ["cog", "quicklook", "statistics", "stac"], job
     for p in job["products"]:
         data = pathlib.Path(p["path"]).read_bytes()
-        assert len(data) == p["bytes"] and "sha256:" + hashlib.sha256(data).hexdigest() == p["checksum"], p
+        assert len(data) == p["bytes"] and "blake3:" + sums.digest_of(data) == p["checksum"], p
 
 
 def same_bytes(job, d, source, scratch):
@@ -245,7 +245,7 @@ def test_other_file_of_equal_stat_has_its_own_place(scratch):
         assert places == ["x", "x~2", "x~2", "x"], places
         for place, path in (("x", "x.tif"), ("x~2", "other.tif")):
             manifest = json.loads((d.root / "products" / place / "vegetation/.pushbroom.json").read_text())
-            assert manifest["input"]["sha256"] == hashlib.sha256((scratch / path).read_bytes()).hexdigest()
+            assert manifest["input"]["blake3"] == sums.digest(scratch / path)
 
 
 def test_other_file_of_the_same_name_has_its_own_place(scratch):

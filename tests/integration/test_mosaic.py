@@ -196,7 +196,7 @@ def test_tiles_of_a_delivery_need_not_share_a_pixel(scratch):
         made = gdal.Open(report["products"][0]["path"]).ReadAsArray()
         np.testing.assert_array_equal(made, np.nanmax(whole(places, pixels)[:, 0], axis=0))
         item = json.loads(pathlib.Path(report["products"][1]["path"]).read_text())
-        assert [link["title"] for link in item["links"] if link["rel"] == "derived_from"] == [f"t{i}.tif" for i in range(3)], item["links"]
+        assert [file["file"] for file in item["properties"]["pushbroom:inputs"]] == [f"t{i}.tif" for i in range(3)], item["properties"]
 
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ class NotifyStac(DaemonCase):
         self.assertEqual({a["href"] for a in item["assets"].values()},
                          {"%s/a%%20b/plain/%s" % (BASE, urllib.parse.quote(p.name)) for p in folder.iterdir()
                           if not p.name.startswith(".") and ".stac." not in p.name})
-        self.assertEqual({link["rel"] for link in item["links"]}, {"derived_from", "collection"})
+        self.assertEqual({link["rel"] for link in item["links"]}, {"collection"})
+        self.assertEqual([file["file"] for file in item["properties"]["pushbroom:inputs"]], ["a b.tif"])
         wait_for(lambda: self.state(d)["waiting"] == 0)
 
     def test_existing_item_is_replaced(self):

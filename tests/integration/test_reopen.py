@@ -23,6 +23,7 @@ from osgeo import gdal, osr  # noqa: E402
 
 import control  # noqa: E402
 import pbtest  # noqa: E402
+import sums  # noqa: E402
 from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 
 SCENE = "T1_202606"
@@ -118,7 +119,7 @@ class Joining(DaemonCase):
         """The days whose files the products were made of, from the manifest and the STAC item."""
         files = sorted({f["file"] for f in self.manifest(d)["input"]["files"]})
         item = json.loads(next(self.product(d).parent.glob("*.json")).read_text())
-        self.assertEqual(sorted({link["title"] for link in item["links"] if link["rel"] == "derived_from"}), files)
+        self.assertEqual(sorted({file["file"] for file in item["properties"]["pushbroom:inputs"]}), files)
         return [int(f[9:11]) for f in files]
 
     def probe(self, d):
@@ -160,7 +161,7 @@ class Made(Joining):
         own = d.root / "own" / SCENE / "month"
         self.assertEqual(digest(own / f"{SCENE}.tif"), digest(self.product(d)))
         alone = json.loads((own / ".pushbroom.json").read_text())
-        self.assertEqual(alone["input"]["sha256"], self.manifest(d)["input"]["sha256"])
+        self.assertEqual(alone["input"]["blake3"], self.manifest(d)["input"]["blake3"])
 
     def test_run_command_replaces_same_bytes_products_only(self):
         d = self.service(start=False)
@@ -321,6 +322,26 @@ class NotMade(Joining):
         d.call("job.retry", id=again["id"])
         self.done(d, 2)
         self.assertEqual((self.of(d), self.manifest(d)["job"]), ([5, 12], again["id"]))
+
+    def test_files_of_another_checksum_kind_are_joined(self):
+        d = self.service(start=False)
+        text = d.config.read_text()
+        d.config.write_text(text.replace("    steps:", "    output: {checksum: sha2-256}\n    steps:"))
+        d.start()
+        self.drop(d, 5, 12)
+        first, = self.done(d, 1)
+        self.assertIn("sha256", self.manifest(d)["input"])
+        self.assertEqual(d.stop()[0], 0)
+        d.config.write_text(text)
+        for file in self.archived(d):
+            os.utime(d.root / "work" / file)  # the times no longer prove that it is the same file
+        d.start()
+        self.drop(d, 5, 12)
+        self.assertEqual(d.wait_job(SCENE, "dismissed")["error"]["code"], "input.duplicate")
+        self.drop(d, 20)
+        second = self.done(d, 2)[-1]
+        self.assertEqual((second["replaces"], self.mean(d), self.of(d)), (first["id"], [np.float32(3700 / 3)], [5, 12, 20]))
+        self.assertIn("blake3", self.manifest(d)["input"])
 
     def test_file_with_other_content_replaces_its_namesake(self):
         d = self.service()
@@ -490,7 +511,7 @@ class Reader(threading.Thread):
                 read = lambda name: os.fdopen(os.open(name, os.O_RDONLY, dir_fd=at), "rb").read()
                 manifest = json.loads(read(".pushbroom.json"))
                 for file in manifest["files"]:
-                    if hashlib.sha256(read(file["file"])).hexdigest() != file["sha256"]:
+                    if sums.digest_of(read(file["file"])) != file["blake3"]:
                         self.wrong.append(f"{file['file']} is not that of its manifest")
                 n = len({f["file"] for f in manifest["input"]["files"]})
                 if not self.seen or self.seen[-1] != (manifest["job"], n):

@@ -17,6 +17,7 @@ from osgeo import gdal
 
 import pbtest
 import stac_rules
+import sums
 from test_scenes import folder_of, small
 
 gdal.UseExceptions()
@@ -42,19 +43,15 @@ def run(scratch, text, scene, code=0):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def sum_of(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def link_of(item, path):
     link, = (x for x in item["links"] if x.get("title") == path.name)
     return link
 
 
-def expect_input(item, path, rel):
+def expect_input(item, path, rel, begin="1e20"):
     link = link_of(item, path)
     assert link["rel"] == rel, link
-    assert link["file:size"] == path.stat().st_size and link["file:checksum"] == "1220" + sum_of(path), link
+    assert link["file:size"] == path.stat().st_size and link["file:checksum"] == sums.multihash(path, begin), link
     return link
 
 
@@ -65,6 +62,7 @@ def landsat(band):
     return path
 
 
+SHA256 = "    output: {checksum: sha2-256}\n"
 ONE_FILE = """    input: {match: ["*.TIF"], bands: {R: 1}, metadata: "*_MTL.txt"}
     steps: [{calibrate: {to: toa, bands: [R]}}]
     products: [{cog: {bands: [R], type: float32}}, {stac: {}}]
@@ -73,18 +71,18 @@ ONE_FILE = """    input: {match: ["*.TIF"], bands: {R: 1}, metadata: "*_MTL.txt"
 
 def test_one_file_scene_is_derived_via_its_metadata(scratch):
     scene, mtl = landsat("B4.TIF"), landsat("MTL.txt")
-    run(scratch, ONE_FILE, scene)
+    run(scratch, SHA256 + ONE_FILE, scene)
     item = made(scratch)
-    link = expect_input(item, scene, "derived_from")
+    link = expect_input(item, scene, "derived_from", "1220")
     digest = base64.urlsafe_b64encode(hashlib.sha256(scene.read_bytes()).digest()).decode().rstrip("=")
     assert link["href"] == f"ni:///sha-256;{digest}" and link["type"].startswith("image/tiff"), link
-    expect_input(item, mtl, "via")
+    expect_input(item, mtl, "via", "1220")
     for path in (scene, mtl):
-        assert f"{path.name} (sha256 {sum_of(path)})" in item["properties"]["processing:lineage"]
+        assert f"{path.name} (sha256 {sums.digest(path, 'sha256')})" in item["properties"]["processing:lineage"]
     said = manifest(scratch)["input"]
-    assert said["sha256"] == sum_of(scene)  # the identity is the scene's alone
+    assert said["sha256"] == sums.digest(scene, "sha256") and "blake3" not in said  # the identity is the scene's alone
     assert [(f["role"], f["file"], f["sha256"]) for f in said["files"]] == \
-        [("pixels", scene.name, sum_of(scene)), ("metadata", mtl.name, sum_of(mtl))]
+        [("pixels", scene.name, sums.digest(scene, "sha256")), ("metadata", mtl.name, sums.digest(mtl, "sha256"))]
 
 
 def test_scene_of_files_is_derived_from_those_read(scratch):
@@ -104,8 +102,8 @@ def test_scene_of_files_is_derived_from_those_read(scratch):
     assert not any(x.get("title") == "B05.tif" for x in item["links"])  # no product needs it
     files = manifest(scratch)["input"]["files"]
     assert [f["file"] for f in files] == ["B04.tif", "B08.tif"]
-    lines = "".join(f"{f['sha256']}  {f['file']}\n" for f in files)
-    assert manifest(scratch)["input"]["sha256"] == hashlib.sha256(lines.encode()).hexdigest()
+    lines = "".join(f"{f['blake3']}  {f['file']}\n" for f in files)
+    assert manifest(scratch)["input"]["blake3"] == sums.digest_of(lines.encode())
 
 
 S2 = "S2B_MSIL2A_20220413T150759_N0400_R025_T33XWJ_20220414T082126"
@@ -150,11 +148,11 @@ def checksums_of(scratch, folder, kind):
 
 
 def test_product_checksums_have_the_configured_kind(scratch):
-    for kind, key, multihash, digest in (("sha2-256", "sha256", "1220", sum_of), ("blake3", "blake3", "1e20", b3sum)):
+    for kind, key, multihash in (("sha2-256", "sha256", "1220"), ("blake3", "blake3", "1e20"), ("output", "blake3", "1e20")):
         told, kept, assets = checksums_of(scratch, kind, kind)
         assert len(told) == 3, told
         for path, checksum in told.items():
-            expected = digest(pathlib.Path(path))
+            expected = sums.digest(path, key)
             name = path.rpartition("/")[2]
             assert checksum == f"{key}:{expected}" and kept[name] == {key: expected}, (checksum, kept[name], expected)
             assert name.endswith(".json") or assets[name] == multihash + expected, assets
@@ -163,44 +161,36 @@ def test_product_checksums_have_the_configured_kind(scratch):
 def test_no_product_checksums_keep_input_checksums(scratch):
     told, kept, assets = checksums_of(scratch, "none", "none")
     assert set(told.values()) == {None} and all(k == {} for k in kept.values()) and set(assets.values()) == {None}, (told, kept, assets)
-    assert manifest(scratch / "none")["input"]["sha256"] == sum_of(scratch / "s.tif")
-
-
-def b3sum(path):
-    return subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
-
-
-BLAKE3 = "    output: {checksum: blake3}\n" + ONE_FILE
+    assert manifest(scratch / "none")["input"]["blake3"] == sums.digest(scratch / "s.tif")
 
 
 def test_inputs_have_the_checksum_of_the_pipeline(scratch):
     scene, mtl = landsat("B4.TIF"), landsat("MTL.txt")
-    run(scratch, BLAKE3, scene)
+    run(scratch, ONE_FILE, scene)
     item, said = made(scratch), manifest(scratch)
-    assert said["input"]["blake3"] == b3sum(scene) and "sha256" not in said["input"], said["input"]
-    assert [(f["file"], f["blake3"]) for f in said["input"]["files"]] == [(p.name, b3sum(p)) for p in (scene, mtl)]
+    assert said["input"]["blake3"] == sums.digest(scene) and "sha256" not in said["input"], said["input"]
+    assert [(f["file"], f["blake3"]) for f in said["input"]["files"]] == [(p.name, sums.digest(p)) for p in (scene, mtl)]
     assert all("blake3" in f for f in said["files"])  # stac.checksum follows
     # No address can hold a BLAKE3: the files are listed where no address is needed.
     assert not any(x["rel"] in ("derived_from", "via") for x in item["links"]), item["links"]
     assert item["properties"]["pushbroom:inputs"] == [
-        {"role": role, "file": p.name, "size": p.stat().st_size, "checksum": "1e20" + b3sum(p)} for role, p in (("pixels", scene), ("metadata", mtl))]
+        {"role": role, "file": p.name, "size": p.stat().st_size, "checksum": sums.multihash(p)} for role, p in (("pixels", scene), ("metadata", mtl))]
     for path in (scene, mtl):
-        assert f"{path.name} (blake3 {b3sum(path)})" in item["properties"]["processing:lineage"]
+        assert f"{path.name} (blake3 {sums.digest(path)})" in item["properties"]["processing:lineage"]
     # Where an address is given they are links.
     shutil.rmtree(scratch / "out")
-    run(scratch, BLAKE3.replace("stac: {}", 'stac: {derived_from: "https://x.org/{file}", checksum: sha2-256}'), scene)
+    run(scratch, ONE_FILE.replace("stac: {}", 'stac: {derived_from: "https://x.org/{file}", checksum: sha2-256}'), scene)
     item, said = made(scratch), manifest(scratch)
     assert "pushbroom:inputs" not in item["properties"]
     for path, rel in ((scene, "derived_from"), (mtl, "via")):
         link = link_of(item, path)
-        assert (link["rel"], link["href"], link["file:checksum"]) == (rel, f"https://x.org/{path.name}", "1e20" + b3sum(path)), link
+        assert (link["rel"], link["href"], link["file:checksum"]) == (rel, f"https://x.org/{path.name}", sums.multihash(path)), link
     assert "blake3" in said["input"] and all("sha256" in f for f in said["files"])  # each kind as requested
 
 
 def test_blake3_of_many_files_is_that_of_b3sum_lines(scratch):
     folder = folder_of(scratch)
-    run(scratch, """    output: {checksum: blake3}
-    input:
+    run(scratch, """    input:
       scene: "S2?_*_L2A/"
       files: {R: B04.tif, N: B08.tif}
     steps: [{math: {bands: {X: N - R}}}]
@@ -208,20 +198,20 @@ def test_blake3_of_many_files_is_that_of_b3sum_lines(scratch):
 """, folder)
     lines = subprocess.run(["b3sum", "B04.tif", "B08.tif"], check=True, capture_output=True, cwd=folder).stdout
     (scratch / "lines").write_bytes(lines)
-    assert manifest(scratch)["input"]["blake3"] == b3sum(scratch / "lines")
+    assert manifest(scratch)["input"]["blake3"] == sums.digest(scratch / "lines")
 
 
 def test_scene_replaces_products_of_another_checksum(scratch):
     text = "    input: {match: ['*.tif'], bands: {B: 1, G: 2, R: 3, N: 4}}\n    products: [{cog: {bands: [N]}}]\n"
-    other = "    output: {checksum: blake3, exists: refuse}\n" + text
+    other = "    output: {checksum: sha2-256, exists: refuse}\n" + text
     (scratch / "other").mkdir()
     for seed, path in ((1, "s.tif"), (2, "other/s.tif")):
         pbtest.run("make_scene", "--size", "300x200", "--compress", "NONE", "--seed", str(seed), scratch / path)
     assert (scratch / "s.tif").stat().st_size == (scratch / "other/s.tif").stat().st_size
-    for config, kind, digest in ((text, "sha256", sum_of), (other, "blake3", b3sum), (text, "sha256", sum_of)):
+    for config, kind in ((other, "sha256"), (text, "blake3"), (other, "sha256")):
         before = [p for p in (scratch / "out").rglob("*.tif")]
         run(scratch, config, scratch / "s.tif")
-        assert manifest(scratch)["input"][kind] == digest(scratch / "s.tif"), manifest(scratch)["input"]
+        assert manifest(scratch)["input"][kind] == sums.digest(scratch / "s.tif", kind), manifest(scratch)["input"]
         after = [p for p in (scratch / "out").rglob("*.tif")]
         assert before in ([], after), (before, after)
         refused = run(scratch, text if config is other else other, scratch / "other/s.tif", code=1)
@@ -238,8 +228,8 @@ def test_two_metadata_files_are_merged(scratch):
     assert abs(p["view:sun_elevation"] - (90 - 76.5286190227361)) < 1e-9 and p["view:incidence_angle"] > 0
     assert (p["sat:orbit_state"], p["sat:relative_orbit"]) == ("ascending", 25)
     for path in (folder / "MTD_MSIL2A.xml", tile):
-        link, = (x for x in item["links"] if x.get("title") == str(path.relative_to(folder)))
-        assert link["rel"] == "via" and link["file:checksum"] == "1220" + sum_of(path), link
+        file, = (x for x in p["pushbroom:inputs"] if x["file"] == str(path.relative_to(folder)))
+        assert file["role"] == "metadata" and file["checksum"] == sums.multihash(path), file
     path, = (scratch / "out").rglob("*.tif")
     np.testing.assert_allclose(gdal.Open(str(path)).ReadAsArray(), (values - 1000.0) / 10000, atol=1e-6)
     said = pbtest.run("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "x", "--dry-run", folder).stdout
@@ -334,8 +324,8 @@ def test_planetscope_has_stack_mask_and_two_metadata(scratch):
     p = item["properties"]
     assert (p["eo:cloud_cover"], p["gsd"], p["platform"], p["instruments"]) == (12, 3.9, "101c", ["PS2"]), p
     assert p["datetime"].startswith("2017-08-31T17:27:54") and p["view:sun_elevation"] > 0
-    assert sorted((x["rel"], x["title"].split("c_")[1]) for x in item["links"]) == [
-        ("derived_from", "3B_AnalyticMS.tif"), ("derived_from", "3B_udm2.tif"), ("via", "3B_AnalyticMS_metadata.xml"), ("via", "metadata.json")]
+    assert sorted((x["role"], x["file"].split("c_")[1]) for x in p["pushbroom:inputs"]) == [
+        ("metadata", "3B_AnalyticMS_metadata.xml"), ("metadata", "metadata.json"), ("pixels", "3B_AnalyticMS.tif"), ("pixels", "3B_udm2.tif")]
     assert [b["eo:common_name"] for b in item["assets"]["data"]["bands"]] == ["blue", "green", "red", "nir"]
     # The item alone has no coefficients, and has their place.
     shutil.rmtree(scratch / "out")

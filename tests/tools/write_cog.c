@@ -164,7 +164,7 @@ static void parse(int argc, char **argv, struct job *job)
     static const char *const codecs[] = {"none", "deflate", "zstd", "lzw", NULL};
     static const char *const overviews[] = {"auto", "average", "nearest", "none", NULL};
     static const char *const orders[] = {"rows", "z", NULL};
-    static const char *const sums[] = {"sha2-256", "blake3", "none", NULL};
+    static const char *const sums[] = {"blake3", "sha2-256", "none", NULL};
     struct pb_cog_options *o = &job->options;
     const char *nodata = option(argc, argv, "nodata", NULL);
     o->grid = &job->grid;
@@ -180,7 +180,7 @@ static void parse(int argc, char **argv, struct job *job)
     o->tiles_in_flight = (uint32_t)number(argc, argv, "flight", "8");
     o->has_nodata = nodata != NULL;
     o->nodata = nodata != NULL ? strtod(nodata, NULL) : 0;
-    o->checksum = (enum pb_checksum)choice(option(argc, argv, "checksum", "sha2-256"), sums);
+    o->checksum = (enum pb_checksum)choice(option(argc, argv, "checksum", "blake3"), sums);
     o->mask = number(argc, argv, "mask", "0") != 0;
     o->force_big = number(argc, argv, "big", "0") != 0;
     o->move_gaps = number(argc, argv, "move", "0") != 0;

@@ -43,22 +43,24 @@ static const struct pb_key keys[] = {
     {.name = "checksum",
      .type = PB_KEY_CHOICE,
      .offset = offsetof(struct pb_stac_config, checksum),
-     .choices = "output|sha2-256|blake3|none",
+     .choices = "output|blake3|sha2-256|none",
      .def = "output",
-     .doc = "Checksum of the files of the pipeline's products, in file:checksum of the item, in "
-            ".pushbroom.json and in a job's report; output: that of output.checksum. It is "
-            "computed when a file is complete, from the page cache; blake3 takes a third of the "
-            "time or less; with none, files cannot be verified later. Inputs have that of "
-            "output.checksum in any case."},
+     .doc =
+         "Checksum of the files of the pipeline's products, in file:checksum of the item, in "
+         ".pushbroom.json and in a job's report; output: that of output.checksum. It is "
+         "computed when a file is complete, from the page cache; sha2-256 takes several times as "
+         "long as blake3; with none, files cannot be verified later. Inputs have that of "
+         "output.checksum in any case."},
     {.name = "derived_from",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, derived_from),
      .example = "\"https://data.example.org/raw/{file}\"",
-     .doc = "Address of the files that were read, for the item's links derived_from and via, which "
-            "have their sizes and checksums. {file} is a file's name, with the folder's of a scene "
-            "that is one. Without this key the address is the checksum: ni:///sha-256;... (RFC "
-            "6920). There is no such address for BLAKE3: with output.checksum: blake3 the item "
-            "then lists the files in its property pushbroom:inputs instead."},
+     .doc =
+         "Address of the files that were read, for the item's links derived_from and via, which "
+         "have their sizes and checksums. {file} is a file's name, with the folder's of a scene "
+         "that is one. Without this key the address is the checksum: ni:///sha-256;... (RFC "
+         "6920) with output.checksum: sha2-256. There is no such address for BLAKE3, the default: "
+         "the item then lists the files in its property pushbroom:inputs instead."},
 };
 
 /* Returns the pattern without the quotes; NULL = out of memory. */

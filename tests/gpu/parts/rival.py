@@ -45,7 +45,7 @@ def rival(host, options):
             return
         host.check(them["wrong"] is None, f"the rival's blocks decode to what it computed {them['wrong'] or ''}")
         if us:
-            print(f"  nvCOMP's algorithm {algorithm} ({how}): stream {them['stream']:.0f} ms, {them['stream'] / us['stream']:.1f} x ours of {us['stream']:.0f}; with writing, SHA-256 and fsync {them['total']:.0f} ms, "
+            print(f"  nvCOMP's algorithm {algorithm} ({how}): stream {them['stream']:.0f} ms, {them['stream'] / us['stream']:.1f} x ours of {us['stream']:.0f}; with writing, checksum and fsync {them['total']:.0f} ms, "
                   f"{them['total'] / us['total']:.1f} x ours of {us['total']:.0f} ({AIM} x aimed at); {them['bytes'] / us['bytes']:.2f} of our file's bytes", flush=True)
         print("JSON " + json.dumps({"ours": us, "theirs": them}), flush=True)
     (host.work / "rival.tif").unlink(missing_ok=True)
