@@ -115,6 +115,7 @@ static int add(struct pb_vector_file *file, const char *path, struct pb_err *err
                           (unsigned long long)bytes);
     }
     (void)VSIFCloseL(in_memory);
+    file->bytes += bytes;
     file->siblings = CSLAddString(file->siblings, pb_base_name(path));
     return 0;
 }

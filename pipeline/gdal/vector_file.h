@@ -13,6 +13,7 @@ struct pb_vector_file {
     char name[360];  /* name that GDAL opens: in the folder, with the file's own name */
     char **siblings; /* all names in the folder; a GDAL string list */
     uint64_t stamp;  /* hash of device, inode, size and change time of all of them; never 0 */
+    uint64_t bytes;  /* sum of their sizes */
 };
 
 /* Returns 0, or the errors of pb_vector_read about files; *file needs close in any case. Thread:

@@ -34,7 +34,8 @@ struct reading {
     struct pb_vector_reach reach; /* used if the systems differ */
     struct pb_vector_wrap wrap;
     struct pb_vector_make make;
-    size_t n_left_out; /* features that are not polygons */
+    uint64_t wkb_bytes; /* size of all shapes as WKB */
+    size_t n_left_out;  /* features that are not polygons */
     int64_t first_left_out;
     char left_out[40]; /* type of the first of them */
 };
@@ -396,6 +397,7 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     OGRGeometryH own = OGR_F_GetGeometryRef(feature), geometry = own;
     if (own == NULL || OGR_G_IsEmpty(own))
         return 0;
+    r->wkb_bytes += (uint64_t)OGR_G_WkbSize(own);
     if (OGR_G_HasCurveGeometry(own, TRUE))
         geometry = OGR_G_GetLinearGeometry(own, 0, NULL);
     const OGRwkbGeometryType type =
@@ -502,12 +504,16 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
         rc = find_way(&r, scene);
     if (rc == 0)
         rc = read_features(&r);
+    const uint64_t lists = pb_vector_make_bytes(&r.make);
     struct pb_polygons *polygons =
         rc == 0 ? pb_vector_make_polygons(&r.make, request->n_fields) : NULL;
     if (rc == 0 && polygons == NULL)
         rc = wrong_feature(&r, 0, -ENOMEM, "");
     if (rc == 0) {
         polygons->stamp = file.stamp;
+        polygons->file_bytes = file.bytes;
+        polygons->wkb_bytes = r.wkb_bytes;
+        polygons->read_bytes = file.bytes + lists + polygons->memory_bytes;
         polygons->moved = r.way.to != NULL;
         polygons->is_split = r.wrap.split;
         polygons->is_round = r.way.geographic && is_round(scene, r.way.circle);

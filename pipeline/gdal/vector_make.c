@@ -77,35 +77,50 @@ int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_va
     return 0;
 }
 
-struct pb_polygons *pb_vector_make_polygons(const struct pb_vector_make *make, size_t n_fields)
+uint64_t pb_vector_make_bytes(const struct pb_vector_make *make)
+{
+    return make->n_vertices * sizeof *make->xy + make->n * sizeof *make->polygon +
+           make->n_rings * sizeof *make->ring + make->n_values * sizeof *make->value +
+           make->text_bytes;
+}
+
+/* Gives the unused room of the list of vertices back. */
+static void trim_vertices(struct pb_vector_make *make)
+{
+    void *less = realloc(make->xy, (make->n_vertices + 1) * sizeof *make->xy);
+    make->xy = less != NULL ? less : make->xy;
+}
+
+struct pb_polygons *pb_vector_make_polygons(struct pb_vector_make *make, size_t n_fields)
 {
     struct pb_polygons *polygons = calloc(1, sizeof *polygons);
-    const size_t bytes[] = {make->n_vertices * sizeof *make->xy, make->n * sizeof *make->polygon,
+    const size_t bytes[] = {make->n * sizeof *make->polygon,
                             make->n_values * sizeof(struct pb_polygon_value),
                             make->n_rings * sizeof *make->ring, make->text_bytes};
-    char *at =
-        polygons != NULL ? malloc(bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4] + 1) : NULL;
+    const size_t sum = bytes[0] + bytes[1] + bytes[2] + bytes[3] + 1;
+    char *at = polygons != NULL ? malloc(sum) : NULL;
     if (at == NULL) {
         free(polygons);
         return NULL;
     }
-    polygons->memory = at;
-    polygons->n = make->n;
-    polygons->n_rings = make->n_rings;
-    polygons->n_vertices = make->n_vertices;
-    polygons->xy = (double(*)[2])(void *)at;
-    polygons->polygon = (struct pb_polygon *)(void *)(at += bytes[0]);
-    struct pb_polygon_value *values = (struct pb_polygon_value *)(void *)(at += bytes[1]);
-    polygons->ring = (struct pb_ring *)(void *)(at += bytes[2]);
-    char *text = at + bytes[3];
+    trim_vertices(make);
+    *polygons = (struct pb_polygons){.n = make->n,
+                                     .n_rings = make->n_rings,
+                                     .n_vertices = make->n_vertices,
+                                     .xy = make->xy,
+                                     .memory = at,
+                                     .memory_bytes = sum};
+    make->xy = NULL;
+    polygons->polygon = (struct pb_polygon *)(void *)at;
+    struct pb_polygon_value *values = (struct pb_polygon_value *)(void *)(at += bytes[0]);
+    polygons->ring = (struct pb_ring *)(void *)(at += bytes[1]);
+    char *text = at + bytes[2];
     if (bytes[0] > 0)
-        memcpy(polygons->xy, make->xy, bytes[0]);
-    if (bytes[1] > 0)
-        memcpy(polygons->polygon, make->polygon, bytes[1]);
+        memcpy(polygons->polygon, make->polygon, bytes[0]);
+    if (bytes[2] > 0)
+        memcpy(polygons->ring, make->ring, bytes[2]);
     if (bytes[3] > 0)
-        memcpy(polygons->ring, make->ring, bytes[3]);
-    if (bytes[4] > 0)
-        memcpy(text, make->text, bytes[4]);
+        memcpy(text, make->text, bytes[3]);
     for (size_t i = 0; i < make->n_values; i++) {
         const struct pb_vector_value *v = &make->value[i];
         values[i] = v->value;

@@ -30,7 +30,10 @@ int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid);
 int pb_vector_make_ring(struct pb_vector_make *make);
 int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y);
 int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_value *value);
-/* Returns the polygons; n_fields values each. NULL: out of memory. */
-struct pb_polygons *pb_vector_make_polygons(const struct pb_vector_make *make, size_t n_fields);
+/* Returns the polygons, n_fields values each, which take the list of vertices over; the facts of
+ * the reading are unset. NULL: out of memory. */
+struct pb_polygons *pb_vector_make_polygons(struct pb_vector_make *make, size_t n_fields);
+/* Bytes of the lists, without unused room. */
+uint64_t pb_vector_make_bytes(const struct pb_vector_make *make);
 void pb_vector_make_free(struct pb_vector_make *make);
 #endif

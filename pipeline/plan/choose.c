@@ -302,6 +302,17 @@ static int check_exchange(struct pb_plan *plan, const struct pb_plan_request *re
     return rc ? rc : pb_part_exchange_check(&parts, plan->layout.gate.chain != NULL, err);
 }
 
+/* Lets the request prepare the products on the plan's grid. */
+static int prepare(struct pb_plan *plan, const struct pb_plan_request *request, struct pb_err *err)
+{
+    struct pb_product_env env;
+    if (request->prepare == NULL)
+        return 0;
+    plan->work.geometry = pb_chain_geometry(plan->work.chain);
+    pb_plan_product_env(plan, request, &env);
+    return request->prepare(request->user, &env, err, &plan->work.prepared);
+}
+
 int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
                    struct pb_plan **out_plan)
 {
@@ -309,6 +320,7 @@ int pb_plan_create(const struct pb_plan_request *request, struct pb_err *err,
     if (plan == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory while planning");
     int rc = pb_plan_bands(plan, request, err);
+    rc = rc ? rc : prepare(plan, request, err);
     rc = rc ? rc : plan_passes(plan, request, err);
     rc = rc ? rc : check_exchange(plan, request, err);
     if (rc < 0) {

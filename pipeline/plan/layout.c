@@ -146,6 +146,7 @@ void pb_plan_product_env(const struct pb_plan *plan, const struct pb_plan_reques
         .chain = plan->work.chain,
         .n_bands = plan->work.outputs.n,
         .n_default = plan->work.outputs.n_default,
+        .prepared = plan->work.prepared,
         .placed = plan->work.placed,
         .place_info = plan->work.placed != NULL ? pb_raster_info(plan->work.placed) : request->info,
     };

@@ -238,7 +238,8 @@ struct pb_plan_work {
     /* Georeference of the products if it is of another coordinate system than the scene's; else
      * NULL. */
     struct pb_raster *placed;
-    int32_t first_table; /* number of the chain's first input that is a table (pb_plan_tables) */
+    void *const *prepared; /* env.prepared of the products; borrowed */
+    int32_t first_table;   /* number of the chain's first input that is a table (pb_plan_tables) */
     /* Number of the first one that is a plane of polygons (pb_plan_cutlines). */
     int32_t first_cutline;
     int32_t priority;        /* priority of its pipeline */
@@ -380,6 +381,11 @@ struct pb_plan_request {
     /* Why no kernel may be resident, whatever compute.sync is; NULL: as configured. Borrowed for
      * the plan's life. */
     const char *stream_why;
+    /* Prepares the products once their grid is known, before memory is planned, and sets
+     * *out_prepared for env.prepared; env lives for the call. NULL: products need no data. */
+    int (*prepare)(void *user, const struct pb_product_env *env, struct pb_err *err,
+                   void *const **out_prepared);
+    void *user;
     const struct pb_metadata *metadata; /* metadata of the scene; NULL: none were read */
     const char *const *file_names;     /* names of the scene's file, then of others; for metadata */
     const struct pb_calibrated *rules; /* n_rules; made by another process from its metadata */

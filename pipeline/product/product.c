@@ -137,6 +137,39 @@ const char *pb_product_band_name(const struct pb_product_env *env,
     return config->n_bands > 0 ? config->bands[i] : env->band_names[i];
 }
 
+void *pb_product_prepared(const struct pb_product_env *env, const struct pb_product_config *config,
+                          size_t *out_number)
+{
+    size_t i = 0;
+    while (i < env->pipeline->n_products && env->pipeline->products[i] != config)
+        i++;
+    *out_number = i;
+    return env->prepared != NULL && i < env->pipeline->n_products ? env->prepared[i] : NULL;
+}
+
+int pb_products_prepare(const struct pb_product_env *env, void **prepared, struct pb_err *err)
+{
+    struct pb_product_env own = *env;
+    int rc = 0;
+    own.prepared = prepared;
+    for (size_t i = 0; i < env->pipeline->n_products && rc == 0; i++) {
+        const struct pb_product_config *config = env->pipeline->products[i];
+        const struct pb_product_type *type = pb_product_type(config->kind);
+        rc = type->prepare != NULL ? type->prepare(&own, config, err, &prepared[i]) : 0;
+    }
+    return rc;
+}
+
+void pb_products_discard(const struct pb_pipeline_config *pipeline, void **prepared)
+{
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_type *type = pb_product_type(pipeline->products[i]->kind);
+        if (type->discard != NULL)
+            type->discard(prepared[i]);
+        prepared[i] = NULL;
+    }
+}
+
 int pb_products_ready(const struct pb_product_env *env, struct pb_err *err)
 {
     int rc = 0;

@@ -137,8 +137,9 @@ struct pb_product_env {
     /* for the results of reductions of the image; NULL = not yet known */
     const struct pb_chain *chain;
     size_t n_bands;
-    size_t n_default;   /* a product that names no bands gets the first n_default; 0 = all */
-    const char *device; /* "cpu", "cuda:0": for the processing record */
+    size_t n_default;      /* a product that names no bands gets the first n_default; 0 = all */
+    void *const *prepared; /* data of each product of the pipeline; NULL = none is prepared */
+    const char *device;    /* "cpu", "cuda:0": for the processing record */
     /* Returns the files that were read, with their checksums; waits for these. Called after all
      * pixels were read. Borrowed like the rest. NULL = unknown. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
@@ -239,6 +240,13 @@ struct pb_product_type {
     enum pb_checksum (*checksum)(const struct pb_product_config *config,
                                  const struct pb_pipeline_config *pipeline);
 
+    /* Reads data whose size the plan must know, such as the polygons of a file; env has the
+     * products' grid and its raster, but no tiles. *out_prepared: for bytes and create, may be
+     * shared with an earlier product of env->prepared; to be discarded. NULL = no such data. */
+    int (*prepare)(const struct pb_product_env *env, const struct pb_product_config *config,
+                   struct pb_err *err, void **out_prepared);
+    void (*discard)(void *prepared); /* NULL is fine */
+
     /* Resident bytes in addition to the tiles, for the plan; env->raster and directory may be
      * NULL. */
     uint64_t (*bytes)(const struct pb_product_env *env, const struct pb_product_config *config);
@@ -315,6 +323,14 @@ const char *pb_products_series(const struct pb_pipeline_config *pipeline, const 
                                const char *name);
 /* Returns the checksum kind of the files of the pipeline's products. */
 enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline);
+/* Data of the product among env->prepared, and the product's number in the pipeline; NULL = not
+ * prepared. */
+void *pb_product_prepared(const struct pb_product_env *env, const struct pb_product_config *config,
+                          size_t *out_number);
+/* Prepares all products of the pipeline into `prepared`, an entry for each, all NULL before. Needs
+ * discard in any case, which sets them NULL. */
+int pb_products_prepare(const struct pb_product_env *env, void **prepared, struct pb_err *err);
+void pb_products_discard(const struct pb_pipeline_config *pipeline, void **prepared);
 /* Checks that all products of the pipeline can be made: ready() of each. */
 int pb_products_ready(const struct pb_product_env *env, struct pb_err *err);
 /* Writes the name of the file that finish makes: "<scene>.tif", "<scene>.<name>.png",

@@ -131,8 +131,8 @@ static void put_crossings(const struct pb_polygon_scan *scan, const struct group
 static void fill_level(const struct edge *e, const struct target *to, uint32_t zone)
 {
     const double row = e->y0 - 0.5;
-    if (e->y0 == e->y1 && e->leftward && row == floor(row) && row >= to->top && row < to->bottom)
-        fill(to, (int32_t)row, floor(e->x0 + 0.5), floor(e->x1 + 0.5), zone);
+    if (e->y0 == e->y1 && e->x0 > e->x1 && row == floor(row) && row >= to->top && row < to->bottom)
+        fill(to, (int32_t)row, floor(e->x1 + 0.5), floor(e->x0 + 0.5), zone);
 }
 
 /* Rounds a coordinate to a border of pixels if it differs by no more than the rounding error. */

@@ -14,10 +14,10 @@
 #define BAND_ROWS  64
 #define EDGE_BLOCK 64
 
-/* Edge from the upper to the lower end. For a horizontal edge x0 is the left end. */
+/* Edge from the upper to the lower end. A horizontal edge keeps its direction in the ring: one from
+ * right to left is a lower edge of its polygon. */
 struct edge {
     double x0, y0, x1, y1;
-    bool leftward; /* direction in the ring; a horizontal edge with it is a lower edge */
 };
 
 /* A part of a polygon that meets the grid. */

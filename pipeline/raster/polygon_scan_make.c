@@ -17,9 +17,8 @@ static bool reaches(const struct pb_polygon_scan *scan, const struct edge *e)
 
 static struct edge edge_of(const double from[2], const double to[2])
 {
-    const bool swap = from[1] > to[1] || (from[1] == to[1] && from[0] > to[0]);
-    const double *a = swap ? to : from, *b = swap ? from : to;
-    return (struct edge){a[0], a[1], b[0], b[1], from[0] > to[0]};
+    const double *a = from[1] > to[1] ? to : from, *b = a == from ? to : from;
+    return (struct edge){a[0], a[1], b[0], b[1]};
 }
 
 /* A part of a polygon. */

@@ -15,8 +15,21 @@ void pb_polygons_free(struct pb_polygons *polygons)
 {
     if (polygons == NULL)
         return;
+    free(polygons->xy);
     free(polygons->memory);
     free(polygons);
+}
+
+void pb_polygons_drop_vertices(struct pb_polygons *polygons)
+{
+    free(polygons->xy);
+    polygons->xy = NULL;
+}
+
+uint64_t pb_polygons_bytes(const struct pb_polygons *polygons)
+{
+    return sizeof *polygons + polygons->memory_bytes +
+           (polygons->xy != NULL ? polygons->n_vertices * sizeof *polygons->xy : 0);
 }
 
 int pb_polygons_to_pixels(struct pb_polygons *polygons, const double t[6])

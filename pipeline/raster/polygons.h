@@ -5,8 +5,7 @@
 /* Polygons with attributes, as pb_vector_read (pipeline/gdal/vector.h) reads them from a file. A
  * feature has any number of parts, each with any number of outer and inner rings. A point is
  * inside a part if a ray from it crosses the part's rings an odd number of times, and inside the
- * feature if it is inside one of its parts. One allocation owns everything; read-only after
- * creation, so any thread may read it. */
+ * feature if it is inside one of its parts. Read-only after creation, so any thread may read it. */
 #include "kernels/geometry.h"
 
 #include <stddef.h>
@@ -40,7 +39,9 @@ struct pb_polygons {
     size_t n;
     struct pb_ring *ring;
     size_t n_rings;
-    double (*xy)[2]; /* coordinates of the scene's CRS, or pixels after pb_polygons_to_pixels */
+    /* malloc'd; coordinates of the scene's CRS, or pixels after pb_polygons_to_pixels; NULL after
+     * pb_polygons_drop_vertices */
+    double (*xy)[2];
     size_t n_vertices;
     uint64_t stamp; /* state of the file that they were read from (struct pb_vector_request) */
     bool moved;     /* transformed from another system: coordinates have rounding errors */
@@ -48,14 +49,23 @@ struct pb_polygons {
     bool is_round;  /* columns of the scene extend around the Earth */
     size_t n_left_out;      /* features of the file that are not polygons */
     int64_t first_left_out; /* id of the first of them */
-    void *memory;           /* allocation of all of the above */
+    void *memory;           /* allocation of all of the above but xy */
+    size_t memory_bytes;
+    /* Facts of the reading: bytes of the files, bytes of their shapes as WKB, and most bytes that
+     * reading held in memory. */
+    uint64_t file_bytes, wkb_bytes, read_bytes;
 };
+
+/* Bytes of the polygons in memory. */
+uint64_t pb_polygons_bytes(const struct pb_polygons *polygons);
 
 /* Writes a message that features of the file were omitted; "" if all were read. */
 void pb_polygons_left_out(const struct pb_polygons *polygons, const char *path, char *text,
                           size_t bytes);
 /* NULL is allowed. */
 void pb_polygons_free(struct pb_polygons *polygons);
+/* Frees the vertices: attributes and counts remain. By the owner. */
+void pb_polygons_drop_vertices(struct pb_polygons *polygons);
 
 /* Converts coordinates to pixels of the grid with that transform (GDAL's order): 0, 0 is the
  * upper left corner of the upper left pixel. Transformed coordinates are shifted by less than a

@@ -6,6 +6,7 @@
 #include "pipeline/plan/choose.h"
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/run/publish_results.h"
 #include "pipeline/run/run_heights.h"
@@ -23,6 +24,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (run == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     run->options = *options;
+    run->prepared = calloc(options->pipeline->n_products + 1, sizeof *run->prepared);
     run->files.most = options->config->limits.output_bytes;
     pthread_mutex_init(&run->lock, NULL);
     if (options->scene != NULL)
@@ -31,7 +33,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
         pb_file_name_scene(options->input, run->scene, sizeof run->scene);
     pb_run_work_begin(&run->work);
     pb_work_begin(PB_WORK_OPEN, 0);
-    int rc = pb_raster_ready(err);
+    int rc = run->prepared != NULL ? pb_raster_ready(err)
+                                   : pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     rc = rc ? rc : pb_run_order_make(&run->order, &run->options, err);
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
@@ -192,7 +195,8 @@ void pb_run_destroy(struct pb_run *run)
     pb_run_products_destroy(&run->products);
     free(run->results);
     pb_publish_close(run->publish);
-    pb_plan_destroy(run->plan);
+    pb_run_forget_plan(run);
+    free(run->prepared);
     pb_run_areas_fini(&run->areas);
     pb_run_heights_fini(&run->heights);
     pb_run_tiles_fini(&run->tiles);

@@ -39,6 +39,7 @@ struct pb_run {
     struct pb_plan_request facts; /* request that the plan was made from */
     struct pb_device_traits traits;
     struct pb_plan *plan;
+    void **prepared; /* env.prepared, for the plan */
     struct pb_publish *publish;
     const char *place; /* scene directory below products; the publisher's, or the caller's */
     struct pb_product_env env;

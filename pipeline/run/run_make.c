@@ -85,6 +85,17 @@ static int make_env(struct pb_run *run, struct pb_err *err)
     return rc ? rc : pb_products_ready(&run->env, err);
 }
 
+static int prepare(void *user, const struct pb_product_env *env, struct pb_err *err,
+                   void *const **out_prepared)
+{
+    struct pb_run *run = user;
+    struct pb_product_env own = *env;
+    own.raster = run->sources.raster[0];
+    pb_products_discard(env->pipeline, run->prepared);
+    *out_prepared = run->prepared;
+    return pb_products_prepare(&own, run->prepared, err);
+}
+
 int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
 {
     struct pb_plan_request *request = &run->facts;
@@ -94,6 +105,8 @@ int pb_run_make_plan(struct pb_run *run, struct pb_err *err)
                                         .raster = run->sources.raster[0],
                                         .others = run->sources.others,
                                         .n_others = pb_run_sources_others(&run->sources),
+                                        .prepare = prepare,
+                                        .user = run,
                                         .heights = &run->heights,
                                         .metadata = &run->metadata.facts,
                                         .file_names = run->metadata.name,
@@ -252,6 +265,8 @@ void pb_run_forget_plan(struct pb_run *run)
 {
     pb_plan_destroy(run->plan);
     run->plan = NULL;
+    if (run->prepared != NULL)
+        pb_products_discard(run->options.pipeline, run->prepared);
 }
 
 /* Plans each tile, in order to refuse impossible ones before a pixel is read. */

@@ -6,6 +6,7 @@
 threads."""
 import csv
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -292,7 +293,7 @@ def test_zones_lie_on_the_grid_that_a_warp_makes(scratch):
 
 
 @pbtest.not_about_threads
-def test_polygons_over_the_planned_memory_are_refused(scratch):
+def test_polygons_over_the_memory_are_refused(scratch):
     """Small in the file, and over all of the rows of a tall grid."""
     ds = gdal.GetDriverByName("GTiff").Create(str(scratch / "tall.tif"), 4, 60000, 1, gdal.GDT_Byte)
     srs = osr.SpatialReference()
@@ -301,11 +302,54 @@ def test_polygons_over_the_planned_memory_are_refused(scratch):
     ds.SetGeoTransform((0, 1, 0, 60000, 0, -1))
     ds = None
     feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 60000], [0, 0]]]}}
-    for n, code in ((20, 0), (2500, 1)):
+    for n, code in ((20, 0), (6000, 1)):
         (scratch / "f.geojson").write_text(json.dumps({"type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "EPSG:32633"}}, "features": [feature] * n}))
-        (scratch / "c.yaml").write_text("pipelines:\n  p:\n    input: {match: ['*'], bands: {N: 1}}\n    products: [zones: {zones: f.geojson}]\n")
+        (scratch / "c.yaml").write_text("compute: {memory: 24 MiB}\npipelines:\n  p:\n    input: {match: ['*'], bands: {N: 1}}\n    products: [zones: {zones: f.geojson}]\n")
         report, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "tall.tif", code=code)
-    assert report["error"]["code"] == "vector.limit" and "MiB on this grid" in report["error"]["message"], report
+    assert report["error"]["code"] == "plan.memory" and "for products" in report["error"]["message"], report
+
+
+def many_fields(path, n):
+    """n fields of 24 corners on the grid of scene()."""
+    step = 900 / math.ceil(math.sqrt(n))
+    side = round(900 / step)
+    features = []
+    for i in range(n):
+        x, y = 600010 + (i % side + 0.5) * step, 4999990 - (i // side + 0.5) * step
+        ring = [[x + step * (0.3 + 0.02 * (k % 7)) * math.cos(k * math.pi / 12), y + step * (0.3 + 0.02 * (k % 7)) * math.sin(k * math.pi / 12)] for k in range(24)]
+        features.append({"type": "Feature", "properties": {"parcel": f"number {i}"}, "geometry": {"type": "Polygon", "coordinates": [ring + ring[:1]]}})
+    path.write_text(json.dumps({"type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "EPSG:32633"}}, "features": features}))
+
+
+# A small process that starts the command: a process begins with the peak of the one that started it.
+PEAK = """import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss * 1024)
+sys.exit(os.waitstatus_to_exitcode(status))"""
+
+
+def peak_of(*args):
+    """Most resident bytes of a process of `pushbroom run`, and the bytes of its plan."""
+    done = subprocess.run(["/usr/bin/python3", "-c", PEAK, str(pbtest.BIN / "pushbroom"), "run", "--json", "--existing", "replace", *map(str, args)],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    report, peak = done.stdout.splitlines()
+    return int(peak), json.loads(report)["report"]["memory_bytes"]
+
+
+@pbtest.not_about_threads
+def test_many_polygons_stay_below_the_planned_memory(scratch):
+    """The planned bytes grow at least as much as the resident ones, by less than 3 times, and are far below the default memory."""
+    scene(scratch / "a.tif", 97, 71)
+    for keys in ("bands: [N], stats: [mean]", "bands: [N], stats: [median], format: json", "bands: [N], stats: [mean], format: gpkg", "bands: [N], stats: [mean], format: geojson"):
+        (scratch / "c.yaml").write_text(f"pipelines:\n  p:\n    input: {{match: ['*'], bands: {{KIND: 1, N: 2, F: 3}}}}\n    products:\n      - zones: {{zones: f.geojson, id: parcel, {keys}}}\n")
+        few, many = [], []
+        for n, to in ((10, few), (10000, many)):
+            many_fields(scratch / "f.geojson", n)
+            to += peak_of("-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "a.tif")
+        used, planned = many[0] - few[0], many[1] - few[1]
+        assert used <= planned < 3 * used + (8 << 20), (keys, used, planned)
+        assert len(rows(scratch / "out/a/p/a.zones.csv")) == 10000 if "format" not in keys else True
 
 
 @pbtest.not_about_threads

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Numbers by zone, computed while tiles arrive: rows of a tile are cut into runs of one zone,
  * and runs are summed up (numbers/zones_all.h). Polygons are scanned a tile at a time, each
- * separately. */
+ * separately; they are read before the plan, which therefore knows their memory. */
 #include "pipeline/product/zones/zones_inside.h"
 
 #include "config/product_check.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of zones, unless there is a polygon for each; and least bytes of a polygon in a file. */
-enum { ZONES_MAX = 4096, LEAST_FEATURE_BYTES = 100 };
+/* Limit of zones, unless there is a polygon for each. */
+enum { ZONES_MAX = 4096 };
 
 static const struct pb_zones_config *config_of(const struct pb_product_config *product)
 {
@@ -44,21 +44,73 @@ static struct pb_zones_shape shape_of(const struct pb_product_env *env,
                                    .workers = env->workers};
 }
 
+static const struct pb_zones_polygons *polygons_of(const struct pb_product_env *env,
+                                                   const struct pb_product_config *config,
+                                                   bool *out_owns)
+{
+    size_t number;
+    const struct pb_zones_polygons *of = pb_product_prepared(env, config, &number);
+    *out_owns = of != NULL && of->owner == number;
+    return of;
+}
+
+/* Bytes of the zones of a tile, for a worker. */
+static size_t tile_bytes(const struct pb_product_env *env)
+{
+    const size_t side = (size_t)env->grid->side_px;
+    const size_t w = side < (size_t)env->geometry.w ? side : (size_t)env->geometry.w;
+    const size_t h = side < (size_t)env->geometry.h ? side : (size_t)env->geometry.h;
+    return (w * h * sizeof(uint32_t) + 63) / 64 * 64;
+}
+
+/* Bytes of memory for a worker: zones of a tile, then the scratch of the scan. */
+static size_t scratch_bytes(const struct pb_product_env *env, const struct pb_polygon_scan *scan)
+{
+    return (tile_bytes(env) + pb_polygon_scan_scratch_bytes(scan) + 63) / 64 * 64;
+}
+
+/* The parts of the product's memory. `peak` was needed before the plan and is free again. */
+struct parts {
+    uint64_t polygons, peak, threads, sums, table;
+};
+
+static struct parts parts_of(const struct pb_product_env *env,
+                             const struct pb_product_config *config)
+{
+    const struct pb_zones_config *zones = config_of(config);
+    bool owns;
+    const struct pb_zones_polygons *of = polygons_of(env, config, &owns);
+    const uint64_t n = of != NULL ? of->polygons->n : 0;
+    const uint32_t room = room_for(zones, n);
+    const struct pb_zones_shape shape = shape_of(env, config, room);
+    return (struct parts){
+        .polygons = owns ? of->bytes : 0,
+        .peak = owns ? of->peak_bytes : 0,
+        .threads = of != NULL ? env->workers * (uint64_t)scratch_bytes(env, of->scan) : 0,
+        .sums = sizeof(struct zones) + pb_zones_bytes(&shape) +
+                (uint64_t)env->geometry.h * sizeof(int64_t),
+        .table = pb_zones_write_bytes(env, zones, of, zones->by.n > 0 ? room : n)};
+}
+
 static uint64_t zones_bytes(const struct pb_product_env *env,
                             const struct pb_product_config *config)
 {
-    enum { CELL_BYTES = 64 };
-    const struct pb_zones_config *zones = config_of(config);
-    const uint32_t room = room_for(zones, pb_zones_file_bytes(zones) / LEAST_FEATURE_BYTES);
-    const struct pb_zones_shape shape = shape_of(env, config, room);
-    const uint64_t cells =
-        (uint64_t)room * (6 + zones->n_fields + shape.bands * (zones->n_stats + 1));
-    const uint64_t tile = zones->path != NULL && env->grid != NULL
-                              ? (uint64_t)env->grid->side_px * (uint64_t)env->grid->side_px * 4
-                              : 0;
-    return sizeof(struct zones) + pb_zones_bytes(&shape) + cells * CELL_BYTES +
-           (uint64_t)env->geometry.h * sizeof(int64_t) + pb_zones_polygon_bytes(zones) +
-           env->workers * tile;
+    const struct parts p = parts_of(env, config);
+    const uint64_t run = p.polygons + p.threads + p.sums + p.table;
+    return run > p.peak ? run : p.peak;
+}
+
+static void zones_explain(const struct pb_product_env *env, const struct pb_product_config *config,
+                          struct pb_json *json)
+{
+    const struct parts p = parts_of(env, config);
+    pb_json_object(json, "memory");
+    pb_json_int(json, "polygons", (int64_t)p.polygons);
+    pb_json_int(json, "threads", (int64_t)p.threads);
+    pb_json_int(json, "sums", (int64_t)p.sums);
+    pb_json_int(json, "table", (int64_t)p.table);
+    pb_json_int(json, "reading", (int64_t)p.peak);
+    pb_json_end(json);
 }
 
 static void zones_destroy(void *product)
@@ -67,8 +119,6 @@ static void zones_destroy(void *product)
     if (z == NULL)
         return;
     pb_zones_destroy(z->all);
-    pb_polygon_scan_destroy(z->scan);
-    pb_polygons_free(z->polygons);
     free(z->scratch);
     free(z->area);
     free(z);
@@ -131,6 +181,20 @@ static int choose_bands(struct zones *z, struct pb_err *err)
     return n;
 }
 
+/* Uses the prepared polygons. */
+static int use_polygons(struct zones *z, struct pb_err *err)
+{
+    bool owns;
+    z->of = polygons_of(z->env, &z->config->product, &owns);
+    if (z->of == NULL)
+        return 0;
+    z->names.polygons = z->of->polygons;
+    z->tile_bytes = tile_bytes(z->env);
+    z->scratch_bytes = scratch_bytes(z->env, z->of->scan);
+    z->scratch = calloc(z->env->workers, z->scratch_bytes);
+    return z->scratch != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "no memory for the zones of a tile");
+}
+
 static int zones_create(const struct pb_product_env *env, const struct pb_product_config *config,
                         struct pb_err *err, void **out_product)
 {
@@ -141,9 +205,9 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     z->config = config_of(config);
     int rc = choose_bands(z, err);
     if (rc >= 0)
-        rc = z->config->path != NULL ? pb_zones_read_polygons(z, err) : 0;
+        rc = use_polygons(z, err);
     if (rc >= 0) {
-        z->most = room_for(z->config, z->polygons != NULL ? z->polygons->n : 0);
+        z->most = room_for(z->config, z->of != NULL ? z->of->polygons->n : 0);
         const struct pb_zones_shape shape = shape_of(env, config, z->most);
         z->all = pb_zones_create(&shape);
         if (z->all == NULL || !measure(z))
@@ -158,15 +222,12 @@ static int zones_create(const struct pb_product_env *env, const struct pb_produc
     return 0;
 }
 
-/* Checks that the polygons can be read, and have the configured fields. */
 static int zones_ready(const struct pb_product_env *env, const struct pb_product_config *config,
                        struct pb_err *err)
 {
     struct zones z = {.env = env, .config = config_of(config)};
     const int n = choose_bands(&z, err);
-    if (n < 0 || z.config->path == NULL || env->raster == NULL)
-        return n < 0 ? n : 0;
-    return pb_zones_try_polygons(env, z.config, err);
+    return n < 0 ? n : 0;
 }
 
 static int too_many(const struct zones *z, struct pb_err *err)
@@ -177,7 +238,7 @@ static int too_many(const struct zones *z, struct pb_err *err)
                    "zones: band '%s' has more than %u values%s, so it is no band of classes; name "
                    "another one in by, or make classes of it first (classify, cast, math)",
                    z->config->by.items[0].text, z->most,
-                   z->polygons != NULL ? " in all polygons together" : "");
+                   z->of != NULL ? " in all polygons together" : "");
 }
 
 /* Current position of a worker. */
@@ -236,10 +297,10 @@ static int zones_tile(void *product, const struct pb_tile *tile,
     struct at at = {z, &tile->core, pixels, worker};
     bool fits = true;
     assert(worker < z->env->workers);
-    if (z->scan != NULL) {
+    if (z->of != NULL) {
         char *scratch = z->scratch + worker * z->scratch_bytes;
-        fits = !pb_polygon_scan_meets(z->scan, &tile->core) ||
-               pb_polygon_scan_each(z->scan, &tile->core, scratch + z->tile_bytes,
+        fits = !pb_polygon_scan_meets(z->of->scan, &tile->core) ||
+               pb_polygon_scan_each(z->of->scan, &tile->core, scratch + z->tile_bytes,
                                     (uint32_t *)(void *)scratch, add_polygon, &at);
     } else {
         for (int32_t y = 0; y < tile->core.h && fits; y++)
@@ -258,8 +319,9 @@ static int zones_finish(void *product, const struct pb_product_result *earlier, 
         return too_many(z, err);
     struct pb_product_result result = {
         .kind = &pb_kind_zones, .name = z->config->product.name, .config = &z->config->product};
-    if (z->polygons != NULL)
-        pb_polygons_left_out(z->polygons, z->config->path, result.warning, sizeof result.warning);
+    if (z->of != NULL)
+        pb_polygons_left_out(z->of->polygons, z->config->path, result.warning,
+                             sizeof result.warning);
     pb_product_file(z->env, &z->config->product, result.file, sizeof result.file);
     int rc = pb_zones_write(z, err, &result);
     if (rc == 0)
@@ -283,7 +345,10 @@ const struct pb_product_type pb_product_zones = {
     .asset = "zones",
     .title = "Pixels, areas and statistics by zone",
     .role = "data",
+    .prepare = pb_zones_prepare,
+    .discard = pb_zones_discard,
     .bytes = zones_bytes,
+    .explain = zones_explain,
     .ready = zones_ready,
     .create = zones_create,
     .tile = zones_tile,

@@ -10,6 +10,16 @@
 #include "pipeline/product/zones/zones_rows.h"
 #include "pipeline/raster/polygon_scan.h"
 
+/* Polygons of a file on the products' grid: read before the plan, and shared by the products that
+ * use the same ones. Read-only after pb_zones_prepare. */
+struct pb_zones_polygons {
+    uint32_t users;               /* products */
+    size_t owner;                 /* number of the product that has read them */
+    struct pb_polygons *polygons; /* without vertices; is_beyond: they reach beyond the image */
+    struct pb_polygon_scan *scan;
+    uint64_t bytes, peak_bytes; /* bytes of both in memory, and most bytes while they were made */
+};
+
 struct zones {
     const struct pb_product_env *env;
     const struct pb_zones_config *config;
@@ -21,25 +31,22 @@ struct zones {
     int64_t *area; /* area of a pixel, by row; NULL = all are equal */
     struct pb_zones_names names;
     char datetime[40];
-    int32_t size[2];
-    struct pb_polygons *polygons; /* in pixels; NULL = zones are classes only */
-    struct pb_polygon_scan *scan;
+    const struct pb_zones_polygons *of; /* borrowed; NULL = zones are classes only */
     char *scratch; /* memory of each worker: zones of a tile, then the scratch of the scan */
     size_t scratch_bytes, tile_bytes;
 };
 
-/* Bytes of the file of polygons; 0: absent, or unreadable, which is reported later. */
-uint64_t pb_zones_file_bytes(const struct pb_zones_config *config);
-/* Upper bound of the memory of polygons and their scan: from the size of the file, which the
- * plan does not read. */
-uint64_t pb_zones_polygon_bytes(const struct pb_zones_config *config);
-/* Reads the polygons, in pixels, and makes the scan of them. */
-int pb_zones_read_polygons(struct zones *z, struct pb_err *err);
-/* Checks that the polygons can be read, and have the configured fields. */
-int pb_zones_try_polygons(const struct pb_product_env *env, const struct pb_zones_config *config,
-                          struct pb_err *err);
+/* Reads the polygons and makes the scan of them, or shares those of an earlier product: prepare
+ * and discard of the product. */
+int pb_zones_prepare(const struct pb_product_env *env, const struct pb_product_config *config,
+                     struct pb_err *err, void **out_prepared);
+void pb_zones_discard(void *prepared);
 struct pb_vector_request pb_zones_request(const struct pb_zones_config *config);
 
 /* Writes the table in the configured format; polygon: of each row. */
 int pb_zones_write(struct zones *z, struct pb_err *err, struct pb_product_result *out);
+/* Upper bound of the memory for that, with `rows` rows. of: NULL = zones are classes only. */
+uint64_t pb_zones_write_bytes(const struct pb_product_env *env,
+                              const struct pb_zones_config *config,
+                              const struct pb_zones_polygons *of, uint64_t rows);
 #endif

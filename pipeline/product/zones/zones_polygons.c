@@ -1,32 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Polygons of a product of zones. The plan only knows the size of their file; their memory is
- * checked against the plan when they are read. */
+/* Polygons of a product of zones. Once the scan is made, of the vertices only one fact is needed:
+ * whether a polygon reaches beyond the image. */
 #include "pipeline/product/zones/zones_inside.h"
+
+#include "config/pipeline_config.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 
-uint64_t pb_zones_file_bytes(const struct pb_zones_config *config)
-{
-    struct stat status;
-    const bool is = config->path != NULL && stat(config->path, &status) == 0;
-    return is ? (uint64_t)status.st_size : 0;
-}
-
-uint64_t pb_zones_polygon_bytes(const struct pb_zones_config *config)
-{
-    enum { FACTOR = 8, LEAST = 4 << 20 };
-    return config->path != NULL ? LEAST + FACTOR * pb_zones_file_bytes(config) : 0;
-}
-
-/* Returns the raster with the zones' grid: the scene, or the grid to which steps have
- * transformed it. */
-static struct pb_raster *ground_of(const struct pb_product_env *env)
-{
-    return env->placed != NULL ? env->placed : env->raster;
-}
+/* Tolerance: an outline along the edge of the image is not beyond it. */
+#define EDGE_PX 1e-6
 
 struct pb_vector_request pb_zones_request(const struct pb_zones_config *config)
 {
@@ -36,77 +21,109 @@ struct pb_vector_request pb_zones_request(const struct pb_zones_config *config)
                                       .n_fields = config->n_fields};
 }
 
-/* Fails if the polygons, their scan and the scratch of all workers exceed the plan. */
-static int check_room(const struct zones *z, uint64_t scan, uint64_t scratch, struct pb_err *err)
+/* Returns true if a ring reaches beyond the image, which has no left and right edge if it extends
+ * around the Earth. */
+static bool is_cut(const struct pb_polygons *all, const struct pb_ring *ring, const int32_t size[2])
 {
-    const struct pb_polygons *polygons = z->polygons;
-    const uint64_t most = pb_zones_polygon_bytes(z->config), mib = 1 << 20;
-    const uint64_t values = polygons->n * z->config->n_fields * sizeof(struct pb_polygon_value);
-    const uint64_t bytes =
-        polygons->n_vertices * sizeof *polygons->xy + polygons->n_rings * sizeof *polygons->ring +
-        polygons->n * sizeof *polygons->polygon + values + scan + z->env->workers * scratch;
-    if (bytes <= most)
-        return 0;
-    return pb_fail_at(err, PB_E_VECTOR_LIMIT, z->config->path, 0, 0,
-                      "its polygons take %llu MiB on this grid, and %llu are planned for a file of "
-                      "its size",
-                      (unsigned long long)((bytes + mib - 1) / mib),
-                      (unsigned long long)(most / mib));
+    for (size_t i = ring->first; i < ring->first + ring->n; i++)
+        for (int k = all->is_round; k < 2; k++)
+            if (all->xy[i][k] < -EDGE_PX || all->xy[i][k] > size[k] + EDGE_PX)
+                return true;
+    return false;
 }
 
-static int make_scan(struct zones *z, struct pb_err *err)
+static void find_cut(struct pb_polygons *all, const int32_t size[2])
 {
-    const struct pb_product_env *env = z->env;
-    const uint64_t bytes = pb_polygon_scan_bytes(z->polygons, env->geometry.w, env->geometry.h);
-    int rc = check_room(z, bytes, 0, err);
-    if (rc < 0)
-        return rc;
-    z->scan = pb_polygon_scan_create(z->polygons, env->geometry.w, env->geometry.h,
-                                     z->config->touched ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
-    if (z->scan == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", z->config->path);
-    rc = check_room(z, bytes, pb_polygon_scan_scratch_bytes(z->scan), err);
-    if (rc < 0)
-        return rc;
-    const size_t side = (size_t)env->grid->side_px;
-    const size_t w = side < (size_t)env->geometry.w ? side : (size_t)env->geometry.w;
-    const size_t h = side < (size_t)env->geometry.h ? side : (size_t)env->geometry.h;
-    z->tile_bytes = (w * h * sizeof(uint32_t) + 63) / 64 * 64;
-    z->scratch_bytes = (z->tile_bytes + pb_polygon_scan_scratch_bytes(z->scan) + 63) / 64 * 64;
-    z->scratch = calloc(env->workers, z->scratch_bytes);
-    if (z->scratch == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the zones of a tile");
+    for (size_t p = 0; p < all->n; p++) {
+        struct pb_polygon *polygon = &all->polygon[p];
+        for (size_t r = 0; r < polygon->n_rings && !polygon->is_beyond; r++)
+            polygon->is_beyond = is_cut(all, &all->ring[polygon->first_ring + r], size);
+    }
+}
+
+static int make_scan(struct pb_zones_polygons *of, const struct pb_product_env *env,
+                     const struct pb_zones_config *config, struct pb_err *err)
+{
+    const int32_t size[2] = {env->geometry.w, env->geometry.h};
+    const uint64_t scan = pb_polygon_scan_bytes(of->polygons, size[0], size[1]);
+    const uint64_t both = pb_polygons_bytes(of->polygons) + scan;
+    of->scan = pb_polygon_scan_create(of->polygons, size[0], size[1],
+                                      config->touched ? PB_SCAN_TOUCHED : PB_SCAN_CENTRES);
+    if (of->scan == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", config->path);
+    find_cut(of->polygons, size);
+    of->peak_bytes = both > of->polygons->read_bytes ? both : of->polygons->read_bytes;
+    pb_polygons_drop_vertices(of->polygons);
+    of->bytes = pb_polygons_bytes(of->polygons) + scan;
     return 0;
 }
 
-int pb_zones_read_polygons(struct zones *z, struct pb_err *err)
+static int read_polygons(struct pb_zones_polygons *of, const struct pb_product_env *env,
+                         const struct pb_zones_config *config, struct pb_err *err)
 {
-    const struct pb_product_env *env = z->env;
-    struct pb_vector_request request = pb_zones_request(z->config);
+    struct pb_vector_request request = pb_zones_request(config);
     const double *t = env->transform;
     if (!env->place_info->has_transform)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: the image has no geotransform, so polygons have no place in it");
     request.tolerance = 0.001 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
-    int rc = pb_vector_read(&request, ground_of(env), err, &z->polygons);
-    if (rc < 0)
-        return rc;
-    z->names.polygons = z->polygons;
-    z->size[0] = env->geometry.w;
-    z->size[1] = env->geometry.h;
-    z->names.size = z->size;
-    if (pb_polygons_to_pixels(z->polygons, t) != 0)
+    /* The raster with the zones' grid: the scene, or the grid to which steps have transformed it.
+     */
+    int rc = pb_vector_read(&request, env->placed != NULL ? env->placed : env->raster, err,
+                            &of->polygons);
+    if (rc == 0 && pb_polygons_to_pixels(of->polygons, t) != 0)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: the image's geotransform has no inverse");
-    return make_scan(z, err);
+    return rc ? rc : make_scan(of, env, config, err);
 }
 
-int pb_zones_try_polygons(const struct pb_product_env *env, const struct pb_zones_config *config,
-                          struct pb_err *err)
+static bool is_same_text(const char *a, const char *b)
 {
-    const struct pb_vector_request request = pb_zones_request(config);
-    struct pb_polygons *polygons = NULL;
-    int rc = pb_vector_read(&request, ground_of(env), err, &polygons);
-    pb_polygons_free(polygons);
-    return rc;
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool uses_same(const struct pb_zones_config *a, const struct pb_zones_config *b)
+{
+    bool same = is_same_text(a->path, b->path) && is_same_text(a->layer, b->layer) &&
+                a->touched == b->touched && a->n_fields == b->n_fields;
+    for (size_t i = 0; same && i < a->n_fields; i++)
+        same = strcmp(a->field[i], b->field[i]) == 0;
+    return same;
+}
+
+int pb_zones_prepare(const struct pb_product_env *env, const struct pb_product_config *config,
+                     struct pb_err *err, void **out_prepared)
+{
+    const struct pb_zones_config *zones = (const struct pb_zones_config *)config;
+    size_t number;
+    (void)pb_product_prepared(env, config, &number);
+    if (zones->path == NULL)
+        return 0;
+    for (size_t i = 0; i < number; i++) {
+        const struct pb_product_config *earlier = env->pipeline->products[i];
+        struct pb_zones_polygons *of = env->prepared[i];
+        if (earlier->kind != config->kind || of == NULL ||
+            !uses_same(zones, (const struct pb_zones_config *)earlier))
+            continue;
+        of->users++;
+        *out_prepared = of;
+        return 0;
+    }
+    struct pb_zones_polygons *of = calloc(1, sizeof *of);
+    if (of == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the polygons of %s", zones->path);
+    of->users = 1;
+    of->owner = number;
+    *out_prepared = of;
+    return read_polygons(of, env, zones, err);
+}
+
+void pb_zones_discard(void *prepared)
+{
+    struct pb_zones_polygons *of = prepared;
+    if (of == NULL || --of->users > 0)
+        return;
+    pb_polygon_scan_destroy(of->scan);
+    pb_polygons_free(of->polygons);
+    free(of);
 }

@@ -10,9 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Tolerance: an outline along the edge of the image is not beyond it. */
-#define EDGE_PX 1e-6
-
 /* Values of a band in a zone. */
 struct values {
     const struct pb_float_sums *sums;
@@ -220,22 +217,6 @@ static void add_field(struct pb_table *table, const struct pb_polygon_value *val
         pb_table_text(table, value->text);
 }
 
-/* Returns true if the polygon extends beyond the image, which has no left and right edge if it
- * extends around the Earth. */
-static bool is_cut(const struct pb_zones_names *names, size_t number)
-{
-    const struct pb_polygons *all = names->polygons;
-    const struct pb_polygon *polygon = &all->polygon[number];
-    if (polygon->is_beyond)
-        return true;
-    for (size_t r = polygon->first_ring; r < polygon->first_ring + polygon->n_rings; r++)
-        for (size_t i = all->ring[r].first; i < all->ring[r].first + all->ring[r].n; i++)
-            for (int k = all->is_round; k < 2; k++)
-                if (all->xy[i][k] < -EDGE_PX || all->xy[i][k] > names->size[k] + EDGE_PX)
-                    return true;
-    return false;
-}
-
 static void add_row(struct pb_table *table, const struct pb_zones_config *config,
                     const struct pb_zones_names *names, const struct pb_zones_all *all,
                     const struct place *place)
@@ -261,7 +242,7 @@ static void add_row(struct pb_table *table, const struct pb_zones_config *config
         pb_table_text(table, name_of(&config->classes, (double)value));
     pb_table_int(table, (int64_t)place->pixels);
     if (config->n_fields > 0)
-        pb_table_int(table, is_cut(names, (size_t)(place->key >> 32) - 1));
+        pb_table_int(table, names->polygons->polygon[(place->key >> 32) - 1].is_beyond);
     pb_table_real(table, m2);
     pb_table_real(table, m2 / 10000);
     for (uint32_t b = 0; b < names->n_bands; b++)
@@ -301,6 +282,13 @@ static struct place *order_of(const struct pb_zones_config *config,
     qsort(order, own, sizeof *order, by_key);
     *out_n = own;
     return order;
+}
+
+uint64_t pb_zones_table_bytes(uint64_t rows, size_t columns)
+{
+    enum { TEXT_BYTES = 32 }; /* the least that an allocation of a text takes */
+    return rows * (2 * sizeof(struct place) + sizeof(uint32_t) +
+                   columns * (sizeof(struct pb_cell) + TEXT_BYTES));
 }
 
 struct pb_table *pb_zones_table(const struct pb_zones_config *config,

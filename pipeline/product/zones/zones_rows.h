@@ -11,12 +11,12 @@
 struct pb_zones_names {
     const char *const *bands; /* n_bands, those with statistics */
     size_t n_bands;
-    const int32_t *size; /* width and height of the image; polygons may extend beyond it */
-    double pixel_m2;     /* area of every pixel; 0 = the sums have areas, in units of unit_m2; NaN =
-                            unknown */
+    double pixel_m2; /* area of every pixel; 0 = the sums have areas, in units of unit_m2; NaN =
+                        unknown */
     double unit_m2;
-    const char *scene, *datetime;       /* columns of every row; NULL = absent */
-    const struct pb_polygons *polygons; /* NULL = zones are classes only */
+    const char *scene, *datetime; /* columns of every row; NULL = absent */
+    /* NULL = zones are classes only; is_beyond: the polygon reaches beyond the image */
+    const struct pb_polygons *polygons;
 };
 
 /* Key of a zone in the sums: its polygon, from 1, or 0 if zones are classes only; and its class
@@ -33,6 +33,10 @@ static inline uint64_t pb_zones_key(uint32_t polygon, uint32_t class)
 bool pb_zones_columns_differ(const struct pb_zones_config *config, const char *const *bands,
                              size_t n_bands, char out_name[PB_ZONES_COLUMN_BYTES]);
 
+/* Length of the longest name of a column that no key names. */
+#define PB_ZONES_FIXED_BYTES 8
+/* Upper bound of the bytes of a table, and of making it, without the texts. */
+uint64_t pb_zones_table_bytes(uint64_t rows, size_t columns);
 /* Makes the table after pb_zones_end: rows in the order of polygons, then of classes; a polygon
  * has a row even without a pixel, unless there are classes. *out_polygon: the index of each
  * row's polygon, from 0, malloc'd, the caller's. NULL = out of memory. */

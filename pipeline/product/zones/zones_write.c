@@ -66,13 +66,63 @@ static int write_vector(const struct zones *z, const struct pb_table *table,
         .format = z->config->format == PB_ZONES_GEOJSON ? PB_VECTOR_GEOJSON : PB_VECTOR_GPKG};
     char *file = NULL;
     size_t bytes = 0;
-    request.stamp = z->polygons->stamp;
+    request.stamp = z->of->polygons->stamp;
     int rc = pb_vector_table(&request, &rows, err, &file, &bytes);
     const char *const parts[1] = {file};
     if (rc == 0)
         rc = pb_product_write(z->env, parts, &bytes, 1, err, out);
     free(file);
     return rc;
+}
+
+/* Bytes of a row's names in a format that repeats them, with a value of at most NUMBER_BYTES. */
+enum { NUMBER_BYTES = 32 };
+
+static uint64_t named_row_bytes(const struct pb_product_env *env,
+                                const struct pb_zones_config *config, size_t *out_columns)
+{
+    const size_t bands = pb_product_band_count(env, &config->product);
+    size_t n = 6, names = n * PB_ZONES_FIXED_BYTES;
+    for (size_t i = 0; i < config->n_fields; i++, n++)
+        names += strlen(config->field[i]);
+    for (size_t b = 0; b < bands; b++) {
+        const size_t band = strlen(pb_product_band_name(env, &config->product, b));
+        for (size_t s = 0; s <= config->n_stats; s++, n++) /* the last one is the error */
+            names += band + (s < config->n_stats ? strlen(config->stat[s].name) : 5) + 1;
+    }
+    *out_columns = n;
+    return names + n * (NUMBER_BYTES + sizeof "        \"\": ,");
+}
+
+/* Bytes of a vector file with the outlines of `rows` rows, and of its making: the source is in
+ * memory again, and the file twice at the end. */
+static uint64_t vector_bytes(const struct pb_zones_config *config,
+                             const struct pb_zones_polygons *of, uint64_t rows, uint64_t cells)
+{
+    /* A vertex of 16 bytes becomes at most 48 characters; a feature has its frame, a header and an
+     * entry of the index; GDAL's files in memory grow by a tenth. */
+    enum { VERTEX_GROWTH = 3, FEATURE_BYTES = 256 };
+    const struct pb_polygons *polygons = of->polygons;
+    const uint64_t repeats = polygons->n > 0 ? (rows + polygons->n - 1) / polygons->n : 0;
+    const uint64_t shapes =
+        repeats * polygons->wkb_bytes * (config->format == PB_ZONES_GEOJSON ? VERTEX_GROWTH : 1);
+    return polygons->file_bytes + (shapes + rows * FEATURE_BYTES + cells) * 21 / 10;
+}
+
+uint64_t pb_zones_write_bytes(const struct pb_product_env *env,
+                              const struct pb_zones_config *config,
+                              const struct pb_zones_polygons *of, uint64_t rows)
+{
+    size_t columns;
+    const uint64_t named = rows * named_row_bytes(env, config, &columns);
+    const uint64_t n = of != NULL && of->polygons->n > 0 ? of->polygons->n : 1;
+    const uint64_t texts = of != NULL ? of->polygons->memory_bytes * ((rows + n - 1) / n) : 0;
+    const uint64_t table = pb_zones_table_bytes(rows, columns) + texts;
+    if (config->format == PB_ZONES_CSV)
+        return table + texts + rows * columns * NUMBER_BYTES;
+    if (config->format == PB_ZONES_JSON || of == NULL)
+        return table + texts + named;
+    return table + vector_bytes(config, of, rows, texts + named);
 }
 
 static const char *const media_types[] = {[PB_ZONES_CSV] = "text/csv",
