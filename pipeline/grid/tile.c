@@ -201,3 +201,43 @@ uint32_t pb_order_position(const struct pb_grid *grid, enum pb_order order, uint
 {
     return order == PB_ORDER_ROWS ? rows_position(grid, col, row) : z_position(grid, col, row);
 }
+
+static bool rows_next(const struct pb_grid *grid, uint32_t *unit, uint32_t *number)
+{
+    uint32_t cols = (uint32_t)grid->cols, width = (uint32_t)pb_grid_stripe_cols(grid);
+    uint32_t col = *number % cols, row = *number / cols, first = col / width * width;
+    uint32_t end = first + width < cols ? first + width : cols;
+    if (col + 1 < end) {
+        *unit += (col + 1 - first) % unit_cols(grid) == 0;
+        ++*number;
+        return true;
+    }
+    bool below = row + 1 < (uint32_t)grid->rows;
+    if (!below && end == cols)
+        return false;
+    ++*unit;
+    *number = below ? (row + 1) * cols + first : end;
+    return true;
+}
+
+static bool z_next(const struct pb_grid *grid, uint32_t *unit, uint32_t *number)
+{
+    uint32_t tiles[4], n = pb_order_unit(grid, PB_ORDER_Z, *unit, tiles), i = 0;
+    while (i < n && tiles[i] != *number)
+        i++;
+    if (i + 1 < n) {
+        *number = tiles[i + 1];
+        return true;
+    }
+    if (*unit + 1 == pb_order_units(grid, PB_ORDER_Z))
+        return false;
+    (void)pb_order_unit(grid, PB_ORDER_Z, ++*unit, tiles);
+    *number = tiles[0];
+    return true;
+}
+
+bool pb_order_next(const struct pb_grid *grid, enum pb_order order, uint32_t *unit,
+                   uint32_t *number)
+{
+    return order == PB_ORDER_ROWS ? rows_next(grid, unit, number) : z_next(grid, unit, number);
+}

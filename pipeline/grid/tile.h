@@ -43,4 +43,8 @@ uint32_t pb_order_unit_max(const struct pb_grid *grid, enum pb_order order);
  * right one last. */
 uint32_t pb_order_position(const struct pb_grid *grid, enum pb_order order, uint32_t col,
                            uint32_t row);
+/* Steps from a tile of a unit to the next one in the visiting order. Returns false after the last
+ * tile. */
+bool pb_order_next(const struct pb_grid *grid, enum pb_order order, uint32_t *unit,
+                   uint32_t *number);
 #endif

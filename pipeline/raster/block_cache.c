@@ -8,14 +8,20 @@
  * deferred, so that readers which need the same cells share the decoding instead of queueing. A
  * reader parks only when no other fragment is left.
  *
- * No reader waits for ever: a reader holds at most one cell at a time (it copies from it or
- * decodes into it) and never parks while it holds one. Therefore a reader that holds a cell is
+ * A codec may decode two blocks at a time faster than one after the other, and a tile often misses
+ * a single cell. Therefore a reader that decodes a cell decodes a second one with it, which this
+ * tile or one of the next tiles needs; and a reader whose cells are all being decoded by others
+ * decodes two later ones instead of parking.
+ *
+ * No reader waits for ever: a reader holds at most two cells at a time (it copies from one or
+ * decodes into them) and never parks while it holds one. Therefore a reader that holds a cell is
  * running, and releases it after a copy, or after a decode that succeeds or fails. This is true
  * for any number of cells from one up; with fewer cells than readers some readers wait for
  * others. Failure and abort wake all.
  *
  * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as
- * used when it begins, so that its own decodes do not evict them.
+ * used when it begins, so that its own decodes do not evict them; a later cell evicts none that
+ * was used since then.
  *
  * The pixels of a cell are written without the lock by the reader that claimed it, and read
  * without it by readers that pinned it; claim, publication and pin happen under the lock. */
@@ -29,7 +35,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANE_ALIGN = 64, CHUNK_MAX = 1024 };
+/* LATER_MAX: fragments of later rectangles that are looked at for a cell. */
+enum { PLANE_ALIGN = 64, CHUNK_MAX = 1024, LATER_MAX = 128 };
 
 enum state { CELL_EMPTY, CELL_DECODING, CELL_READY };
 
@@ -57,10 +64,16 @@ struct pb_block_cache {
 /* A read in progress. */
 struct job {
     struct pb_block_cache *cache;
-    struct pb_raster *raster;
+    const struct pb_cache_reader *reader;
     const struct pb_window *target;
     struct pb_cell_fragments fragments;
-    uint64_t *parked_ns;
+    uint64_t began; /* value of pb_block_cache.clock when its cells were marked as used */
+};
+
+/* A cell that a reader decodes. */
+struct claim {
+    struct cell *cell;
+    struct pb_rect rect;
 };
 
 /* --- size ------------------------------------------------------------------------------------ */
@@ -117,12 +130,14 @@ static void copy_fragment(const struct job *job, const struct cell *cell,
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
 
-static int decode(const struct job *job, const struct cell *cell, const struct pb_rect *rect,
+/* next: the rectangle of the decode after this one, empty = unknown. */
+static int decode(const struct job *job, const struct claim *claim, const struct pb_rect *next,
                   struct pb_err *err)
 {
     const struct pb_block_cache *cache = job->cache;
     const struct pb_block_cache_options *o = &cache->options;
-    char *base = pixels_of(cache, cell);
+    const struct pb_rect *rect = &claim->rect;
+    char *base = pixels_of(cache, claim->cell);
     const struct pb_window to = {
         .data = base,
         .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
@@ -130,7 +145,9 @@ static int decode(const struct job *job, const struct cell *cell, const struct p
         .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cache->plane_bytes : NULL,
         .mask_row_bytes = (size_t)rect->w,
         .rect = *rect};
-    return o->decode(job->raster, o->bands, o->n_bands, &to, err);
+    if (job->reader->later != NULL)
+        o->expect(job->reader->raster, next);
+    return o->decode(job->reader->raster, o->bands, o->n_bands, &to, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
@@ -145,19 +162,65 @@ static struct cell *find(struct pb_block_cache *cache, const struct pb_cell_frag
     return NULL;
 }
 
-/* A cell to decode into; NULL = all are pinned. */
-static struct cell *find_free(struct pb_block_cache *cache)
+/* Claims a cell to decode the fragment's cell into: an empty one, or the least recently used one
+ * if that was before `before`. Returns false if all are in use. */
+static bool claim_cell(struct pb_block_cache *cache, const struct pb_cell_fragment *fragment,
+                       uint64_t before, struct claim *out)
 {
-    struct cell *oldest = NULL;
+    struct cell *best = NULL;
     for (uint32_t i = 0; i < cache->options.count; i++) {
         struct cell *cell = &cache->cell[i];
-        if (cell->state == CELL_EMPTY)
-            return cell;
-        if (cell->state == CELL_READY && cell->pins == 0 &&
-            (oldest == NULL || cell->used < oldest->used))
-            oldest = cell;
+        bool is_free = cell->state == CELL_EMPTY ||
+                       (cell->state == CELL_READY && cell->pins == 0 && cell->used < before);
+        if (is_free && (best == NULL || (best->state != CELL_EMPTY &&
+                                         (cell->state == CELL_EMPTY || cell->used < best->used))))
+            best = cell;
     }
-    return oldest;
+    if (best == NULL)
+        return false;
+    *best = (struct cell){CELL_DECODING, fragment->col, fragment->row, 0, ++cache->clock};
+    *out = (struct claim){best, pb_cell_rect(&cache->options.shape, fragment->col, fragment->row)};
+    return true;
+}
+
+/* Lists up to n missing cells that the later rectangles need, and returns their count. */
+static uint32_t list_later(const struct job *job, uint32_t n, struct pb_cell_fragment *out)
+{
+    struct pb_rect rect;
+    uint32_t found = 0, looked = 0;
+    for (uint32_t i = 0; job->reader->later(job->reader->user, i, &rect); i++) {
+        const struct pb_cell_fragments all =
+            pb_cell_fragments_of(&job->cache->options.shape, &rect);
+        uint32_t count = rect.w > 0 ? (uint32_t)all.cols * (uint32_t)all.rows : 0;
+        for (uint32_t k = 0; k < count; k++, looked++) {
+            if (found == n || looked == LATER_MAX)
+                return found;
+            out[found] = pb_cell_fragment(&all, k);
+            bool is_listed = found == 1 && out[0].col == out[1].col && out[0].row == out[1].row;
+            found += !is_listed && find(job->cache, &out[found]) == NULL;
+        }
+    }
+    return found;
+}
+
+/* Finds the next missing cell of this read after fragment `i`, or else a later one. */
+static bool find_second(const struct job *job, uint32_t i, struct pb_cell_fragment *out)
+{
+    uint32_t n = (uint32_t)job->fragments.cols * (uint32_t)job->fragments.rows;
+    for (uint32_t k = i + 1; k < n && k - i <= LATER_MAX; k++) {
+        *out = pb_cell_fragment(&job->fragments, k);
+        if (find(job->cache, out) == NULL)
+            return true;
+    }
+    return list_later(job, 1, out) == 1;
+}
+
+/* Claims the cell that is decoded together with the one of fragment `i`. */
+static bool claim_second(const struct job *job, uint32_t i, struct claim *out)
+{
+    struct pb_cell_fragment fragment;
+    return job->reader->later != NULL && find_second(job, i, &fragment) &&
+           claim_cell(job->cache, &fragment, job->began, out);
 }
 
 static void wake(struct pb_block_cache *cache)
@@ -185,7 +248,7 @@ static void park(struct job *job)
     pthread_cond_wait(&job->cache->changed, &job->cache->lock);
     pb_work_end();
     job->cache->parked--;
-    *job->parked_ns += pb_clock_mono_ns() - start;
+    *job->reader->parked_ns += pb_clock_mono_ns() - start;
 }
 
 static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_fragment *fragment)
@@ -200,46 +263,71 @@ static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_f
         wake(cache); /* another reader may wait for the cell */
 }
 
-static int decode_into(struct job *job, struct cell *cell, const struct pb_cell_fragment *fragment)
+/* Decodes into a claimed cell without the lock. */
+static int decode_into(struct job *job, const struct claim *claim, const struct pb_rect *next,
+                       struct pb_err *err)
 {
     struct pb_block_cache *cache = job->cache;
-    struct pb_rect rect = pb_cell_rect(&cache->options.shape, fragment->col, fragment->row);
-    struct pb_err err = {0};
-    *cell = (struct cell){CELL_DECODING, fragment->col, fragment->row, 0, ++cache->clock};
     pthread_mutex_unlock(&cache->lock);
-    int rc = decode(job, cell, &rect, &err);
+    int rc = decode(job, claim, next, err);
     pthread_mutex_lock(&cache->lock);
-    if (rc < 0) {
-        cell->state = CELL_EMPTY;
-        if (!cache->failed) {
-            (void)pb_fail(&err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
-                          strerror(-rc)); /* keeps the first message */
-            cache->failure = err;
-            cache->failed = true;
-        }
-    } else {
-        cache->decoded_px += (uint64_t)rect.w * (uint64_t)rect.h;
-        cell->state = CELL_READY;
-    }
+    claim->cell->state = rc < 0 ? CELL_EMPTY : CELL_READY;
+    if (rc == 0)
+        cache->decoded_px += (uint64_t)claim->rect.w * (uint64_t)claim->rect.h;
     wake(cache);
     return rc;
 }
 
-/* Handles one fragment if that is possible now. Returns 1 = done, 0 = later, or the error of
- * this read's decode. */
-static int take_fragment(struct job *job, const struct pb_cell_fragment *fragment)
+/* Records the first failed decode of a cell that a read needs. */
+static void fail(struct pb_block_cache *cache, int rc, struct pb_err *err)
+{
+    if (cache->failed)
+        return;
+    (void)pb_fail(err, PB_E_SYSTEM, "a part of the scene cannot be read: %s",
+                  strerror(-rc)); /* keeps the first message */
+    cache->failure = *err;
+    cache->failed = true;
+}
+
+/* Decodes a cell of this read and, if n is 2, a second one, which its own read decodes if it fails
+ * here. */
+static int decode_claims(struct job *job, const struct claim claim[2], uint32_t n)
 {
     struct pb_block_cache *cache = job->cache;
-    struct cell *cell = find(cache, fragment);
+    const struct pb_rect none = {0};
+    struct pb_err err = {0}, quiet = {0};
+    int rc = decode_into(job, &claim[0], n == 2 ? &claim[1].rect : &none, &err);
+    if (rc < 0)
+        fail(cache, rc, &err);
+    if (n == 2 && standing(cache, NULL) < 0)
+        claim[1].cell->state = CELL_EMPTY; /* no reader waits after a failure or abort */
+    else if (n == 2) {
+        claim[0].cell->pins++; /* until it is copied */
+        (void)decode_into(job, &claim[1], &none, &quiet);
+        claim[0].cell->pins--;
+    }
+    return rc;
+}
+
+/* Handles fragment i if that is possible now. Returns 1 = done, 0 = later, or the error of this
+ * read's decode. */
+static int take_fragment(struct job *job, uint32_t i)
+{
+    struct pb_block_cache *cache = job->cache;
+    const struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, i);
+    struct cell *cell = find(cache, &fragment);
     if (cell != NULL && cell->state == CELL_DECODING)
         return 0;
     if (cell == NULL) {
-        cell = find_free(cache);
-        int rc = cell != NULL ? decode_into(job, cell, fragment) : 0;
-        if (cell == NULL || rc < 0)
+        struct claim claim[2];
+        if (!claim_cell(cache, &fragment, UINT64_MAX, &claim[0]))
+            return 0;
+        int rc = decode_claims(job, claim, claim_second(job, i, &claim[1]) ? 2 : 1);
+        if (rc < 0)
             return rc;
+        cell = claim[0].cell;
     }
-    copy_from(job, cell, fragment);
+    copy_from(job, cell, &fragment);
     return 1;
 }
 
@@ -254,8 +342,7 @@ static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, st
         int rc = standing(job->cache, err);
         if (rc < 0)
             return rc;
-        struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, first + i);
-        rc = take_fragment(job, &fragment);
+        rc = take_fragment(job, first + i);
         if (rc < 0)
             return standing(job->cache, err);
         taken += rc;
@@ -264,9 +351,28 @@ static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, st
     return taken;
 }
 
+/* Decodes two later cells while other readers decode those of this read. Returns false if there
+ * are no two, or they do not decode. */
+static bool decode_later(struct job *job)
+{
+    struct pb_cell_fragment fragment[2];
+    struct claim claim[2];
+    const struct pb_rect none = {0};
+    struct pb_err quiet = {0};
+    if (job->reader->later == NULL || list_later(job, 2, fragment) < 2 ||
+        !claim_cell(job->cache, &fragment[0], job->began, &claim[0]))
+        return false;
+    bool two = claim_cell(job->cache, &fragment[1], job->began, &claim[1]);
+    int rc = decode_into(job, &claim[0], two ? &claim[1].rect : &none, &quiet);
+    if (two)
+        rc = decode_into(job, &claim[1], &none, &quiet) < 0 ? rc : 0;
+    return rc == 0;
+}
+
 static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
 {
     uint64_t done[CHUNK_MAX / 64] = {0};
+    job->began = job->cache->clock + 1;
     for (uint32_t i = 0; i < n; i++) {
         struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, first + i);
         struct cell *cell = find(job->cache, &fragment);
@@ -279,16 +385,16 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
             return taken;
         left -= (uint32_t)taken;
         /* A sweep that took a fragment released the lock meanwhile: try again before parking. */
-        if (taken == 0)
+        if (taken == 0 && !decode_later(job))
             park(job);
     }
     return 0;
 }
 
-int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
-                        const struct pb_window *target, uint64_t *parked_ns, struct pb_err *err)
+int pb_block_cache_read(struct pb_block_cache *cache, const struct pb_cache_reader *reader,
+                        const struct pb_window *target, struct pb_err *err)
 {
-    struct job job = {.cache = cache, .raster = raster, .target = target, .parked_ns = parked_ns};
+    struct job job = {.cache = cache, .reader = reader, .target = target};
     job.fragments = pb_cell_fragments_of(&cache->options.shape, &target->rect);
     uint32_t n = (uint32_t)job.fragments.cols * (uint32_t)job.fragments.rows;
     int rc = 0;
@@ -309,8 +415,10 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
     if (cache == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the readers");
     cache->options = *options;
-    if (options->decode == NULL)
+    if (options->decode == NULL) {
         cache->options.decode = pb_raster_read;
+        cache->options.expect = pb_raster_expect;
+    }
     cache->plane_bytes =
         align_up((size_t)pb_cell_px_max(&options->shape) * pb_type_bytes(options->type));
     cache->cell_bytes = (size_t)pb_block_cache_cell_bytes(options);

@@ -23,9 +23,22 @@ struct pb_block_cache_options {
     size_t n_bands;
     enum pb_type type;
     bool has_mask;
-    /* How a cell is decoded; NULL = pb_raster_read. */
+    /* How a cell is decoded; NULL = pb_raster_read and pb_raster_expect. expect: announces the
+     * rectangle of the raster's next decode, empty = unknown. */
     int (*decode)(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                   const struct pb_window *to, struct pb_err *err);
+    void (*expect)(struct pb_raster *raster, const struct pb_rect *rect);
+};
+
+/* A user of the cache, with its own raster. */
+struct pb_cache_reader {
+    struct pb_raster *raster;
+    uint64_t *parked_ns; /* the time spent waiting for other readers is added */
+    /* NULL, or its raster decodes two cells at a time faster than one after the other: sets the
+     * rectangle that is read as the i-th after the current one, and returns false after the last
+     * known one. It is called with the cache's lock held. */
+    bool (*later)(void *user, uint32_t i, struct pb_rect *out_rect);
+    void *user;
 };
 
 /* Bytes of one cell, and of a whole cache without GDAL's memory. */
@@ -37,12 +50,13 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
                           struct pb_block_cache **out_cells);
 void pb_block_cache_destroy(struct pb_block_cache *cache); /* after the last reader is gone */
 
-/* Copies the pixels of target->rect; decodes missing cells with the caller's own raster. Adds
- * the time spent waiting for other readers to *parked_ns. Returns 0; after the first failed
- * decode of any thread always the error of that decode; -ECANCELED without an error after
- * pb_block_cache_abort. Thread: reader. */
-int pb_block_cache_read(struct pb_block_cache *cache, struct pb_raster *raster,
-                        const struct pb_window *target, uint64_t *parked_ns, struct pb_err *err);
+/* Copies the pixels of target->rect; decodes missing cells with the reader's own raster, and with
+ * each of them a second one: of this rectangle, or else of a later one. A later cell that does not
+ * decode is no failure until its own read. Returns 0; after the first failed decode of any thread
+ * always the error of that decode; -ECANCELED without an error after pb_block_cache_abort.
+ * Thread: reader. */
+int pb_block_cache_read(struct pb_block_cache *cache, const struct pb_cache_reader *reader,
+                        const struct pb_window *target, struct pb_err *err);
 void pb_block_cache_abort(struct pb_block_cache *cache); /* NULL is fine. Thread: any */
 /* Count of pixels (of one band) decoded so far: larger than the image if cells were decoded
  * again. Thread: any */

@@ -69,21 +69,6 @@ static int made_up(struct pb_raster *raster, const int32_t *numbers, size_t n,
     return 0;
 }
 
-static struct pb_block_cache *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
-{
-    struct pb_block_cache_options o = {.shape = {W, H, w, h, overlap},
-                                       .count = count,
-                                       .bands = bands,
-                                       .n_bands = BANDS,
-                                       .type = PB_U16,
-                                       .has_mask = mask,
-                                       .decode = made_up};
-    struct pb_block_cache *cache = NULL;
-    ck_assert_int_eq(pb_block_cache_create(&o, NULL, &cache), 0);
-    ck_assert_uint_ge(pb_block_cache_bytes(&o), count * pb_block_cache_cell_bytes(&o));
-    return cache;
-}
-
 static void setup(void)
 {
     atomic_store(&decodes, 0);
@@ -106,7 +91,55 @@ struct reader {
     uint64_t parked_ns;
     struct pb_err err;
     int wrong;
+    uint32_t n_later; /* the next rectangles that it announces: the rows below its own */
+    /* The rectangle of the last read, and those that were announced for the current decode and for
+     * the next one. */
+    struct pb_rect own, announced, expected;
+    int pairs; /* decodes that were announced to its raster */
 };
+
+/* The i-th of the rectangles below the one that is read. */
+static bool later_of(void *user, uint32_t i, struct pb_rect *out_rect)
+{
+    const struct reader *me = user;
+    *out_rect = me->own;
+    out_rect->y += (int32_t)(i + 1) * out_rect->h;
+    if (out_rect->y + out_rect->h > H)
+        out_rect->w = 0; /* outside: nothing is read */
+    return i < me->n_later;
+}
+
+static void expect(struct pb_raster *raster, const struct pb_rect *rect)
+{
+    struct reader *me = (struct reader *)raster;
+    me->expected = *rect;
+}
+
+static int decode_cell(struct pb_raster *raster, const int32_t *numbers, size_t n,
+                       const struct pb_window *to, struct pb_err *err)
+{
+    struct reader *me = (struct reader *)raster;
+    me->pairs += me->announced.w > 0 && memcmp(&me->announced, &to->rect, sizeof to->rect) == 0;
+    ck_assert(me->announced.w == 0 || memcmp(&me->announced, &to->rect, sizeof to->rect) == 0);
+    me->announced = me->expected;
+    return made_up(raster, numbers, n, to, err);
+}
+
+static struct pb_block_cache *make(int32_t w, int32_t h, int32_t overlap, uint32_t count, bool mask)
+{
+    struct pb_block_cache_options o = {.shape = {W, H, w, h, overlap},
+                                       .count = count,
+                                       .bands = bands,
+                                       .n_bands = BANDS,
+                                       .type = PB_U16,
+                                       .has_mask = mask,
+                                       .decode = decode_cell,
+                                       .expect = expect};
+    struct pb_block_cache *cache = NULL;
+    ck_assert_int_eq(pb_block_cache_create(&o, NULL, &cache), 0);
+    ck_assert_uint_ge(pb_block_cache_bytes(&o), count * pb_block_cache_cell_bytes(&o));
+    return cache;
+}
 
 static uint32_t below(uint32_t *state, uint32_t n)
 {
@@ -145,13 +178,18 @@ static int wrong_places(const struct pb_rect *r, const uint16_t *data, size_t ro
 
 static void read_once(struct reader *me, const struct pb_rect *r)
 {
+    me->own = *r;
     size_t row_px = (size_t)r->w + 3, plane_px = row_px * ((size_t)r->h + 2);
     uint16_t *data = malloc(plane_px * BANDS * sizeof *data);
     uint8_t *mask = me->mask ? malloc((size_t)r->w * (size_t)r->h) : NULL;
     memset(data, 0xAB, plane_px * BANDS * sizeof *data);
     struct pb_window to = {data, row_px * sizeof *data, plane_px * sizeof *data,
                            mask, (size_t)r->w,          *r};
-    int rc = pb_block_cache_read(me->cache, (struct pb_raster *)me, &to, &me->parked_ns, &me->err);
+    const struct pb_cache_reader reader = {.raster = (struct pb_raster *)me,
+                                           .parked_ns = &me->parked_ns,
+                                           .later = me->n_later > 0 ? later_of : NULL,
+                                           .user = me};
+    int rc = pb_block_cache_read(me->cache, &reader, &to, &me->err);
     if (rc == 0)
         me->wrong += wrong_places(r, data, row_px, plane_px, mask);
     atomic_store(&me->rc, rc);
@@ -177,13 +215,14 @@ static void start(struct reader *me)
     ck_assert_int_eq(pthread_create(&me->thread, NULL, read_all, me), 0);
 }
 
-static void run_group(struct pb_block_cache *cache, bool mask, int rounds)
+static void run_group(struct pb_block_cache *cache, bool mask, int rounds, uint32_t n_later)
 {
     struct reader group[READERS] = {0};
     for (uint32_t i = 0; i < READERS; i++) {
         group[i].cache = cache;
         group[i].mask = mask;
         group[i].rounds = rounds;
+        group[i].n_later = n_later;
         group[i].seed = 77 * i + 5;
         start(&group[i]);
     }
@@ -204,7 +243,7 @@ START_TEST(random_parts_equal_the_image_from_several_threads)
         for (uint32_t count = 1; count <= 64; count = count * 3 + 1) { /* 1: all take turns */
             struct pb_block_cache *cache =
                 make(shapes[s][0], shapes[s][1], shapes[s][2], count, count % 2 == 0);
-            run_group(cache, count % 2 == 0, 25);
+            run_group(cache, count % 2 == 0, 25, count % 3);
             pb_block_cache_destroy(cache);
         }
 }
@@ -213,7 +252,7 @@ END_TEST
 START_TEST(a_cell_that_is_there_is_not_decoded_again)
 {
     struct pb_block_cache *cache = make(64, 64, 0, 5 * 4, false); /* all blocks of the image */
-    run_group(cache, false, 300);
+    run_group(cache, false, 300, 0);
     ck_assert_int_eq(atomic_load(&decodes), 20);
     ck_assert_uint_eq(pb_block_cache_decoded_px(cache), (uint64_t)W * H);
     pb_block_cache_destroy(cache);
@@ -257,6 +296,96 @@ static void wait_for(atomic_int *what, int value)
         usleep(1000);
     ck_assert_int_ge(atomic_load(what), value);
 }
+
+/* Counts of decodes and of announced ones after a read of `rect`, whose cells have 64 x 64 pixels.
+ */
+static void check_pairs(struct reader *me, struct pb_rect rect, int n_decodes, int pairs)
+{
+    me->only = rect;
+    read_all(me);
+    ck_assert_int_eq(me->rc, 0);
+    ck_assert_int_eq(me->wrong, 0);
+    ck_assert_int_eq(atomic_load(&decodes), n_decodes);
+    ck_assert_int_eq(me->pairs, pairs);
+}
+
+START_TEST(test_missing_cells_are_decoded_in_pairs)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 20, false);
+    struct reader me = {.cache = cache, .n_later = 1};
+    check_pairs(&me, (struct pb_rect){0, 0, 192, 64}, 4, 2); /* 3 cells, and 1 of the row below */
+    check_pairs(&me, (struct pb_rect){0, 0, 192, 64}, 4, 2);
+    check_pairs(&me, (struct pb_rect){0, 64, 64, 64}, 4, 2);  /* decoded before */
+    check_pairs(&me, (struct pb_rect){64, 64, 64, 64}, 6, 3); /* with the cell below */
+    check_pairs(&me, (struct pb_rect){0, 128, 64, 64}, 7, 3); /* nothing is below: alone */
+    check_pairs(&me, (struct pb_rect){0, 128, 301, 64}, 10,
+                4); /* the third cell is decoded alone */
+    pb_block_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(test_later_cell_evicts_no_cell_of_its_read)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 3, false);
+    struct reader me = {.cache = cache, .n_later = 2};
+    check_pairs(&me, (struct pb_rect){0, 0, 192, 64}, 3, 1);
+    check_pairs(&me, (struct pb_rect){0, 0, 192, 64}, 3, 1);
+    check_pairs(&me, (struct pb_rect){0, 64, 64, 64}, 5, 2); /* evicts two of the read before */
+    check_pairs(&me, (struct pb_rect){0, 128, 64, 64}, 5, 2);
+    pb_block_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(test_broken_later_cell_fails_its_own_read)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 20, false);
+    struct reader me = {.cache = cache, .n_later = 1};
+    atomic_store(&broken_row, 70);
+    check_pairs(&me, (struct pb_rect){0, 0, 64, 64}, 2, 1);
+    check_pairs(&me, (struct pb_rect){64, 0, 64, 64}, 4, 2);
+    ck_assert_uint_eq(pb_block_cache_decoded_px(cache), 2 * 64 * 64);
+    me.only = (struct pb_rect){0, 64, 64, 64};
+    read_all(&me);
+    ck_assert_int_eq(me.rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+    ck_assert_str_eq(me.err.msg, "row 70 is broken");
+    ck_assert_int_eq(atomic_load(&decodes), 5); /* the cell below was not begun */
+    pb_block_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(test_broken_second_cell_fails_the_read)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 20, false);
+    struct reader me = {.cache = cache, .n_later = 1, .only = {0, 0, 64, 192}};
+    atomic_store(&broken_row, 70);
+    read_all(&me);
+    ck_assert_int_eq(me.rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+    ck_assert_str_eq(me.err.msg, "row 70 is broken");
+    pb_block_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(test_waiting_reader_decodes_two_later_cells)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 20, false);
+    struct reader group[2] = {0};
+    atomic_store(&held, 1);
+    for (int i = 0; i < 2; i++) {
+        group[i] = (struct reader){.cache = cache, .n_later = 3, .only = {0, 0, 64, 50}};
+        start(&group[i]);
+        wait_for(&decodes, i + 1); /* the first two rows of cells, then the other two */
+    }
+    atomic_store(&held, 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(group[i].thread, NULL);
+        ck_assert_int_eq(group[i].rc, 0);
+        ck_assert_int_eq(group[i].wrong, 0);
+        ck_assert_int_eq(group[i].pairs, 1);
+    }
+    ck_assert_int_eq(atomic_load(&decodes), 4);
+    pb_block_cache_destroy(cache);
+}
+END_TEST
 
 START_TEST(readers_of_one_cell_wait_for_its_decoder)
 {
@@ -409,7 +538,8 @@ static void check_file(const char *path, int32_t cell_w, int32_t cell_h, int32_t
         size_t plane = row * (size_t)r.h, all = 2 * plane + px;
         char *a = malloc(all), *b = malloc(all);
         struct pb_window to = {a, row, plane, (uint8_t *)a + 2 * plane, (size_t)r.w, r};
-        ck_assert_int_eq(pb_block_cache_read(cache, mine, &to, &parked, &err), 0);
+        const struct pb_cache_reader reader = {.raster = mine, .parked_ns = &parked};
+        ck_assert_int_eq(pb_block_cache_read(cache, &reader, &to, &err), 0);
         ck_assert_int_eq(pb_raster_read(direct, two, 2,
                                         &(struct pb_window){b, row, plane, (uint8_t *)b + 2 * plane,
                                                             (size_t)r.w, r},
@@ -449,6 +579,11 @@ int main(void)
     tcase_add_test(tc, a_cell_that_is_there_is_not_decoded_again);
     tcase_add_test(tc, the_cell_not_used_for_longest_goes_first);
     tcase_add_test(tc, a_tile_between_overlapping_cells_needs_one_of_them);
+    tcase_add_test(tc, test_missing_cells_are_decoded_in_pairs);
+    tcase_add_test(tc, test_later_cell_evicts_no_cell_of_its_read);
+    tcase_add_test(tc, test_broken_later_cell_fails_its_own_read);
+    tcase_add_test(tc, test_broken_second_cell_fails_the_read);
+    tcase_add_test(tc, test_waiting_reader_decodes_two_later_cells);
     tcase_add_test(tc, readers_of_one_cell_wait_for_its_decoder);
     tcase_add_test(tc, readers_of_the_same_cells_share_out_the_decoding);
     tcase_add_test(tc, a_failed_decode_fails_every_tile_that_waits_for_it);

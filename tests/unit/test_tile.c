@@ -130,6 +130,16 @@ static void check_positions(const struct pb_grid *grid, enum pb_order order)
                               place++);
     }
     ck_assert_uint_eq(place, pb_grid_count(grid));
+    uint32_t unit = 0, number = 0;
+    for (place = 0; place < pb_grid_count(grid); place++) {
+        uint32_t n = pb_order_unit(grid, order, unit, tiles), i = 0;
+        while (i < n && tiles[i] != number)
+            i++;
+        ck_assert_uint_lt(i, n);
+        ck_assert_uint_eq(pb_order_position(grid, order, number % cols, number / cols), place);
+        ck_assert_int_eq(pb_order_next(grid, order, &unit, &number),
+                         place + 1 < pb_grid_count(grid));
+    }
     for (uint32_t i = 0; i < place; i++) {
         uint32_t col = i % cols, row = i / cols, here = pb_order_position(grid, order, col, row);
         ck_assert(col == 0 || here > pb_order_position(grid, order, col - 1, row));

@@ -17,6 +17,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A source whose cells are decoded ahead. */
+struct source_of_reader {
+    const struct pb_reader *reader;
+    size_t source;
+    uint32_t unit, number, at; /* the tile that is `at` tiles after the reader's in the order */
+};
+
+/* Rectangle of the source for the tile that is i + 1 tiles after the reader's own in the visiting
+ * order. Each reader decodes two cells, therefore two tiles for each of them are looked at. */
+static bool later_rect(void *user, uint32_t i, struct pb_rect *out_rect)
+{
+    struct source_of_reader *s = user;
+    const struct pb_plan *plan = s->reader->stream->plan;
+    if (i > 2 * plan->layout.readers)
+        return false;
+    if (i + 1 < s->at || s->at == 0)
+        *s = (struct source_of_reader){s->reader, s->source, s->reader->unit, s->reader->number, 0};
+    for (; s->at < i + 1; s->at++)
+        if (!pb_order_next(&plan->layout.grid, plan->layout.order, &s->unit, &s->number))
+            return false;
+    const struct pb_tile tile = pb_plan_tile(plan, s->number, s->unit);
+    *out_rect = tile.read[plan->work.source[s->source].window];
+    return true;
+}
+
+/* Reads through the cells that all readers share. Cells for tiles that a gate may leave out are
+ * not decoded ahead. */
+static int read_cells(struct pb_reader *r, size_t source, enum pb_plan_part part,
+                      const struct pb_window *to, struct pb_err *err)
+{
+    const struct pb_stream *s = r->stream;
+    struct source_of_reader later = {.reader = r, .source = source};
+    const struct pb_cache_reader reader = {
+        .raster = r->source[source],
+        .parked_ns = &r->parked,
+        .later = (part == PB_PLAN_FIRST || s->gate == NULL) && pb_raster_is_ahead(r->source[source])
+                     ? later_rect
+                     : NULL,
+        .user = &later,
+    };
+    return pb_block_cache_read(s->cache[source][part], &reader, to, err);
+}
+
 /* Reads a part of a source's bands into their planes of the window. */
 static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
                      const struct pb_window *window, struct pb_err *err)
@@ -31,7 +74,7 @@ static int read_part(struct pb_reader *r, size_t source, enum pb_plan_part part,
     if (!bands.has_mask)
         to.mask = NULL;
     if (s->cache[source][part] != NULL)
-        return pb_block_cache_read(s->cache[source][part], r->source[source], &to, &r->parked, err);
+        return read_cells(r, source, part, &to, err);
     return pb_raster_read(r->source[source], bands.bands, bands.n, &to, err);
 }
 
@@ -150,19 +193,6 @@ static int read_parts(struct pb_reader *r, struct pb_tile_read *d, struct pb_err
     return 0;
 }
 
-int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct pb_err *err,
-                   struct pb_tile_read *d)
-{
-    d->tile = pb_plan_tile(r->stream->plan, number, unit);
-    d->passes = true;
-    d->has_slot = false;
-    pb_trace_tile(PB_TRACE_TILE, number);
-    pb_work_begin(PB_WORK_FILL, number);
-    int rc = read_parts(r, d, err);
-    pb_work_end();
-    return rc;
-}
-
 /* True if a file is not read through the cells that all readers share. */
 static bool is_direct(const struct pb_reader *r, size_t source)
 {
@@ -179,15 +209,39 @@ bool pb_reader_is_ahead(const struct pb_reader *r)
     return false;
 }
 
-void pb_reader_expect(struct pb_reader *r)
+/* Announces the reader's next tile to the files that it reads directly, or that it is unknown. */
+static void expect(struct pb_reader *r)
 {
     const struct pb_plan *plan = r->stream->plan;
-    struct pb_tile tile = {0};
-    if (r->has_next)
-        tile = pb_plan_tile(plan, r->next, r->next_unit);
+    const struct pb_plan_layout *l = &plan->layout;
+    uint32_t unit = r->next_unit, number = r->next;
+    bool is_known = r->has_next;
+    if (!is_known && l->readers == 1) {
+        unit = r->unit;
+        number = r->number;
+        is_known = pb_order_next(&l->grid, l->order, &unit, &number);
+    }
+    const struct pb_tile none = {0}, tile = is_known ? pb_plan_tile(plan, number, unit) : none;
     for (size_t i = 0; i < plan->work.n_sources; i++)
         if (is_direct(r, i))
             pb_raster_expect(r->source[i], &tile.read[plan->work.source[i].window]);
+}
+
+int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct pb_err *err,
+                   struct pb_tile_read *d)
+{
+    r->unit = unit;
+    r->number = number;
+    if (pb_reader_is_ahead(r))
+        expect(r);
+    d->tile = pb_plan_tile(r->stream->plan, number, unit);
+    d->passes = true;
+    d->has_slot = false;
+    pb_trace_tile(PB_TRACE_TILE, number);
+    pb_work_begin(PB_WORK_FILL, number);
+    int rc = read_parts(r, d, err);
+    pb_work_end();
+    return rc;
 }
 
 int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
@@ -253,6 +307,9 @@ static int read_units(struct pb_reader *r, uint32_t number, struct pb_err *err)
     while ((rc = pb_in_flight_take(s->in_flight, &unit, &r->parked)) == 0) {
         uint32_t n = pb_order_unit(&s->plan->layout.grid, s->plan->layout.order, unit, tiles);
         for (uint32_t i = 0; i < n && rc == 0; i++) {
+            r->has_next = i + 1 < n;
+            r->next_unit = unit;
+            r->next = r->has_next ? tiles[i + 1] : 0;
             rc = pb_reader_tile(r, unit, tiles[i], err, &d);
             rc = rc ? rc : send_tile(r, number, &d, err);
         }

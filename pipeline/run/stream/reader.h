@@ -14,7 +14,8 @@ struct pb_reader {
     struct pb_gate_reader gate;
     struct pb_part_exchange parts;
     uint64_t parked;
-    bool has_next; /* this reader reads tile `next` of unit `next_unit` next */
+    uint32_t unit, number; /* the tile that was begun last */
+    bool has_next;         /* this reader reads tile `next` of unit `next_unit` next */
     uint32_t next_unit, next;
 };
 
@@ -36,10 +37,9 @@ void pb_reader_close(struct pb_reader *reader); /* zeroed is fine */
  * if it is a failure. */
 int pb_reader_tile(struct pb_reader *reader, uint32_t unit, uint32_t number, struct pb_err *err,
                    struct pb_tile_read *read);
-/* is_ahead: returns true if a file reads faster when it knows the next tile. expect: announces the
- * tile `next` to all files, or that it is unknown. */
+/* Returns true if a file that is read without a cache reads faster when the reader's next tile is
+ * known: `next` if has_next, or the next one of the visiting order if there is no other reader. */
 bool pb_reader_is_ahead(const struct pb_reader *reader);
-void pb_reader_expect(struct pb_reader *reader);
 /* Delivers the result of a left-out tile to the sinks: no pixel is valid. worker <
  * pb_plan_sink_workers. */
 int pb_reader_leave_out(struct pb_stream *stream, const struct pb_tile *tile, uint32_t worker,

@@ -5,9 +5,10 @@
  * worker holds a reader while it waits for another worker, except inside the block cache, whose
  * cells are always completed by the worker that decodes them.
  *
- * If two blocks are decoded in turn, a reader needs to know the tile after its own: that tile is
- * taken for the reader, if one may be handed out, and read by the next worker with the reader.
- * Readers with such a tile are taken first, so that it only waits for the tile before it. */
+ * If two blocks are decoded in turn, a reader needs to know the tile after its own. If there are
+ * several readers, that tile is taken for the reader, if one may be handed out, and read by the
+ * next worker with the reader. Readers with such a tile are taken first, so that it only waits for
+ * the tile before it. */
 #include "pipeline/run/stream/tile_worker.h"
 #include "pipeline/plan/engine.h"
 #include "config/base/clock.h"
@@ -101,13 +102,12 @@ static int take_tile(struct pb_tile_workers *w, struct pb_reader *reader, uint32
     return 0;
 }
 
+/* Reserves the next tile for the reader; with one reader it is known anyway. */
 static void look_ahead(struct pb_tile_workers *w, struct pb_reader *reader)
 {
-    if (!pb_reader_is_ahead(reader))
-        return;
     reader->has_next =
+        w->stream->plan->layout.readers > 1 && pb_reader_is_ahead(reader) &&
         pb_in_flight_try_tile(w->stream->in_flight, &reader->next_unit, &reader->next) == 1;
-    pb_reader_expect(reader);
 }
 
 /* Reads the next tile. 0, or a code that ends the thread. */
