@@ -14,7 +14,8 @@
  *   value        number | name | name ( choice {, choice} ) | ( choice )
  *
  * An unknown name or function is reported and is poison from there on; a mistake in the grammar
- * ends the parsing. The text comes from users, so text, nesting and number of values are limited.
+ * ends the parsing. The text comes from users; therefore text, nesting and number of values are
+ * limited. A formula of 1000 terms is far below the limits: programs have no length of their own.
  * Without a builder the same code checks the grammar and collects names. x ** c with a small
  * constant c is compiled to multiplications and square roots (kernels/graph/graph.c). */
 #include "kernels/expr/expr_parser.h"
@@ -24,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX       4096
+#define TEXT_MAX       65536
 #define DEPTH_MAX      64
 #define NAME_BYTES_MAX 63
 

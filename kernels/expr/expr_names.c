@@ -97,6 +97,9 @@ pb_value pb_expr_name_value(struct pb_expr_parser *p, const struct pb_token *tok
         while (i < p->n_names && (p->names[i].len != token->len ||
                                   memcmp(p->names[i].text, token->text, token->len) != 0))
             i++;
+        if (i == PB_EXPR_NAMES_MAX)
+            return pb_expr_fail(p, token->col, "expression too long: more than %d different names",
+                                PB_EXPR_NAMES_MAX);
         if (i == p->n_names) {
             p->names[i].text = token->text;
             p->names[i].len = token->len;

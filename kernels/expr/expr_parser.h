@@ -7,7 +7,8 @@
 #include "kernels/expr/expr_lex.h"
 #include "kernels/graph/builder.h"
 
-#define PB_EXPR_VALUES_MAX 512 /* numbers, names and operations of one expression */
+#define PB_EXPR_VALUES_MAX 16384 /* numbers, names and operations of one expression */
+#define PB_EXPR_NAMES_MAX  512   /* different names of one expression */
 #define PB_EXPR_ARGS_MAX   16
 
 struct pb_expr_parser {
@@ -24,7 +25,7 @@ struct pb_expr_parser {
     struct {
         const char *text;
         size_t len;
-    } names[PB_EXPR_VALUES_MAX]; /* without a builder: each once */
+    } names[PB_EXPR_NAMES_MAX]; /* without a builder: each once */
     size_t n_names;
 };
 

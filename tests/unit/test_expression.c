@@ -334,14 +334,79 @@ START_TEST(limits_refuse_hostile_texts)
     check_limit("", "sqrt(", 700, "a", "nested more than 64");
     check_limit("", "-", 64, "a", NULL);
     check_limit("", "-", 65, "a", "nested");
-    check_limit("a", "+a", 2000, "", "too long");
-    check_limit("a", "+b", 255, "", NULL);
-    check_limit("a", "+b", 256, "", "too long");
-    check_limit("", " ", 5000, "a", "longer than 4096 bytes");
-    check_limit("", " ", 4095, "a", NULL);
+    check_limit("a", "+a", 20000, "", "too long");
+    check_limit("a", "+b", 8191, "", NULL);
+    check_limit("a", "+b", 8192, "", "more than 16384 numbers, names and operations");
+    check_limit("", " ", 70000, "a", "longer than 65536 bytes");
+    check_limit("", " ", 65535, "a", NULL);
     check_limit("", "x", 64, "", "name longer than 63");
     check_limit("min(a", ",b", 15, ")", NULL);
     check_limit("min(a", ",b", 16, ")", "more than 16 values");
+}
+END_TEST
+
+/* A formula of that many terms, or a chain of steps that adds STEP_TERMS of them each. */
+enum { STEP_TERMS = 16, STEPS_MAX = 1000 / STEP_TERMS + 1, TERM_BYTES = 40 };
+
+static char *terms(int from, int to)
+{
+    char *const text = malloc((size_t)(to - from) * TERM_BYTES + 8);
+    size_t at = 0;
+
+    ck_assert_ptr_nonnull(text);
+    for (int k = from; k < to; k++)
+        at += (size_t)sprintf(text + at, "%s(a - b * %d) / (a + b + %d.5)",
+                              k > 0 || from > 0 ? " + " : "", k + 1, k);
+    return text;
+}
+
+static struct pb_chain *in_steps(int n)
+{
+    static struct fx_step steps[STEPS_MAX];
+    static struct pb_item items[STEPS_MAX];
+    static char texts[STEPS_MAX][STEP_TERMS * TERM_BYTES + 8];
+    const char *const output = "X";
+    struct pb_chain *chain = NULL;
+    struct pb_diag diag = {0};
+    size_t n_steps = 0, at;
+
+    for (int k = 0; k < n; k += STEP_TERMS, n_steps++) {
+        char *const text = terms(k, k + STEP_TERMS < n ? k + STEP_TERMS : n);
+
+        (void)snprintf(texts[n_steps], sizeof texts[0], "%s%s", k > 0 ? "X" : "", text);
+        items[n_steps] = (struct pb_item){.key = "X", .text = texts[n_steps]};
+        fx_op(&steps[n_steps], "math");
+        fx_arg(&steps[n_steps], "bands", &items[n_steps], 1);
+        free(text);
+    }
+    ck_assert_msg(fx_create("ab", steps, n_steps, &output, 1, &diag, &at, &chain) == 0, "%s",
+                  diag.msg);
+    return chain;
+}
+
+START_TEST(long_formulas_equal_their_sum_in_steps)
+{
+    static const int counts[] = {64, 200, 1000};
+    enum { PX = 777 };
+    float a[PX], b[PX], whole[PX], sum[PX];
+    const float *const planes[] = {a, b};
+    char *const text = terms(0, counts[_i]);
+    struct pb_chain *formula = NULL, *const steps = in_steps(counts[_i]);
+    struct pb_diag diag = {0};
+    uint32_t state = 5;
+
+    for (int i = 0; i < PX; i++) {
+        a[i] = i % 50 == 0 ? NAN : fx_uniform(&state, 1, 4000);
+        b[i] = fx_uniform(&state, 1, 4000);
+    }
+    ck_assert_msg(fx_expression("ab", text, &diag, &formula) == 0, "%s", diag.msg);
+    fx_run_row(formula, planes, PX, whole);
+    fx_run_row(steps, planes, PX, sum);
+    ck_assert_mem_eq(whole, sum, sizeof whole);
+    ck_assert(isnan(whole[0]) && isfinite(whole[1]));
+    pb_chain_destroy(formula);
+    pb_chain_destroy(steps);
+    free(text);
 }
 END_TEST
 
@@ -373,6 +438,7 @@ int main(void)
     tcase_add_test(tests, invalid_operands_make_invalid_results);
     tcase_add_test(tests, errors_name_their_column);
     tcase_add_test(tests, limits_refuse_hostile_texts);
+    tcase_add_loop_test(tests, long_formulas_equal_their_sum_in_steps, 0, 3);
     tcase_add_test(tests, names_are_listed_once_in_order);
     suite_add_tcase(suite, tests);
     return fx_main(suite);
