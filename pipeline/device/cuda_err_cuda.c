@@ -9,8 +9,8 @@
 static enum pb_code code_of(cudaError_t rc)
 {
     switch (rc) {
-    case cudaErrorMemoryAllocation:
-        return PB_E_MEMORY;
+    case cudaErrorMemoryAllocation: /* the plan fits: other programs have the GPU's memory */
+        return PB_E_DEVICE_BUSY;
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
     case cudaErrorInsufficientDriver:
@@ -58,7 +58,7 @@ int pb_cuda_rc(struct pb_err *err, int rc, const char *what)
     cudaError_t last = cudaGetLastError();
     if (last != cudaSuccess)
         return pb_cuda_err(err, last, what);
-    return pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+    return pb_fail(err, rc == -ENOMEM ? PB_E_DEVICE_BUSY : PB_E_DEVICE_FAILED,
                    "the GPU failed while %s: %s", what, strerror(-rc));
 }
 

@@ -11,10 +11,11 @@
  *                ever, and calls that wait for the GPU do not return
  *   hog:SECONDS  before the resident kernel is launched, another takes all shared memory of the
  *                GPU for this time
+ *   list         no call fails, and the name of each is written
  *
  * Queries that return "not ready" do not count, because their number is random. After the fault,
- * the name of the call is written to stderr, "CUDA_FAULT name": the process that computes may open
- * no file.
+ * the name of the call is written to stderr, "CUDA_FAULT name", because the process that computes
+ * may open no file.
  */
 #include "tests/gpu/faulty_hog.h"
 
@@ -32,7 +33,7 @@
 static struct {
     unsigned long at; /* 0: never */
     cudaError_t code;
-    bool lost, hang;
+    bool lost, hang, list;
     double hog_seconds;
 } fault;
 static atomic_ulong calls;
@@ -48,6 +49,10 @@ static void read_fault(void)
         return;
     if (strncmp(text, "hog:", 4) == 0) {
         fault.hog_seconds = atof(text + 4);
+        return;
+    }
+    if (strcmp(text, "list") == 0) {
+        fault.list = true;
         return;
     }
     fault.at = strtoul(text, &end, 10);
@@ -73,10 +78,10 @@ static bool strikes(const char *name)
 {
     (void)pthread_once(&once, read_fault);
     unsigned long n = atomic_fetch_add(&calls, 1) + 1;
-    if (n == fault.at) {
+    if (n == fault.at || fault.list)
         say(name);
+    if (n == fault.at)
         atomic_store(&struck, true);
-    }
     return fault.at > 0 && (n == fault.at || (n > fault.at && (fault.lost || fault.hang)));
 }
 

@@ -36,7 +36,7 @@ static const struct {
     {cudaErrorMpsClientTerminated, PB_E_DEVICE_LOST},
     {cudaErrorContextIsDestroyed, PB_E_DEVICE_LOST},
     {cudaErrorUnknown, PB_E_DEVICE_LOST},
-    {cudaErrorMemoryAllocation, PB_E_MEMORY},
+    {cudaErrorMemoryAllocation, PB_E_DEVICE_BUSY},
     {cudaErrorNoDevice, PB_E_DEVICE_MISSING},
     {cudaErrorInsufficientDriver, PB_E_DEVICE_MISSING},
     {cudaErrorInvalidValue, PB_E_DEVICE_FAILED},

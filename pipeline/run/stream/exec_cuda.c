@@ -294,7 +294,7 @@ static void explain(const struct exec_cuda *e, int rc, struct pb_err *err)
     else if (rc == -EIO)
         lost(e, err);
     else if (rc == -ENOMEM || rc == -ENODEV)
-        (void)pb_fail(err, rc == -ENOMEM ? PB_E_MEMORY : PB_E_DEVICE_FAILED,
+        (void)pb_fail(err, rc == -ENOMEM ? PB_E_DEVICE_BUSY : PB_E_DEVICE_FAILED,
                       "CUDA device %d %s while tiles flowed", device,
                       rc == -ENOMEM ? "had no memory left" : "went missing");
     else
