@@ -270,6 +270,39 @@ START_TEST(test_lost_device_ends_the_waits)
 }
 END_TEST
 
+/* The process of the job closes the channel of the results: the owner's threads end, whichever of
+ * them waits for planes or for a slot. */
+START_TEST(test_closed_results_end_the_pass)
+{
+    struct image image = {.n = 0};
+    struct pb_err err = {0};
+    struct pb_run_passes *passes = NULL;
+    begin("PIXEL");
+    traits.managed = true;
+    by_another = true;
+    ck_assert_int_eq(open_scene(scene, GATE), 0);
+    config->compute.device_memory_bytes = least_memory();
+    config->compute.buffers = PB_BUFFERS_MANAGED;
+    ck_assert_int_eq(make_plan(true), 0);
+    ck_assert_ptr_nonnull(managed_pass());
+    const struct pb_pass_request last = pass_request(&image);
+    ck_assert_msg(pb_run_passes_create(&last, &err, &passes) == 0, "%s", err.msg);
+    wic_close(opened.out);
+    int rc = pb_run_passes_start(passes, &err);
+    rc = rc ? rc : pb_run_passes_wait(passes, -1, &err);
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(err.msg, "the channels between the stages failed") != NULL, "%s", err.msg);
+    pb_run_passes_destroy(passes);
+    pb_served_job_end(&theirs);
+    ck_assert_int_eq(whole_host.opened, 0);
+    by_another = false;
+    free(image.planes);
+    pb_plan_destroy(plan);
+    close_scene();
+    (void)unlink(scene);
+}
+END_TEST
+
 /* --- plans ------------------------------------------------------------------------------------ */
 
 static void expect(enum pb_buffers buffers, uint64_t device_bytes, bool managed, const char *why)
@@ -367,6 +400,7 @@ int main(void)
     tcase_add_test(tests, test_bands_give_way_to_managed_planes);
     tcase_add_test(tests, test_refused_blocks_are_decoded_into_planes);
     tcase_add_test(tests, test_lost_device_ends_the_waits);
+    tcase_add_test(tests, test_closed_results_end_the_pass);
     tcase_add_test(tests, test_plan_manages_what_does_not_fit);
     tcase_add_test(tests, test_planes_count_in_the_memory_of_the_host);
     suite_add_tcase(suite, tests);

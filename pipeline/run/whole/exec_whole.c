@@ -56,6 +56,18 @@ void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t si
     atomic_fetch_add(&e->clock.waited_ns[wait], pb_clock_mono_ns() - since_ns);
 }
 
+int whole_take_result(struct pb_exec_whole *e, int64_t timeout_ns, struct wic_slot *out)
+{
+    const int rc = wic_acquire(e->stream->out, timeout_ns, out);
+    return rc == -EPIPE ? -EPROTO : rc;
+}
+
+int whole_send_result(struct pb_exec_whole *e, const struct wic_slot *slot, size_t bytes)
+{
+    const int rc = wic_publish(e->stream->out, slot, bytes);
+    return rc == -EPIPE ? -EPROTO : rc;
+}
+
 int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wait wait,
                      const char *what, struct pb_err *err)
 {

@@ -41,7 +41,7 @@ static int settle(struct pb_exec_whole *e, struct pb_err *err)
     const uint32_t i = e->collect.first % WHOLE_DOWNS;
     int rc = whole_wait_event(e, whole_event(e, EVENT_DOWN, i), PB_DEVICE_WAIT_COLLECT_COPY,
                               "copying blocks out", err);
-    rc = rc ? rc : wic_publish(e->stream->out, &e->collect.slot[i], (size_t)e->collect.bytes[i]);
+    rc = rc ? rc : whole_send_result(e, &e->collect.slot[i], (size_t)e->collect.bytes[i]);
     e->collect.first++;
     e->collect.n--;
     return rc;
@@ -70,13 +70,13 @@ static int take_slot(struct pb_exec_whole *e, struct wic_slot *out, struct pb_er
 {
     int rc = e->collect.n == WHOLE_DOWNS ? settle(e, err) : 0;
     while (rc == 0 && e->collect.n > 0) {
-        rc = wic_acquire(e->stream->out, 0, out);
+        rc = whole_take_result(e, 0, out);
         if (rc != -ETIMEDOUT)
             return rc;
         rc = settle(e, err);
     }
     const uint64_t since = pb_clock_mono_ns();
-    rc = rc ? rc : wic_acquire(e->stream->out, WIC_FOREVER, out);
+    rc = rc ? rc : whole_take_result(e, WIC_FOREVER, out);
     whole_waited(e, PB_DEVICE_WAIT_COLLECT_SLOT, since);
     return rc;
 }
@@ -131,7 +131,7 @@ static int bring_none(struct pb_exec_whole *e, const struct whole_batch_note *no
         return rc;
     *(struct pb_block_slot *)slot.user = (struct pb_block_slot){
         .mark = PB_BLOCK_SLOT_MARK, .first_tile = note->first_tile, .n_tiles = note->n_tiles};
-    return wic_publish(e->stream->out, &slot, PB_BLOCK_SLOT_HEAD);
+    return whole_send_result(e, &slot, PB_BLOCK_SLOT_HEAD);
 }
 
 static int collect_batch(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)

@@ -138,12 +138,12 @@ static int count_passing(struct pb_exec_whole *e, const struct batch *batch, str
 static int send_answers(struct pb_exec_whole *e, const struct batch *batch, uint64_t passes)
 {
     struct wic_slot slot;
-    int rc = wic_acquire(e->stream->out, WIC_FOREVER, &slot);
+    int rc = whole_take_result(e, WIC_FOREVER, &slot);
     if (rc < 0)
         return rc;
     *(struct pb_answer_slot *)slot.user = (struct pb_answer_slot){
         .mark = PB_ANSWER_SLOT_MARK, .first_tile = batch->first, .n = batch->n, .passes = passes};
-    return wic_publish(e->stream->out, &slot, 0);
+    return whole_send_result(e, &slot, 0);
 }
 
 static int put_answers(struct pb_exec_whole *e, const struct batch *batch, struct pb_err *err)
@@ -215,9 +215,9 @@ int whole_gate_leave_out(struct pb_exec_whole *e, const struct pb_tile *tile, st
     struct wic_slot slot;
     int rc = clear_planes(e, tile, err);
     if (rc == 0 && pb_plan_out_has_planes(plan_of(e)) &&
-        (rc = wic_acquire(e->stream->out, WIC_FOREVER, &slot)) == 0) {
+        (rc = whole_take_result(e, WIC_FOREVER, &slot)) == 0) {
         *(struct pb_tile *)slot.user = *tile;
-        rc = wic_publish(e->stream->out, &slot, 0);
+        rc = whole_send_result(e, &slot, 0);
     }
     pb_trace_tile(PB_TRACE_READY, tile->number);
     return rc ? rc : whole_out_after(e, tile->number, err);

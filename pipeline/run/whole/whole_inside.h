@@ -310,6 +310,10 @@ int whole_wait_event(struct pb_exec_whole *e, uint32_t event, enum pb_device_wai
                      const char *what, struct pb_err *err);
 /* Counts the time since since_ns as waiting for a channel. */
 void whole_waited(struct pb_exec_whole *e, enum pb_device_wait wait, uint64_t since_ns);
+/* wic_acquire() and wic_publish() of a slot for results. -EPROTO, which fails the pass: the process
+ * that takes the results has closed their channel. */
+int whole_take_result(struct pb_exec_whole *e, int64_t timeout_ns, struct wic_slot *out);
+int whole_send_result(struct pb_exec_whole *e, const struct wic_slot *slot, size_t bytes);
 /* Counts work on the device between two events that have happened. Thread: any. */
 int whole_note_work(struct pb_exec_whole *e, enum pb_device_work work, uint32_t from, uint32_t to,
                     struct pb_err *err);

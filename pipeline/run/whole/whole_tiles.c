@@ -285,7 +285,7 @@ static int dispatch_tile(struct pb_exec_whole *e, struct pb_tile *tile, struct p
         return whole_gate_leave_out(e, tile, err);
     uint64_t since = pb_clock_mono_ns();
     if (rc == 0 && pb_plan_out_has_planes(e->map.plan))
-        rc = wic_acquire(s->out, WIC_FOREVER, &flight.out);
+        rc = whole_take_result(e, WIC_FOREVER, &flight.out);
     rc = rc ? rc : wic_acquire(e->link[WHOLE_FLIGHTS], WIC_FOREVER, &slot);
     whole_waited(e, PB_DEVICE_WAIT_DISPATCH_SLOT, since);
     if (rc != 0)
@@ -405,7 +405,7 @@ static int finish_tile(struct pb_exec_whole *e, uint32_t number, const struct wh
     e->finish.launched++;
     atomic_fetch_add(&s->compute.tiles, 1);
     atomic_fetch_add(&s->compute.bytes, flight->out.bytes);
-    return flight->out.bytes > 0 ? wic_publish(s->out, &flight->out, flight->out.bytes) : 0;
+    return flight->out.bytes > 0 ? whole_send_result(e, &flight->out, flight->out.bytes) : 0;
 }
 
 static int finish_flight(struct pb_exec_whole *e, const struct wic_slot *slot, struct pb_err *err)
