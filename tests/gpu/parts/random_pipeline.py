@@ -95,6 +95,8 @@ def pipeline(rng, n_bands, size):
         found["steps"].append(rng.choice(GRIDS)(rng, bands, None, size))
     for i in range(rng.choice([0, 1, 1, 2, 2, 3, 4])):
         step = rng.choices([s for s, _ in STEPS], [n for _, n in STEPS])[0]
+        if step is gate and any("gate" in taken for taken in found["steps"]):
+            continue  # a pipeline has at most one
         found["steps"].append(step(rng, bands, f"X{i}", size))
         bands = bands + [f"X{i}"] * (step in MADE)
     found["products"] = products(rng, bands)

@@ -64,7 +64,7 @@ def path_of(host, found, name):
 def outcome(result):
     """Two runs agree where these are equal. An item has times, and names the device. Any of several damaged blocks is found first;
     blocks that GDAL decodes are read by windows of other sizes."""
-    if result["status"] == "successful":
+    if result.get("status") == "successful":
         return {name: value for name, value in sums(result).items() if not name.endswith(".json") or name.endswith("statistics.json")}
     error = result.get("error")
     if not isinstance(error, dict):
