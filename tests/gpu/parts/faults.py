@@ -117,7 +117,7 @@ class Faults:
         return ("" if clean and not left else f"{code}: {result['error']['message']}; left {left}"), result
 
 
-def chosen(names, first=6, last=2, growth=2):
+def chosen(names, first=2, last=1, growth=3):
     """Numbers of the calls that are to fail, of a run that made these: of each function the first ones, the last ones, and some between, ever farther apart."""
     of = collections.defaultdict(list)
     for n, name in enumerate(names, 1):
