@@ -60,7 +60,7 @@ def pipeline_of(row, scenes, size):
         paths = [scenes[f"patterns date {i} {size}"] for i in range(DATES)]
         sources = "\n".join(f"      D{i}: {{file: {paths[i]}, bands: {{A_{i}: 1, B_{i}: 2}}}}" for i in range(1, DATES))
         return COMPOSITE.replace("SOURCES", sources), paths[0]
-    return (ROUNDS, scenes[f"patterns k-means {size}"]) if row.name == "k-means" else (GATE, scenes[f"patterns gate {size}"])
+    return (ROUNDS.replace("compress: zstd", "compress: deflate"), scenes[f"patterns k-means {size}"]) if row.name == "k-means" else (GATE, scenes[f"patterns gate {size}"])
 
 
 def drop(path):
