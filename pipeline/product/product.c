@@ -213,3 +213,13 @@ const char *pb_products_series(const struct pb_pipeline_config *pipeline, const 
     }
     return NULL;
 }
+
+bool pb_products_share(const struct pb_pipeline_config *pipeline)
+{
+    bool shares = pb_products_collection(pipeline) != NULL;
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *config = pipeline->products[i];
+        shares = shares || (config->kind->series != NULL && config->kind->series(config) != NULL);
+    }
+    return shares;
+}

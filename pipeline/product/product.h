@@ -321,6 +321,9 @@ const char *pb_products_collection(const struct pb_pipeline_config *pipeline);
  * added; NULL = no series. Borrowed from the pipeline. */
 const char *pb_products_series(const struct pb_pipeline_config *pipeline, const char *kind,
                                const char *name);
+/* Returns true if publishing a scene changes files of several scenes, in the order of the scenes: a
+ * series, or a STAC collection. */
+bool pb_products_share(const struct pb_pipeline_config *pipeline);
 /* Returns the checksum kind of the files of the pipeline's products. */
 enum pb_checksum pb_products_checksum(const struct pb_pipeline_config *pipeline);
 /* Data of the product among env->prepared, and the product's number in the pipeline; NULL = not

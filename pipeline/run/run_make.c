@@ -298,6 +298,38 @@ int pb_run_make_tile(struct pb_run *run, struct pb_err *err)
     return rc ? rc : make_passes(run, err);
 }
 
+/* --- turn ------------------------------------------------------------------------------------- */
+
+static uint64_t tiles_of(const struct pb_plan *plan)
+{
+    uint64_t n = pb_grid_count(&plan->layout.grid);
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        n += pb_grid_count(&plan->earlier[i]->layout.grid);
+    return n;
+}
+
+/* Waits until the run may use the memory of its plan. Plans of further tiles of a grid may need all
+ * memory. */
+static int wait_for_turn(struct pb_run *run, struct pb_err *err)
+{
+    struct pb_run_needs needs = {.tiles = tiles_of(run->plan),
+                                 .memory_bytes = pb_plan_total_bytes(run->plan)};
+    if (run->options.turn == NULL)
+        return 0;
+    if (run->tiles.n > 1) {
+        needs.tiles *= run->tiles.n;
+        if (needs.tiles > UINT32_MAX)
+            needs.tiles = UINT32_MAX;
+        needs.memory_bytes = run->options.config->compute.memory_bytes;
+    }
+    pb_work_end(); /* the wait is no work of this run */
+    pb_run_work_end(&run->work, PB_RUN_OPEN);
+    int rc = run->options.turn(run->options.user, &needs, err);
+    pb_run_work_begin(&run->work);
+    pb_work_begin(PB_WORK_OPEN, 0);
+    return rc;
+}
+
 int pb_run_make_first(struct pb_run *run, struct pb_err *err)
 {
     const bool makes = run->options.products != NULL;
@@ -309,6 +341,8 @@ int pb_run_make_first(struct pb_run *run, struct pb_err *err)
     if (rc == 0 && run->tiles.n == 0)
         add_room(&room, &run->env);
     rc = rc ? rc : check_room(&room, &run->options, err);
+    if (rc == 0 && makes)
+        rc = wait_for_turn(run, err);
     rc = rc ? rc : pb_run_areas_ready(&run->areas, run->plan, err); /* for later tiles, too */
     if (rc == 0 && makes)
         rc = make_place(run, err);

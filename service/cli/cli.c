@@ -60,8 +60,10 @@ static const struct cli_command commands[] = {
            "chrome://tracing"},
           JSON("one JSON object per input, a line each, with timings"),
           {0, "quiet", NULL, NULL, "only errors"}),
-      .text = "A worker process computes. When it crashes, the input runs again in another one "
-              "(service.max_attempts). When a GPU fails, the input is tried again in a fresh "
+      .text = "Worker processes compute: on the CPU scenes of few tiles at the same time, as many "
+              "as there are cores, within compute.memory. When one crashes, its input runs again "
+              "in another one (service.max_attempts). When a GPU fails, the input is tried again "
+              "in a fresh "
               "process, then on the CPU.",
       .example = "pushbroom run -c samples/vegetation.yaml -o out scene.tif",
       .takes_files = true},

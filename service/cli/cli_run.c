@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: runs each input through its pipeline, one after the other, in a worker like
- * those of the service. */
+/* `pushbroom run`: runs each input through its pipeline, in workers like those of the service. */
 #include "service/cli/cli_run.h"
 #include "config/config.h"
 #include "config/match.h"

@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Makes jobs for the worker from the inputs of `pushbroom run`. */
+/* Inputs of `pushbroom run` as tasks: makes jobs for the workers from them, and prints the results
+ * in the order of the inputs. */
 #include "config/base/json_writer.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/product/product.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
+#include "service/cli/cli_result.h"
 #include "service/cli/cli_run_jobs_parts.h"
 
 #include <errno.h>
@@ -13,11 +16,130 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- results ---------------------------------------------------------------------------------- */
+
+static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
+{
+    const struct cli_run_options *o = jobs->o;
+    cli_progress_clear(&jobs->progress);
+    if (task->err.code != PB_OK)
+        cli_input_failed(o, &task->input, task->job.device_why, &task->err);
+    else if (o->json)
+        cli_result_done(task->input.path, &task->job);
+    else if (!o->quiet)
+        cli_result_text(task->input.path, &task->job, o->verbose);
+}
+
+static void destroy(struct cli_task *task)
+{
+    if (task != NULL)
+        pb_job_fini(&task->job);
+    free(task);
+}
+
+static void print_ready(struct cli_jobs *jobs)
+{
+    while (jobs->first != NULL && jobs->first->over) {
+        struct cli_task *task = jobs->first;
+        print_result(jobs, task);
+        jobs->first = task->next;
+        destroy(task);
+    }
+    if (jobs->first == NULL)
+        jobs->last = NULL;
+}
+
+void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb_err *err)
+{
+    task->over = true;
+    if (err != NULL)
+        task->err = *err;
+    jobs->failed = jobs->failed || err != NULL;
+    print_ready(jobs);
+}
+
+bool cli_tasks_end(struct cli_jobs *jobs)
+{
+    bool unfinished = jobs->held != NULL || jobs->at < jobs->o->n_inputs;
+    destroy(jobs->held);
+    jobs->held = NULL;
+    while (jobs->first != NULL) {
+        struct cli_task *task = jobs->first;
+        if (task->over)
+            print_result(jobs, task);
+        unfinished = unfinished || !task->over;
+        jobs->first = task->next;
+        destroy(task);
+    }
+    return unfinished;
+}
+
+/* --- the next input --------------------------------------------------------------------------- */
+
+static void append(struct cli_jobs *jobs, struct cli_task *task)
+{
+    if (jobs->last != NULL)
+        jobs->last->next = task;
+    else
+        jobs->first = task;
+    jobs->last = task;
+}
+
+/* Returns NULL if all inputs have begun, or out of memory. */
+static struct cli_task *check_next(struct cli_jobs *jobs)
+{
+    struct cli_task *task = jobs->at < jobs->o->n_inputs ? calloc(1, sizeof *task) : NULL;
+    if (task == NULL)
+        return NULL;
+    const struct cli_input *input = &task->input;
+    task->number = jobs->at++;
+    task->attempt = 1;
+    cli_input_check(jobs->o, jobs->config, task->number, &task->input);
+    if (input->is_folder || input->is_group)
+        pb_scene_files_name(input->path, task->scene, sizeof task->scene);
+    else
+        pb_file_name_scene(input->path, task->scene, sizeof task->scene);
+    return task;
+}
+
+/* Returns true if the result of one of them depends on the end of the other. */
+static bool are_bound(const struct cli_task *a, const struct cli_task *b)
+{
+    return strcmp(a->scene, b->scene) == 0 ||
+           (pb_products_share(a->input.pipeline) && pb_products_share(b->input.pipeline));
+}
+
+static bool has_to_wait(const struct cli_jobs *jobs, const struct cli_slot *after)
+{
+    for (const struct cli_task *task = jobs->first; task != NULL; task = task->next)
+        if (!task->over && (after == NULL || task != after->task) && are_bound(task, jobs->held))
+            return true;
+    return false;
+}
+
+struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *after)
+{
+    for (;;) {
+        struct cli_task *task = jobs->held = jobs->held ? jobs->held : check_next(jobs);
+        const bool fails = task != NULL && task->input.err.code != PB_OK;
+        if (task == NULL || (!fails && has_to_wait(jobs, after)))
+            return NULL;
+        jobs->held = NULL;
+        append(jobs, task);
+        if (!fails)
+            return task;
+        cli_task_over(jobs, task, &task->input.err);
+    }
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
 static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_input *input)
 {
     return (struct pb_run_how){.products = jobs->products,
                                .device = jobs->o->device,
                                .foreground = true,
+                               .turn = jobs->n_slots > 1,
                                .path = input->pipeline->output.path,
                                .existing = jobs->o->existing};
 }
@@ -37,48 +159,30 @@ static int set_files(struct pb_job *job, const struct cli_group *group)
     return rc ? rc : job->files != NULL ? 0 : -ENOMEM;
 }
 
-static int make_job(const struct cli_jobs *jobs, int at, const struct cli_input *input,
-                    struct pb_job *out_job)
+static int make_job(const struct cli_task *task, struct pb_job *out_job)
 {
+    const struct cli_input *input = &task->input;
     const char *base = strrchr(input->path, '/');
     pb_job_init(out_job);
-    (void)snprintf(out_job->id, sizeof out_job->id, "%d", at + 1);
+    (void)snprintf(out_job->id, sizeof out_job->id, "%d", task->number + 1);
     (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
-    if (input->is_folder || input->is_group)
-        pb_scene_files_name(input->path, out_job->scene, sizeof out_job->scene);
-    else
-        pb_file_name_scene(input->path, out_job->scene, sizeof out_job->scene);
-    out_job->attempts = jobs->attempt;
+    (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
+    out_job->attempts = task->attempt;
     int rc = pb_job_set(&out_job->input, input->path);
     return rc ? rc : set_files(out_job, input->group);
 }
 
-/* Takes the result of the check that was made while the previous input ran. */
-void cli_jobs_take(struct cli_jobs *jobs)
+void cli_task_prepare(struct cli_jobs *jobs, struct cli_slot *slot)
 {
-    if (jobs->checked == jobs->at && jobs->at > 0)
-        jobs->input = jobs->next;
-    else
-        cli_input_check(jobs->o, jobs->config, jobs->at, &jobs->input);
-}
-
-/* Checks the next input and announces it to the worker while an input runs. */
-static void prepare_next(struct cli_jobs *jobs)
-{
-    struct pb_run_how how;
     struct pb_job job;
-    int at = jobs->at + 1;
     /* the trace is written between two inputs */
-    if (at >= jobs->o->n_inputs || jobs->o->trace != NULL)
+    slot->next = jobs->o->trace == NULL ? cli_task_take(jobs, slot) : NULL;
+    if (slot->next == NULL)
         return;
-    cli_input_check(jobs->o, jobs->config, at, &jobs->next);
-    jobs->checked = at;
-    if (jobs->next.err.code != PB_OK)
-        return;
-    how = how_of(jobs, &jobs->next);
-    if (make_job(jobs, at, &jobs->next, &job) == 0)
-        pb_worker_slot_tell_next(jobs->slot, &job, &how);
+    const struct pb_run_how how = how_of(jobs, &slot->next->input);
+    if (make_job(slot->next, &job) == 0)
+        pb_worker_slot_tell_next(slot->worker, &job, &how);
     pb_job_fini(&job);
 }
 
@@ -94,19 +198,20 @@ static void find_products(struct cli_jobs *jobs)
         (void)snprintf(jobs->products, sizeof jobs->products, "%s", output);
 }
 
-int cli_jobs_start(struct cli_jobs *jobs, struct pb_err *err)
+int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *err)
 {
     find_products(jobs);
-    struct pb_run_how how = how_of(jobs, &jobs->input);
+    const struct pb_run_how how = how_of(jobs, &slot->task->input);
     struct pb_job job;
-    if (pb_worker_slot_is_empty(jobs->slot) && pb_worker_slot_start(jobs->slot, err) != 0)
+    if (pb_worker_slot_is_empty(slot->worker) && pb_worker_slot_start(slot->worker, err) != 0)
         return pb_code_errno(err->code);
-    if (make_job(jobs, jobs->at, &jobs->input, &job) != 0) {
+    if (make_job(slot->task, &job) != 0) {
         pb_job_fini(&job);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     }
-    cli_progress_begin(&jobs->progress, jobs->input.path);
-    pb_worker_slot_run(jobs->slot, &job, &how);
-    prepare_next(jobs);
+    pb_turns_begin(&jobs->turns, (int)(slot - jobs->slot));
+    pb_worker_slot_run(slot->worker, &job, &how);
+    if (slot->next == NULL)
+        cli_task_prepare(jobs, slot);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom run`: runs its inputs, one after the other, through a worker slot like those of the
- * service (service/processes/worker_slot.h). The worker gets the next input while it runs one, so
- * that it continues without a pause. The worker is a fork of this process, which has no threads;
- * therefore the libraries are loaded once.
+/* `pushbroom run`: runs its inputs through worker slots like those of the service
+ * (service/processes/worker_slot.h), as many at the same time as turns.h allows; one at a time on a
+ * device. A worker gets the next input while it runs one, so that it continues without a pause. The
+ * workers are forks of this process, which has no threads; therefore the libraries are loaded once.
  *
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
  * run itself reports is final: the command does not wait until a full disk has room again. */
@@ -12,15 +12,12 @@
 #include "config/device_word.h"
 #include "service/base/loop.h"
 #include "service/cli/cli.h"
-#include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 #include "service/cli/cli_run_jobs_parts.h"
 #include "service/cli/cli_run_owner.h"
 #include "service/processes/worker_slot.h"
 #include "service/worker/worker.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +34,17 @@ static void go_on(struct cli_jobs *jobs);
 
 /* --- messages of the worker ------------------------------------------------------------------- */
 
+/* Shows the first input that is not over. */
 static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
 {
     struct cli_jobs *jobs = user;
-    (void)number;
-    if (!at_once)
-        cli_progress_show(&jobs->progress, job);
+    const struct cli_task *task = jobs->slot[number].task;
+    if (at_once || task == NULL || task != jobs->first)
+        return;
+    if (jobs->shown != task->number)
+        cli_progress_begin(&jobs->progress, task->input.path);
+    jobs->shown = task->number;
+    cli_progress_show(&jobs->progress, job);
 }
 
 static void on_device(void *user, const char *device, const char *why)
@@ -71,50 +73,76 @@ static void on_say(void *user, int pid, enum pb_log_level level, const char *tex
         (void)fprintf(stderr, "pushbroom: the worker %s\n", text);
 }
 
-/* --- one input after the other ---------------------------------------------------------------- */
+/* --- the inputs ------------------------------------------------------------------------------- */
 
-static void fail(struct cli_jobs *jobs, const char *device_why, const struct pb_err *err)
+static bool is_ended(const struct cli_jobs *jobs)
 {
-    cli_progress_clear(&jobs->progress);
-    cli_input_failed(jobs->o, &jobs->input, device_why, err);
-    jobs->failed = true;
+    return jobs->interrupted != 0 || cli_flush() != 0;
 }
 
-static void finish_input(struct cli_jobs *jobs)
+/* Returns the task that the slot runs now; NULL if it has to wait, or if no task is left. */
+static struct cli_task *choose_task(struct cli_jobs *jobs, struct cli_slot *slot)
 {
-    jobs->at++;
-    jobs->attempt = 1;
+    if (slot->task != NULL) /* another attempt */
+        return slot->task->not_before_ms == 0 ? slot->task : NULL;
+    struct cli_task *task = slot->next;
+    slot->next = NULL;
+    if (task == NULL && (jobs->n_slots == 1 || pb_turns_may_begin(&jobs->turns)))
+        task = cli_task_take(jobs, NULL);
+    return task;
 }
 
-/* Ends the worker, which is not needed any more. */
+static void start_slot(struct cli_jobs *jobs, struct cli_slot *slot)
+{
+    struct cli_task *task;
+    if (!pb_worker_slot_is_empty(slot->worker) && !pb_worker_slot_is_idle(slot->worker))
+        return;
+    while (!is_ended(jobs) && (task = choose_task(jobs, slot)) != NULL) {
+        struct pb_err err = {0};
+        slot->task = task;
+        if (cli_task_start(jobs, slot, &err) == 0)
+            return;
+        slot->task = NULL;
+        cli_task_over(jobs, task, &err);
+    }
+}
+
+static bool is_busy(const struct cli_jobs *jobs, const struct cli_slot *slot)
+{
+    return pb_worker_slot_job(slot->worker) != NULL || (slot->task != NULL && !is_ended(jobs));
+}
+
+/* Ends the workers, which are not needed any more. */
 static void leave(struct cli_jobs *jobs)
 {
-    if (pb_worker_slot_is_idle(jobs->slot))
-        pb_worker_slot_leave(jobs->slot, LEAVE_MS);
-    if (pb_worker_slot_is_empty(jobs->slot))
+    bool empty = true;
+    for (int i = 0; i < jobs->n_slots; i++) {
+        struct pb_worker_slot *worker = jobs->slot[i].worker;
+        if (pb_worker_slot_is_idle(worker))
+            pb_worker_slot_leave(worker, LEAVE_MS);
+        empty = empty && pb_worker_slot_is_empty(worker);
+    }
+    if (empty)
         uv_stop(&jobs->loop);
     jobs->left = true;
-}
-
-static bool is_over(const struct cli_jobs *jobs)
-{
-    return jobs->interrupted != 0 || cli_flush() != 0 || jobs->at >= jobs->o->n_inputs;
 }
 
 /* Starts the inputs that can be started now; called again after each change. */
 static void go_on(struct cli_jobs *jobs)
 {
-    bool ready = pb_worker_slot_is_empty(jobs->slot) || pb_worker_slot_is_idle(jobs->slot);
-    while (ready && !is_over(jobs) && jobs->not_before_ms == 0) {
-        struct pb_err err = {0};
-        cli_jobs_take(jobs);
-        if (jobs->input.err.code == PB_OK && cli_jobs_start(jobs, &err) == 0)
-            return;
-        fail(jobs, "", jobs->input.err.code != PB_OK ? &jobs->input.err : &err);
-        finish_input(jobs);
+    bool busy = false;
+    for (int i = 0; i < jobs->n_slots; i++) {
+        start_slot(jobs, &jobs->slot[i]);
+        busy = busy || is_busy(jobs, &jobs->slot[i]);
     }
-    if (ready && is_over(jobs))
+    if (!busy)
         leave(jobs);
+}
+
+static void give_turns(struct cli_jobs *jobs)
+{
+    for (int i; (i = pb_turns_next(&jobs->turns)) >= 0;)
+        pb_worker_slot_turn(jobs->slot[i].worker);
 }
 
 /* --- reports of the slot ---------------------------------------------------------------------- */
@@ -125,87 +153,93 @@ static void on_start(void *user, int number)
     (void)number;
 }
 
+static void on_turn(void *user, int number, int64_t tiles, int64_t memory_bytes)
+{
+    struct cli_jobs *jobs = user;
+    pb_turns_plan(&jobs->turns, number, tiles, memory_bytes);
+    give_turns(jobs);
+    go_on(jobs);
+}
+
 static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
 {
     struct cli_jobs *jobs = user;
-    (void)number;
     (void)which;
     cli_progress_clear(&jobs->progress);
-    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", jobs->input.path, job->device_why);
+    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", jobs->slot[number].task->input.path,
+                  job->device_why);
 }
 
 static void on_clear(void *user, int number, const char *products)
 {
     struct cli_jobs *jobs = user;
-    (void)number;
     (void)pb_publish_sweep(products);
-    pb_worker_slot_cleared(jobs->slot);
+    pb_worker_slot_cleared(jobs->slot[number].worker);
 }
 
-/* Removes the directory that a killed worker left. */
-static void sweep(struct cli_jobs *jobs)
+/* Removes the directories that killed workers left. */
+static void sweep(struct cli_jobs *jobs, int number)
 {
-    if (jobs->sweep && pb_worker_slot_is_empty(jobs->slot)) {
+    if (jobs->sweep && pb_worker_slot_is_empty(jobs->slot[number].worker)) {
         (void)pb_publish_sweep(jobs->products);
         jobs->sweep = false;
     }
 }
 
 /* Returns true if the input gets another attempt in another worker. */
-static bool is_tried_again(struct cli_jobs *jobs, const struct pb_run_over *over)
+static bool is_tried_again(struct cli_jobs *jobs, struct cli_task *task,
+                           const struct pb_run_over *over)
 {
     bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);
-    if (!may || jobs->interrupted || jobs->attempt >= jobs->config->service.max_attempts)
+    if (!may || jobs->interrupted || task->attempt >= jobs->config->service.max_attempts)
         return false;
-    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", jobs->input.path,
+    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", task->input.path,
                   over->job.error.message);
-    jobs->attempt++;
+    task->attempt++;
     if (over->end == PB_RUN_FAILED)
-        jobs->not_before_ms = pb_clock_mono_ms() + KILLED_WAIT_MS;
+        task->not_before_ms = pb_clock_mono_ms() + KILLED_WAIT_MS;
     return true;
 }
 
-static void report_failure(struct cli_jobs *jobs, const struct pb_run_over *over)
+static void end_task(struct cli_jobs *jobs, struct cli_task *task, struct pb_run_over *over)
 {
     struct pb_err err = {0};
-    const struct pb_job *job = &over->job;
+    struct pb_job *job = &task->job;
+    *job = over->job;
+    pb_job_init(&over->job);
     if (over->end == PB_RUN_ENDED)
         (void)pb_fail(&err, PB_E_JOB_DISMISSED, "cancelled in stage %s",
                       job->stage[0] ? job->stage : "plan");
-    else
+    else if (over->end != PB_RUN_SUCCESSFUL)
         (void)pb_fail(&err, pb_code_find(job->error.code), "%s", job->error.message);
-    fail(jobs, job->device_why, &err);
+    cli_task_over(jobs, task, err.code != PB_OK ? &err : NULL);
 }
 
 static void on_over(void *user, int number, struct pb_run_over *over)
 {
     struct cli_jobs *jobs = user;
-    (void)number;
+    struct cli_slot *slot = &jobs->slot[number];
+    pb_turns_end(&jobs->turns, number);
     cli_progress_clear(&jobs->progress);
     jobs->sweep = jobs->sweep || over->end != PB_RUN_SUCCESSFUL;
     if (jobs->o->trace != NULL)
-        pb_trace_file_add(jobs->o->trace, jobs->input.path);
-    if (!is_tried_again(jobs, over)) {
-        if (over->end != PB_RUN_SUCCESSFUL)
-            report_failure(jobs, over);
-        else if (jobs->o->json)
-            cli_result_done(jobs->input.path, &over->job);
-        else if (!jobs->o->quiet)
-            cli_result_text(jobs->input.path, &over->job, jobs->o->verbose);
-        finish_input(jobs);
+        pb_trace_file_add(jobs->o->trace, slot->task->input.path);
+    if (!is_tried_again(jobs, slot->task, over)) {
+        end_task(jobs, slot->task, over);
+        slot->task = NULL;
     }
     pb_job_fini(&over->job);
-    sweep(jobs);
+    sweep(jobs, number);
+    give_turns(jobs);
     go_on(jobs);
 }
 
 static void on_gone(void *user, int number, int pid, bool hung)
 {
     struct cli_jobs *jobs = user;
-    (void)number;
     (void)pid;
     (void)hung;
-    sweep(jobs);
+    sweep(jobs, number);
     go_on(jobs);
 }
 
@@ -215,11 +249,18 @@ static void on_tick(uv_timer_t *timer)
 {
     struct cli_jobs *jobs = timer->data;
     int64_t now = pb_clock_mono_ms();
-    pb_worker_slot_tick(jobs->slot, now);
-    if (jobs->not_before_ms == 0 || now < jobs->not_before_ms)
-        return;
-    jobs->not_before_ms = 0;
-    go_on(jobs);
+    bool due = false;
+    for (int i = 0; i < jobs->n_slots; i++)
+        pb_worker_slot_tick(jobs->slot[i].worker, now);
+    for (int i = 0; i < jobs->n_slots; i++) {
+        struct cli_task *task = jobs->slot[i].task;
+        if (task == NULL || task->not_before_ms == 0 || now < task->not_before_ms)
+            continue;
+        task->not_before_ms = 0;
+        due = true;
+    }
+    if (due)
+        go_on(jobs);
 }
 
 /* Returns true if the signal is ignored, as under nohup. */
@@ -233,9 +274,10 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct cli_jobs *jobs = handle->data;
     jobs->interrupted = number;
-    if (pb_worker_slot_job(jobs->slot) != NULL)
-        pb_worker_slot_end(jobs->slot, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
-    else if (!jobs->left)
+    for (int i = 0; i < jobs->n_slots; i++)
+        if (pb_worker_slot_job(jobs->slot[i].worker) != NULL)
+            pb_worker_slot_end(jobs->slot[i].worker, PB_ENDING_CANCEL, PB_WORKER_SLOT_CANCEL_MS);
+    if (!jobs->left)
         go_on(jobs);
 }
 
@@ -264,7 +306,8 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         return NULL;
     }
     jobs->o = o;
-    jobs->attempt = 1;
+    jobs->n_slots = 1;
+    jobs->shown = -1;
     jobs->progress.wanted = !o->json && !o->quiet && cli_is_terminal(stderr);
     bool single = o->n_inputs == 1;
     jobs->owner = (struct pb_worker_slot_owner){
@@ -274,6 +317,7 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         .on_device = on_device,
         .on_owner = on_owner,
         .on_start = on_start,
+        .on_turn = on_turn,
         .on_retry = on_retry,
         .on_clear = on_clear,
         .on_over = on_over,
@@ -287,33 +331,56 @@ struct cli_jobs *cli_jobs_create(const struct cli_run_options *o)
         (void)uv_signal_init(&jobs->loop, &jobs->signals[i]);
         jobs->signals[i].data = jobs;
     }
-    jobs->slot = pb_worker_slot_create(&jobs->owner, 0);
-    if (jobs->slot != NULL)
-        (void)pb_worker_slot_start(jobs->slot, &jobs->start_err); /* else the first input tries */
+    jobs->slot[0].worker = pb_worker_slot_create(&jobs->owner, 0);
+    if (jobs->slot[0].worker != NULL) /* if it fails, the first input tries again */
+        (void)pb_worker_slot_start(jobs->slot[0].worker, &jobs->start_err);
     return jobs;
+}
+
+static int fail_memory(void)
+{
+    struct pb_err err = {0};
+    (void)pb_fail(&err, PB_E_MEMORY, "out of memory");
+    cli_print_err(&err);
+    return CLI_JOB_FAILED;
+}
+
+/* Makes the slots: one if a device computes, or if a trace is recorded. */
+static bool make_slots(struct cli_jobs *jobs)
+{
+    int n = 1;
+    pb_turns_share(&jobs->turns, &jobs->config->compute);
+    if (jobs->device_owner == NULL && jobs->o->trace == NULL)
+        n = jobs->turns.cores < PB_TURNS_MAX ? (int)jobs->turns.cores : PB_TURNS_MAX;
+    if (n > jobs->o->n_inputs)
+        n = jobs->o->n_inputs;
+    while (jobs->n_slots < n) {
+        struct pb_worker_slot *worker = pb_worker_slot_create(&jobs->owner, jobs->n_slots);
+        if (worker == NULL)
+            return false;
+        jobs->slot[jobs->n_slots++].worker = worker;
+    }
+    return true;
 }
 
 int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
 {
-    struct pb_err err = {0};
-    if (jobs == NULL || jobs->slot == NULL) {
-        (void)pb_fail(&err, PB_E_MEMORY, "out of memory");
-        cli_print_err(&err);
-        return CLI_JOB_FAILED;
-    }
+    if (jobs == NULL || jobs->slot[0].worker == NULL)
+        return fail_memory();
     jobs->config = jobs->owner.config = config;
+    jobs->device_owner =
+        cli_run_owner_create(&jobs->loop, config, jobs->o->device, on_owner_ready, jobs);
+    if (!make_slots(jobs))
+        return fail_memory();
     for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++)
         if (signals[i] != SIGHUP || !is_ignored(SIGHUP))
             (void)uv_signal_start(&jobs->signals[i], on_signal, signals[i]);
     (void)uv_timer_start(&jobs->tick, on_tick, TICK_MS, TICK_MS);
-    jobs->device_owner =
-        cli_run_owner_create(&jobs->loop, config, jobs->o->device, on_owner_ready, jobs);
     if (jobs->device_owner == NULL)
         go_on(jobs);
-    if (!jobs->left || !pb_worker_slot_is_empty(jobs->slot))
-        (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
+    (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
     cli_progress_clear(&jobs->progress);
-    bool unfinished = jobs->at < jobs->o->n_inputs;
+    bool unfinished = cli_tasks_end(jobs);
     if (jobs->interrupted && (jobs->failed || unfinished)) {
         (void)fputs("pushbroom: interrupted; unfinished products were removed\n", stderr);
         jobs->ended_by = jobs->interrupted;
@@ -331,7 +398,8 @@ void cli_jobs_destroy(struct cli_jobs *jobs)
 {
     if (jobs == NULL)
         return;
-    pb_worker_slot_destroy(jobs->slot);
+    for (int i = 0; i < jobs->n_slots; i++)
+        pb_worker_slot_destroy(jobs->slot[i].worker);
     cli_run_owner_destroy(jobs->device_owner);
     uv_close((uv_handle_t *)&jobs->tick, NULL);
     for (size_t i = 0; i < CLI_JOBS_SIGNALS; i++)

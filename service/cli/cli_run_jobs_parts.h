@@ -2,15 +2,35 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_CLI_RUN_JOBS_PARTS_H
 #define PB_CLI_RUN_JOBS_PARTS_H
-/* Shared by the files of `pushbroom run` that pass inputs to a worker. One thread. */
+/* Shared by the files of `pushbroom run` that pass inputs to workers. One thread. */
 #include "service/cli/cli_run.h"
 #include "service/cli/cli_run_owner.h"
+#include "service/processes/turns.h"
 #include "service/processes/worker_slot.h"
 
 #include <limits.h>
 #include <uv.h>
 
 enum { CLI_JOBS_SIGNALS = 3 };
+
+/* An input from its start until its result is printed. */
+struct cli_task {
+    struct cli_task *next; /* the input after it, if that has begun */
+    int number;            /* index of the input */
+    int attempt;           /* from 1 */
+    int64_t not_before_ms; /* time of the next attempt; 0 = immediately */
+    struct cli_input input;
+    char scene[PB_JOB_NAME_BYTES];
+    bool over;         /* it has its result: err, or the job if err.code is PB_OK */
+    struct pb_job job; /* with products and report; its device_why holds also for an error */
+    struct pb_err err;
+};
+
+struct cli_slot {
+    struct pb_worker_slot *worker;
+    struct cli_task *task; /* task that it runs or will try again; NULL if absent */
+    struct cli_task *next; /* task that was announced to its worker; NULL if absent */
+};
 
 struct cli_jobs {
     const struct cli_run_options *o;
@@ -19,26 +39,34 @@ struct cli_jobs {
     uv_timer_t tick;
     uv_signal_t signals[CLI_JOBS_SIGNALS];
     struct pb_worker_slot_owner owner;
-    struct pb_worker_slot *slot;
+    struct cli_slot slot[PB_TURNS_MAX];
+    int n_slots; /* jobs that may run at the same time: slots in use */
+    struct pb_turns turns;
     struct cli_run_owner *device_owner;
-    struct pb_err start_err; /* error from the start of the first worker */
-    char products[PATH_MAX]; /* real path of the output directory; "" = not determined yet */
-    int at;                  /* index of the current input */
-    int attempt;             /* attempt of the current input, from 1 */
-    struct cli_input input;  /* the current input, and the one after it */
-    struct cli_input next;
-    int checked;           /* number of the input in `next`; 0 = empty */
-    int64_t not_before_ms; /* time of the next attempt; 0 = immediately */
+    struct pb_err start_err;       /* error from the start of the first worker */
+    char products[PATH_MAX];       /* real path of the output directory; "" = not determined yet */
+    int at;                        /* index of the next input that is checked */
+    struct cli_task *held;         /* the next input that begins; NULL if not checked yet */
+    struct cli_task *first, *last; /* inputs that have begun, in their order */
     struct cli_progress progress;
+    int shown; /* index of the input that the progress bar is about, -1 = no input */
     bool device_told, failed, left, sweep;
     /* the signal, 0 = no signal; ended_by is set if it left an input undone */
     int interrupted, ended_by;
 };
 
 /* --- cli_run_inputs.c --- */
-/* Sets jobs->input to the current input, with the result of the check that was made while its
- * predecessor ran, if there was such a check. */
-void cli_jobs_take(struct cli_jobs *jobs);
-/* Passes the current input to the worker, and announces the next one. */
-int cli_jobs_start(struct cli_jobs *jobs, struct pb_err *err);
+/* Begins the next input; inputs that cannot run are over immediately. after: the slot that runs it
+ * after its present task; NULL: it runs now. NULL if the input has to wait until another one is
+ * over (their products belong in one place, or both change the same file), or if all have begun. */
+struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *after);
+/* Passes the slot's task to its worker. */
+int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *err);
+/* Announces the next input to the worker, which runs one. */
+void cli_task_prepare(struct cli_jobs *jobs, struct cli_slot *slot);
+/* Ends a task: with an error, or, err NULL, with its products. Prints the results that are next in
+ * the order of the inputs. */
+void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb_err *err);
+/* Prints the remaining results, and forgets all tasks. Returns true if an input has no result. */
+bool cli_tasks_end(struct cli_jobs *jobs);
 #endif

@@ -67,6 +67,9 @@ struct pb_worker_slot_owner {
      * computes it, borrowed; NULL: the worker computes it. wanted: true if a device other than the
      * CPU is wanted. on_owner NULL: workers compute. */
     const char *(*on_owner)(void *user, int number, bool wanted);
+    /* Called when a run with `turn` has its plan, with the count of the plan's tiles and their
+     * memory: it computes after pb_worker_slot_turn. */
+    void (*on_turn)(void *user, int number, int64_t tiles, int64_t memory_bytes);
     void (*on_start)(void *user, int number); /* a process was started */
     /* Called when the device failed: the job runs again, see its device_why. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
@@ -88,6 +91,7 @@ struct pb_run_how {
     const char *path;     /* output.path of the job's pipeline; NULL = the default */
     const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
+    bool turn;            /* the run waits for its turn, see on_turn */
     const char *existing; /* used instead of output.exists; NULL = as configured */
     /* checksums that the input is compared with (duplicates.h); NULL = no comparison */
     const char *known;
@@ -111,6 +115,8 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
  * run this job, if the slot is idle then. The announcement is lost if the process ends. */
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
                               const struct pb_run_how *how);
+/* Lets a run compute that waits for its turn; its time begins now. */
+void pb_worker_slot_turn(struct pb_worker_slot *slot);
 /* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL immediately. Also
  * for a run that is being ended already, which may make it end sooner. */
 void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms);

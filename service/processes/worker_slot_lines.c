@@ -79,6 +79,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "device", how->device);
     if (how->foreground)
         pb_json_string(json, "foreground", "yes");
+    if (how->turn)
+        pb_json_string(json, "turn", "yes");
     if (how->existing != NULL)
         pb_json_string(json, "existing", how->existing);
     if (how->unpack != NULL)
@@ -104,11 +106,13 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                                        : slot->how.device[0] != '\0' ? slot->how.device
                                                                      : NULL,
                              .foreground = slot->how.foreground,
+                             .turn = slot->how.turn,
                              .known = slot->known,
                              .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
                              .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
     slot->known = NULL; /* an earlier run on another device has made the comparison already */
     slot->next[0] = '\0';
+    slot->waits = false;
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);
     if (told)
@@ -133,6 +137,23 @@ void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *
     pb_json_end(json);
     if (send_line(slot, json))
         (void)snprintf(slot->next, sizeof slot->next, "%s", job->id);
+}
+
+void pb_worker_slot_turn(struct pb_worker_slot *slot)
+{
+    if (slot->state != PB_SLOT_RUNNING || !slot->waits)
+        return;
+    slot->waits = false;
+    slot->began_ms = slot->moved_ms = pb_clock_mono_ms();
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", "turn");
+    pb_json_string(json, "job", slot->job.id);
+    pb_json_end(json);
+    if (!send_line(slot, json)) {
+        slot->untold = true;
+        pb_worker_proc_kill(slot->proc);
+    }
 }
 
 /* --- events ---------------------------------------------------------------------------------*/
@@ -197,6 +218,11 @@ static void take_line(struct pb_worker_slot *slot, const struct pb_worker_line *
         break;
     case PB_WORKER_SAYS_PROGRESS:
         take_progress(slot, line);
+        break;
+    case PB_WORKER_SAYS_TURN:
+        slot->waits = slot->state == PB_SLOT_RUNNING;
+        if (slot->waits)
+            owner->on_turn(owner->user, slot->number, line->tiles, line->memory_bytes);
         break;
     case PB_WORKER_SAYS_PLACE: /* a breach, because this event has no directory */
     case PB_WORKER_SAYS_INPUTS:

@@ -47,6 +47,7 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     (void)snprintf(slot->how.products, sizeof slot->how.products, "%s", how->products);
     (void)snprintf(slot->how.device, sizeof slot->how.device, "%s", how->device ? how->device : "");
     slot->how.foreground = how->foreground;
+    slot->how.turn = how->turn;
     (void)snprintf(slot->how.path, sizeof slot->how.path, "%s", how->path ? how->path : "");
     (void)snprintf(slot->how.existing, sizeof slot->how.existing, "%s",
                    how->existing ? how->existing : "");
@@ -96,7 +97,7 @@ static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
     int64_t stall_ms = slot->owner->config->service.stall_ms;
     /* At a terminal the user can end a run that takes too long. */
     int64_t time_ms = slot->how.foreground ? 0 : slot->owner->config->limits.job_time_ms;
-    if (slot->ending != PB_ENDING_NONE)
+    if (slot->ending != PB_ENDING_NONE || slot->waits)
         return;
     if (time_ms > 0 && mono_ms - slot->began_ms >= time_ms) {
         pb_slot_say(slot, 0, PB_LOG_ERROR,

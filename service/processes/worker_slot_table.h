@@ -88,8 +88,9 @@ struct pb_worker_slot {
     struct {
         char products[PB_WORKER_PATH_BYTES], unpack[PB_WORKER_PATH_BYTES], device[16];
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
-        bool foreground;
+        bool foreground, turn;
     } how;
+    bool waits;                 /* for its turn */
     const char *known;          /* checksums for a run that begins; NULL: no comparison */
     char next[PB_JOB_ID_BYTES]; /* job that the worker has received already; "" if none */
     enum pb_device_try device_try;

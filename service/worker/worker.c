@@ -285,6 +285,13 @@ static void take_next(struct worker *worker, struct pb_json_value *command)
     worker->next = command;
 }
 
+static bool is_of_run(const struct worker *worker, const struct pb_json_value *command)
+{
+    const char *job = pb_json_get_text(command, "job");
+    return worker->command != NULL && job != NULL &&
+           strcmp(job, pb_json_get_text(worker->command, "job")) == 0;
+}
+
 static void handle_command(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_json_value *command = NULL;
@@ -308,6 +315,9 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
     if (name != NULL && strcmp(name, "cancel") == 0) {
         take_next(worker, NULL);
         if (worker->command != NULL)
+            (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
+    } else if (name != NULL && strcmp(name, "turn") == 0) {
+        if (is_of_run(worker, command))
             (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
     } else if (name != NULL && strcmp(name, "probe") == 0) {
         probe(worker, command);

@@ -25,7 +25,9 @@
  *     "joined"       files of the set's earlier jobs, which are read as well (joined.h)
  *     "foreground"   for `pushbroom run`: the manifest names no job, permissions are the umask's,
  *                    no other job runs, and the first answer is a "device"
+ *     "turn"         the run sends a "turn" and waits for {"cmd":"turn"} before it computes
  *     "files"        for `pushbroom run`: loose files that belong to one scene by their metadata
+ *   {"cmd":"turn","job"}              the run may compute
  *   {"cmd":"cancel"}                  cancels the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"}
  *                                     finds the device that would be used
@@ -40,6 +42,8 @@
  *     5 times a second while a number changes, and once in 2 s as a sign of life.
  *     "io_ms": time for which a read or write has been waiting for storage. "bytes_checked": bytes
  *     read of the input for its checksum or to unpack it, while nothing else is done
+ *   {"event":"turn","job","tiles","memory_bytes"}
+ *     needs of its plan, before their memory is allocated
  *   {"event":"place","job","sensor","time_s"}   from the child to the worker only: facts of the
  *                                               metadata for output.path; it waits for
  *                                               {"cmd":"place","place"}

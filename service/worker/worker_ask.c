@@ -45,6 +45,22 @@ static void wait_for(struct pb_worker_ask *ask, enum pb_worker_question question
     }
 }
 
+static int fail_cancelled(struct pb_err *err)
+{
+    return pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
+}
+
+int pb_worker_ask_turn(struct pb_worker_ask *ask, const struct pb_run_needs *needs,
+                       struct pb_err *err)
+{
+    ask->needs = needs;
+    wait_for(ask, PB_WORKER_ASKS_TURN);
+    (void)pthread_mutex_lock(&ask->lock);
+    bool cancelled = ask->cancelled;
+    (void)pthread_mutex_unlock(&ask->lock);
+    return cancelled ? fail_cancelled(err) : 0;
+}
+
 const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts)
 {
     ask->facts = facts;
@@ -58,7 +74,7 @@ int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
     if (ask->inputs.n == 0)
         wait_for(ask, PB_WORKER_ASKS_INPUTS);
     *out = &ask->inputs;
-    return ask->inputs.n > 0 ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
+    return ask->inputs.n > 0 ? 0 : fail_cancelled(err);
 }
 
 /* Called with the lock held. */
@@ -88,13 +104,18 @@ static enum pb_worker_question question_of(struct pb_worker_ask *ask)
 
 const char *pb_worker_ask_word(struct pb_worker_ask *ask)
 {
-    static const char *const words[] = {NULL, "place", "inputs"};
+    static const char *const words[] = {NULL, "turn", "place", "inputs"};
     return words[question_of(ask)];
 }
 
 void pb_worker_ask_print(struct pb_worker_ask *ask, struct pb_json *json)
 {
-    bool place = question_of(ask) == PB_WORKER_ASKS_PLACE;
+    const enum pb_worker_question question = question_of(ask);
+    const bool place = question == PB_WORKER_ASKS_PLACE;
+    if (question == PB_WORKER_ASKS_TURN) {
+        pb_json_int(json, "tiles", (int64_t)ask->needs->tiles);
+        pb_json_int(json, "memory_bytes", (int64_t)ask->needs->memory_bytes);
+    }
     if (place && ask->facts->sensor != NULL)
         pb_json_string(json, "sensor", ask->facts->sensor);
     if (place && ask->facts->has_time)
@@ -110,6 +131,8 @@ bool pb_worker_ask_answer(struct pb_worker_ask *ask, const struct pb_json_value 
     if (name != NULL && ask->question == PB_WORKER_ASKS_PLACE && place != NULL) {
         (void)snprintf(ask->place, sizeof ask->place, "%s", place);
         taken = strcmp(name, "place") == 0;
+    } else if (name != NULL && ask->question == PB_WORKER_ASKS_TURN) {
+        taken = strcmp(name, "turn") == 0;
     } else if (name != NULL && ask->question == PB_WORKER_ASKS_INPUTS) {
         taken = strcmp(name, "inputs") == 0 && pb_worker_inputs_read(command, &ask->inputs);
     }

@@ -53,6 +53,12 @@ static const char *locate(void *user, const struct pb_output_facts *facts)
     return pb_worker_ask_place(&worker->ask, facts);
 }
 
+static int turn(void *user, const struct pb_run_needs *needs, struct pb_err *err)
+{
+    struct pb_child *worker = user;
+    return pb_worker_ask_turn(&worker->ask, needs, err);
+}
+
 static int inputs(void *user, struct pb_err *err, const struct pb_input_files **out)
 {
     struct pb_child *worker = user;
@@ -115,6 +121,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         .place = pb_json_get_text(command, "place"),
         .locate = locate,
         .inputs = inputs,
+        .turn = pb_json_get_text(command, "turn") != NULL ? turn : NULL,
         .user = worker,
         .stream_why = pb_json_get_text(command, "stream_why"),
         .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,

@@ -39,6 +39,7 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
 {
     const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
+    lines->turned = false;
     if (lines->credit_ms != 0) /* the next line trims credit above the limit */
         lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
     (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
@@ -133,6 +134,16 @@ static int take_progress(struct pb_worker_lines *lines, const struct pb_json_val
     return rc;
 }
 
+static int take_turn(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                     char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
+{
+    if (lines->turned)
+        return breach(why, "a second turn within a run");
+    lines->turned = true;
+    int rc = number(value, "tiles", 0, TILES_MAX, &line->tiles, why);
+    return rc ? rc : number(value, "memory_bytes", 0, BYTES_MAX, &line->memory_bytes, why);
+}
+
 static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *value,
                      char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
 {
@@ -195,6 +206,10 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
     if (is_progress) {
         line->event = PB_WORKER_SAYS_PROGRESS;
         return take_progress(lines, value, why, line);
+    }
+    if (strcmp(event, "turn") == 0) {
+        line->event = PB_WORKER_SAYS_TURN;
+        return take_turn(lines, value, why, line);
     }
     if (strcmp(event, "place") == 0 && lines->directory[0] != '\0') {
         line->event = PB_WORKER_SAYS_PLACE;

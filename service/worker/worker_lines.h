@@ -26,6 +26,7 @@
 enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
+    PB_WORKER_SAYS_TURN,
     PB_WORKER_SAYS_PLACE,  /* to the worker only: facts of the metadata for output.path */
     PB_WORKER_SAYS_INPUTS, /* to the worker only: checksums of the files that were read */
     PB_WORKER_SAYS_DONE,
@@ -52,7 +53,8 @@ struct pb_worker_line {
     struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];
-    int64_t memory_bytes;
+    int64_t tiles;           /* turn */
+    int64_t memory_bytes;    /* turn; done */
     char *products, *report; /* done: JSON written from the checked values; owned by the line */
 };
 
@@ -64,6 +66,7 @@ struct pb_worker_lines {
     struct pb_output_pattern place;       /* pattern of the products' directory below `products` */
     char directory[PB_WORKER_PATH_BYTES]; /* directory that it writes to; "" = unknown */
     struct pb_worker_numbers said;
+    bool turned; /* true after a "turn", of which a run has one */
     /* true after a breach of the protocol: the caller ignores its lines */
     bool refused;
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */

@@ -149,6 +149,22 @@ START_TEST(questions_are_for_the_worker_alone)
 }
 END_TEST
 
+START_TEST(run_asks_once_for_its_turn)
+{
+    static const char turn[] = "{\"event\":\"turn\"," HEAD "\"tiles\":4,\"memory_bytes\":4096}";
+    begin();
+    ck_assert_int_eq(take(turn), 0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_TURN);
+    ck_assert_int_eq(line.tiles, 4);
+    ck_assert_int_eq(line.memory_bytes, 4096);
+    refused(turn, "second turn");
+    begin();
+    refused("{\"event\":\"turn\"," HEAD "\"tiles\":-1,\"memory_bytes\":1}", "tiles");
+    begin();
+    refused("{\"event\":\"turn\"," HEAD "\"tiles\":1}", "memory_bytes");
+}
+END_TEST
+
 START_TEST(inputs_arrive_as_they_were_sent)
 {
     static struct pb_input_files sent = {.folder = "S2A.SAFE", .n = 2}, got;
@@ -298,6 +314,7 @@ int main(void)
     tcase_add_test(all, what_no_worker_says_is_refused);
     tcase_add_test(all, numbers_are_in_range_and_never_fall);
     tcase_add_test(all, questions_are_for_the_worker_alone);
+    tcase_add_test(all, run_asks_once_for_its_turn);
     tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);

@@ -16,6 +16,12 @@ struct pb_remote;
 struct pb_scene_files;
 struct pb_sidecars;
 
+/* Needs of the tiles that a plan computes. */
+struct pb_run_needs {
+    uint64_t tiles;        /* tiles of all passes */
+    uint64_t memory_bytes; /* host memory of the plan */
+};
+
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
@@ -44,10 +50,13 @@ struct pb_run_options {
     /* With directory: returns the input files with their checksums, which the caller computes;
      * waits for them; borrowed until destroy. NULL = the checksums are unknown. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
+    /* With products: called after the plan is made and before its memory is allocated; returns 0
+     * when the run may continue, or fails if it is cancelled. NULL = it continues immediately. */
+    int (*turn)(void *user, const struct pb_run_needs *needs, struct pb_err *err);
     /* Without products: the directory that they would get, whose free space is checked; NULL = no
      * check; borrowed until destroy. */
     const char *room;
-    void *user; /* argument of locate and inputs */
+    void *user; /* argument of locate, inputs and turn */
     /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
      * until destroy. */
     const char *stream_why;

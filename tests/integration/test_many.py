@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: threads slow
+"""`pushbroom run` with many inputs: small scenes are computed at the same time, and everything else is as if they were computed one
+after the other: products, results in the order of the inputs, memory, errors, interruptions."""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pbtest
+from patience import cpu_ticks, wait_for
+from pbtest import BIN, program_folder, run
+
+FOLDER = program_folder()
+N = 12
+
+
+def scenes(n=N):
+    """Small scenes of one tile; made once for all cases."""
+    paths = [FOLDER / f"s{i:02}.tif" for i in range(n)]
+    for i, path in enumerate(paths):
+        if not path.exists():
+            own = FOLDER / f"{os.getpid()}.part"
+            run("make_scene", "--size", "200x150", "--seed", i + 1, own)
+            own.rename(path)
+    return paths
+
+
+def many(scratch, n=240):
+    """The same scenes under more names."""
+    paths = [scratch / f"many{i:03}.tif" for i in range(n)]
+    for i, path in enumerate(paths):
+        if not path.exists():
+            os.link(scenes()[i % N], path)
+    return paths
+
+
+def left_behind(out):
+    return [p.name for p in out.iterdir() if p.name.startswith(".")]
+
+
+def config(scratch, compute="threads: 4", products="- cog: {bands: [NDVI]}", name="c.yaml", more=""):
+    path = scratch / name
+    path.write_text(f"compute: {{device: cpu, {compute}}}\n{more}pipelines:\n  p:\n    input: {{match: ['*.tif'], bands: {{B: 1, G: 2, R: 3, N: 4}}}}\n"
+                    f"    steps:\n      - index: {{names: [NDVI]}}\n    products:\n      {products}\n")
+    return path
+
+
+def start(*words):
+    return subprocess.Popen([str(BIN / "pushbroom"), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def files(folder):
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.rglob("*.tif")}
+
+
+def workers_seen(*words):
+    """Runs the command; returns the largest number of its workers, which stay until all inputs are done, and its output."""
+    process = start(*words)
+    most = 0
+
+    def ended():
+        nonlocal most
+        most = max(most, len(children(process.pid)))
+        return process.poll() is not None
+    wait_for(ended, progress=lambda: cpu_ticks(process.pid), step=0.002)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return most, out
+
+
+def test_small_scenes_are_computed_at_a_time(scratch):
+    most, out = workers_seen("run", "--json", "-c", config(scratch), "-o", scratch / "out", *scenes())
+    assert most == 4, most
+    alone, again = workers_seen("run", "--json", "-c", config(scratch, "threads: 1", name="one.yaml"), "-o", scratch / "one", *scenes())
+    assert alone == 1, alone
+    results = [json.loads(line) for line in out.splitlines()]
+    assert [r["input"] for r in results] == [str(p) for p in scenes()]
+    assert {r["status"] for r in results} == {"successful"}
+    assert [r["input"] for r in map(json.loads, again.splitlines())] == [r["input"] for r in results]
+    assert files(scratch / "out") == files(scratch / "one") and len(files(scratch / "out")) == N
+
+
+def test_scenes_of_many_tiles_are_computed_alone(scratch):
+    large = [scratch / f"large{i}.tif" for i in range(2)]
+    for path in large:
+        run("make_scene", "--size", "1500x1500", path)
+    words = ["run", "--json", "-c", config(scratch, "threads: 2", "- cog: {bands: [NDVI], blocksize: 64}"), "-o", scratch / "out"]
+    most, out = workers_seen(*words, *large)
+    assert most == 1, most
+    # small ones after a large one wait for it; then they are computed at the same time
+    most, out = workers_seen(*words, "--existing", "replace", large[0], *scenes(), large[1])
+    assert most == 2, most
+    results = [json.loads(line) for line in out.splitlines()]
+    assert [r["input"] for r in results] == [str(p) for p in [large[0], *scenes(), large[1]]]
+
+
+def test_plans_share_the_memory(scratch):
+    inputs = [scratch / f"square{i}.tif" for i in range(8)]
+    run("make_scene", "--size", "512x512", inputs[0])
+    for path in inputs[1:]:
+        os.link(inputs[0], path)
+    size = json.loads(run("pushbroom", "run", "--dry-run", "--json", "-c", config(scratch), inputs[0]).stdout)["plan"]["memory_bytes"]
+    words = ["run", "--quiet", "-o", scratch / "out", "--existing", "replace", "-c"]
+    for fit in (1, 3):
+        memory = f"threads: 4, memory: {int(size * (fit + 0.5)) >> 10}KiB"
+        most, _ = workers_seen(*words, config(scratch, memory), *inputs)
+        assert most == fit, (fit, most)
+
+
+def test_bad_scene_among_many_fails_alone(scratch):
+    inputs = list(scenes())
+    broken = scratch / "broken.tif"
+    broken.write_bytes(scenes()[0].read_bytes()[:4000])
+    inputs[3:3] = [broken, scratch / "missing.tif"]
+    done = run("pushbroom", "run", "--json", "-c", config(scratch), "-o", scratch / "out", *inputs, code=1)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["input"] for r in results] == [str(p) for p in inputs]
+    assert [r["status"] for r in results] == ["failed" if i in (3, 4) else "successful" for i in range(N + 2)]
+    assert results[4]["error"]["code"] == "input.missing", results[4]
+    assert len(files(scratch / "out")) == N
+
+
+def test_scenes_of_one_name_keep_their_order(scratch):
+    inputs = []
+    for i, path in enumerate(scenes()):
+        folder = scratch / f"day{i}"
+        folder.mkdir()
+        inputs.append(shutil.copy(path, folder / "same.tif"))
+    run("pushbroom", "run", "--quiet", "--existing", "version", "-c", config(scratch), "-o", scratch / "out", *inputs)
+    run("pushbroom", "run", "--quiet", "-c", config(scratch), "-o", scratch / "each", *scenes())
+    for i in range(N):
+        made = scratch / "out" / ("same" if i == 0 else f"same~{i + 1}") / "p/same.tif"
+        assert made.read_bytes() == (scratch / f"each/s{i:02}/p/s{i:02}.tif").read_bytes(), made
+    done = run("pushbroom", "run", "--json", "--existing", "refuse", "-c", config(scratch), "-o", scratch / "once", *inputs, code=1)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["status"] for r in results] == ["successful"] + ["failed"] * (N - 1), results
+    assert files(scratch / "once")["same/p/same.tif"] == files(scratch / "each")["s00/p/s00.tif"]
+
+
+def test_shared_files_grow_in_the_order_of_inputs(scratch):
+    products = "- cog: {bands: [NDVI]}\n      - stac: {collection: fields, datetime: file-time}"
+    for threads in (1, 4):
+        where = scratch / f"out{threads}"
+        run("pushbroom", "run", "--quiet", "-c", config(scratch, f"threads: {threads}", products), "-o", where, *scenes())
+    pages = [sorted(p.name for p in (scratch / f"out{t}").glob("*.json")) for t in (1, 4)]
+    assert pages[0] == pages[1] and "collection.json" in pages[0], pages
+    for name in pages[0]:
+        one, four = (json.loads((scratch / f"out{t}" / name).read_text()).get("links") for t in (1, 4))
+        assert one == four, name
+
+
+def test_interrupt_ends_all_and_leaves_nothing(scratch):
+    words = ["run", "--json", "-c", config(scratch, "threads: 3"), "-o", scratch / "out"]
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(start(*words, *many(scratch)))
+        line = process.stdout.readline()
+        wait_for(lambda: process.poll() is not None or len(children(process.pid)) == 3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    if process.returncode == 0:
+        raise pbtest.Missed("it was done before the signal came")
+    assert process.returncode == -signal.SIGINT and "interrupted" in err, (process.returncode, err)
+    results = [json.loads(text) for text in (line + out).splitlines()]
+    inputs = [r["input"] for r in results]
+    assert inputs == sorted(inputs) and inputs[0] == str(many(scratch)[0]), inputs
+    assert all(r["status"] == "successful" or r["error"]["code"] == "job.dismissed" for r in results), results
+    assert not left_behind(scratch / "out"), left_behind(scratch / "out")
+    done = {p.name for p in (scratch / "out").iterdir()}
+    assert done == {pathlib.Path(r["input"]).stem for r in results if r["status"] == "successful"}, done
+
+
+def test_killed_worker_costs_only_its_own_scene(scratch):
+    process = start("run", "--json", "-c", config(scratch, "threads: 3"), "-o", scratch / "out", *many(scratch))
+    workers = wait_for(lambda: process.poll() is not None or (len(children(process.pid)) == 3 and children(process.pid)))
+    if workers is True:
+        raise pbtest.Missed("it was done before the worker was killed")
+    os.kill(workers[1], signal.SIGKILL)
+    out, err = process.communicate()
+    results = [json.loads(text) for text in out.splitlines()]
+    assert process.returncode == 0, err
+    assert [r["input"] for r in results] == [str(p) for p in many(scratch)]
+    assert err.count("it runs again") <= 1, err
+    assert not left_behind(scratch / "out"), left_behind(scratch / "out")
+
+
+pbtest.main()
