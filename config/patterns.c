@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/patterns.h"
 
+#include "config/installed.h"
 #include "wic/pattern/plugin.h"
 
 #include <errno.h>
@@ -10,20 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *pb_pattern_directory(char *out, size_t out_bytes)
 {
-    char program[PATH_MAX] = "", path[PATH_MAX + sizeof PB_PATTERNS_FROM_PROGRAM + 1];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *name = strrchr(program, '/');
-    (void)snprintf(path, sizeof path, "%.*s/" PB_PATTERNS_FROM_PROGRAM,
-                   name ? (int)(name - program) : 0, program);
-    char *real = realpath(path, NULL);
-    (void)snprintf(out, out_bytes, "%s", real ? real : path);
-    free(real);
-    return out;
+    return pb_installed(PB_PATTERNS_FROM_PROGRAM, out, out_bytes);
 }
 
 static bool has_name(char (*names)[WIC_PATTERN_NAME_MAX], size_t n, const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/presets.h"
+#include "config/installed.h"
 
 #include "kernels/nearest.h"
 
@@ -10,29 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define OWN "/etc/pushbroom/presets"
 static const char SUFFIX[] = ".yaml";
 enum { DIRECTORIES = 3 };
 
-/* The directory of the installation, or of the build tree, from the place of the program. */
-static const char *shared(char *out, size_t out_bytes)
-{
-    char program[PATH_MAX] = "";
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    const char *name = strrchr(program, '/');
-    char path[PATH_MAX + sizeof PB_PRESETS_FROM_PROGRAM + 1];
-    (void)snprintf(path, sizeof path, "%.*s/" PB_PRESETS_FROM_PROGRAM,
-                   name ? (int)(name - program) : 0, program);
-    char *real = realpath(path, NULL);
-    (void)snprintf(out, out_bytes, "%s", real ? real : path);
-    free(real);
-    return out;
-}
-
-/* The directories in the order of the search; shared is in room. */
+/* The directories in the order of the search; that of the installation is in room. */
 static size_t directories(const char *out[DIRECTORIES], char *room, size_t room_bytes)
 {
     const char *given = getenv("PUSHBROOM_PRESETS");
@@ -40,7 +24,7 @@ static size_t directories(const char *out[DIRECTORIES], char *room, size_t room_
     if (given != NULL && given[0] != '\0')
         out[n++] = given;
     out[n++] = OWN;
-    out[n++] = shared(room, room_bytes);
+    out[n++] = pb_installed(PB_PRESETS_FROM_PROGRAM, room, room_bytes);
     return n;
 }
 

@@ -1,19 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The client and one-shot program: finds the command and runs it. */
+/* Finds the command and runs it, or has pushbroom-compute run it. */
 #include "service/cli/cli.h"
 
 #include <string.h>
-
-/* Returns an error if output could not be written, for example because of a full disk. */
-static int finish(int code)
-{
-    int rc = cli_flush();
-    if (rc == 0)
-        return code;
-    fprintf(stderr, "pushbroom: cannot write all of the output: %s\n", strerror(-rc));
-    return code == CLI_DONE ? CLI_JOB_FAILED : code;
-}
 
 int main(int argc, char **argv)
 {
@@ -29,9 +19,9 @@ int main(int argc, char **argv)
         return argc > 1 ? CLI_DONE : CLI_USAGE;
     }
     if (argc == 3 && (strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0))
-        return finish(cli_document(word, argv[2]));
+        return cli_end(cli_document(word, argv[2]));
     if (strcmp(word, "--complete") == 0)
-        return finish(cli_complete(argc - 2, argv + 2));
+        return cli_end(cli_complete(argc - 2, argv + 2));
     const struct cli_command *command = cli_command_find(word);
     if (command == NULL && word[0] == '-') {
         static const char *const options[] = {"--help", "--version"};
@@ -47,5 +37,5 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0)
             cli_json_errors();
-    return finish(command->run(argc - 1, argv + 1));
+    return cli_end(command->run != NULL ? command->run(argc - 1, argv + 1) : cli_compute(argv + 1));
 }

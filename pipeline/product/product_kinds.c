@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/product_kinds.h"
-#include "pipeline/gdal/vector.h"
 
 #include <string.h>
 
@@ -12,8 +11,6 @@ static const struct pb_product_kind *const kinds[] = {
 };
 
 const struct pb_product_kinds pb_products = {kinds, sizeof kinds / sizeof kinds[0], NULL};
-const struct pb_product_kinds pb_products_strict = {kinds, sizeof kinds / sizeof kinds[0],
-                                                    pb_vector_is_crs};
 
 const struct pb_product_kind *pb_product_kind_find(const char *name)
 {

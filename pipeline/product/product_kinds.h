@@ -10,11 +10,9 @@
 #include "pipeline/product/products.def"
 #undef PB_PRODUCT
 
-/* All kinds, for pb_config_load. */
+/* All kinds, for pb_config_load; without is_crs, for which PROJ's database would be opened: a
+ * process that is confined or forks afterwards must not. */
 extern const struct pb_product_kinds pb_products;
-/* The same, but coordinate systems are looked up too: opens PROJ's database, therefore not for a
- * process that is confined or forks afterwards. */
-extern const struct pb_product_kinds pb_products_strict;
 /* Finds a kind by name: "cog"; NULL = not found. */
 const struct pb_product_kind *pb_product_kind_find(const char *name);
 

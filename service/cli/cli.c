@@ -2,20 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands with their help, and the messages for usage errors. */
 #include "service/cli/cli.h"
-#include "config/base/json_writer.h"
+#include "config/base/err_json.h"
 #include "config/config.h"
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
-#include "pipeline/device/device.h"
-#include "pipeline/raster/raster.h"
 #include "service/help/completion.h"
-#include "service/jobs/job_store.h"
 #include "service/help/man.h"
 
 #include "kernels/nearest.h"
 
 #include <signal.h>
-#include <uv.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +64,7 @@ static const struct cli_command commands[] = {
       .example = "pushbroom run -c samples/vegetation.yaml -o out scene.tif",
       .takes_files = true},
      "Without the service",
-     cli_run},
+     NULL},
     {{.name = "put",
       .arguments = "[options] SCENE...",
       .summary = "copy or move scenes into the inbox of the service",
@@ -251,7 +247,7 @@ static const struct cli_command commands[] = {
               "$PUSHBROOM_TUNING, else /var/cache/pushbroom/tuning.json (as root) or "
               "~/.cache/pushbroom/tuning.json."},
      NULL,
-     cli_devices},
+     NULL},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -292,11 +288,12 @@ void cli_help(const char *name, FILE *out)
 
 void cli_version(void)
 {
-    char why[200];
-    struct pb_device device;
-    const int gpus = pb_device_list(&device, 1, why);
-    printf("pushbroom %s\n%s, SQLite %s, libuv %s; CUDA: %s\n", PB_VERSION, pb_raster_library(),
-           pb_job_store_library(), uv_version_string(), gpus > 0 ? device.name : why);
+#ifdef PB_HAVE_CUDA
+    const char *cuda = "in this build ('pushbroom devices' lists GPUs)";
+#else
+    const char *cuda = "not in this build";
+#endif
+    printf("pushbroom %s\n%s; CUDA: %s\n", PB_VERSION, PB_LIBRARY_VERSIONS, cuda);
 }
 
 int cli_document(const char *kind, const char *what)
@@ -326,6 +323,15 @@ int cli_document(const char *kind, const char *what)
     else
         return cli_usage(NULL, "%s: there is no '%s'", kind, what);
     return CLI_DONE;
+}
+
+int cli_end(int code)
+{
+    const int rc = cli_flush();
+    if (rc == 0)
+        return code;
+    fprintf(stderr, "pushbroom: cannot write all of the output: %s\n", strerror(-rc));
+    return code == CLI_DONE ? CLI_JOB_FAILED : code;
 }
 
 void cli_end_by(int signal_number)
@@ -428,15 +434,6 @@ static void put_error(const char *job, const char *code, const char *message, co
     (void)cli_finish_json(json);
 }
 
-static void place_of(const struct pb_err *err, char out[320])
-{
-    out[0] = '\0';
-    if (err->file[0] && err->line > 0)
-        (void)snprintf(out, 320, "%s:%d:%d: ", err->file, err->line, err->col);
-    else if (err->file[0])
-        (void)snprintf(out, 320, "%s: ", err->file);
-}
-
 void cli_print_err_line(const char *job, const struct pb_err *err)
 {
     fprintf(stderr, "pushbroom: %s [%s]\n", err->msg, pb_code_id(err->code));
@@ -450,9 +447,8 @@ void cli_print_err(const struct pb_err *err)
 
 static void print_err(const char *job, const struct pb_err *err, const char *hint)
 {
-    char place[320], text[sizeof place + sizeof err->msg];
-    place_of(err, place);
-    (void)snprintf(text, sizeof text, "%s%s", place, err->msg);
+    char text[sizeof err->file + sizeof err->msg + 40];
+    pb_err_words(err, text, sizeof text);
     put_error(job, pb_code_id(err->code), text, hint);
     fprintf(stderr, "%spushbroom:%s %s [%s]\n", cli_color(stderr, CLI_RED),
             cli_color(stderr, CLI_PLAIN), text, pb_code_id(err->code));

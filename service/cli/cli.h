@@ -20,11 +20,17 @@ enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE
 struct cli_command {
     struct pb_help_page page;
     const char *group; /* heading before it in the list of commands; NULL if absent */
-    int (*run)(int argc, char **argv);
+    int (*run)(int argc, char **argv); /* NULL: a command of pushbroom-compute */
 };
 
 const struct cli_command *cli_command_find(const char *name);
 const struct cli_command *cli_command_at(size_t i); /* NULL after the last */
+/* Runs a command in pushbroom-compute, in the place of this process: argv[0] is its name. Returns
+ * the exit code only if the program cannot be run, after printing. */
+int cli_compute(char **argv);
+/* Ends a program whose command returned the code: writes the buffered output. Returns the exit
+ * code; CLI_JOB_FAILED if output could not be written, for example because of a full disk. */
+int cli_end(int code);
 /* Prints the words that may replace the last of n words of a command line, without the name of the
  * program (cli_complete.c). Returns the exit code. */
 int cli_complete(int n, char **words);
@@ -65,7 +71,7 @@ int cli_flush(void);
 void cli_end_by(int signal_number);
 /* Loads a config or prints every mistake; NULL after printing. */
 struct pb_config *cli_load_config(const char *path);
-/* Does the same with other kinds of products (pb_products_strict). */
+/* Does the same with other kinds of products, for instance with a check of coordinate systems. */
 struct pb_config *cli_load_config_as(const char *path, const struct pb_product_kinds *kinds);
 
 /* --- on a terminal (cli_screen.c) --- */
@@ -115,14 +121,19 @@ int cli_finish_json(struct pb_json *json);
 /* Prints a parameter with its range and default, and its meaning below. */
 void cli_print_key(const struct pb_key *key);
 
-/* --- commands --- */
-int cli_run(int argc, char **argv);          /* cli_run.c */
+/* --- commands of pushbroom-compute --- */
+int cli_run(int argc, char **argv);     /* cli_run.c */
+int cli_devices(int argc, char **argv); /* cli_devices.c */
+/* check-config with these kinds of products (cli_info.c). */
+int cli_check_config_as(int argc, char **argv, const struct pb_product_kinds *kinds);
+
+/* --- commands of pushbroom --- */
+/* A configuration that names coordinate systems is checked by pushbroom-compute, which has PROJ. */
 int cli_check_config(int argc, char **argv); /* cli_info.c */
 int cli_operators(int argc, char **argv);
 int cli_indices(int argc, char **argv);  /* cli_indices.c */
 int cli_patterns(int argc, char **argv); /* cli_patterns.c */
 int cli_new(int argc, char **argv);      /* cli_new.c */
-int cli_devices(int argc, char **argv);  /* cli_devices.c */
 int cli_put(int argc, char **argv);      /* cli_put.c */
 int cli_submit(int argc, char **argv);   /* cli_jobs.c */
 int cli_status(int argc, char **argv);

@@ -68,11 +68,11 @@ static void add_warning(void *user, const char *file, int line, int col, const c
     pb_json_end(json);
 }
 
-static int check_config_json(const char *path)
+static int check_config_json(const char *path, const struct pb_product_kinds *kinds)
 {
     struct pb_err_list errors;
     struct pb_config *config = NULL;
-    int rc = pb_config_load(path, &pb_products_strict, &errors, &config);
+    int rc = pb_config_load(path, kinds, &errors, &config);
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_bool(json, "ok", rc == 0);
@@ -113,7 +113,7 @@ static int print_schema(void)
     return cli_finish_json(json);
 }
 
-int cli_check_config(int argc, char **argv)
+int cli_check_config_as(int argc, char **argv, const struct pb_product_kinds *kinds)
 {
     const char *path;
     bool json;
@@ -131,8 +131,8 @@ int cli_check_config(int argc, char **argv)
     if (path == NULL)
         return cli_usage("check-config", "no FILE given");
     if (json)
-        return check_config_json(path);
-    struct pb_config *config = cli_load_config_as(path, &pb_products_strict);
+        return check_config_json(path, kinds);
+    struct pb_config *config = cli_load_config_as(path, kinds);
     if (config == NULL)
         return CLI_USAGE;
     char *text = pb_config_print(config);
@@ -145,6 +145,36 @@ int cli_check_config(int argc, char **argv)
     free(text);
     pb_config_destroy(config);
     return rc;
+}
+
+static bool has_crs;
+
+static bool note_crs(const char *text)
+{
+    (void)text;
+    has_crs = true;
+    return true;
+}
+
+/* Returns true if a file among the words is a configuration that names a coordinate system. */
+static bool names_crs(int argc, char **argv)
+{
+    struct pb_product_kinds kinds = pb_products;
+    kinds.is_crs = note_crs;
+    for (int i = 1; i < argc && !has_crs; i++) {
+        struct pb_err_list errors;
+        struct pb_config *config = NULL;
+        if (argv[i][0] != '-')
+            (void)pb_config_load(argv[i], &kinds, &errors, &config);
+        pb_config_destroy(config);
+    }
+    return has_crs;
+}
+
+int cli_check_config(int argc, char **argv)
+{
+    return names_crs(argc, argv) ? cli_compute(argv)
+                                 : cli_check_config_as(argc, argv, &pb_products);
 }
 
 /* --- operators ------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "config/base/json_writer.h"
 #include "config/patterns.h"
 #include "service/cli/cli.h"
-#include "service/worker/result_json.h"
+#include "config/base/err_json.h"
 #include "service/worker/worker_lines.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ void cli_result_plan(const char *input, const char *pipeline, const char *plan,
     if (err == NULL || skipped)
         pb_json_null(json, "error");
     else
-        pb_result_print_err(json, "error", err);
+        pb_err_json(json, "error", err);
     pb_json_end(json);
     print_object(json);
 }
@@ -389,7 +389,7 @@ void cli_result_failed(const char *input, const char *pipeline, const char *devi
     pb_json_string(json, "pipeline", pipeline);
     pb_json_string(json, "status", "failed");
     pb_json_string(json, "device_why", or_null(device_why));
-    pb_result_print_err(json, "error", err);
+    pb_err_json(json, "error", err);
     pb_json_end(json);
     print_object(json);
 }

@@ -142,7 +142,7 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
     if (is_folder)
         pb_scene_files_name(job->name, job->scene, sizeof job->scene);
     else
-        pb_job_scene(job->name, job->scene);
+        pb_file_name_scene(job->name, job->scene, sizeof job->scene);
     (void)pthread_rwlock_rdlock(&intake->lock);
     char scene[256];
     const struct pb_pipeline_config *pipeline =

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/job.h"
 
-#include "pipeline/io/file_name.h"
 #include "config/base/clock.h"
 #include "config/base/json_path.h"
 #include "config/base/json_reader.h"
@@ -112,11 +111,6 @@ bool pb_job_is_id(const char *text)
             return false;
     }
     return strchr(text + 16, '-') == NULL;
-}
-
-void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES])
-{
-    pb_file_name_scene(name, out, PB_JOB_NAME_BYTES);
 }
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to)

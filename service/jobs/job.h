@@ -104,8 +104,6 @@ void pb_job_make_id(int64_t wall_ms, uint32_t random, char out[PB_JOB_ID_BYTES])
 bool pb_job_is_id(const char *text);
 /* Returns true if text can be an id or the end of one. */
 bool pb_job_is_suffix(const char *text);
-/* Makes the base name without its last suffix, safe as a directory name. */
-void pb_job_scene(const char *name, char out[PB_JOB_NAME_BYTES]);
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status and the members that depend on it (times, attempts, progress). 0, or -EPERM

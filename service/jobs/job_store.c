@@ -154,11 +154,6 @@ static struct pb_job_store *allocate(void)
     return store;
 }
 
-const char *pb_job_store_library(void)
-{
-    return sqlite3_libversion();
-}
-
 int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store)
 {
     struct pb_job_store *store = allocate();

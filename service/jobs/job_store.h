@@ -17,8 +17,6 @@
 
 struct pb_job_store;
 
-/* Version of the database library. Static. */
-const char *pb_job_store_library(void);
 /* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the new name of a damaged
  * file, otherwise "". */
 int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],

@@ -6,7 +6,7 @@
 #include "config/base/json_writer.h"
 #include "config/base/text_clean.h"
 #include "pipeline/metadata/meta_time.h"
-#include "service/worker/result_json.h"
+#include "config/base/err_json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ void pb_described_fail(struct pb_described *out, const char *code, const char *m
 void pb_described_fail_err(struct pb_described *out, const struct pb_err *err)
 {
     char message[sizeof err->file + sizeof err->msg + 40];
-    pb_result_err_words(err, message, sizeof message);
+    pb_err_words(err, message, sizeof message);
     pb_described_fail(out, pb_code_id(err->code), message);
 }
 

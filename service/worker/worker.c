@@ -22,7 +22,7 @@
 #include "service/confine/confine.h"
 #include "service/base/line_reader.h"
 #include "service/device/owner_client.h"
-#include "service/worker/result_json.h"
+#include "config/base/err_json.h"
 #include "service/worker/worker_describe.h"
 #include "service/worker/worker_parts.h"
 
@@ -108,7 +108,7 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
-    pb_result_print_err(json, "error", &said);
+    pb_err_json(json, "error", &said);
     pb_worker_forget(worker);
     pb_worker_say_json(worker, json);
 }

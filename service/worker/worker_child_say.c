@@ -7,7 +7,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/io_watch.h"
-#include "service/worker/result_json.h"
+#include "config/base/err_json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
-    pb_result_print_err(json, "error", &said);
+    pb_err_json(json, "error", &said);
     pb_json_end(json);
     pb_child_say(worker, json);
 }

@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def open_to_all(folder, programs):
     """The folder; or a copy of these programs with links to its other files, if users of tests cannot enter it (below /root).
-    The patterns that programs load from ../lib are copied as well."""
+    The patterns that programs load from ../lib, and the program that pushbroom starts, are copied as well."""
     if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents)):
         return folder
     root = pathlib.Path(tempfile.mkdtemp(prefix="pb-open-"))
@@ -37,8 +37,9 @@ def open_to_all(folder, programs):
             shutil.copytree(file, copy / file.name) if file.is_dir() else shutil.copy(file, copy)
         else:
             (copy / file.name).symlink_to(file)
-    if (folder.parent / "lib/wic/patterns").is_dir():
-        shutil.copytree(folder.parent / "lib/wic/patterns", root / "lib/wic/patterns")
+    for more in ("lib/wic/patterns", "libexec/pushbroom"):
+        if (folder.parent / more).is_dir():
+            shutil.copytree(folder.parent / more, root / more)
     return copy
 
 

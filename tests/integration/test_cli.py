@@ -278,6 +278,35 @@ def test_version_names_libraries(scratch):
     assert re.search(r"GDAL \d.*SQLite \d.*libuv \d.*CUDA: .", text), text
 
 
+def test_only_commands_that_compute_load_gdal(scratch):
+    """pushbroom has few libraries, and no command but those of pushbroom-compute starts that one."""
+    def libraries(program):
+        return run("/usr/bin/ldd", BIN / program).stdout.split("\n")
+    assert not any("libgdal" in line or "libproj" in line for line in libraries("pushbroom")), libraries("pushbroom")
+    assert any("libgdal" in line for line in libraries("../libexec/pushbroom/pushbroom-compute"))
+    alone = scratch / "bin/pushbroom"  # without pushbroom-compute
+    alone.parent.mkdir()
+    shutil.copy(BIN / "pushbroom", alone)
+    config = scratch / "c.yaml"
+    config.write_text("pipelines:\n  p:\n    products: [cog: {}]\n")
+    for words in ("--version", "--help", "run --help", "operators", "patterns", "indices", "--complete r", f"check-config {config}", f"check-config --json {config}"):
+        assert subprocess.run([alone, *words.split()], capture_output=True, text=True).returncode == 0, words
+    config.write_text("pipelines:\n  p:\n    steps: [warp: {crs: 'EPSG:4326'}]\n    products: [cog: {}]\n")
+    for words in (f"run -c {config} x.tif", "devices", f"check-config {config}"):
+        done = subprocess.run([alone, *words.split(), "--json"], capture_output=True, text=True)
+        error = json.loads(done.stdout)["error"]
+        assert done.returncode == 1 and error["code"] == "system" and "pushbroom-compute" in error["message"], (words, done)
+
+
+def test_unknown_coordinate_systems_are_mistakes(scratch):
+    config = scratch / "c.yaml"
+    for crs, code in (("EPSG:32633", 0), ("EPSG:99999", 2)):
+        config.write_text(f"pipelines:\n  p:\n    steps: [warp: {{crs: '{crs}'}}]\n    products: [cog: {{}}]\n")
+        for words in ((), ("--json",)):
+            done = run("pushbroom", "check-config", *words, config, code=code)
+            assert code == 0 or "is no coordinate system that is known" in done.stdout + done.stderr, done
+
+
 def test_json_everywhere_parses(scratch):
     lists = ("operators", "indices", "indices --domain water --bands G,N", "indices --bands-help", "patterns", "devices", "new")
     for words in (*lists, "operators math", "indices NDVI", "patterns multiple", "devices --as t4", f"check-config {CONFIG}"):

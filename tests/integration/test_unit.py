@@ -40,7 +40,7 @@ class Unit(unittest.TestCase):
 
     def test_everything_is_installed_in_its_place(self):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
-        for path in ("usr/bin/pushbroom", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
+        for path in ("usr/bin/pushbroom", "usr/libexec/pushbroom/pushbroom-compute", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",

@@ -118,20 +118,6 @@ START_TEST(ids_sort_by_time_and_are_recognised)
 }
 END_TEST
 
-START_TEST(scene_names_are_safe_directories)
-{
-    static const char *const pairs[][2] = {
-        {"a.tif", "a"},   {"a.b.tiff", "a.b"}, {"noext", "noext"}, {".hidden", "_hidden"},
-        {"...tif", "_."}, {"..", "_"},         {"", "scene"},      {"a/b.tif", "b"},
-    };
-    char scene[PB_JOB_NAME_BYTES];
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        pb_job_scene(pairs[i][0], scene);
-        ck_assert_str_eq(scene, pairs[i][1]);
-    }
-}
-END_TEST
-
 START_TEST(a_job_on_the_wire_has_every_member_of_the_design)
 {
     static const char *const keys[] = {
@@ -185,7 +171,6 @@ int main(void)
     tcase_add_test(tests, restart_keeps_only_identity_attempt_and_reason);
     tcase_add_test(tests, success_means_100_percent);
     tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
-    tcase_add_test(tests, scene_names_are_safe_directories);
     tcase_add_test(tests, a_job_on_the_wire_has_every_member_of_the_design);
     tcase_add_test(tests, words_of_a_worker_are_taken_with_defaults_and_cut);
     suite_add_tcase(suite, tests);

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* pushbroom-compute: the commands of `pushbroom` that need GDAL or a GPU. pushbroom starts it after
+ * it has found the command. */
+#include "pipeline/gdal/vector.h"
+#include "pipeline/product/product_kinds.h"
+#include "service/cli/cli.h"
+
+#include <string.h>
+
+static int check_config(int argc, char **argv)
+{
+    struct pb_product_kinds kinds = pb_products;
+    kinds.is_crs = pb_vector_is_crs;
+    return cli_check_config_as(argc, argv, &kinds);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {{"run", cli_run}, {"devices", cli_devices}, {"check-config", check_config}};
+
+int main(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            cli_json_errors();
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return cli_end(commands[i].run(argc - 1, argv + 1));
+    fputs("pushbroom-compute is a part of pushbroom, which starts it: pushbroom run\n", stderr);
+    return CLI_USAGE;
+}
