@@ -2,12 +2,15 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """The documents agree with the tree. Prints every gap, exits 1.
-    docs_check.py ROOT             links, limits of length, commands, samples, sample files, words of the code, error codes
-    docs_check.py ROOT --write     writes the pages made of a .def: service/doc/errors.md, service/doc/engines.md
+    docs_check.py ROOT             links, limits of length, commands, samples, sample files, words of the code, error codes, measured figures
+    docs_check.py ROOT --write     writes the pages made of a .def: service/doc/errors.md, service/doc/engines.md; and figures of the newest page of tests/bench
     docs_check.py --links FOLDER   links of an installed tree only"""
 import pathlib
 import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "bench"))
+import figures  # noqa: E402
 
 GENERATED = ("kernels/ops/", "service/doc/errors.md", "service/doc/engines.md")
 FREE_LENGTH = ("CHANGELOG.md", "SECURITY.md", "deploy/python/")
@@ -213,6 +216,7 @@ def gaps(root):
     yield from error_gaps(root)
     yield from engine_gaps(root)
     yield from sample_gaps(root)
+    yield from figures.gaps(root, dict(pages(root)))
     for name in GLOSSARIES:
         yield from glossary_gaps(root, name)
 
@@ -225,6 +229,7 @@ if __name__ == "__main__":
         if "--write" in sys.argv:
             (where / "service/doc/errors.md").write_text(error_page(where))
             (where / "service/doc/engines.md").write_text(engine_page(where))
+            figures.renew(where, dict(pages(where)))
         found = list(gaps(where))
-    print("\n".join(found) if found else "docs: links, lengths, commands, error codes, samples and words agree with the tree")
+    print("\n".join(found) if found else "docs: links, lengths, commands, error codes, samples, words and figures agree with the tree")
     sys.exit(1 if found else 0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names who is absent, and
-ends with JSON. The choice of the best and of a wrong pixel are tried separately."""
+"""tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names rivals that are absent,
+writes a page, and ends with JSON. Conclusions of a row, the gate's decision and figures in documents are tried with fixed numbers."""
 import json
 import pathlib
 import re
@@ -18,11 +18,12 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 from osgeo import gdal  # noqa: E402
 
+import figures  # noqa: E402
 import operators  # noqa: E402
 import pbtest  # noqa: E402
-import results  # noqa: E402
+from measured import measure  # noqa: E402
 from operators import files  # noqa: E402
-from rivals import compare, contest, table  # noqa: E402
+from rivals import compare, regression, scene, table  # noqa: E402
 from rivals.rows import ROWS, pipeline  # noqa: E402
 
 BUILD = pbtest.BIN.parent
@@ -35,27 +36,65 @@ def scratch(test):
 
 
 class Run(unittest.TestCase):
-    def test_measures_a_row_with_what_debian_has(self):
-        done = subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(scratch(self)), "--venv", "none", "--rivals", "gdal,classic", "--rows", "ndvi6,band,alone,memory", "--sweep", "1", "--size", "600",
-                               "--repeat", "1", "--markdown"], capture_output=True, text=True, timeout=120)
+    def bench(self, work, *more):
+        return subprocess.run([str(HERE / "run"), "--build", str(BUILD), "--work", str(work), "--size", "600", *more], capture_output=True, text=True, timeout=240)
+
+    def test_row_has_figures_and_page(self):
+        work = scratch(self)
+        page = work / "page.md"
+        done = self.bench(work, "--venv", "none", "--rivals", "gdal,classic", "--rows", "ndvi6,band,alone,memory", "--sweep", "1", "--repeat", "1", "--page", str(page))
         self.assertEqual(done.returncode, 0, done.stderr)
-        report = json.loads(done.stdout.splitlines()[-1])
-        *rows, alone, memory = report["rows"]
-        self.assertEqual([r["row"] for r in rows], ["ndvi6", "band"])
+        *rows, alone, memory = json.loads(done.stdout.splitlines()[-1])["rows"]
+        self.assertEqual([(r["row"], r["scene"]) for r in rows], [("ndvi6", "synthetic"), ("ndvi6", "real"), ("band", "synthetic"), ("band", "real")])
         self.assertTrue(alone["ratio"] > 0 and alone["parts"]["decode"] > 0, alone)
         self.assertTrue(all(s["peak_mb"] > 10 for s in memory["sweep"]), memory)
+        told = figures.read(page)
         for row in rows:
             self.assertEqual({r["rival"] for r in row["results"]}, {"pushbroom", "classic"})
             for r in row["results"]:
                 self.assertIsNone(r["wrong"], r)
                 self.assertTrue(r["seconds"] > 0 and r["cpu_seconds"] > 0 and r["peak_mb"] > 0 and r["file_mb"] > 0, r)
             self.assertTrue(any("rasterio" in why for why in row["absent"].values()), row["absent"])
-        self.assertIn("| NDVI, float32 deflate COG, level 6 |", done.stdout)
+            on_page = told["rows"][row["row"], row["scene"]]
+            self.assertAlmostEqual(on_page["pushbroom"]["cpu_seconds"], table.us_of(row)["cpu_seconds"], 3)
+            self.assertEqual({r["program"] for r in on_page["rivals"]}, {r["name"] for r in row["results"] if r["rival"] == "classic"})
+        self.gate(work, page)
 
-    def test_says_what_rows_there_are(self):
+    def gate(self, work, page):
+        """With a page that is 1000 times as slow, and one that is as much faster: neither depends on the machine."""
+        for factor, status in ((1000, 0), (0.001, 1)):
+            other = work / "other.md"
+            other.write_text(figures.LINE.sub(lambda m: m[0].replace(f"| {m[6]} |", f"| {float(m[6]) * factor:.6f} |"), page.read_text()))
+            done = self.bench(work, "--gate", "--rows", "band", "--scenes", "real", "--page", str(other))
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertIn("0 rows are as fast as on the page, 1 are slower", done.stdout)
+
+    def test_service_and_command_make_small_scenes(self):
+        done = self.bench(scratch(self), "--venv", "none", "--rows", "small,service", "--scenes", "synthetic", "--repeat", "1", "--small", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout.splitlines()[-1])["rows"]
+        for row in rows:
+            (us,) = row["results"]
+            self.assertIsNone(us["wrong"], us)
+            self.assertTrue(us["seconds"] > 0 and us["cpu_seconds"] > 0 and us["peak_mb"] > 0, us)
+        self.assertAlmostEqual(rows[0]["results"][0]["file_mb"], rows[1]["results"][0]["file_mb"], 2)
+        self.assertIn("no page is written", done.stdout)
+
+    def test_unknown_row_is_named(self):
         done = subprocess.run([str(HERE / "run"), "--rows", "ndvy"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertIn("no ndvy among ndvi, ", done.stderr)
+
+    def test_gate_without_a_page_is_refused(self):
+        done = subprocess.run([str(HERE / "run"), "--gate", "--page", "/no/page.md"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no page of this machine (/no/page.md)", done.stderr)
+
+    def test_tree_has_the_memory_of_all_processes(self):
+        hold = "import time; a = b'x' * 60000000; time.sleep(1)"
+        _, largest, _, tree = measure(["sh", "-c", f'"{sys.executable}" -c "{hold}" & "{sys.executable}" -c "{hold}"; wait'])
+        self.assertTrue(60 < largest < 110, largest)
+        self.assertGreater(tree, 115)
 
 
 class Pixels(unittest.TestCase):
@@ -103,46 +142,115 @@ class Pixels(unittest.TestCase):
         self.assertIn("first overview", compare.check(ROWS["ndvi"], self.scene, self.product(ROWS["ndvi"], swap)))
 
 
-class Best(unittest.TestCase):
-    def field(self, *rest):
-        make = lambda size, seconds, wrong=None: types.SimpleNamespace(product_bytes=size, seconds=seconds, wrong=wrong)  # noqa: E731
-        return contest.best(make(1000, 1), [make(*r) for r in rest], lambda c: c.seconds)
-
-    def test_a_larger_file_does_not_count(self):
-        self.assertEqual(self.field((1011, 2), (1009, 3)).seconds, 3)
-
-    def test_wrong_pixels_do_not_count(self):
-        self.assertEqual(self.field((900, 2, "pixels differ by 1"), (900, 4)).seconds, 4)
-
-    def test_there_may_be_none(self):
-        self.assertIsNone(self.field((2000, 2)))
-
-    def test_the_table_says_so(self):
-        us = {"rival": "pushbroom", "title": "pushbroom", "setting": "", "seconds": 1.0, "cpu_seconds": 2.0, "peak_mb": 3, "file_mb": 4.0, "best": False}
-        lines = list(table.markdown([{"title": "a row", "of": "seconds", "ratio": None, "results": [us]}]))
-        self.assertIn("| a row | none |", lines[-1])
+def result(rival="x", seconds=1.0, cpu=1.0, mb=100.0, wrong=None, gdal=True):
+    return {"rival": rival, "name": rival, "gdal": gdal, "turns": 1, "seconds": seconds, "spread": [seconds, seconds], "cpu_seconds": cpu, "peak_mb": 50.0, "file_mb": mb, "wrong": wrong}
 
 
-class Results(unittest.TestCase):
-    PAGE = (HERE / "RESULTS.md").read_text()
+def row_of(*rivals, default=True):
+    return {"row": "ndvi", "scene": "real", "title": "NDVI", "bars": (2, 0), "size": 600, "scene_mb": 7.0, "default": default, "absent": {},
+            "results": [result("pushbroom", 1.0, 1.5), *rivals]}
 
-    def test_table_and_date_are_replaced(self):
-        page = results.replaced(self.PAGE, "Rivals, file to COG", "medians of 3 turns", ["| a |", "|---|", "| b |"])
-        section = page.split("## Rivals, file to COG\n")[1].split("\n## ")[0]
-        self.assertRegex(section, r"\A\n20\d\d-\d\d-\d\d, \d+ cores of .*, medians of 3 turns\.\n")
-        self.assertIn("\n\n| a |\n|---|\n| b |\n\n### Other rivals", section)
-        self.assertNotIn("NDVI, float32 deflate COG, defaults", section)
-        rest = lambda text: text.split("## Single steps from file to COG")[1]
-        self.assertEqual(rest(page), rest(self.PAGE))
 
-    def test_a_section_without_a_table_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "'What' has no date"):
-            results.replaced("# A\n\n## What\n\nwords\n", "What", "once", ["| a |"])
+class Conclusions(unittest.TestCase):
+    def test_larger_file_is_not_best(self):
+        self.assertEqual(table.best_of(row_of(result("a", 2, mb=101.1), result("b", 3, mb=100.9)))["rival"], "b")
 
-    def test_some_rows_are_no_table(self):
-        done = subprocess.run([str(HERE / "run"), "--rows", "ndvi", "--results", "/dev/null"], capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("leave out --rows", done.stderr)
+    def test_wrong_pixels_are_not_best(self):
+        self.assertEqual(table.best_of(row_of(result("a", 2, wrong="pixels differ by 1"), result("b", 4)))["rival"], "b")
+
+    def test_best_may_be_absent(self):
+        self.assertIsNone(table.best_of(row_of(result("a", 2, mb=200))))
+        self.assertIsNone(table.times(row_of(), "seconds"))
+
+    def test_each_ratio_has_its_own_rival(self):
+        row = row_of(result("a", 2, 6), result("b", 3, 3, gdal=False))
+        self.assertEqual((table.times(row, "seconds"), table.times(row, "cpu_seconds"), table.times(row, "cpu_seconds", True)), (2, 2, 4))
+
+    def test_size_is_compared_at_equal_cpu(self):
+        row = row_of(result("quick", 2, 2, 103), result("same", 3, 3, 98), result("slow", 9, 9, 80))
+        self.assertEqual(table.smallest(row)["rival"], "same")
+        self.assertAlmostEqual(table.larger(row), 100 / 98 - 1)
+        self.assertTrue(table.breaks_rule(row))
+        self.assertIn("a default product is more than 1 % larger", "\n".join(table.text(row)))
+
+    def test_rule_is_for_default_products(self):
+        self.assertFalse(table.breaks_rule(row_of(result("a", mb=98), default=False)))
+        self.assertFalse(table.breaks_rule(row_of(result("a", mb=99.2))))
+
+
+class Gate(unittest.TestCase):
+    def test_least_of_the_turns_decides(self):
+        self.assertEqual(regression.verdict(2.0, [9.0, 2.1, 5.0]), regression.PASS)
+
+    def test_slow_row_has_more_turns(self):
+        self.assertEqual(regression.verdict(2.0, [2.11] * (regression.MOST - 1)), regression.AGAIN)
+
+    def test_row_fails_after_all_turns(self):
+        self.assertEqual(regression.verdict(2.0, [2.11] * regression.MOST), regression.FAIL)
+
+    def test_last_turn_may_pass(self):
+        self.assertEqual(regression.verdict(2.0, [2.11] * (regression.MOST - 1) + [2.09]), regression.PASS)
+
+
+class Figures(unittest.TestCase):
+    MARK = "<!-- figures: ndvi real: scene_mb seconds times rival.seconds -->\n"
+
+    def tree(self, document):
+        """A tree with a page and a document."""
+        root = scratch(self)
+        (root / figures.FOLDER).mkdir(parents=True)
+        about = {"machine": "a machine", "commit": "abc", "size": 600, "versions": {"numpy": "2"}}
+        row = row_of(result("a", 2.5, 6.0))
+        (root / figures.FOLDER / "m.md").write_text(figures.page([row], ["none"], about))
+        self.date = figures.newest(root)["date"]
+        return root, {"README.md": document}
+
+    def gaps(self, document):
+        return list(figures.gaps(*self.tree(document)))
+
+    def test_figures_of_the_page_pass(self):
+        self.assertEqual(self.gaps(self.MARK + "A scene of 7 MB takes 1.0 s: 2.5 times as fast as 2.50 s.\n"), [])
+
+    def test_other_figure_fails(self):
+        (gap,) = self.gaps(self.MARK + "A scene of 7 MB takes 0.9 s: 2.5 times as fast as 2.50 s.\n")
+        self.assertIn("README.md:1: figures that differ from the newest page (m.md)", gap)
+
+    def test_figure_without_a_row_fails(self):
+        (gap,) = self.gaps("It takes 0.9 s.\n")
+        self.assertIn("the figure '0.9 s.' is of no page", gap)
+
+    def test_missing_figure_fails(self):
+        (gap,) = self.gaps(self.MARK + "It takes 1.0 s.\n")
+        self.assertIn("4 figures are named, and the paragraph has 1", gap)
+
+    def test_unknown_row_fails(self):
+        (gap,) = self.gaps(self.MARK.replace("ndvi", "ndvy") + "It takes 1.0 s.\n")
+        self.assertIn("the page has no row 'ndvy' of scene 'real'", gap)
+
+    def test_old_link_fails(self):
+        (gap,) = self.gaps("[figures of 2020-01-01](tests/bench/pages/m.md)\n")
+        self.assertIn("is not the newest page", gap)
+
+    def test_write_renews_figures_and_links(self):
+        root, documents = self.tree(self.MARK + "A scene of 9 MB takes 0.9 s: 3.5 times as fast\nas 2.00 s ([figures of 2020-01-01](tests/bench/pages/old.md)).\n")
+        self.assertEqual(figures.renew(root, documents), ["README.md"])
+        text = (root / "README.md").read_text()
+        self.assertIn(f"A scene of 7 MB takes 1.0 s: 2.5 times as fast\nas 2.50 s ([figures of {self.date}](tests/bench/pages/m.md)).", text)
+        self.assertEqual(list(figures.gaps(root, {"README.md": text})), [])
+
+    def test_page_has_a_rule_that_is_broken(self):
+        root, _ = self.tree("")
+        text = figures.page([row_of(result("a", mb=95))], [], {"machine": "m", "commit": "c", "size": 600, "versions": {}})
+        self.assertIn("| +5.3 % **larger** |", text)
+
+
+class Scenes(unittest.TestCase):
+    def test_real_scene_has_the_pixels_of_the_crop(self):
+        o = types.SimpleNamespace(work=scratch(self), root=HERE.parents[1])
+        crop = gdal.Open(str(o.root / scene.CROP / "B04.tif")).ReadAsArray().astype(float)
+        red = gdal.Open(str(scene.of_size(o, "real", 700))).ReadAsArray()[2].astype(float)
+        self.assertLess(abs(red[:300, :300] / crop - 1).max(), 0.05)
+        self.assertLess(abs(red[300:600, :300] / crop[::-1] - 1).max(), 0.05)
 
 
 class Operators(unittest.TestCase):

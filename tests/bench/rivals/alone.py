@@ -24,12 +24,12 @@ def parts(o, source):
 
 
 def run(o):
-    source = scene.four_bands(o)
-    us = contest.ours(o, ROWS["ndvi"], source)
+    source = scene.of_size(o, "synthetic", o.size)
+    us = contest.ours(o, ROWS["ndvi"], [source])
     cpu, alone = [], []
     for _ in range(o.repeat):
         shutil.rmtree(us.remove, ignore_errors=True)
-        scene.warm(source)
+        scene.warm([source])
         alone.append(parts(o, source))
         cpu.append(measure_all([us.command], under=o.under)[0][2])
     shutil.rmtree(us.remove)

@@ -1,19 +1,25 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""One row: who takes part, turns, medians, pixels compared, the best rival found."""
+"""One row: contestants, turns, medians, comparison of pixels."""
 import dataclasses
 import itertools
 import json
 import pathlib
 import shutil
 import statistics
+import subprocess
 import sys
 
 from measured import measure_all
 
-from . import compare, rivals, rows, scene, venv
+from . import compare, rivals, rows, scene, table, venv
 
 SLOW = 1.5  # a rival that takes this factor of the best one's seconds in its first turn has no more turns
+SECONDS, CPU, TREE_MB = 0, 2, 3  # places in a turn
+MODULES = ("numpy", "rasterio", "numexpr", "pyvips", "cv2", "imagecodecs", "numba", "tifffile", "osgeo")
+SERVICE = rivals.PROGRAMS / "service.py"
+USUAL = "slower than others, or its file is larger; --rivals {} measures it"
+COMPARED = 3  # scenes of several whose pixels are compared
 
 
 @dataclasses.dataclass
@@ -21,91 +27,139 @@ class Contestant:
     rival: str  # "pushbroom", or the name in rivals.py
     title: str
     setting: str
-    level: int
     order: int  # pushbroom's is 0; a rival's, the place of its setting
     command: list
-    product: pathlib.Path
+    products: list  # paths, one for each scene
     remove: pathlib.Path  # before each turn
-    turns: list = dataclasses.field(default_factory=list)  # tuples (seconds, peak MB, CPU seconds)
+    gdal: bool = False  # uses GDAL
+    reports: bool = False  # the command prints its figures itself
+    turns: list = dataclasses.field(default_factory=list)  # lists of what measured.py gives
     wrong: str = None  # error in its pixels
     product_bytes: int = 0
 
-    def median(self, i):
-        return statistics.median(t[i] for t in self.turns)
+    @property
+    def name(self):
+        return f"{self.title}{', ' if self.setting else ''}{self.setting}"
+
+    @property
+    def seconds(self):
+        return statistics.median(t[SECONDS] for t in self.turns)
+
+    @property
+    def cpu(self):
+        """The least: other work on the machine adds to it."""
+        return min(t[CPU] for t in self.turns)
 
     def figures(self):
-        seconds = [t[0] for t in self.turns]
-        return {"rival": self.rival, "title": self.title, "setting": self.setting, "turns": len(self.turns), "seconds": round(self.median(0), 2),
-                "spread": [round(min(seconds), 2), round(max(seconds), 2)], "cpu_seconds": round(self.median(2), 2),
-                "peak_mb": round(self.median(1)), "file_mb": round(self.product_bytes / 1e6, 1), "wrong": self.wrong}
+        walls = [t[SECONDS] for t in self.turns]
+        return {"rival": self.rival, "name": self.name, "gdal": self.gdal, "turns": len(self.turns), "seconds": self.seconds, "spread": [min(walls), max(walls)],
+                "cpu_seconds": self.cpu, "peak_mb": statistics.median(t[TREE_MB] for t in self.turns), "file_mb": self.product_bytes / 1e6, "wrong": self.wrong}
 
 
-def ours(o, row, source):
+def ours(o, row, sources):
+    out = o.work / f"out-{row.name}"
+    title = f"level {row.level}" if row.level else ""
+    if row.service:
+        command = [venv.DEBIAN, SERVICE, o.build / "bin", out, sources[0], len(sources)]
+        products = [out / f"products/scene{i + 1}/ndvi/scene{i + 1}.tif" for i in range(len(sources))]
+        return Contestant("pushbroom", "pushbroom", title, 0, command, products, out, reports=True)
     config = o.work / f"{row.name}.yaml"
     config.write_text(rows.pipeline(row, o.root))
-    out = o.work / f"out-{row.name}"
     pipeline = "vegetation" if row.everything else row.name
-    command = [o.build / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", out, source]
-    return Contestant("pushbroom", "pushbroom", f"level {row.level}" if row.level else "", row.level, 0, command, out / source.stem / pipeline / f"{source.stem}.tif", out)
+    command = [o.build / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", out, *sources]
+    return Contestant("pushbroom", "pushbroom", title, 0, command, [out / s.stem / pipeline / f"{s.stem}.tif" for s in sources], out)
 
 
-def theirs(o, row, source, rival, python, title):
+def theirs(o, row, sources, rival, python, title):
     for order, setting in enumerate(rivals.settings(row, rival)):
         folder = o.work / f"{row.name}-{rival.name}-{order}"
-        job, product = folder.with_suffix(".json"), folder / "product.tif"
+        job, products = folder.with_suffix(".json"), [folder / "product.tif"] if len(sources) == 1 else [folder / f"{s.stem}.tif" for s in sources]
         job.write_text(json.dumps({
-            "source": str(source), "out": str(product), "bands": {b: n for b, n in rows.BANDS.items() if n <= row.bands}, "outputs": row.outputs, "scale": row.scale,
-            "gaussian": row.gaussian, "type": row.type, "nodata": row.nodata, "compress": row.compress, "level": setting.level, "predictor": setting.predictor,
-            "overviews": row.overviews, "everything": row.everything}))
+            "source": str(sources[0]), "out": str(products[0]), "sources": list(map(str, sources)), "outs": list(map(str, products)),
+            "bands": {b: n for b, n in rows.BANDS.items() if n <= row.bands}, "outputs": row.outputs, "scale": row.scale, "gaussian": row.gaussian, "type": row.type,
+            "nodata": row.nodata, "compress": row.compress, "level": setting.level, "predictor": setting.predictor, "codec": setting.codec, "overviews": row.overviews,
+            "everything": row.everything}))
         program, *arguments = rivals.program(rival, row)
-        yield Contestant(rival.name, title, setting.title, setting.level, order, [python, rivals.PROGRAMS / program, job, *arguments], product, folder)
+        yield Contestant(rival.name, title, setting.title, order, [python, rivals.PROGRAMS / program, job, *arguments], products, folder, rival.gdal)
 
 
-def field(o, row, source):
+def field(o, row, kind, sources):
     """Contestants of a row: pushbroom, its rivals by setting, and {title of a rival: why it is absent}."""
     absent, found = {}, []
-    there = {True: venv.versions(venv.DEBIAN, ("osgeo",)), False: venv.versions(o.python, ("numpy", "rasterio", "numexpr", "pyvips", "cv2"))}
+    there = {True: venv.versions(venv.DEBIAN, ("osgeo",)), False: venv.versions(o.python, MODULES)}
     for rival in rivals.RIVALS:
         if rival.name not in o.rivals:
             continue
         have = there[rival.debian]
         missing = [n for n in rival.needs if not (shutil.which(n[1:]) if n[0] == "/" else n in have)]
-        title = rival.title.format_map({**dict.fromkeys(("gdal", "rasterio", "numpy", "numexpr", "cv2", "vips", "osgeo"), "?"), **have}).replace(" ?", "")
+        title = rival.title.format_map({**dict.fromkeys((*MODULES, "rasterio_gdal", "gdal_wheel", "vips"), "?"), **have}).replace(" ?", "")
         why = f"not installed: {', '.join(n.lstrip('/') for n in missing)}" if missing else rival.why_not(row)
+        if not why and o.usual and not rival.usual(row, kind):
+            why = USUAL.format(rival.name)
         if why:
             absent[title] = why
         else:
-            found += theirs(o, row, source, rival, venv.DEBIAN if rival.debian else o.python, title)
-    return ours(o, row, source), sorted(found, key=lambda c: c.order), absent
+            found += theirs(o, row, sources, rival, venv.DEBIAN if rival.debian else o.python, title)
+    return ours(o, row, sources), sorted(found, key=lambda c: c.order), absent
 
 
-def turns(o, row, source, contestants):
-    """Measures a turn of each, and compares the pixels of those whose first it is. Gives those that failed."""
+def clean(contestants):
     for c in contestants:
         shutil.rmtree(c.remove, ignore_errors=True)
         c.remove.mkdir(parents=True)
-    scene.warm(source)
+
+
+def compiled(contestants):
+    """Rivals that compile run once before their turns."""
+    for c in contestants:
+        clean([c])
+        subprocess.run([*map(str, c.command), "compile"], check=False)
+        shutil.rmtree(c.remove)
+
+
+def reported(o, command):
+    done = subprocess.run([*o.under, *map(str, command)], stdout=subprocess.PIPE, check=False, text=True)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+
+
+def measured(o, contestants):
+    """Figures of a turn of each, in their order; None for one that failed."""
+    for own, group in itertools.groupby(contestants, lambda c: c.reports):
+        group = list(group)
+        yield from ([reported(o, c.command) for c in group] if own else measure_all([c.command for c in group], under=o.under))
+
+
+def look_at(o, row, sources, c):
+    """The size of a contestant's products, and the comparison of their pixels."""
+    absent = [p for p in c.products if not p.exists()]
+    if absent:
+        c.wrong = f"{len(absent)} of {len(c.products)} products are absent"
+        return
+    c.product_bytes = sum(p.stat().st_size for p in c.products)
+    step = -(-len(sources) // COMPARED)
+    every = 1 if o.every_pixel else compare.EVERY
+    c.wrong = next(filter(None, (compare.check(row, s, p, every) for s, p in list(zip(sources, c.products))[::step])), None)
+
+
+def turns(o, row, sources, contestants):
+    """Measures a turn of each, and compares the pixels of those whose first it is. Gives those that failed."""
+    clean(contestants)
+    scene.warm(sources)
     failed = []
-    for c, took in zip(contestants, measure_all([c.command for c in contestants], under=o.under)):
+    for c, took in zip(contestants, measured(o, contestants)):
         if took is None:
             failed.append(c)
             continue
         c.turns.append(took)
-        if not c.product_bytes:
-            c.product_bytes = c.product.stat().st_size
-            c.wrong = compare.check(row, source, c.product)
+        if len(c.turns) == 1:
+            look_at(o, row, sources, c)
     for c in contestants:
         shutil.rmtree(c.remove)
     return failed
 
 
 def small_enough(contestant, us):
-    return contestant.product_bytes <= 1.01 * us.product_bytes
-
-
-def best(us, others, key):
-    """The fastest rival whose file is as small as ours within 1 %, and whose pixels are right."""
-    return min((c for c in others if c.wrong is None and small_enough(c, us)), key=key, default=None)
+    return contestant.product_bytes <= table.EQUAL * us.product_bytes
 
 
 def groups(others, n):
@@ -115,35 +169,35 @@ def groups(others, n):
         yield from (same[i:i + n] for i in range(0, len(same), n))
 
 
-def first_turns(o, row, source, us, others, absent):
-    """Those that took part. A rival's higher levels are left out where a lower one gave a file that is small enough."""
+def first_turns(o, row, sources, us, others, absent):
+    """Those that took part. A rival's later settings are left out where an earlier one gave a file that is small enough."""
     took_part = []
     for group in [*groups(others, o.group), []]:
-        group = [c for c in group if not any(t.rival == c.rival and t.level < c.level and small_enough(t, us) for t in took_part)]
-        failed = turns(o, row, source, [us, *group]) if group or not us.turns else []
+        group = [c for c in group if not any(t.rival == c.rival and t.order < c.order and small_enough(t, us) for t in took_part)]
+        compiled([c for c in group if any(r.compiles and r.name == c.rival for r in rivals.RIVALS)])
+        failed = turns(o, row, sources, [us, *group]) if group or not us.turns else []
         if us in failed:
             sys.exit(f"{row.name}: pushbroom failed")
         took_part += [c for c in group if c not in failed]
-        absent.update({f"{c.title}, {c.setting}": "failed; what it said of it is on standard error" for c in failed})
+        absent.update({c.name: "failed; its message is on standard error" for c in failed})
     return took_part
 
 
-def run(o, row):
+def more_turns(o, row, sources, us, others):
+    figures = [c.figures() for c in (us, *others)]
+    quick = table.best_of({"results": figures}) or min(figures[1:] or figures, key=lambda r: r["seconds"])
+    again = [c for c in others if c.seconds <= SLOW * quick["seconds"]]
+    while len(us.turns) < o.repeat or any(len(c.turns) < o.repeat for c in again):
+        group = [c for c in again if len(c.turns) < o.repeat][:o.group]
+        if turns(o, row, sources, [us, *group]):
+            sys.exit(f"{row.name}: a command that ended well before failed")
+
+
+def run(o, row, kind):
     """A row's figures. pushbroom has a turn before each group of rivals."""
-    source = scene.of_row(o, row)
-    us, others, absent = field(o, row, source)
-    others = first_turns(o, row, source, us, others, absent)
-    quick = best(us, others, lambda c: c.median(0)) or min(others, key=lambda c: c.median(0), default=us)
-    again = [c for c in others if c.median(0) <= SLOW * quick.median(0)]
-    for _ in range(o.repeat - 1):
-        for i in range(0, len(again), o.group):
-            if turns(o, row, source, [us, *again[i:i + o.group]]):
-                sys.exit(f"{row.name}: a command that ended well before failed")
-    which = 2 if row.cpu else 0
-    first = best(us, others, lambda c: c.median(which))
-    results = [c.figures() for c in (us, *others)]
-    for c, r in zip((us, *others), results):
-        r["ratio"] = round(c.median(which) / us.median(which), 2)
-        r["best"] = c is first
-    return {"row": row.name, "title": row.title, "bar": row.bar, "of": "CPU seconds" if row.cpu else "seconds", "size": o.size,
-            "ratio": round(first.median(which) / us.median(which), 2) if first else None, "results": results, "absent": absent}
+    sources = scene.of_row(o, row, kind)
+    us, others, absent = field(o, row, kind, sources)
+    others = first_turns(o, row, sources, us, others, absent)
+    more_turns(o, row, sources, us, others)
+    return {"row": row.name, "scene": kind, "title": row.title, "bars": row.bars, "size": row.side or o.size // row.shrink, "scene_mb": sum(s.stat().st_size for s in sources) / 1e6,
+            "default": row.is_default, "results": [c.figures() for c in (us, *others)], "absent": absent}

@@ -22,12 +22,12 @@ def one(o, mpx, layout):
     if need > room and not path.exists():
         return {**told, "why_not": f"no room: about {need / 1e9:.0f} GB, {room / 1e9:.0f} are free"}
     scene.make(o.build, path, side, side, *(["--strips", "--block", "1"] if layout == "strips" else []))
-    us = contest.ours(o, ROWS["ndvi"], path)
+    us = contest.ours(o, ROWS["ndvi"], [path])
     shutil.rmtree(us.remove, ignore_errors=True)
     (took,) = measure_all([us.command], under=o.under)
     shutil.rmtree(us.remove, ignore_errors=True)
     path.unlink()
-    return {**told, "seconds": round(took[0], 2), "peak_mb": round(took[1])} if took else {**told, "why_not": "failed"}
+    return {**told, "seconds": round(took[0], 2), "peak_mb": round(took[contest.TREE_MB])} if took else {**told, "why_not": "failed"}
 
 
 def run(o):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rivals of pushbroom, their settings, and rows that a rival cannot do."""
+"""Rivals of pushbroom, their settings, and rows that a rival cannot do, or is not measured in unless --rivals names it."""
 import dataclasses
 import pathlib
 import re
@@ -13,6 +13,10 @@ def pairs_only(row):
     if not row.unchanged and not row.gaussian and not all(PAIR.fullmatch(f) for f in row.outputs.values()):
         return "its VRT has no expressions (built without muparser and ExprTk)"
     return None
+
+
+def one_pair(row):
+    return None if len(row.outputs) == 1 and not row.gaussian and not row.unchanged else "its wheel computes only the normalised difference"
 
 
 def filters_only(row):
@@ -35,6 +39,32 @@ def computes_only(row):
     return "rasterio + numpy stands for it" if row.unchanged else None
 
 
+def one_scene(row):
+    return "a process for each scene takes many times as long" if row.scenes > 1 else None
+
+
+def once(row, kind):
+    """Slower than others in every row."""
+    return row.name == "ndvi" and kind == "synthetic"
+
+
+def if_not_numexpr(row, kind):
+    return once(row, kind) or row.unchanged or row.scenes > 1
+
+
+def if_not_filtered(row, _):
+    return not row.gaussian
+
+
+def if_plain(row, kind):
+    """Its compressed files are 15 % larger than others at every level."""
+    return once(row, kind) or row.compress == "none"
+
+
+def always(_row, _kind):
+    return True
+
+
 @dataclasses.dataclass(frozen=True)
 class Rival:
     name: str
@@ -42,28 +72,38 @@ class Rival:
     needs: tuple  # modules, or a program with a slash in front
     command: tuple  # program of programs/ and its arguments after the job
     cannot: tuple = ()  # functions of a row that return the reason against it, or None
+    usual: object = always  # function of a row and the kind of its scene: true if the rival is measured without being named
+    gdal: bool = True  # reads or writes with GDAL
     debian: bool = False  # runs with Debian's python3, the others in the scratch environment
     defaults: bool = False  # also with its defaults, without level and predictor
+    compiles: bool = False  # has to run once before its turns, with the argument `compile`
 
     def why_not(self, row):
         return next((why for why in (test(row) for test in self.cannot) if why), None)
 
 
 RIVALS = (
-    Rival("gdal", "GDAL {gdal}: VRT by windows, COG driver", ("rasterio",), ("windows.py", "vrt"), (one_image, pairs_only)),
-    Rival("gdal-direct", "GDAL {gdal}: VRT to COG", ("rasterio",), ("gdal_vrt.py",), (one_image, pairs_only), defaults=True),
-    Rival("numpy", "rasterio {rasterio} + numpy {numpy}", ("rasterio",), ("windows.py", "numpy")),
-    Rival("numexpr", "rasterio + numexpr {numexpr}", ("rasterio", "numexpr"), ("windows.py", "numexpr"), (computes_only,)),
-    Rival("opencv", "rasterio + OpenCV {cv2}", ("rasterio", "cv2"), ("windows.py", "opencv"), (one_image, filters_only)),
-    Rival("vips", "vips {vips}", ("pyvips",), ("vips.py",), (one_image,), defaults=True),
-    Rival("otb", "OTB BandMath, then COG", ("/otbcli_BandMath", "osgeo"), ("otb.py",), (one_image, formulas_only, one_band), debian=True),
-    Rival("classic", "gdal_calc.py, then COG, GDAL {osgeo}", ("osgeo",), ("gdal_classic.py",), (one_image, one_band), debian=True, defaults=True),
+    Rival("codecs", "imagecodecs {imagecodecs} + numba {numba}", ("imagecodecs", "numba", "tifffile", "cv2", "rasterio"), ("codecs_tiles.py",), gdal=False, compiles=True),
+    Rival("numexpr", "rasterio {rasterio} + numexpr {numexpr}", ("rasterio", "numexpr"), ("windows.py", "numexpr"), (computes_only, one_scene), if_not_filtered),
+    Rival("numpy", "rasterio {rasterio} + numpy {numpy}", ("rasterio",), ("windows.py", "numpy"), usual=if_not_numexpr),
+    Rival("opencv", "rasterio {rasterio} + OpenCV {cv2}", ("rasterio", "cv2"), ("windows.py", "opencv"), (one_image, filters_only, one_scene)),
+    Rival("vips", "vips {vips}", ("pyvips",), ("vips.py",), (one_image, one_scene), if_plain, gdal=False, defaults=True),
+    Rival("gdal", "GDAL {rasterio_gdal}: VRT by windows, COG driver", ("rasterio",), ("windows.py", "vrt"), (one_image, pairs_only, one_scene), once),
+    Rival("gdal-direct", "GDAL {rasterio_gdal}: VRT to COG", ("rasterio",), ("gdal_vrt.py",), (one_image, pairs_only, one_scene), once, defaults=True),
+    Rival("gdal-pipeline", "GDAL {gdal_wheel}: gdal raster pipeline", ("gdal_wheel",), ("gdal_pipeline.py",), (one_image, one_pair, one_scene), once),
+    Rival("otb", "OTB BandMath, then COG", ("/otbcli_BandMath", "osgeo"), ("otb.py",), (one_image, formulas_only, one_band, one_scene), once, debian=True),
+    Rival("classic", "gdal_calc.py, then COG, GDAL {osgeo}", ("osgeo",), ("gdal_classic.py",), (one_image, one_band, one_scene), once, debian=True, defaults=True),
 )
+SMALL = {"codecs": ("small.py", "codecs"), "numpy": ("small.py", "rasterio")}
 
 
 def program(rival, row):
-    """And its arguments: with all products it is another one."""
-    return ("products.py", *rival.command[1:]) if row.everything else rival.command
+    """Its program and arguments: with all products, or many scenes, it is another one."""
+    if row.scenes > 1:
+        return SMALL[rival.name]
+    if row.everything:
+        return ("products_tiles.py",) if rival.name == "codecs" else ("products.py", *rival.command[1:])
+    return rival.command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +111,24 @@ class Setting:
     title: str
     level: int  # 0: the rival's default
     predictor: bool
+    codec: str = ""  # name of a codec of programs/codecs_tiles.py
+
+
+def codec_settings(row):
+    """ISA-L is the quickest deflate; it has the levels 0 to 3."""
+    if row.compress == "none":
+        return [Setting("", 0, False, "none")]
+    if row.compress == "zstd":
+        return [Setting(f"zstd {n}", n, True, "zstd") for n in ((row.level,) if row.level else (1, 3))]
+    if row.level > 1:
+        return [Setting(f"libdeflate {row.level}", row.level, True, "deflate")]
+    return [Setting("ISA-L 1", 1, True, "isal"), Setting("ISA-L 3", 3, True, "isal"), Setting("libdeflate 1", 1, True, "deflate")]
 
 
 def settings(row, rival):
-    """Where the row leaves the level open, the quickest first."""
+    """The quickest first; a later one is measured only while the files of the earlier ones are too large. Where the row leaves the level open, there are several."""
+    if rival.name == "codecs":
+        return codec_settings(row)
     if row.compress == "none":
         return [Setting("", 0, False)]
     if row.level:

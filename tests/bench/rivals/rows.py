@@ -20,7 +20,7 @@ class Row:
     name: str
     title: str
     outputs: dict  # {band of the product: formula}; a formula that is a band's name takes the band as it is
-    bar: float  # the ratio to the best rival that is aimed at
+    bars: tuple  # the ratios to the best rival that are aimed at: of seconds and of CPU seconds; 0: no aim
     type: str = "float32"
     compress: str = "deflate"
     level: int = 0  # level of both sides; 0: pushbroom's default, and rivals at several
@@ -30,7 +30,10 @@ class Row:
     bands: int = 4  # bands of the scene
     tolerance: float = 1e-6  # tolerance of a pixel, relative where its value is above 1
     everything: bool = False  # samples/vegetation.yaml with all products
-    cpu: bool = False  # the ratio is of CPU seconds
+    shrink: int = 1  # divisor of the scene's side
+    scenes: int = 1  # number of scenes; several are small, of this side
+    side: int = 0
+    service: bool = False  # through the service; else one command
 
     @property
     def nodata(self):
@@ -40,21 +43,32 @@ class Row:
     def unchanged(self):
         return not self.gaussian and all(f in BANDS for f in self.outputs.values())
 
+    @property
+    def is_default(self):
+        """True if pushbroom chooses how to compress."""
+        return self.compress != "none" and not self.level
 
+
+SMALL = {"overviews": False, "scenes": 200, "side": 512}
 ROWS = {row.name: row for row in (
-    Row("ndvi", "NDVI, float32 deflate COG, defaults", NDVI, 3.5),
-    Row("ndvi6", "NDVI, float32 deflate COG, level 6", NDVI, 2.2, level=6),
-    Row("zstd1", "NDVI, float32 zstd COG, level 1", NDVI, 3.0, compress="zstd", level=1),
-    Row("zstd9", "NDVI, float32 zstd COG, level 9", NDVI, 2.0, compress="zstd", level=9),
-    Row("band", "one uint16 band of four, deflate COG", {"N": "N"}, 2.0, type="uint16", tolerance=0),
-    Row("pass1", "a one-band uint16 deflate file as it is, COG", {"B": "B"}, 4.0, type="uint16", bands=1, tolerance=0),
-    Row("pass4", "the four-band uint16 deflate scene as it is, COG", {b: b for b in BANDS}, 4.0, type="uint16", tolerance=0),
-    Row("plain", "NDVI, uncompressed, no overviews", NDVI, 2.5, compress="none", overviews=False),
-    Row("plain-ov", "NDVI, uncompressed COG", NDVI, 2.0, compress="none"),
-    Row("indices", "20 indices, one float32 deflate COG, 512 MiB", TWENTY, 4.0, scale=0.0001, tolerance=1e-5),
-    Row("gauss3", "Gaussian 3 x 3 of a band, float32 deflate COG", {"R": "R"}, 2.0, gaussian=3, tolerance=1e-5),
-    Row("gauss15", "Gaussian 15 x 15 of a band, float32 deflate COG", {"R": "R"}, 2.5, gaussian=15, tolerance=1e-5),
-    Row("vegetation", "samples/vegetation.yaml, all products, CPU seconds", VEGETATION, 6.0, scale=0.0001, tolerance=1e-4, everything=True, cpu=True),
+    Row("ndvi", "NDVI, float32 deflate COG, defaults", NDVI, (2.6, 2.6)),
+    Row("ndvi6", "NDVI, float32 deflate COG, level 6", NDVI, (3.5, 3.5), level=6),
+    Row("zstd1", "NDVI, float32 zstd COG, level 1", NDVI, (2.2, 2.2), compress="zstd", level=1),
+    Row("zstd9", "NDVI, float32 zstd COG, level 9", NDVI, (3.5, 3.5), compress="zstd", level=9),
+    Row("plain", "NDVI, uncompressed, no overviews", NDVI, (2.5, 0), compress="none", overviews=False),
+    Row("plain-ov", "NDVI, uncompressed COG", NDVI, (2.2, 2.2), compress="none"),
+    Row("band", "one uint16 band of four, deflate COG", {"N": "N"}, (2.8, 2.2), type="uint16", tolerance=0),
+    Row("band1", "one uint16 band of four, deflate COG, level 1", {"N": "N"}, (2.8, 2.2), type="uint16", level=1, tolerance=0),
+    Row("pass1", "a one-band uint16 deflate file as it is, COG", {"B": "B"}, (4.0, 0), type="uint16", bands=1, tolerance=0),
+    Row("pass4", "the four-band uint16 deflate scene as it is, COG", {b: b for b in BANDS}, (4.0, 0), type="uint16", tolerance=0),
+    Row("gauss3", "Gaussian 3 x 3 of a band, float32 deflate COG", {"R": "R"}, (2.0, 0), gaussian=3, tolerance=1e-5),
+    Row("gauss15", "Gaussian 15 x 15 of a band, float32 deflate COG", {"R": "R"}, (2.5, 0), gaussian=15, tolerance=1e-5),
+    Row("gauss3-plain", "Gaussian 3 x 3 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=3, tolerance=1e-5),
+    Row("gauss15-plain", "Gaussian 15 x 15 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=15, tolerance=1e-5),
+    Row("indices", "20 indices, one float32 deflate COG, half the side", TWENTY, (5.0, 5.0), scale=0.0001, tolerance=1e-5, shrink=2),
+    Row("vegetation", "samples/vegetation.yaml, all products", VEGETATION, (0, 6.0), scale=0.0001, tolerance=1e-4, everything=True),
+    Row("small", "200 scenes of 512 x 512, NDVI, one command", NDVI, (1.5, 0), **SMALL),
+    Row("service", "200 scenes of 512 x 512, NDVI, through the service", NDVI, (1.2, 0), service=True, **SMALL),
 )}
 
 

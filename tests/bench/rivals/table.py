@@ -1,43 +1,81 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Output of the rows: a table for a terminal, or for RESULTS.md."""
+"""Conclusions of a row, and its lines for a terminal. figures.py writes the same to a page."""
+
+EQUAL = 1.01  # files up to this factor of ours are as small as ours
+SAME_CPU = 1.5  # rivals up to this factor of the least CPU seconds of all rivals take the same
 
 
-def mark(result):
-    return "pushbroom" if result["rival"] == "pushbroom" else "best" if result["best"] else ""
+def us_of(row):
+    return next(r for r in row["results"] if r["rival"] == "pushbroom")
+
+
+def right(row):
+    return [r for r in row["results"] if r["rival"] != "pushbroom" and r["wrong"] is None]
+
+
+def as_small(row):
+    """Rivals whose file is as small as ours within 1 %, and whose pixels are right."""
+    return [r for r in right(row) if r["file_mb"] <= EQUAL * us_of(row)["file_mb"]]
+
+
+def best_of(row):
+    """The one with the fewest seconds; None if no rival's file is as small."""
+    return min(as_small(row), key=lambda r: r["seconds"], default=None)
+
+
+def times(row, key, gdal_only=False):
+    """The least ratio of seconds, or CPU seconds, of a rival to ours; None without a rival. Each ratio has its own rival."""
+    rivals = [r for r in as_small(row) if r["gdal"] or not gdal_only]
+    return min((r[key] for r in rivals), default=None) and min(r[key] for r in rivals) / us_of(row)[key]
+
+
+def smallest(row):
+    """The rival with the smallest file at equal CPU; None without a rival, and for files that are not compressed."""
+    rivals = right(row)
+    least = min((r["cpu_seconds"] for r in rivals), default=0)
+    return min((r for r in rivals if r["cpu_seconds"] <= SAME_CPU * least), key=lambda r: r["file_mb"], default=None)
+
+
+def larger(row):
+    """Share by which our file is larger than the smallest one at equal CPU, or None."""
+    rival = smallest(row)
+    return us_of(row)["file_mb"] / rival["file_mb"] - 1 if rival else None
+
+
+def breaks_rule(row):
+    """True if a default product is more than 1 % larger than the best rival's at equal CPU."""
+    share = larger(row)
+    return row["default"] and share is not None and share > EQUAL - 1
+
+
+def factor(value):
+    return f"{value:.2f}" if value else "-"
+
+
+def size_note(row):
+    rival = smallest(row)
+    if rival is None:
+        return "no rival's file to compare with"
+    note = f"file {100 * larger(row):+.1f} % of that of {rival['name']} ({rival['file_mb']:.1f} MB), the smallest at equal CPU"
+    return note + (": a default product is more than 1 % larger" if breaks_rule(row) else "")
 
 
 def text(row):
-    """Figures of one row: of all contestants, the fastest first."""
-    yield f"\n{row['title']}; {row['size']} x {row['size']}; ratio of {row['of']}, {row['bar']} aimed at"
-    yield f"{'':62} {'turns':>5} {'seconds':>8} {'spread':>13} {'CPU s':>7} {'peak MB':>8} {'file MB':>8} {'ratio':>6}"
+    """Figures of all contestants, the fastest first, and the conclusions."""
+    yield f"\n{row['title']}; {row['scene']}, {row['size']} x {row['size']}"
+    yield f"{'':62} {'turns':>5} {'seconds':>8} {'spread':>13} {'CPU s':>7} {'peak MB':>8} {'file MB':>8}"
+    best = best_of(row)
     for r in sorted(row["results"], key=lambda r: r["seconds"]):
-        name = f"{r['title']}{', ' if r['setting'] else ''}{r['setting']}"
-        yield f"{name:62} {r['turns']:5} {r['seconds']:8.2f} {r['spread'][0]:6.2f}-{r['spread'][1]:<6.2f} {r['cpu_seconds']:7.2f} {r['peak_mb']:8} {r['file_mb']:8.1f} " \
-              f"{r['ratio']:6.2f}  {mark(r)}{' ' + r['wrong'] if r['wrong'] else ''}".rstrip()
+        mark = " best" if r is best else f" {r['wrong']}" if r["wrong"] else ""
+        yield f"{r['name']:62} {r['turns']:5} {r['seconds']:8.2f} {r['spread'][0]:6.2f}-{r['spread'][1]:<6.2f} {r['cpu_seconds']:7.2f} {r['peak_mb']:8.0f} {r['file_mb']:8.1f}{mark}"
+    aims = " and ".join(f"{bar} of {what}" for bar, what in zip(row["bars"], ("seconds", "CPU")) if bar)
+    yield f"  times as fast as the best rival: seconds {factor(times(row, 'seconds'))}, CPU {factor(times(row, 'cpu_seconds'))}; as the best with GDAL: " \
+          f"{factor(times(row, 'seconds', True))}, {factor(times(row, 'cpu_seconds', True))}; the aim is {aims}"
+    yield f"  {size_note(row)}"
     for title, why in row["absent"].items():
-        yield f"{title:62} absent: {why}"
-
-
-def figures(r):
-    return f"{r['seconds']:.2f} s, {r['cpu_seconds']:.1f}, {r['peak_mb']}, {r['file_mb']:.0f}"
-
-
-def markdown(rows):
-    """A line a row: the best rival and pushbroom."""
-    if not rows:
-        return
-    yield "| | best rival of equal or smaller file | seconds, CPU s, peak MB, file MB | pushbroom | |"
-    yield "|---|---|---|---|---|"
-    for row in rows:
-        us = next(r for r in row["results"] if r["rival"] == "pushbroom")
-        rival = next((r for r in row["results"] if r["best"]), None)
-        if rival is None:
-            yield f"| {row['title']} | none | | {figures(us)} | |"
-            continue
-        name = f"{rival['title']}{', ' if rival['setting'] else ''}{rival['setting']}"
-        unit = " of CPU" if row["of"] == "CPU seconds" else ""
-        yield f"| {row['title']} | {name} | {figures(rival)} | {figures(us)} | {row['ratio']:.2f} x{unit} |"
+        if "--rivals" not in why:
+            yield f"  {title} is absent: {why}"
 
 
 def absent(rows):
@@ -45,6 +83,7 @@ def absent(rows):
     why = {}
     for row in rows:
         for title, reason in row["absent"].items():
-            why.setdefault((title, reason), []).append(row["row"])
+            names = why.setdefault((title, reason), [])
+            names += [] if row["row"] in names else [row["row"]]
     for (title, reason), names in why.items():
-        yield f"{title}: {reason} ({', '.join(names) if len(names) < len(rows) else 'every row'})"
+        yield f"{title}: {reason} ({', '.join(names) if len(names) < len({row['row'] for row in rows}) else 'every row'})"

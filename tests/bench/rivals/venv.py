@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The scratch environment of the rivals of the Python index, and the list of those that are installed."""
+"""The scratch environment of the rivals of the Python index (requirements.txt has their versions), and the list of those that are installed."""
+import functools
 import json
 import os
 import pathlib
@@ -8,7 +9,8 @@ import shutil
 import subprocess
 import sys
 
-PACKAGES = ("numpy", "rasterio", "numexpr", "pyvips", "pyvips-binary", "opencv-python-headless", "scipy")
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+PYTHON = "3.13"  # the versions of requirements.txt are for this one
 DEBIAN = "/usr/bin/python3"
 VERSIONS = """
 import importlib, json, sys
@@ -20,36 +22,48 @@ for name in sys.argv[1:]:
         continue
     found[name] = getattr(module, "__version__", "")
     if name == "rasterio":
-        found["gdal"] = module.__gdal_version__
+        found["rasterio_gdal"] = module.__gdal_version__
     if name == "pyvips":
         found["vips"] = ".".join(str(module.version(i)) for i in range(3))
     if name == "osgeo":
         from osgeo import gdal
         found["osgeo"] = gdal.__version__
+        if hasattr(gdal, "Run"):
+            found["gdal_wheel"] = gdal.__version__
 print(json.dumps(found))
 """
 
 
-def newest_python():
-    """rasterio gives its newest version, with the newest GDAL, to the newest interpreters only."""
-    for minor in range(14, 10, -1):
-        for path in (shutil.which(f"python3.{minor}"), *sorted(pathlib.Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3"))):
+def interpreter():
+    """The interpreter for which the versions are pinned, or the newest one in its place."""
+    for version in (PYTHON, "3.14", "3.12", "3.11"):
+        for path in (shutil.which(f"python{version}"), *sorted(pathlib.Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))):
             if path and subprocess.run([path, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
                 return str(path)
     return sys.executable
 
 
+def wanted():
+    return [line.strip() for line in REQUIREMENTS.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+
 def prepare(folder):
-    """Makes the environment where it is not there yet. A package that the index does not give is absent, and the table has a note."""
-    python = folder / "bin/python"
+    """Makes the environment, or installs what changed in requirements.txt since. A package that the index does not have in this version is absent, with a
+    note; the rows name the rivals that need it."""
+    python, done = folder / "bin/python", folder / "requirements.txt"
     if not python.exists():
-        subprocess.run([newest_python(), "-m", "venv", folder], check=True)
-        for package in PACKAGES:
-            if subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", package], check=False).returncode != 0:
-                print(f"absent: the Python index gave no {package}", file=sys.stderr)
+        subprocess.run([interpreter(), "-m", "venv", folder], check=True)
+    if not done.exists() or done.read_text() != REQUIREMENTS.read_text():
+        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        if subprocess.run([*pip, "-r", REQUIREMENTS], check=False).returncode != 0:
+            for package in wanted():
+                if subprocess.run([*pip, package], check=False).returncode != 0:
+                    print(f"absent: the Python index has no {package}", file=sys.stderr)
+        shutil.copyfile(REQUIREMENTS, done)
     return str(python)
 
 
+@functools.cache
 def versions(python, modules):
     """{module: version} of those that this interpreter can import."""
     if python is None:

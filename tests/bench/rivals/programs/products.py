@@ -56,17 +56,21 @@ def histograms(array, seen):
     return np.sum(each(array, one), axis=0)
 
 
-def write_statistics(path, job, array, seen):
+def write_statistics(path, job, seen, counts):
     mean = seen.sum / seen.n
     deviation = np.sqrt(np.maximum(seen.squares / seen.n - mean * mean, 0))
     told = {name: {"count": seen.n, "min": lo, "max": hi, "mean": m, "stddev": d, "histogram": h} for name, lo, hi, m, d, h in zip(
-        job.outputs, seen.low.tolist(), seen.high.tolist(), mean.tolist(), deviation.tolist(), histograms(array, seen).tolist())}
+        job.outputs, seen.low.tolist(), seen.high.tolist(), mean.tolist(), deviation.tolist(), counts.tolist())}
     path.write_text(json.dumps(told))
 
 
-def write_quicklook(path, picture):
+def stretched(picture):
     low, high = np.percentile(picture, (2, 98), axis=(1, 2))
-    bytes_ = np.clip((picture - low[:, None, None]) * (255 / (high - low))[:, None, None], 0, 255).astype(np.uint8)
+    return np.clip((picture - low[:, None, None]) * (255 / (high - low))[:, None, None], 0, 255).astype(np.uint8)
+
+
+def write_quicklook(path, picture):
+    bytes_ = stretched(picture)
     with rasterio.open(path, "w", driver="PNG", count=3, height=bytes_.shape[1], width=bytes_.shape[2], dtype="uint8") as d:
         d.write(bytes_)
 
@@ -86,19 +90,24 @@ def write_item(path, job, like, files):
         "assets": {f.stem: {"href": f.name, "file:size": f.stat().st_size, "file:checksum": "1220" + digest(f)} for f in files}}))
 
 
+def files_of(job):
+    cog = pathlib.Path(job.out)
+    return cog, cog.with_suffix(".png"), cog.with_suffix(".statistics.json"), cog.with_suffix(".stac.json")
+
+
 def main():
     job, engine = read_job(), sys.argv[2]
-    cog = pathlib.Path(job.out)
-    quicklook, statistics, item = cog.with_suffix(".png"), cog.with_suffix(".statistics.json"), cog.with_suffix(".stac.json")
+    cog, quicklook, statistics, item = files_of(job)
     with rasterio.Env(), rasterio.open(job.source) as like:
         array = np.empty((len(job.outputs), like.height, like.width), job.type)
         seen = Seen(*array.shape)
         fill({"numpy": engines.by_numpy, "numexpr": engines.by_numexpr}[engine](job, seen), array)
-        write_statistics(statistics, job, array, seen)
+        write_statistics(statistics, job, seen, histograms(array, seen))
         write_quicklook(quicklook, seen.picture)
         store(job, array, like)
         write_item(item, job, like, [cog, quicklook, statistics])
     sync(cog, quicklook, statistics, item)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `gate` saves in a scene under clouds: NDVI with a mask, once by a gate and once by `where` in math, taking turns in one run. Three
+"""The step `gate` in a scene under clouds: NDVI with a mask, once by a gate and once by `where` in math, taking turns in one run. Three
 layouts of the bands and their mask, two kinds of clouds. The products are compared byte by byte.
 
-    tests/bench/gate [--bin DIR] [--work DIR] [--size 10980] [--repeat 5] [--clouds 0.6] [--cores 0,1] [--only LAYOUT,...]
+    tests/bench/gates.py [--bin DIR] [--work DIR] [--size 10980] [--repeat 5] [--clouds 0.6] [--cores 0,1] [--only LAYOUT,...]
 
 Prints a table of medians and, as the last line, the same as JSON. Needs the programs pushbroom and make_scene and the installed patterns."""
 import argparse
