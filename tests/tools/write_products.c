@@ -237,7 +237,11 @@ int main(int argc, char **argv)
         .scene = &scene, .env = &env, .pipeline = pipeline, .n_tiles = pb_grid_count(&grid)};
     feed.order = malloc(feed.n_tiles * sizeof *feed.order);
     shuffle(feed.order, feed.n_tiles, strtoull(argv[7], NULL, 10));
-    int rc = run(&feed, &err);
+    void *prepared[16] = {NULL};
+    int rc = pb_products_prepare(&env, prepared, &err);
+    env.prepared = prepared;
+    rc = rc ? rc : run(&feed, &err);
+    pb_products_discard(pipeline, prepared);
     free(feed.order);
     free(scene.data);
     pb_raster_close(scene.raster);

@@ -186,6 +186,7 @@ static int use_polygons(struct zones *z, struct pb_err *err)
 {
     bool owns;
     z->of = polygons_of(z->env, &z->config->product, &owns);
+    assert((z->of != NULL) == (z->config->path != NULL)); /* prepared before */
     if (z->of == NULL)
         return 0;
     z->names.polygons = z->of->polygons;
