@@ -10,10 +10,10 @@ static size_t none_bound(size_t bytes)
     return bytes;
 }
 
-static uint64_t none_context_bytes(int level, size_t block_bytes)
+static uint64_t none_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     (void)level;
-    (void)block_bytes;
+    (void)blocks;
     return 0;
 }
 

@@ -32,8 +32,8 @@ struct pb_codec {
     int default_level, default_float_level;
     /* Largest size of the output of encode() for `bytes` bytes. */
     size_t (*bound)(size_t bytes);
-    /* Upper bound of a context's memory in bytes, for blocks of block_bytes. */
-    uint64_t (*context_bytes)(int level, size_t block_bytes);
+    /* Upper bound of a context's memory in bytes. */
+    uint64_t (*context_bytes)(int level, const struct pb_codec_blocks *blocks);
     /* level: result of pb_codec_level. 0 or -ENOMEM. Thread: init. */
     int (*create)(int level, const struct pb_codec_blocks *blocks, void **out_context);
     /* Codec of pictures: called once after create; the block is side_px x side_px pixels of n_bands

@@ -68,10 +68,10 @@ static size_t deflate_bound(size_t bytes)
 }
 
 /* libdeflate does not report its sizes; a test compares these with its allocations. */
-static uint64_t deflate_context_bytes(int level, size_t block_bytes)
+static uint64_t deflate_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     uint64_t own = sizeof(struct deflate), compressor = UINT64_C(1) << 20;
-    (void)block_bytes;
+    (void)blocks;
     if (level >= LEVEL_ALONE)
         return own + 10 * compressor;
     own += sizeof(struct pb_deflate_runs);

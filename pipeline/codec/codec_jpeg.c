@@ -57,10 +57,10 @@ static size_t jpeg_bound(size_t bytes)
     return 2 * bytes + 4096; /* libjpeg-turbo's tjBufSize() for grey; RGB with 4:2:0 needs less */
 }
 
-static uint64_t jpeg_context_bytes(int level, size_t block_bytes)
+static uint64_t jpeg_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     (void)level;
-    (void)block_bytes;
+    (void)blocks;
     return sizeof(struct jpeg_context) + ROWS_BYTES;
 }
 

@@ -33,10 +33,10 @@ static size_t lzw_bound(size_t bytes)
     return bytes + bytes / 2 + bytes / 2048 + 16;
 }
 
-static uint64_t lzw_context_bytes(int level, size_t block_bytes)
+static uint64_t lzw_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     (void)level;
-    (void)block_bytes;
+    (void)blocks;
     return sizeof(struct lzw);
 }
 

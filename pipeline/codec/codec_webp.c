@@ -31,11 +31,11 @@ static size_t webp_bound(size_t bytes)
     return bytes + bytes / 2 + 4096;
 }
 
-static uint64_t webp_context_bytes(int level, size_t block_bytes)
+static uint64_t webp_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     (void)level;
     /* Measured with libwebp 1.2.4, noise and ramps, blocks of 64 to 4096 px: less than this. */
-    return sizeof(struct webp_context) + 12 * (uint64_t)block_bytes + (8u << 20);
+    return sizeof(struct webp_context) + 12 * (uint64_t)blocks->bytes + (8u << 20);
 }
 
 static int webp_create(int level, const struct pb_codec_blocks *blocks, void **out_context)

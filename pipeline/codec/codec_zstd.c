@@ -22,15 +22,15 @@ static size_t zstd_bound(size_t bytes)
     return ZSTD_compressBound(bytes);
 }
 
-static uint64_t zstd_context_bytes(int level, size_t block_bytes)
+static uint64_t zstd_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
     return sizeof(struct zstd_context) +
-           ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, block_bytes, 0));
+           ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, blocks->bytes, 0));
 }
 
 static int zstd_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
-    size_t bytes = (size_t)zstd_context_bytes(level, blocks->bytes);
+    size_t bytes = (size_t)zstd_context_bytes(level, blocks);
     struct zstd_context *context = malloc(bytes);
     if (context == NULL)
         return -ENOMEM;

@@ -36,13 +36,24 @@ uint64_t pb_block_raw_bytes(const struct pb_block_format *format)
            pb_type_bytes(format->quantizer.type);
 }
 
+static struct pb_codec_blocks codec_blocks(const struct pb_block_format *format)
+{
+    const size_t type_bytes = pb_type_bytes(format->quantizer.type);
+    return (struct pb_codec_blocks){
+        .bytes = (size_t)pb_block_raw_bytes(format),
+        .planes = format->predictor == PB_PREDICTOR_FLOAT ? (uint32_t)type_bytes : 0,
+        .row_bytes = (size_t)format->block_px * format->n_bands * type_bytes,
+    };
+}
+
 uint64_t pb_block_encoder_bytes(const struct pb_block_format *format)
 {
     uint64_t raw = pb_block_raw_bytes(format);
     uint64_t packed = format->codec->encode != NULL ? format->codec->bound((size_t)raw) : 0;
+    const struct pb_codec_blocks blocks = codec_blocks(format);
     return sizeof(struct pb_block_encoder) + raw + (uint64_t)format->block_px * sizeof(float) +
            packed + 3 * (raw / (uint64_t)format->block_px) +
-           format->codec->context_bytes(format->level, (size_t)raw);
+           format->codec->context_bytes(format->level, &blocks);
 }
 
 int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err *err,
@@ -52,10 +63,10 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
     if (e == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory for an encoder");
     e->format = format;
-    const uint32_t type_bytes = (uint32_t)pb_type_bytes(format->quantizer.type);
-    e->pixel_bytes = (size_t)type_bytes * format->n_bands;
-    e->row_bytes = e->pixel_bytes * (size_t)format->block_px;
-    e->raw_bytes = e->row_bytes * (size_t)format->block_px;
+    const struct pb_codec_blocks blocks = codec_blocks(format);
+    e->pixel_bytes = pb_type_bytes(format->quantizer.type) * format->n_bands;
+    e->row_bytes = blocks.row_bytes;
+    e->raw_bytes = blocks.bytes;
     e->row = malloc(e->row_bytes);
     e->nodata = malloc(e->row_bytes);
     e->outside = malloc(e->row_bytes);
@@ -69,11 +80,6 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
         ok = ok && e->packed != NULL;
     }
     const struct pb_codec *codec = format->codec;
-    const struct pb_codec_blocks blocks = {
-        .bytes = e->raw_bytes,
-        .planes = format->predictor == PB_PREDICTOR_FLOAT ? type_bytes : 0,
-        .row_bytes = e->row_bytes,
-    };
     ok = ok && codec->create(format->level, &blocks, &e->context) == 0;
     if (ok && codec->shape != NULL)
         ok = codec->shape(e->context, format->block_px, format->n_bands) == 0;

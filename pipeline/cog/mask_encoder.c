@@ -31,8 +31,9 @@ uint64_t pb_mask_encoder_bytes(const struct pb_codec *codec, int32_t block_px)
 {
     uint64_t raw = pb_mask_raw_bytes(block_px);
     uint64_t packed = codec->encode != NULL ? codec->bound((size_t)raw) : 0;
+    const struct pb_codec_blocks blocks = {.bytes = (size_t)raw};
     return sizeof(struct pb_mask_encoder) + (uint64_t)block_px + raw + packed +
-           codec->context_bytes(codec->default_level, (size_t)raw);
+           codec->context_bytes(codec->default_level, &blocks);
 }
 
 int pb_mask_encoder_create(const struct pb_codec *codec, int32_t block_px, uint32_t n_bands,

@@ -331,6 +331,7 @@ static void *count_malloc(size_t n)
 
 START_TEST(deflate_holds_no_more_than_it_says)
 {
+    const struct pb_codec_blocks blocks = {.bytes = 1 << 20};
     libdeflate_set_memory_allocator(count_malloc, free);
     for (int level = -6; level <= 12; level++) {
         void *context;
@@ -338,11 +339,9 @@ START_TEST(deflate_holds_no_more_than_it_says)
             level = -1;
         level += level == 0;
         allocated = 0;
-        ck_assert_int_eq(
-            pb_codec_deflate.create(level, &(struct pb_codec_blocks){.bytes = 1 << 20}, &context),
-            0);
+        ck_assert_int_eq(pb_codec_deflate.create(level, &blocks, &context), 0);
         ck_assert(allocated > 0 || level == pb_codec_deflate.default_float_level);
-        ck_assert_uint_le(allocated, pb_codec_deflate.context_bytes(level, 1 << 20));
+        ck_assert_uint_le(allocated, pb_codec_deflate.context_bytes(level, &blocks));
         pb_codec_deflate.destroy(context);
     }
     libdeflate_set_memory_allocator(malloc, free);
