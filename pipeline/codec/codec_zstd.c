@@ -1,63 +1,161 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Zstandard frames. The context is in one allocation of known size ("static" contexts of zstd's
- * advanced interface), so that it can be planned for and encode cannot allocate. Default levels: 9,
- * like GDAL, for integers; 1 for floats, which are only 1 percent smaller with 9 and take five
- * times as long. */
+/* Zstandard frames, by zstd's library or, of floats after predictor 3, by the encoder of planes
+ * (zstd_planes.h). Sample rows of each block are encoded by both; the block is encoded by planes
+ * unless they exceed what the library makes at the level. The choice depends on the block's bytes
+ * alone. Default levels: 9, like GDAL, for integers; 1 for floats.
+ *
+ * The library's context is in one allocation of known size ("static" contexts of zstd's advanced
+ * interface), so that it can be planned for and encode cannot allocate. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "pipeline/codec/codec.h"
+#include "pipeline/codec/zstd_planes.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
+
+enum {
+    SAMPLE_SHARE = 16, /* a 16th of a block, and at least ... */
+    SAMPLE_MIN = 1 << 15,
+    GROUP = 4, /* consecutive rows of a sample */
+    /* Planes may be larger than the library's result by a hundredth, less a 512th of the sample,
+     * which has fewer repeated strings than the block, less the descriptions of codes, which the
+     * library writes less often in a block. */
+    SLACK = 100,
+    DOUBT = 512,
+    HEADS = 128 /* bytes */
+};
 
 struct zstd_context {
     ZSTD_CCtx *zstd; /* inside `memory` */
     int level;
+    struct pb_codec_blocks blocks;
+    struct pb_zstd_planes *planes; /* NULL: the rows are not encoded by planes */
+    uint8_t *sample;               /* rows, as large as ... */
+    size_t sample_bytes;
     _Alignas(16) unsigned char memory[];
 };
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static size_t zstd_bound(size_t bytes)
 {
-    return ZSTD_compressBound(bytes);
+    return larger(ZSTD_compressBound(bytes), pb_zstd_planes_bound(bytes));
+}
+
+/* Bytes of the sample rows of a block. */
+static size_t sample_of(const struct pb_codec_blocks *blocks)
+{
+    size_t share =
+        larger(blocks->bytes / SAMPLE_SHARE, larger(SAMPLE_MIN, GROUP * blocks->row_bytes));
+    return share < blocks->bytes ? share : blocks->bytes;
+}
+
+static size_t library_bytes(int level, size_t bytes)
+{
+    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, bytes, 0));
+}
+
+static bool has_planes(const struct pb_codec_blocks *blocks)
+{
+    return pb_zstd_planes_fit(blocks->bytes, blocks->row_bytes, blocks->planes);
+}
+
+/* The level's parameters for a sample can need more memory than those for a block. */
+static size_t memory_bytes(int level, const struct pb_codec_blocks *blocks)
+{
+    size_t bytes = library_bytes(level, blocks->bytes);
+    return has_planes(blocks) ? larger(bytes, library_bytes(level, sample_of(blocks))) : bytes;
 }
 
 static uint64_t zstd_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
-    return sizeof(struct zstd_context) +
-           ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, blocks->bytes, 0));
+    uint64_t planes = has_planes(blocks) ? sizeof(struct pb_zstd_planes) + sample_of(blocks) : 0;
+    return sizeof(struct zstd_context) + memory_bytes(level, blocks) + planes;
+}
+
+static void zstd_destroy(void *context)
+{
+    struct zstd_context *own = context;
+    if (own == NULL)
+        return;
+    free(own->planes);
+    free(own->sample);
+    free(own);
 }
 
 static int zstd_create(int level, const struct pb_codec_blocks *blocks, void **out_context)
 {
-    size_t bytes = (size_t)zstd_context_bytes(level, blocks);
-    struct zstd_context *context = malloc(bytes);
-    if (context == NULL)
+    size_t bytes = memory_bytes(level, blocks);
+    struct zstd_context *own = malloc(sizeof *own + bytes);
+    if (own == NULL)
         return -ENOMEM;
-    context->level = level;
-    context->zstd = ZSTD_initStaticCCtx(context->memory, bytes - sizeof *context);
-    if (context->zstd == NULL) {
-        free(context);
+    *own = (struct zstd_context){.level = level, .blocks = *blocks};
+    own->zstd = ZSTD_initStaticCCtx(own->memory, bytes);
+    bool ok = own->zstd != NULL;
+    if (ok && has_planes(blocks)) {
+        own->sample_bytes = sample_of(blocks);
+        own->planes = malloc(sizeof *own->planes);
+        own->sample = malloc(own->sample_bytes);
+        ok = own->planes != NULL && own->sample != NULL;
+    }
+    if (!ok) {
+        zstd_destroy(own);
         return -ENOMEM;
     }
-    *out_context = context;
+    *out_context = own;
     return 0;
+}
+
+/* Copies groups of rows at equal distances. Returns the count of rows. */
+static size_t take_sample(const struct zstd_context *own, const uint8_t *in, size_t rows)
+{
+    const size_t row_bytes = own->blocks.row_bytes, most = own->sample_bytes / row_bytes;
+    if (rows <= most) {
+        memcpy(own->sample, in, rows * row_bytes);
+        return rows;
+    }
+    for (size_t i = 0, n = most / GROUP; i < n; i++)
+        memcpy(own->sample + i * GROUP * row_bytes,
+               in + (rows - GROUP) * (2 * i + 1) / (2 * n) * row_bytes, GROUP * row_bytes);
+    return most / GROUP * GROUP;
+}
+
+/* True if the block is encoded by planes, whose codes are ready then; `out` is overwritten. */
+static bool planes_win(const struct zstd_context *own, const uint8_t *in, size_t rows, void *out,
+                       size_t capacity)
+{
+    size_t n = take_sample(own, in, rows);
+    pb_zstd_planes_prepare(own->planes, in, rows, own->blocks.row_bytes, own->blocks.planes);
+    const size_t bytes = n * own->blocks.row_bytes;
+    size_t planes = pb_zstd_planes_try(own->planes, own->sample, n, out);
+    size_t library = ZSTD_compressCCtx(own->zstd, out, capacity, own->sample, bytes, own->level);
+    return !ZSTD_isError(library) && planes + bytes / DOUBT + HEADS <= library + library / SLACK;
 }
 
 static int zstd_encode(void *context, const void *in, size_t bytes, void *out, size_t capacity,
                        size_t *out_bytes)
 {
-    struct zstd_context *own = context;
+    const struct zstd_context *own = context;
+    if (bytes > own->blocks.bytes || capacity < zstd_bound(bytes))
+        return -EIO;
+    if (own->planes != NULL && bytes % own->blocks.row_bytes == 0) {
+        const size_t rows = bytes / own->blocks.row_bytes;
+        if (planes_win(own, in, rows, out, capacity)) {
+            *out_bytes = pb_zstd_planes_frame(own->planes, in, rows, out);
+            return 0;
+        }
+    }
     size_t n = ZSTD_compressCCtx(own->zstd, out, capacity, in, bytes, own->level);
     if (ZSTD_isError(n))
         return -EIO;
     *out_bytes = n;
     return 0;
-}
-
-static void zstd_destroy(void *context)
-{
-    free(context);
 }
 
 /* True for one frame with a window that other decoders allocate: libtiff accepts no second frame,

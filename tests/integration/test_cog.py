@@ -164,6 +164,30 @@ def test_chunky_bands(scratch):
                    block=64, tile=64, overviews="nearest")
 
 
+def ratios(bands, h, w):
+    """Quotients of noisy counts, as of an index, without a value in a corner."""
+    rng = np.random.default_rng(bands * h + w)
+    y, x = np.mgrid[:h, :w]
+    cover = 0.5 + 0.4 * np.sin(x / 91) * np.cos(y / 57)
+    noise = 50 * rng.standard_normal((bands, 2, h, w))
+    red, nir = np.rint(2200 - 1700 * cover + noise[:, 0]), np.rint(2400 + 1800 * cover + noise[:, 1])
+    planes = ((nir - red) / (nir + red)).astype(np.float32)
+    planes[:, x + y < w // 12] = np.nan
+    return planes
+
+
+def test_zstd_planes(scratch):
+    """Frames of our own encoder, which have a window of 128 KiB, in full blocks, blocks on edges and overviews."""
+    for dtype, bands, level in [(np.float32, 1, 0), (np.float32, 1, 9), (np.float32, 3, 0), (np.float32, 2, 19), (np.float32, 20, 1)]:
+        block = 512 if bands < 20 else 128
+        verify(scratch, ratios(bands, 700, 900), f"{bands} bands", dtype, float("nan"), compress="zstd", level=level, block=block)
+        data = gdal.Open(str(scratch / "out.tif"))
+        raw = (scratch / "out.tif").read_bytes()
+        for band in (data.GetRasterBand(1), data.GetRasterBand(1).GetOverview(0)):
+            at = int(band.GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF"))
+            check(raw[at:at + 6] == b"\x28\xb5\x2f\xfd\x80\x38", f"{bands} bands of {dtype}: the library encoded a block")
+
+
 def test_odd_sizes(scratch):
     sides = [1, 2, 511, 512, 513, 1025]
     for w, h in thinned(itertools.product(sides, sides), 5):

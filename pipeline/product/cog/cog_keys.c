@@ -39,9 +39,9 @@ static const struct pb_key keys[] = {
      .offset = offsetof(struct pb_cog_config, level),
      .max = 22,
      .def = "0",
-     .doc = "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one. Of deflate 1 to "
-            "9 are the most that is spent: each block is encoded faster where that costs no "
-            "size."},
+     .doc = "Compression level: deflate 1 to 12, zstd 1 to 22; 0 = the usual one. Levels 1 to 9 of "
+            "deflate, and all of zstd for floats, are limits: each block is encoded faster where "
+            "that costs less than 1 percent of its size."},
     {.name = "quality",
      .type = PB_KEY_INT,
      .offset = offsetof(struct pb_cog_config, quality),
