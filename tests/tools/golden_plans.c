@@ -117,9 +117,8 @@ static int run_line(char *line)
          word = strtok_r(NULL, "\t\n", &save))
         argument[n++] = word;
     argument[n] = NULL;
-    const struct cli_command *command = n > 0 ? cli_command_find(argument[0]) : NULL;
     optind = 0;
-    int code = command != NULL ? command->run(n, argument) : CLI_USAGE;
+    int code = n > 0 && strcmp(argument[0], "run") == 0 ? cli_run(n, argument) : CLI_USAGE;
     return cli_flush() == 0 ? code : CLI_JOB_FAILED;
 }
 
