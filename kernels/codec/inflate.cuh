@@ -78,6 +78,27 @@ __device__ uint32_t stored(const GROUP &group, arena<SHAPE> &mine, state &s)
     return PB_DECODED;
 }
 
+// True if the codes of a block whose head was staged with them at `at` are those of the tables:
+// encoders that alternate blocks of one code with stored blocks repeat it.
+template <class SHAPE, class GROUP>
+__device__ bool has_equal_codes(const GROUP &group, const arena<SHAPE> &mine, const state &s,
+                                uint32_t at)
+{
+    if (s.codes_bits == 0 || s.at + s.codes_bits > s.end) {
+        return false;
+    }
+    const auto *const words = reinterpret_cast<const uint32_t *>(s.in) + (s.codes_at >> 5);
+    const auto shift = static_cast<uint32_t>(s.codes_at & 31);
+    bool differs = false;
+    for (uint32_t i = group.thread; 32 * i < s.codes_bits; i += SHAPE::THREADS) {
+        const uint32_t high = shift > 0 ? words[i + 1] : 0;
+        const uint32_t bits = min(s.codes_bits - 32 * i, 32u);
+        const uint32_t other = peek(mine, at + 32 * i) ^ __funnelshift_r(words[i], high, shift);
+        differs = differs || other << (32 - bits) != 0;
+    }
+    return !group.any(differs);
+}
+
 // A block of any kind. *out_last: the stream says it is the last.
 template <class SHAPE, class GROUP>
 __device__ uint32_t block(const GROUP &group, arena<SHAPE> &mine, state &s,
@@ -101,13 +122,17 @@ __device__ uint32_t block(const GROUP &group, arena<SHAPE> &mine, state &s,
     if (type == 3) {
         return PB_DECODE_BAD;
     }
-    if (type == 2 || !s.fixed) {
+    if (type == 2 && has_equal_codes(group, mine, s, head + 3)) {
+        s.at += s.codes_bits;
+    } else if (type == 2 || !s.fixed) {
         uint32_t used = 0;
         const uint32_t status = make_tables(group, mine, type == 1, head + 3, &used);
         s.fixed = type == 1;
         if (status != PB_DECODED) {
             return status;
         }
+        s.codes_at = s.at;
+        s.codes_bits = type == 2 ? used : 0;
         s.at += used;
     }
     return symbols(group, mine, s, watch);

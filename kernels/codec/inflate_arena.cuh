@@ -81,6 +81,8 @@ struct state {
     uint32_t blocks;  // that began
     uint32_t rounds;
     bool fixed;             // the tables are those of the fixed code
+    uint64_t codes_at;      // bit where the codes begin that the tables were made of
+    uint32_t codes_bits;    // count of their bits; 0 = no such codes
     uint64_t sum, weighted; // of this thread's bytes; times their places
     uint32_t *progress;
 };

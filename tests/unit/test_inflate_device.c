@@ -146,6 +146,33 @@ START_TEST(leaves_streams_of_tiny_blocks_to_the_host)
 }
 END_TEST
 
+/* Blocks that take turns with empty stored ones; two of three have equal bytes in another order,
+ * therefore equal codes. Then one bit is damaged, of the codes or between them. */
+START_TEST(test_equal_codes_decode_as_on_the_host)
+{
+    enum { BYTES = 230, BLOCKS = 8 };
+    uint8_t plain[BYTES], out[4096];
+    z_stream z = {.next_out = out, .avail_out = sizeof out};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 15, 8, Z_HUFFMAN_ONLY), Z_OK);
+    for (unsigned b = 0; b < BLOCKS; b++) {
+        for (unsigned i = 0; i < BYTES; i++)
+            plain[i] = (uint8_t)((i * 7 + b) % BYTES % (b % 3 == 1 ? 40 : 60) / 3 * 3);
+        z.next_in = plain, z.avail_in = BYTES;
+        (void)deflate(&z, b + 1 == BLOCKS ? Z_FINISH : Z_SYNC_FLUSH);
+    }
+    struct tiff_block block = {out, (uint32_t)z.total_out, BYTES * BLOCKS, BYTES * BLOCKS,
+                               PB_DEVICE_DEFLATE};
+    (void)deflateEnd(&z);
+    for (unsigned number = 0; number < 3 * EMULATED_SHAPES; number++)
+        ck_assert_uint_eq(both(&block, number), PB_DECODED);
+    for (unsigned bit = 16; bit < 8 * block.n; bit += 7) {
+        out[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        (void)both(&block, bit);
+        out[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("inflate_device");
@@ -155,6 +182,7 @@ int main(void)
     tcase_add_test(streams, refuses_what_has_no_end);
     tcase_add_test(streams, refuses_distances_before_the_output);
     tcase_add_test(streams, leaves_streams_of_tiny_blocks_to_the_host);
+    tcase_add_test(streams, test_equal_codes_decode_as_on_the_host);
     suite_add_tcase(suite, streams);
     return run_suite(suite);
 }
