@@ -23,6 +23,8 @@ enum encode_values {
     VALUES_EXTREME, /* beyond every type, infinite, half-way between integers, nodata, invalid */
     VALUES_HOLES,   /* SMOOTH, invalid along a slanted edge */
     VALUES_LINES,   /* noise that repeats in each fourth line: strings */
+    VALUES_ROWS,    /* RATIO, two of five rows invalid, and the last */
+    VALUES_UNSEEN,  /* RATIO in each eighth row, any bits in the others */
     VALUES_ONE
 };
 
@@ -43,6 +45,16 @@ static const struct encode_case encode_cases[] = {
     {"f32 x 3, NaN", PB_F32, 64, 33, 64, 3, 3, NAN, 0, 0, false, false, PB_ENCODE_RUNS,
      VALUES_EXTREME},
     {"f32 x 20", PB_F32, 64, 1, 1, 20, 3, 0, 0, 0, false, false, PB_ENCODE_RUNS, VALUES_HOLES},
+    {"planes", PB_F32, 256, 256, 180, 2, 3, NAN, 0, 0, false, false, PB_ENCODE_RUNS, VALUES_RATIO},
+    {"planes x 3", PB_F32, 128, 128, 128, 3, 3, -9999, 0, 0, false, false, PB_ENCODE_RUNS,
+     VALUES_ROWS},
+    {"planes x 9, odd", PB_F32, 72, 72, 57, 9, 3, NAN, 0, 0, false, false, PB_ENCODE_RUNS,
+     VALUES_RATIO},
+    {"planes x 64", PB_F32, 64, 64, 40, 64, 3, 0, 0, 0, false, false, PB_ENCODE_RUNS, VALUES_ROWS},
+    {"planes, edges", PB_F32, 256, 250, 256, 2, 3, NAN, 0, 0, false, false, PB_ENCODE_RUNS,
+     VALUES_ROWS},
+    {"planes too large", PB_F32, 128, 128, 128, 4, 3, NAN, 0, 0, false, false, PB_ENCODE_RUNS,
+     VALUES_UNSEEN},
     {"f32, predictor 2", PB_F32, 64, 64, 9, 2, 2, 0, 0, 0, true, false, PB_ENCODE_RUNS,
      VALUES_RATIO},
     {"f32 x 64, none", PB_F32, 16, 5, 9, 64, 1, 1, 0, 0, false, false, PB_ENCODE_RUNS,
@@ -152,6 +164,12 @@ static inline float encode_pixel(const struct encode_case *c, uint64_t *state, i
     switch (c->values) {
     case VALUES_RATIO:
         return (noise + 700 - red) / (noise + 3000 + red);
+    case VALUES_ROWS:
+        return y % 5 < 2 || y + 1 == c->side ? NAN : (noise + 700 - red) / (noise + 3000 + red);
+    case VALUES_UNSEEN:
+        return y % 8 == 0 ? (noise + 700 - red) / (noise + 3000 + red)
+                          : (float)encode_random(state) *
+                                powf(2.0f, (float)(encode_random(state) % 200) - 130);
     case VALUES_HALVES:
         return (float)(encode_random(state) % (y < c->side / 2 ? 2 : 256));
     case VALUES_EXTREME:
@@ -169,7 +187,8 @@ static inline void encode_fill(const struct encode_case *c, uint64_t seed, float
 {
     uint64_t state = UINT64_C(88172645463325252) + seed * 7919;
     const bool in_runs = c->values >= VALUES_NOISE && c->values != VALUES_EXTREME &&
-                         c->values != VALUES_HOLES && c->values != VALUES_LINES;
+                         c->values != VALUES_HOLES && c->values != VALUES_LINES &&
+                         c->values != VALUES_ROWS && c->values != VALUES_UNSEEN;
     size_t left = 0;
     float value = 0;
     for (int32_t y = 0; y < c->side; y++)

@@ -4,24 +4,27 @@
 #define PB_DEFLATE_CHUNK_CUH
 // The runs of a chunk, as the CPU's search finds them (pipeline/codec/deflate_runs.c).
 //
-// A thread group takes a chunk in pieces of PART bytes a thread. What is sequential on the CPU is
-// which bytes of a stretch of equal ones become a run: the search goes in steps of four, and where
-// it goes on after a run depends on the run. That is an automaton of four states (the position
-// modulo four), and each stretch is a function on them; functions compose, so a scan over the
-// threads gives each one the state that it starts in. What one piece has to know of those before it
-// is struct deflate_carry.
+// A thread group takes a chunk in pieces of equal parts, one a thread. What is sequential on the
+// CPU is which bytes of a stretch of equal ones become a run: the search goes in steps of four, and
+// where it goes on after a run depends on the run. That is an automaton of four states (the
+// position modulo four), and each stretch is a function on them; functions compose, so a scan over
+// the threads gives each one the state that it starts in. What one piece has to know of those
+// before it is struct deflate_carry.
 #include "kernels/codec/encode_view.cuh"
 
 namespace pb_device
 {
-constexpr uint32_t PART = 128, PART_WORDS = PART / 32;
-constexpr uint32_t AHEAD_PARTS = 5; // parts behind a piece: more bytes than two matches take
+constexpr uint32_t AHEAD = 640; // bytes after a piece: more than two matches take
 constexpr uint32_t NOWHERE = 0xffffffff, ALL_LANES = 0xffffffff;
 
-// A piece in shared memory. Parts are 4 bytes apart, against bank conflicts.
-template <uint32_t THREADS> struct deflate_piece {
-    static constexpr uint32_t BYTES = THREADS * PART, WARPS = THREADS / 32;
-    alignas(16) uint8_t data[(THREADS + AHEAD_PARTS) * (PART + 4)];
+// A piece in shared memory: a part of PART_BYTES for each of N threads. Parts are 4 bytes apart,
+// against bank conflicts.
+template <uint32_t N, uint32_t PART_BYTES> struct deflate_piece {
+    static constexpr uint32_t THREADS = N, WARPS = N / 32, PART = PART_BYTES;
+    static constexpr uint32_t PART_WORDS = PART / 32, BYTES = THREADS * PART;
+    static_assert(PART % 32 == 0 && AHEAD % PART == 0 && AHEAD / 32 <= 32,
+                  "whole words, a lane each");
+    alignas(16) uint8_t data[(THREADS + AHEAD / PART) * (PART + 4)];
     uint32_t warp_last[WARPS], warp_first[WARPS], warp_map[WARPS];
 
     __device__ const uint32_t &word(uint32_t p) const // p: a multiple of 4
@@ -34,6 +37,8 @@ template <uint32_t THREADS> struct deflate_piece {
     }
 };
 
+template <uint32_t THREADS> using chunk_piece = deflate_piece<THREADS, 128>;
+
 // All positions are of the chunk.
 struct deflate_carry {
     uint32_t open = 0;  // behind the last byte that differs from the one before it
@@ -42,13 +47,13 @@ struct deflate_carry {
 };
 
 // Bytes from `from` on, zeros behind the chunk's end. A barrier has to follow.
-template <uint32_t THREADS, class Group>
-__device__ void load_piece(deflate_piece<THREADS> &piece, const encode_chunk &chunk, uint32_t from,
-                           uint32_t bytes, const Group &group)
+template <class Piece, class Group>
+__device__ void load_piece(Piece &piece, const encode_chunk &chunk, uint32_t from, uint32_t bytes,
+                           const Group &group)
 {
     const auto *const in = reinterpret_cast<const uint64_t *>(chunk.in + from);
     const uint32_t left = chunk.bytes - from;
-    for (uint32_t i = group.thread; i < bytes / 8; i += THREADS) {
+    for (uint32_t i = group.thread; i < bytes / 8; i += Piece::THREADS) {
         uint64_t v = 0;
         if (8 * i < left) {
             v = in[i];
@@ -56,16 +61,15 @@ __device__ void load_piece(deflate_piece<THREADS> &piece, const encode_chunk &ch
         if (8 * i < left && 8 * i + 8 > left) {
             v &= (UINT64_C(1) << (8 * (left - 8 * i))) - 1;
         }
-        const uint32_t p = 8 * i + i / (PART / 8) * 4;
+        const uint32_t p = 8 * i + i / (Piece::PART / 8) * 4;
         *reinterpret_cast<uint32_t *>(&piece.data[p]) = static_cast<uint32_t>(v);
         *reinterpret_cast<uint32_t *>(&piece.data[p + 4]) = static_cast<uint32_t>(v >> 32);
     }
 }
 
 // Bit b: byte b of the 32 from p on equals the one before it; before: that of the first.
-template <uint32_t THREADS>
-__device__ __forceinline__ uint32_t equal_bytes(const deflate_piece<THREADS> &piece, uint32_t p,
-                                                uint32_t before)
+template <class Piece>
+__device__ __forceinline__ uint32_t equal_bytes(const Piece &piece, uint32_t p, uint32_t before)
 {
     uint32_t bits = 0;
     before <<= 24;
@@ -89,20 +93,20 @@ __device__ __forceinline__ uint32_t below(uint32_t bits, uint32_t from, uint32_t
 }
 
 // The bits of a thread's part.
-struct equal_part {
-    uint32_t word[PART_WORDS];
+template <uint32_t WORDS> struct equal_part {
+    uint32_t word[WORDS];
 };
 
-template <uint32_t THREADS, class Group>
-__device__ __forceinline__ equal_part compare_part(const deflate_piece<THREADS> &piece,
-                                                   uint32_t from, uint32_t n,
-                                                   const deflate_carry &carry, const Group &group)
+template <class Piece, class Group>
+__device__ __forceinline__ equal_part<Piece::PART_WORDS>
+compare_part(const Piece &piece, uint32_t from, uint32_t n, const deflate_carry &carry,
+             const Group &group)
 {
-    const uint32_t lo = group.thread * PART;
+    const uint32_t lo = group.thread * Piece::PART;
     uint32_t before = lo > 0 ? piece.byte(lo - 1) : carry.byte;
-    equal_part e;
+    equal_part<Piece::PART_WORDS> e;
 #pragma unroll
-    for (uint32_t k = 0; k < PART_WORDS; k++) {
+    for (uint32_t k = 0; k < Piece::PART_WORDS; k++) {
         e.word[k] = below(equal_bytes(piece, lo + 32 * k, before), from + lo + 32 * k, n);
         before = piece.byte(lo + 32 * k + 31);
     }
@@ -114,14 +118,13 @@ __device__ __forceinline__ equal_part compare_part(const deflate_piece<THREADS> 
 
 // The first position behind a piece that ends a stretch, as far as bytes are loaded; by a whole
 // warp.
-template <uint32_t THREADS>
-__device__ uint32_t stretch_end_ahead(const deflate_piece<THREADS> &piece, uint32_t from,
-                                      uint32_t n, uint32_t lane)
+template <class Piece>
+__device__ uint32_t stretch_end_ahead(const Piece &piece, uint32_t from, uint32_t n, uint32_t lane)
 {
-    constexpr uint32_t END = deflate_piece<THREADS>::BYTES;
+    constexpr uint32_t END = Piece::BYTES;
     const uint32_t p = END + 32 * lane;
-    uint32_t first = from + END + AHEAD_PARTS * PART;
-    if (lane < AHEAD_PARTS * PART_WORDS) {
+    uint32_t first = from + END + AHEAD;
+    if (lane < AHEAD / 32) {
         const uint32_t e = below(equal_bytes(piece, p, piece.byte(p - 1)), from + p, n);
         if (~e != 0) {
             first = from + p + static_cast<uint32_t>(__ffs(static_cast<int>(~e))) - 1;
@@ -180,12 +183,12 @@ __device__ __forceinline__ bool run_in(uint32_t from, uint32_t to, uint32_t *sta
 // Calls f(from, to) for every stretch of four or more equal bytes that ends in the part, which
 // begins at lo, in order; returns where one that goes on began, or NOWHERE. open: where one that
 // comes in began, or NOWHERE.
-template <class F>
-__device__ __forceinline__ uint32_t for_stretches(const equal_part &e, uint32_t lo, uint32_t open,
-                                                  const F &f)
+template <uint32_t WORDS, class F>
+__device__ __forceinline__ uint32_t for_stretches(const equal_part<WORDS> &e, uint32_t lo,
+                                                  uint32_t open, const F &f)
 {
 #pragma unroll
-    for (uint32_t k = 0; k < PART_WORDS; k++) {
+    for (uint32_t k = 0; k < WORDS; k++) {
         uint32_t x = e.word[k];
         const uint32_t base = lo + 32 * k;
         if (x == ~0u) {
@@ -228,13 +231,14 @@ struct part_place {
 
 // Position + 1 of the part's last byte that differs from the one before it, 0: none; and position
 // of the first one, NOWHERE: none.
-__device__ __forceinline__ void find_changes(const equal_part &e, uint32_t lo, uint32_t *out_last,
-                                             uint32_t *out_first)
+template <uint32_t WORDS>
+__device__ __forceinline__ void find_changes(const equal_part<WORDS> &e, uint32_t lo,
+                                             uint32_t *out_last, uint32_t *out_first)
 {
     *out_last = 0;
     *out_first = NOWHERE;
 #pragma unroll
-    for (uint32_t k = 0; k < PART_WORDS; k++) {
+    for (uint32_t k = 0; k < WORDS; k++) {
         const int change = static_cast<int>(~e.word[k]);
         if (change != 0) {
             const uint32_t at = lo + 32 * k;
@@ -246,13 +250,14 @@ __device__ __forceinline__ void find_changes(const equal_part &e, uint32_t lo, u
 
 // Every thread of the group; ahead: where a stretch ends that goes on behind the piece. The carry
 // becomes that of the next piece.
-template <uint32_t THREADS, class Group>
-__device__ part_place find_place(deflate_piece<THREADS> &piece, const equal_part &e, uint32_t from,
-                                 uint32_t ahead, deflate_carry *carry, const Group &group)
+template <class Piece, class Group>
+__device__ part_place find_place(Piece &piece, const equal_part<Piece::PART_WORDS> &e,
+                                 uint32_t from, uint32_t ahead, deflate_carry *carry,
+                                 const Group &group)
 {
-    constexpr uint32_t WARPS = THREADS / 32;
+    constexpr uint32_t WARPS = Piece::WARPS;
     const uint32_t lane = group.thread % 32, warp = group.thread / 32;
-    const uint32_t lo = from + group.thread * PART;
+    const uint32_t lo = from + group.thread * Piece::PART;
     uint32_t last, first;
     find_changes(e, lo, &last, &first);
     for (uint32_t d = 1; d < 32; d *= 2) {
@@ -301,7 +306,7 @@ __device__ part_place find_place(deflate_piece<THREADS> &piece, const equal_part
     place.state = lane > 0 ? state_after(earlier, state) : state;
     carry->open = all;
     carry->state = end_state;
-    carry->byte = piece.byte(deflate_piece<THREADS>::BYTES - 1);
+    carry->byte = piece.byte(Piece::BYTES - 1);
     return place;
 }
 } // namespace pb_device

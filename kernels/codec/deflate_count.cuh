@@ -13,7 +13,7 @@ constexpr uint32_t HISTOGRAMS = 8, HISTOGRAM_WORDS = 292; // 4 banks from one to
 constexpr uint32_t ADLER = 65521;
 
 template <uint32_t THREADS> struct deflate_count_arena {
-    deflate_piece<THREADS> piece;
+    chunk_piece<THREADS> piece;
     uint32_t count[HISTOGRAMS][HISTOGRAM_WORDS];
     uint32_t warp_s1[THREADS / 32], warp_s2[THREADS / 32], warp_more[THREADS / 32];
 };
@@ -25,10 +25,11 @@ struct deflate_thread_sums {
 };
 
 // The bytes of the thread's part as literals. left: bytes of the chunk from the part's first on.
-template <uint32_t THREADS>
-__device__ void count_literals(const deflate_piece<THREADS> &piece, uint32_t thread, uint32_t left,
-                               uint32_t *count, deflate_thread_sums *sums)
+template <class Piece>
+__device__ void count_literals(const Piece &piece, uint32_t thread, uint32_t left, uint32_t *count,
+                               deflate_thread_sums *sums)
 {
+    constexpr uint32_t PART = Piece::PART;
     uint32_t s1 = 0, weighted = 0;
 #pragma unroll 4
     for (uint32_t i = 0; i < PART; i += 4) {
@@ -67,6 +68,32 @@ inline __device__ void count_run(uint32_t *count, uint32_t value, uint32_t bytes
         atomicAdd(&count[pb_deflate_length_symbol(part, &extra_bits, &extra)], 1u);
         *more += extra_bits + 1;
         left -= part;
+    }
+}
+
+// The symbols of a chunk. A barrier follows.
+template <class Piece, class Group>
+__device__ void count_chunk(Piece &piece, const encode_chunk &chunk, uint32_t *count,
+                            deflate_thread_sums *sums, const Group &group)
+{
+    deflate_carry carry;
+    // The position behind the last byte, which ends its stretch, belongs to a piece as well.
+    for (uint32_t from = 0; from <= chunk.bytes; from += Piece::BYTES) {
+        const uint32_t lo = from + group.thread * Piece::PART, before = carry.byte;
+        load_piece(piece, chunk, from, Piece::BYTES, group);
+        group.sync();
+        count_literals(piece, group.thread, lo < chunk.bytes ? chunk.bytes - lo : 0, count, sums);
+        const auto e = compare_part(piece, from, chunk.bytes, carry, group);
+        const part_place place = find_place(piece, e, from, 0, &carry, group);
+        uint32_t state = place.state;
+        for_stretches(e, lo, place.open, [&](uint32_t a, uint32_t b) {
+            uint32_t start;
+            if (run_in(a, b, &state, &start)) {
+                const uint32_t value = b == from ? before : piece.byte(b - 1 - from);
+                count_run(count, value, b - start, &sums->more);
+            }
+        });
+        group.sync(); // the piece has been read
     }
 }
 
@@ -115,32 +142,11 @@ __device__ void pb_deflate_count(const pb_device::encode_chunk &chunk,
                                  pb_deflate_sums *out, const Group &group)
 {
     using namespace pb_device;
-    constexpr uint32_t BYTES = deflate_piece<THREADS>::BYTES;
-    uint32_t *const count = arena.count[group.thread % HISTOGRAMS];
-    deflate_carry carry;
     deflate_thread_sums sums;
     for (uint32_t i = group.thread; i < HISTOGRAMS * HISTOGRAM_WORDS; i += THREADS) {
         arena.count[i / HISTOGRAM_WORDS][i % HISTOGRAM_WORDS] = 0;
     }
-    // The position behind the last byte, which ends its stretch, belongs to a piece as well.
-    for (uint32_t from = 0; from <= chunk.bytes; from += BYTES) {
-        const uint32_t lo = from + group.thread * PART, before = carry.byte;
-        load_piece(arena.piece, chunk, from, BYTES, group);
-        group.sync();
-        count_literals(arena.piece, group.thread, lo < chunk.bytes ? chunk.bytes - lo : 0, count,
-                       &sums);
-        const equal_part e = compare_part(arena.piece, from, chunk.bytes, carry, group);
-        const part_place place = find_place(arena.piece, e, from, 0, &carry, group);
-        uint32_t state = place.state;
-        for_stretches(e, lo, place.open, [&](uint32_t a, uint32_t b) {
-            uint32_t start;
-            if (run_in(a, b, &state, &start)) {
-                const uint32_t value = b == from ? before : arena.piece.byte(b - 1 - from);
-                count_run(count, value, b - start, &sums.more);
-            }
-        });
-        group.sync(); // the piece has been read
-    }
+    count_chunk(arena.piece, chunk, arena.count[group.thread % HISTOGRAMS], &sums, group);
     write_sums(arena, sums, out, group);
 }
 #endif

@@ -2,23 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef PB_DEFLATE_PACK_CUH
 #define PB_DEFLATE_PACK_CUH
-// The bits of a chunk, to where they belong. Each thread finds how many bits its part takes, a scan
-// says where they go, then they are written into words in shared memory, which leave for the output
+// The bits of a chunk, to their place. Each thread finds how many bits its part takes, a scan gives
+// their places, then they are written into words in shared memory, which are copied to the output
 // side by side. A piece whose bits exceed that memory is written in several turns. The last bits of
-// a piece that fill no word wait for the next one; the first and the last word of a chunk belong to
-// its neighbours as well, and are added to what is there.
+// a piece that fill no word wait for the next one; words that a chunk shares with its neighbours
+// are cleared before, and its bits are added.
 #include "kernels/codec/deflate_place.cuh"
 #include "kernels/codec/deflate_symbols.cuh"
 
 namespace pb_device
 {
-template <uint32_t THREADS> struct deflate_pack_arena {
-    static constexpr uint32_t WORDS = THREADS * PART / 4 + PB_DEFLATE_HEAD_WORDS;
-    deflate_piece<THREADS> piece;
-    uint32_t code[PB_DEFLATE_SYMBOLS];
-    uint32_t warp_bits[THREADS / 32];
+// Shared memory of a group that packs pieces.
+template <class P> struct deflate_pack {
+    using Piece = P;
+    static constexpr uint32_t WORDS = P::BYTES / 4 + PB_DEFLATE_HEAD_WORDS;
+    P piece;
+    uint32_t warp_bits[P::WARPS];
     uint32_t held; // the bits of a piece that fill no word
     uint32_t word[WORDS];
+};
+
+template <uint32_t THREADS> struct deflate_pack_arena {
+    deflate_pack<chunk_piece<THREADS>> pack;
+    uint32_t code[PB_DEFLATE_SYMBOLS];
 };
 
 // The bits of a thread, into the words [from, from + WORDS) of the piece. Whole words are its own,
@@ -96,24 +102,17 @@ template <class Bits> struct symbol_bits {
     }
 };
 
-template <uint32_t THREADS, class Bits>
-__device__ __forceinline__ void put_symbols(const deflate_pack_arena<THREADS> &arena,
-                                            const part_symbols &symbols, uint32_t thread,
-                                            Bits &bits)
-{
-    symbols.visit(arena.piece, thread, symbol_bits<Bits>{arena.code, bits});
-}
-
 // Where a piece goes: bit `bit` of the words from `base` on.
 struct piece_out {
     uint32_t *base;
     uint32_t bit;
+    bool shared; // word 0 has bits of another chunk as well
+    bool held;   // the bits before `bit` are held by the pack
 };
 
 // The thread's first bit, and in *out_all those of the group.
-template <uint32_t THREADS, class Group>
-__device__ uint32_t scan_bits(deflate_pack_arena<THREADS> &arena, uint32_t bits, uint32_t *out_all,
-                              const Group &group)
+template <class Pack, class Group>
+__device__ uint32_t scan_bits(Pack &pack, uint32_t bits, uint32_t *out_all, const Group &group)
 {
     const uint32_t lane = group.thread % 32, warp = group.thread / 32;
     uint32_t sum = bits, all = 0;
@@ -122,128 +121,131 @@ __device__ uint32_t scan_bits(deflate_pack_arena<THREADS> &arena, uint32_t bits,
         sum += lane >= d ? up : 0;
     }
     if (lane == 31) {
-        arena.warp_bits[warp] = sum;
+        pack.warp_bits[warp] = sum;
     }
     group.sync();
-    for (uint32_t i = 0; i < THREADS / 32; i++) {
-        sum += i < warp ? arena.warp_bits[i] : 0;
-        all += arena.warp_bits[i];
+    for (uint32_t i = 0; i < Pack::Piece::WARPS; i++) {
+        sum += i < warp ? pack.warp_bits[i] : 0;
+        all += pack.warp_bits[i];
     }
     *out_all = all;
     return sum - bits;
 }
 
-// Those of the piece's n whole words that lie in [from, from + WORDS) leave. first_shared: word 0
-// is also another chunk's.
-template <uint32_t THREADS, class Group>
-__device__ void flush_words(deflate_pack_arena<THREADS> &arena, uint32_t *base, uint32_t from,
-                            uint32_t n, bool first_shared, const Group &group)
+// Those of the piece's n whole words that are in [from, from + WORDS) are copied.
+template <class Pack, class Group>
+__device__ void flush_words(const Pack &pack, const piece_out &out, uint32_t from, uint32_t n,
+                            const Group &group)
 {
-    constexpr uint32_t WORDS = deflate_pack_arena<THREADS>::WORDS;
-    for (uint32_t i = group.thread; i < WORDS && from + i < n; i += THREADS) {
-        if (from + i == 0 && first_shared) {
-            atomicOr(base, arena.word[0]);
+    for (uint32_t i = group.thread; i < Pack::WORDS && from + i < n; i += Pack::Piece::THREADS) {
+        if (from + i == 0 && out.shared) {
+            atomicOr(out.base, pack.word[0]);
         } else {
-            base[from + i] = arena.word[i];
+            out.base[from + i] = pack.word[i];
         }
     }
 }
 
-// The table of the chunk, into the words.
-template <uint32_t THREADS, class Group>
-__device__ void put_head(deflate_pack_arena<THREADS> &arena, const pb_deflate_code &code,
-                         uint32_t bit, const Group &group)
+// The table of the code, into the words.
+template <class Pack, class Group>
+__device__ void put_head(Pack &pack, const pb_deflate_code &code, uint32_t bit, const Group &group)
 {
-    static_assert(deflate_pack_arena<THREADS>::WORDS > PB_DEFLATE_HEAD_WORDS + 1, "in one turn");
-    for (uint32_t i = group.thread; i < (code.head_bits + 31) / 32; i += THREADS) {
+    static_assert(Pack::WORDS > PB_DEFLATE_HEAD_WORDS + 1, "in one turn");
+    for (uint32_t i = group.thread; i < (code.head_bits + 31) / 32; i += Pack::Piece::THREADS) {
         const uint64_t v = static_cast<uint64_t>(code.head[i]) << (bit % 32);
-        atomicOr(&arena.word[bit / 32 + i], static_cast<uint32_t>(v));
+        atomicOr(&pack.word[bit / 32 + i], static_cast<uint32_t>(v));
         if (v >> 32 != 0) {
-            atomicOr(&arena.word[bit / 32 + i + 1], static_cast<uint32_t>(v >> 32));
+            atomicOr(&pack.word[bit / 32 + i + 1], static_cast<uint32_t>(v >> 32));
         }
     }
 }
 
-struct piece_task {
-    const encode_chunk &chunk;
-    const pb_deflate_code &code;
-    uint32_t adler;
-    uint32_t from; // of the chunk's bytes
-    bool ends;     // the chunk
+// The bits after the last symbol of a piece, in this order.
+struct piece_tail {
+    uint32_t end = 0;    // code of the block's end, as in pb_deflate_code
+    bool fixed = false;  // an empty block of fixed codes, which is the last
+    uint32_t stored = 0; // bytes of a stored block: its head up to them
+    bool last = false;   // the stored block is the last
+    bool whole = false;  // bits up to a whole byte, and the checksum, most significant byte first
+    uint32_t adler = 0;
+
+    template <class Bits> __device__ void put(uint32_t bit, Bits &bits) const
+    {
+        bits.put(end & 0xffff, end >> 16);
+        bit += end >> 16;
+        if (fixed) {
+            bits.put(1 | 1 << 1, 3 + 7);
+            bit += 3 + 7;
+        }
+        if (stored > 0) {
+            bits.put(last ? 1 : 0, 3 + ((0 - (bit + 3)) & 7));
+            bits.put(stored | ~stored << 16, 32);
+        } else if (whole) {
+            bits.put(0, (0 - bit) & 7);
+        }
+        for (uint32_t k = 0; k < ADLER_BYTES && whole; k++) {
+            bits.put(adler >> (24 - 8 * k) & 255, 8);
+        }
+    }
 };
 
-// Bits behind the last symbol: in the last chunk up to a whole byte, and the checksum, most
-// significant byte first.
-template <class Bits> __device__ void put_end(const piece_task &task, uint32_t bit, Bits &bits)
-{
-    if (task.chunk.last) {
-        bits.put(0, (0 - bit) & 7);
-        for (uint32_t k = 0; k < ADLER_BYTES; k++) {
-            bits.put(task.adler >> (24 - 8 * k) & 255, 8);
-        }
-    }
-}
+struct piece_task {
+    const pb_deflate_code &code;
+    const uint32_t *symbol; // codes of symbols, in shared memory
+    bool head;              // the table precedes the symbols
+    bool ends;              // the last bits are added to the output, and not held
+    piece_tail tail;
+};
 
 // Returns where the next piece goes.
-template <uint32_t THREADS, class Group>
-__device__ piece_out pack_piece(deflate_pack_arena<THREADS> &arena, const piece_task &task,
-                                piece_out out, const part_symbols &symbols, const Group &group)
+template <class Pack, class Symbols, class Group>
+__device__ piece_out pack_piece(Pack &pack, const piece_task &task, piece_out out,
+                                const Symbols &symbols, const Group &group)
 {
-    constexpr uint32_t WORDS = deflate_pack_arena<THREADS>::WORDS;
-    const bool begins = task.from == 0, ends_here = task.ends && group.thread == THREADS - 1;
-    const uint32_t end_code = arena.code[PB_DEFLATE_END];
-    const uint32_t head = begins ? task.code.head_bits : 0;
-    bits_counted counted;
-    put_symbols(arena, symbols, group.thread, counted);
-    if (ends_here) {
-        counted.put(0, end_code >> 16);
-    }
+    constexpr uint32_t WORDS = Pack::WORDS, THREADS = Pack::Piece::THREADS;
+    const bool ends_here = group.thread == THREADS - 1;
+    const uint32_t head = task.head ? task.code.head_bits : 0;
+    bits_counted counted, behind;
+    symbols.visit(pack.piece, group.thread, symbol_bits<bits_counted>{task.symbol, counted});
     uint32_t all;
-    const uint32_t first = out.bit + head + scan_bits(arena, counted.bits, &all, group);
-    bits_counted behind;
-    if (task.ends) {
-        put_end(task, out.bit + head + all, behind);
-    }
+    const uint32_t first = out.bit + head + scan_bits(pack, counted.bits, &all, group);
+    task.tail.put(out.bit + head + all, behind);
     const uint32_t end = out.bit + head + all + behind.bits;
     for (uint32_t from = 0; from == 0 || from < (end + 31) / 32; from += WORDS) {
         for (uint32_t i = group.thread; i < WORDS && from + i <= end / 32; i += THREADS) {
-            arena.word[i] = from + i == 0 && !begins ? arena.held : 0;
+            pack.word[i] = from + i == 0 && out.bit > 0 && out.held ? pack.held : 0;
         }
         group.sync();
-        if (begins && from == 0) {
-            put_head(arena, task.code, out.bit, group);
+        if (task.head && from == 0) {
+            put_head(pack, task.code, out.bit, group);
         }
-        bits_out<WORDS> bits(arena.word, from, first);
-        put_symbols(arena, symbols, group.thread, bits);
+        bits_out<WORDS> bits(pack.word, from, first);
+        symbols.visit(pack.piece, group.thread, symbol_bits<bits_out<WORDS>>{task.symbol, bits});
         if (ends_here) {
-            bits.put(end_code & 0xffff, end_code >> 16);
-            put_end(task, first + counted.bits, bits);
+            task.tail.put(first + counted.bits, bits);
         }
         bits.end();
         group.sync();
-        flush_words(arena, out.base, from, end / 32, begins && out.bit > 0, group);
+        flush_words(pack, out, from, end / 32, group);
         const uint32_t rest = end / 32 - from; // the word that is not full
         if (group.thread == 0 && rest < WORDS && end % 32 > 0) {
             if (task.ends) {
-                atomicOr(&out.base[end / 32], arena.word[rest]);
+                atomicOr(&out.base[end / 32], pack.word[rest]);
             } else {
-                arena.held = arena.word[rest];
+                pack.held = pack.word[rest];
             }
         }
         group.sync();
     }
-    if (group.thread == 0 && end % 32 == 0) {
-        arena.held = 0; // read behind the barrier that follows the next piece's load
-    }
-    return {out.base + end / 32, end % 32};
+    return {out.base + end / 32, end % 32, out.shared && end / 32 == 0, true};
 }
 
 // A chunk that is stored; whole words of it are copied.
 template <uint32_t THREADS, class Group>
-__device__ void put_stored(const piece_task &task, uint8_t *out, const Group &group)
+__device__ void put_stored(const encode_chunk &chunk, uint64_t at, uint32_t adler, uint8_t *out,
+                           const Group &group)
 {
-    const encode_chunk &chunk = task.chunk;
-    const uint64_t at = task.code.at, head = (at + 3 + 7) / 8;
+    const uint64_t head = (at + 3 + 7) / 8;
     auto *const words = reinterpret_cast<uint32_t *>(out);
     const uint32_t n = chunk.bytes + 4 + (chunk.last ? ADLER_BYTES : 0);
     const auto byte_at = [&](uint32_t i) -> uint32_t { // behind the three bits
@@ -251,7 +253,7 @@ __device__ void put_stored(const piece_task &task, uint8_t *out, const Group &gr
             return (i < 2 ? chunk.bytes : ~chunk.bytes) >> (8 * (i % 2)) & 255;
         }
         return i - 4 < chunk.bytes ? chunk.in[i - 4]
-                                   : task.adler >> (24 - 8 * (i - 4 - chunk.bytes)) & 255;
+                                   : adler >> (24 - 8 * (i - 4 - chunk.bytes)) & 255;
     };
     if (group.thread == 0) {
         atomicOr(&words[at / 32], (chunk.last ? 1u : 0u) << (at % 32));
@@ -280,24 +282,30 @@ __device__ void pb_deflate_pack(const pb_encode_view &view, uint32_t index,
                                 pb_device::deflate_pack_arena<THREADS> &arena, const Group &group)
 {
     using namespace pb_device;
-    constexpr uint32_t BYTES = deflate_piece<THREADS>::BYTES;
+    constexpr uint32_t BYTES = chunk_piece<THREADS>::BYTES;
     const encode_chunk chunk = chunk_of(view, index);
     const pb_deflate_code &code = view.code[index];
     const uint32_t adler = view.batch.encoded[chunk.block].adler;
     if (code.stored != 0) {
-        put_stored<THREADS>({chunk, code, adler, 0, true}, view.batch.out, group);
+        put_stored<THREADS>(chunk, code.at, adler, view.batch.out, group);
         return;
     }
     for (uint32_t i = group.thread; i < PB_DEFLATE_SYMBOLS; i += THREADS) {
         arena.code[i] = code.code[i];
     }
     auto *const words = reinterpret_cast<uint32_t *>(view.batch.out);
-    piece_out out = {words + code.at / 32, static_cast<uint32_t>(code.at % 32)};
+    const auto bit = static_cast<uint32_t>(code.at % 32);
+    piece_out out = {words + code.at / 32, bit, bit > 0, false};
     deflate_carry carry;
     for (uint32_t from = 0; from < chunk.bytes; from += BYTES) {
-        const part_symbols symbols = take_piece(arena.piece, chunk, from, &carry, group);
-        const bool ends = from + BYTES >= chunk.bytes;
-        out = pack_piece(arena, {chunk, code, adler, from, ends}, out, symbols, group);
+        const auto symbols = take_piece(arena.pack.piece, chunk, from, &carry, group);
+        piece_task task = {code, arena.code, from == 0, from + BYTES >= chunk.bytes, {}};
+        if (task.ends) {
+            task.tail.end = arena.code[PB_DEFLATE_END];
+            task.tail.whole = chunk.last;
+            task.tail.adler = adler;
+        }
+        out = pack_piece(arena.pack, task, out, symbols, group);
     }
 }
 #endif

@@ -40,7 +40,8 @@ inline __device__ void place_block(const pb_encode_view &view, uint32_t block, u
     }
     encoded.at = before + FRAME_BEFORE;
     auto *const words = reinterpret_cast<uint32_t *>(view.batch.out);
-    for (uint32_t k = 0; k < view.chunks; k++) {
+    const uint32_t chunks = is_planes(view, block) ? 0 : view.chunks; // rows of planes: later
+    for (uint32_t k = 0; k < chunks; k++) {
         pb_deflate_code &code = view.code[block * view.chunks + k];
         code.at += 8 * encoded.at;
         words[code.at / 32] = k == 0 ? ZLIB_HEADER : 0;
@@ -58,6 +59,11 @@ inline __device__ void pb_deflate_size(const pb_encode_view &view, uint32_t bloc
     pb_encoded &encoded = view.batch.encoded[block];
     if (view.chunks == 0 || has_strings(view, block)) {
         encoded.state = view.chunks == 0 ? PB_ENCODED_RAW : PB_ENCODED_STRINGS;
+        return;
+    }
+    if (is_planes(view, block)) {
+        encoded.bytes = view.planes[block].bytes;
+        encoded.adler = view.planes[block].adler;
         return;
     }
     constexpr uint32_t MODULO = 65521;

@@ -9,12 +9,13 @@ namespace pb_device
 {
 // What begins in a thread's part: a chunk's symbols are those of its parts, in order. Runs are
 // marked first, a bit a byte, so that all threads of a warp then go through their bytes in step.
-struct part_symbols {
-    uint32_t lo;                  // of the chunk
-    uint32_t covered[PART_WORDS]; // bytes of runs, and those behind the chunk's end
-    uint32_t begins[PART_WORDS];  // a match
-    uint32_t change[PART_WORDS];  // bytes that differ from the one before
-    uint32_t next[PART_WORDS];    // of the chunk: the first such byte behind the word
+template <uint32_t WORDS> struct part_symbols {
+    static constexpr uint32_t PART = 32 * WORDS;
+    uint32_t lo;             // of the chunk
+    uint32_t covered[WORDS]; // bytes of runs, and those behind the chunk's end
+    uint32_t begins[WORDS];  // a match
+    uint32_t change[WORDS];  // bytes that differ from the one before
+    uint32_t next[WORDS];    // of the chunk: the first such byte behind the word
 
     // A run from start to `to`, which may begin before the part and end behind it.
     __device__ __forceinline__ void mark_run(uint32_t start, uint32_t to)
@@ -22,7 +23,7 @@ struct part_symbols {
         const uint32_t from = start > lo ? start - lo : 0, end = min(to - lo, PART);
         uint32_t at = start, left = to - start;
 #pragma unroll
-        for (uint32_t k = 0; k < PART_WORDS; k++) {
+        for (uint32_t k = 0; k < WORDS; k++) {
             covered[k] |= below(~0u, 32 * k, end) & ~below(~0u, 32 * k, from);
         }
         if (lo > start + 2 * PB_DEFLATE_RUN_MAX) { // the matches before the part are not looked at
@@ -33,24 +34,24 @@ struct part_symbols {
         while (left > 0 && at < lo + PART) {
             const uint32_t n = pb_deflate_part_of(left), bit = at - lo;
 #pragma unroll
-            for (uint32_t k = 0; k < PART_WORDS; k++) {
+            for (uint32_t k = 0; k < WORDS; k++) {
                 begins[k] |= at >= lo && bit / 32 == k ? 1u << (bit % 32) : 0;
             }
             at += n;
             left -= n;
         }
     }
-    __device__ part_symbols(const equal_part &equal, const part_place &place, uint32_t part,
+    __device__ part_symbols(const equal_part<WORDS> &equal, const part_place &place, uint32_t part,
                             uint32_t n)
         : lo(part)
     {
         uint32_t state = place.state;
 #pragma unroll
-        for (uint32_t k = PART_WORDS; k-- > 0;) {
+        for (uint32_t k = WORDS; k-- > 0;) {
             covered[k] = ~below(~0u, lo + 32 * k, n);
             begins[k] = 0;
             change[k] = ~equal.word[k];
-            next[k] = k + 1 == PART_WORDS ? place.next
+            next[k] = k + 1 == WORDS ? place.next
                       : change[k + 1] != 0
                           ? lo + 32 * k + 31 +
                                 static_cast<uint32_t>(__ffs(static_cast<int>(change[k + 1])))
@@ -78,12 +79,12 @@ struct part_symbols {
     // Calls visitor.literals(word) for words of literals, in order, and for the others
     // visitor.mixed(word, runs, match, length): bit i of `runs` is set where byte i is no literal;
     // at byte `match` a match of `length` begins, 4: none does.
-    template <uint32_t THREADS, class Visitor>
-    __device__ __forceinline__ void visit(const deflate_piece<THREADS> &piece, uint32_t thread,
+    template <class Piece, class Visitor>
+    __device__ __forceinline__ void visit(const Piece &piece, uint32_t thread,
                                           Visitor visitor) const
     {
 #pragma unroll
-        for (uint32_t k = 0; k < PART_WORDS; k++) {
+        for (uint32_t k = 0; k < WORDS; k++) {
             for (uint32_t bit = 0; bit < 32; bit += 4) {
                 const uint32_t runs = covered[k] >> bit & 15, matches = begins[k] >> bit & 15;
                 if (runs == 15 && matches == 0) {
@@ -109,16 +110,17 @@ struct part_symbols {
 
 // The piece of the chunk that begins at `from` into shared memory, and what begins in the thread's
 // part of it. Every thread of the group; a barrier follows before the next piece is taken.
-template <uint32_t THREADS, class Group>
-__device__ part_symbols take_piece(deflate_piece<THREADS> &piece, const encode_chunk &chunk,
-                                   uint32_t from, deflate_carry *carry, const Group &group)
+template <class Piece, class Group>
+__device__ part_symbols<Piece::PART_WORDS> take_piece(Piece &piece, const encode_chunk &chunk,
+                                                      uint32_t from, deflate_carry *carry,
+                                                      const Group &group)
 {
-    load_piece(piece, chunk, from, deflate_piece<THREADS>::BYTES + AHEAD_PARTS * PART, group);
+    load_piece(piece, chunk, from, Piece::BYTES + AHEAD, group);
     group.sync();
-    const equal_part e = compare_part(piece, from, chunk.bytes, *carry, group);
+    const auto e = compare_part(piece, from, chunk.bytes, *carry, group);
     const uint32_t ahead = stretch_end_ahead(piece, from, chunk.bytes, group.thread % 32);
     const part_place place = find_place(piece, e, from, ahead, carry, group);
-    return part_symbols(e, place, from + group.thread * PART, chunk.bytes);
+    return {e, place, from + group.thread * Piece::PART, chunk.bytes};
 }
 } // namespace pb_device
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The workspace: raw blocks, what the estimate of strings found, then sums and codes of chunks. */
+/* The workspace: raw blocks, the results of the estimate of strings, sums and codes of chunks, then
+ * sums, codes and rows of blocks of planes. */
 #include "kernels/codec/encode_batch.h"
 
 #include <errno.h>
@@ -48,8 +49,19 @@ static uint64_t encoded_bound(uint64_t bytes)
     return bytes + (bytes / PB_DEFLATE_RUNS_CHUNK + 1) * 6 + 16 + ZLIB_FRAME;
 }
 
+/* Bytes of a row whose planes may be encoded separately; 0 = another format. */
+static uint32_t planes_row_bytes(const struct pb_encode_format *format)
+{
+    const uint64_t type_bytes = pb_type_bytes(format->quantizer.type);
+    const uint64_t row_bytes = (uint64_t)format->block_px * format->n_bands * type_bytes;
+    const bool fits = format->with == PB_ENCODE_RUNS && format->predictor == PB_PREDICTOR_FLOAT &&
+                      pb_planes_fit((uint32_t)type_bytes, row_bytes);
+    return fits ? (uint32_t)row_bytes : 0;
+}
+
 struct layout {
-    uint64_t raw_stride, chunks, strings_at, sums_at, code_at, bytes;
+    uint64_t raw_stride, chunks, strings_at, sums_at, code_at;
+    uint64_t planes_sums_at, planes_at, planes_rows_at, bytes;
 };
 
 static struct layout lay_out(const struct pb_encode_format *format, uint32_t n_blocks)
@@ -64,6 +76,13 @@ static struct layout lay_out(const struct pb_encode_format *format, uint32_t n_b
         l.sums_at += aligned(n_blocks * sizeof(struct pb_strings_sizes), ALIGN);
     l.code_at = l.sums_at + aligned(n_blocks * l.chunks * sizeof(struct pb_deflate_sums), ALIGN);
     l.bytes = l.code_at + aligned(n_blocks * l.chunks * sizeof(struct pb_deflate_code), ALIGN);
+    l.planes_sums_at = l.planes_at = l.planes_rows_at = l.bytes;
+    if (planes_row_bytes(format) > 0) {
+        const uint64_t rows = (uint64_t)n_blocks * (uint64_t)format->block_px;
+        l.planes_at += aligned(n_blocks * sizeof(struct pb_planes_sums), ALIGN);
+        l.planes_rows_at = l.planes_at + aligned(n_blocks * sizeof(struct pb_planes_block), ALIGN);
+        l.bytes = l.planes_rows_at + aligned(rows * sizeof(struct pb_planes_row), ALIGN);
+    }
     return l;
 }
 
@@ -105,6 +124,12 @@ int pb_encode_view_of(const struct pb_encode_batch *batch, struct pb_encode_view
         .strings = (struct pb_strings_sizes *)(base + l.strings_at),
         .sums = (struct pb_deflate_sums *)(base + l.sums_at),
         .code = (struct pb_deflate_code *)(base + l.code_at),
+        .row_bytes = planes_row_bytes(&batch->format),
+        .every =
+            pb_planes_every(planes_row_bytes(&batch->format), (uint32_t)batch->format.block_px),
+        .planes_sums = (struct pb_planes_sums *)(base + l.planes_sums_at),
+        .planes = (struct pb_planes_block *)(base + l.planes_at),
+        .planes_rows = (struct pb_planes_row *)(base + l.planes_rows_at),
     };
     if (batch->format.with == PB_ENCODE_INTEGERS)
         view.windows = pb_strings_windows(view.raw_bytes, &view.window_bytes);

@@ -7,6 +7,7 @@
  * PB_DEFLATE_RUNS_CHUNK bytes, numbered through all blocks. C11 and C++17. */
 #include "kernels/codec/deflate_format.h"
 #include "kernels/codec/encode_device.h"
+#include "kernels/codec/planes_format.h"
 #include "kernels/codec/strings_pixel.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,28 @@ struct pb_deflate_code {               /* of a chunk, made by codes */
     uint64_t at;   /* the bit of the output where it begins, made by place */
 };
 
+/* Symbols of the counted rows of a block whose planes may be encoded separately: the coded ones,
+ * and the rest (deflate_planes.cuh). */
+struct pb_planes_sums {
+    uint32_t coded[PB_DEFLATE_SYMBOLS], rest[PB_DEFLATE_SYMBOLS];
+    uint32_t coded_more, rest_more; /* extra bits and distances */
+    uint32_t stored;                /* count of rows that are stored in part */
+};
+
+struct pb_planes_block {
+    struct pb_deflate_code code; /* its codes and its table */
+    uint32_t on;                 /* 0: the block is encoded by runs */
+    uint32_t bytes, adler;       /* as in pb_encoded */
+};
+
+struct pb_planes_row {
+    uint64_t at;    /* bit of the encoded block */
+    uint32_t bits;  /* bits of its symbols */
+    uint32_t flat;  /* nonzero: its lower planes are coded */
+    uint32_t opens; /* nonzero: a table precedes them */
+    uint32_t s1, s2;
+};
+
 struct pb_encode_view {
     struct pb_encode_batch batch;
     uint8_t *raw; /* raw block i at raw + i * raw_stride */
@@ -41,6 +64,12 @@ struct pb_encode_view {
     struct pb_strings_sizes *strings; /* of each block */
     struct pb_deflate_sums *sums;     /* of each chunk */
     struct pb_deflate_code *code;     /* of each chunk */
+    /* Size of a row whose planes may be encoded separately; 0: the others have no elements. */
+    uint32_t row_bytes;
+    uint32_t every;                     /* one of this many rows is counted */
+    struct pb_planes_sums *planes_sums; /* an element for each block */
+    struct pb_planes_block *planes;     /* an element for each block */
+    struct pb_planes_row *planes_rows;  /* an element for each row of all blocks */
 };
 
 /* Lays out batch.workspace. -EINVAL as pb_encode_measure, and for an output or a workspace that is

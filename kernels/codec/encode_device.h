@@ -4,7 +4,8 @@
 #define PB_ENCODE_DEVICE_H
 /* Blocks of a product on a device: float32 planes in, quantized, padded to the full block and
  * predicted as the CPU's block encoder does it (pipeline/cog/block_encoder.h), then compressed by
- * deflate without a search for strings, in zlib's framing. The bytes are those of the CPU's codec
+ * deflate without a search for strings, planes of float32 rows separately where that is smaller, in
+ * zlib's framing. The bytes are those of the CPU's codec
  * (pipeline/codec/codec_deflate.c) wherever the block is PB_ENCODED; which blocks those are is
  * found by the CPU's own rule. All other blocks stay in the workspace as they are before
  * compression, for the host to encode.

@@ -10,6 +10,7 @@
 #include "kernels/codec/deflate_count.cuh"
 #include "kernels/codec/deflate_pack.cuh"
 #include "kernels/codec/deflate_place.cuh"
+#include "kernels/codec/deflate_planes.cuh"
 #include "kernels/codec/deflate_strings.cuh"
 #include "kernels/codec/encode_rows.cuh"
 #include "kernels/thread_group.cuh"
@@ -99,6 +100,104 @@ struct stage_strings {
     }
 };
 
+struct stage_planes_count {
+    static constexpr uint32_t THREADS = PLANES_THREADS;
+    using arena = planes_count_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return view.batch.n_blocks;
+    }
+    static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
+                               const pb_block_group &group)
+    {
+        pb_planes_count(view, arena, index, group);
+    }
+};
+
+struct stage_planes_code {
+    static constexpr uint32_t THREADS = 128, WARPS = THREADS / 32;
+    struct arena {
+        planes_code_arena warp[WARPS];
+    };
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return blocks_for(view.batch.n_blocks, WARPS);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
+                               const pb_block_group &group)
+    {
+        const uint32_t warp = group.thread / 32, i = index * WARPS + warp;
+        if (i < view.batch.n_blocks) {
+            pb_planes_code(view, arena.warp[warp], i, group.thread % 32);
+        }
+    }
+};
+
+struct stage_planes_measure {
+    static constexpr uint32_t THREADS = PLANES_THREADS;
+    using arena = planes_rows_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        const auto rows = static_cast<uint32_t>(view.batch.format.block_px);
+        return view.batch.n_blocks * (rows / PLANES_ROWS);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
+                               const pb_block_group &group)
+    {
+        pb_planes_measure(view, arena, index, group);
+    }
+};
+
+struct stage_planes_place {
+    static constexpr uint32_t THREADS = 32;
+    using arena = no_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return blocks_for(view.batch.n_blocks, THREADS);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &, uint32_t index,
+                               const pb_block_group &group)
+    {
+        const uint32_t i = index * THREADS + group.thread;
+        if (i < view.batch.n_blocks) {
+            pb_planes_place(view, i);
+        }
+    }
+};
+
+struct stage_planes_clear {
+    static constexpr uint32_t THREADS = 128;
+    using arena = no_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        const auto rows = static_cast<uint32_t>(view.batch.format.block_px);
+        return blocks_for(view.batch.n_blocks * rows, THREADS);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &, uint32_t index,
+                               const pb_block_group &group)
+    {
+        const auto rows = static_cast<uint32_t>(view.batch.format.block_px);
+        const uint32_t i = index * THREADS + group.thread;
+        if (i < view.batch.n_blocks * rows) {
+            pb_planes_clear(view, i / rows, i % rows);
+        }
+    }
+};
+
+struct stage_planes_pack {
+    static constexpr uint32_t THREADS = PLANES_THREADS;
+    using arena = planes_pack_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return stage_planes_measure::blocks(view);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
+                               const pb_block_group &group)
+    {
+        pb_planes_pack(view, arena, index, group);
+    }
+};
+
 constexpr uint32_t CHUNK_THREADS = 128; // that share a chunk, where a kernel does it
 
 template <uint32_t N> struct stage_count {
@@ -112,7 +211,7 @@ template <uint32_t N> struct stage_count {
                                const pb_block_group &group)
     {
         const encode_chunk chunk = chunk_of(view, index);
-        if (!has_strings(view, chunk.block)) {
+        if (has_codes(view, chunk.block)) {
             pb_deflate_count<THREADS>(chunk, arena, &view.sums[index], group);
         }
     }
@@ -135,7 +234,7 @@ struct stage_codes {
             return;
         }
         const encode_chunk chunk = chunk_of(view, i);
-        if (!has_strings(view, chunk.block)) {
+        if (has_codes(view, chunk.block)) {
             pb_deflate_codes(chunk, view.sums[i], arena.warp[warp], &view.code[i],
                              group.thread % 32);
         }
@@ -185,7 +284,8 @@ template <uint32_t N> struct stage_pack {
     static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
                                const pb_block_group &group)
     {
-        if (view.batch.encoded[index / view.chunks].state == PB_ENCODED) {
+        const uint32_t block = index / view.chunks;
+        if (view.batch.encoded[block].state == PB_ENCODED && !is_planes(view, block)) {
             pb_deflate_pack<THREADS>(view, index, arena, group);
         }
     }
@@ -235,6 +335,12 @@ void pb_encode_stages(const pb_encode_view &view, Launch &&launch)
     if (view.windows > 0) {
         launch(stage_strings{});
     }
+    if (view.row_bytes > 0) {
+        launch(stage_planes_count{});
+        launch(stage_planes_code{});
+        launch(stage_planes_measure{});
+        launch(stage_planes_place{});
+    }
     if (view.chunks > 0) {
         launch(stage_count<THREADS>{});
         launch(stage_codes{});
@@ -243,6 +349,10 @@ void pb_encode_stages(const pb_encode_view &view, Launch &&launch)
     if (view.chunks > 0) {
         launch(stage_place{});
         launch(stage_pack<THREADS>{});
+    }
+    if (view.row_bytes > 0) {
+        launch(stage_planes_clear{});
+        launch(stage_planes_pack{});
     }
 }
 #endif

@@ -26,10 +26,20 @@ inline __device__ encode_chunk chunk_of(const pb_encode_view &view, uint32_t ind
             k + 1 == view.chunks};
 }
 
+inline __device__ bool is_planes(const pb_encode_view &view, uint32_t block)
+{
+    return view.row_bytes > 0 && view.planes[block].on != 0;
+}
+
 // Whether the host encodes the block because of its strings; known after the estimate.
 inline __device__ bool has_strings(const pb_encode_view &view, uint32_t block)
 {
     return view.windows > 0 && pb_strings_verdict(&view.strings[block]) != PB_STRINGS_NONE;
+}
+// True if the chunks of the block get codes of their own.
+inline __device__ bool has_codes(const pb_encode_view &view, uint32_t block)
+{
+    return !has_strings(view, block) && !is_planes(view, block);
 }
 } // namespace pb_device
 #endif
