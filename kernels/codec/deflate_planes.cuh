@@ -51,11 +51,11 @@ template <class T> __device__ T planes_sum(T v)
 inline __device__ bool is_flat(const encode_chunk &lower, uint32_t lane)
 {
     const auto *const word = reinterpret_cast<const uint64_t *>(lower.in);
-    uint32_t repeats = 0;
+    uint32_t others = 0;
     for (uint32_t i = 1 + lane; i < lower.bytes / 8; i += 32) {
-        repeats += pb_planes_repeats(word[i], word[i - 1]) ? 1 : 0;
+        others += pb_planes_repeats(word[i], word[i - 1]) ? 0 : 1;
     }
-    return pb_planes_is_flat(planes_sum(repeats), lower.bytes);
+    return pb_planes_is_flat(planes_sum(others), lower.bytes);
 }
 
 struct planes_count_arena {

@@ -55,11 +55,11 @@ PB_PIXEL bool pb_planes_repeats(uint64_t word, uint64_t before)
     return word == (word << 8 | before >> 56);
 }
 
-/* True if the lower planes of a row, of `bytes` bytes, are flat. repeats: count of their words that
- * pb_planes_repeats(). */
-PB_PIXEL bool pb_planes_is_flat(uint32_t repeats, uint32_t bytes)
+/* True if the lower planes of a row, of `bytes` bytes, are flat: at most an eighth of their words,
+ * without the first, does not repeat the byte before it. others: count of these words. */
+PB_PIXEL bool pb_planes_is_flat(uint32_t others, uint32_t bytes)
 {
-    return 8 * (uint64_t)repeats >= 7 * (uint64_t)(bytes / 8 - 1);
+    return 8 * others <= bytes / 8 - 1;
 }
 
 /* Sum of the counts of literals whose distance from 0, modulo 256, is from .. to. */

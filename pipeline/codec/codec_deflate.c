@@ -34,14 +34,14 @@
  * EPYC 9005; the last column is the default's choice):
  *
  *                           planes      runs        level 1     level 6     selected
- *   NDVI                     704 2740    734 1483    732 147     738 113    planes
- *   NDVI, synthetic          700 1889    741 1163    727 142     720  98    planes
- *   3 indices               2115 2175   2275 1150   2246 156    2256 101    planes
- *   20 indices             13962 1972  15083 1098  14889 148   14130 107    planes
- *   Gaussian 15 of a band    606 1622    656 1030    610 200     594 116    planes
- *   NDVI, last rows invalid  322 3759    331 2637    330 241     334 208    planes
- *   NDVI in a third clouds   672 2632    543 1632    545 202     545 157    runs
- *   median of integers       691 2635    378 1866    380 216     386 164    runs
+ *   NDVI                     704 4100    734 1520    732 147     738 113    planes
+ *   NDVI, synthetic          700 2460    741 1270    727 142     720  98    planes
+ *   3 indices               2115 2970   2275 1230   2246 156    2256 101    planes
+ *   20 indices             13962 2580  15083 1170  14889 148   14130 107    planes
+ *   Gaussian 15 of a band    606 2110    656 1160    610 200     594 116    planes
+ *   NDVI, last rows invalid  322 4660    331 2760    330 241     334 208    planes
+ *   NDVI in a third clouds   672 2770    543 1680    545 202     545 157    runs
+ *   median of integers       691 3380    378 1920    380 216     386 164    runs
  *
  * ISA-L is not used: its level 3 gives other bytes with AVX-512 than with AVX2, and 1 is slower
  * than the encoder of runs for 4 % at most. */

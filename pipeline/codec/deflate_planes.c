@@ -18,14 +18,14 @@
 
 static bool is_flat(const uint8_t *in, uint32_t n)
 {
-    uint32_t repeats = 0;
+    uint32_t others = 0;
     uint64_t word, before;
     memcpy(&before, in, 8);
-    for (uint32_t at = 8; at < n; at += 8, before = word) {
+    for (uint32_t at = 8; at < n && pb_planes_is_flat(others, n); at += 8, before = word) {
         memcpy(&word, in + at, 8);
-        repeats += pb_planes_repeats(word, before);
+        others += !pb_planes_repeats(word, before);
     }
-    return pb_planes_is_flat(repeats, n);
+    return pb_planes_is_flat(others, n);
 }
 
 static uint64_t add_counts(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)

@@ -18,33 +18,54 @@ size_t pb_deflate_runs_bound(size_t bytes)
     return bytes + (bytes / PB_DEFLATE_RUNS_CHUNK + 1) * 6 + 16;
 }
 
-/* True if one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
- * the word that begins a byte earlier. */
-static inline bool has_run(const uint8_t *in)
+/* Offset of the first of the LOOK / 4 words at `in` that repeats the byte before it, or LOOK:
+ * such a word equals the word that begins a byte earlier. */
+static inline uint32_t run_within(const uint8_t *in)
 {
     typedef uint32_t words __attribute__((vector_size(16)));
     words word, before;
-    uint64_t any[2] = {0, 0}, found[2];
+    uint64_t any = 0, found[LOOK / 8];
     for (int at = 0; at < LOOK; at += 16) {
         memcpy(&word, in + at, 16);
         memcpy(&before, in + at - 1, 16);
         words equal = (words)(word == before);
-        memcpy(found, &equal, 16);
-        any[0] |= found[0];
-        any[1] |= found[1];
+        memcpy(&found[at / 8], &equal, 16);
+        any |= found[at / 8] | found[at / 8 + 1];
     }
-    return (any[0] | any[1]) != 0;
+    if (any == 0)
+        return LOOK;
+    uint32_t k = 0;
+    while (found[k] == 0)
+        k++;
+    return 8 * k + ((uint32_t)found[k] != 0 ? 0 : 4);
+}
+
+/* First position i, i + 4, i + 8 .. whose word repeats the byte before it, or at least n - 3. */
+static inline uint32_t run_start(const uint8_t *in, uint32_t i, uint32_t n)
+{
+    for (; i + LOOK <= n; i += LOOK) {
+        const uint32_t at = run_within(in + i);
+        if (at < LOOK)
+            return i + at;
+    }
+    for (; i + 4 <= n; i += 4) {
+        uint32_t word;
+        memcpy(&word, in + i, 4);
+        if (word == in[i - 1] * UINT32_C(0x01010101))
+            break;
+    }
+    return i;
 }
 
 /* First position from `at` on whose byte differs from that before `at`, at most n. */
-static uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
+static inline uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
 {
     const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
     uint64_t word;
     for (; at + 8 <= n; at += 8) {
         memcpy(&word, in + at, 8);
         if (word != same)
-            break;
+            return at + (uint32_t)__builtin_ctzll(word ^ same) / 8;
     }
     while (at < n && in[at] == (uint8_t)same)
         at++;
@@ -53,23 +74,11 @@ static uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
 
 void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
 {
-    uint32_t i = 1;
     work->n_runs = 0;
-    while (i + 4 <= n) {
-        uint32_t word;
-        if (i + LOOK <= n && !has_run(in + i)) {
-            i += LOOK;
-            continue;
-        }
-        memcpy(&word, in + i, 4);
-        if (word != in[i - 1] * UINT32_C(0x01010101)) {
-            i += 4;
-            continue;
-        }
-        uint32_t end = run_end(in, i + 4, n);
+    for (uint32_t i = run_start(in, 1, n), end; i + 4 <= n; i = run_start(in, end + 1, n)) {
+        end = run_end(in, i + 4, n);
         work->run[work->n_runs].at = i;
         work->run[work->n_runs++].bytes = end - i;
-        i = end + 1;
     }
 }
 
@@ -204,38 +213,44 @@ static inline void push_four(struct pb_deflate_bits *bits, const uint64_t *code,
     pb_deflate_push(bits, four >> (-n & 63), (unsigned)n);
 }
 
-PB_CLONES_BITS static void put_literals(struct pb_deflate_bits *out, const uint64_t *code,
-                                        const uint8_t *in, size_t n)
+static inline void put_literals(struct pb_deflate_bits *bits, const uint64_t *code,
+                                const uint8_t *in, size_t n)
 {
-    struct pb_deflate_bits bits = *out;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        push_four(&bits, code, in + i);
-        pb_deflate_empty(&bits);
+        push_four(bits, code, in + i);
+        pb_deflate_empty(bits);
     }
-    for (; i < n; i++) {
-        push_symbol(&bits, code, in[i]);
-        pb_deflate_empty(&bits);
+    for (; i < n; i++)
+        push_symbol(bits, code, in[i]);
+    pb_deflate_empty(bits);
+}
+
+PB_CLONES_BITS static void put_symbols(struct pb_deflate_bits *out,
+                                       const struct pb_deflate_runs *work, const uint8_t *in,
+                                       uint32_t n)
+{
+    struct pb_deflate_bits bits = *out;
+    uint32_t from = 0;
+    for (uint32_t r = 0; r < work->n_runs; r++) {
+        put_literals(&bits, work->code, in + from, work->run[r].at - from);
+        for (uint32_t left = work->run[r].bytes; left > 0;) {
+            uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
+            push_symbol(&bits, work->code, pb_deflate_length_symbol(part, &extra_bits, &extra));
+            pb_deflate_push(&bits, extra, extra_bits);
+            pb_deflate_put(&bits, 0, 1); /* the distance */
+            left -= part;
+        }
+        from = work->run[r].at + work->run[r].bytes;
     }
+    put_literals(&bits, work->code, in + from, n - from);
     *out = bits;
 }
 
 void pb_deflate_put_symbols(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work,
                             const uint8_t *in, uint32_t n)
 {
-    uint32_t from = 0;
-    for (uint32_t r = 0; r < work->n_runs; r++) {
-        put_literals(bits, work->code, in + from, work->run[r].at - from);
-        for (uint32_t left = work->run[r].bytes; left > 0;) {
-            uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
-            push_symbol(bits, work->code, pb_deflate_length_symbol(part, &extra_bits, &extra));
-            pb_deflate_push(bits, extra, extra_bits);
-            pb_deflate_put(bits, 0, 1); /* the distance */
-            left -= part;
-        }
-        from = work->run[r].at + work->run[r].bytes;
-    }
-    put_literals(bits, work->code, in + from, n - from);
+    put_symbols(bits, work, in, n);
 }
 
 void pb_deflate_put_end(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work)
