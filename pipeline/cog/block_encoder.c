@@ -7,6 +7,7 @@
 #include "pipeline/cog/block_encoder.h"
 #include "kernels/codec/quantize_pixel.h"
 #include "pipeline/codec/predictor.h"
+#include "pipeline/io/pages.h"
 
 #include <errno.h>
 #include <math.h>
@@ -70,13 +71,13 @@ int pb_block_encoder_create(const struct pb_block_format *format, struct pb_err 
     e->row = malloc(e->row_bytes);
     e->nodata = malloc(e->row_bytes);
     e->outside = malloc(e->row_bytes);
-    e->raw = malloc(e->raw_bytes);
+    e->raw = pb_pages_alloc(e->raw_bytes);
     e->scaled = malloc((size_t)format->block_px * sizeof *e->scaled);
     bool ok = e->scaled != NULL && e->row != NULL && e->nodata != NULL && e->outside != NULL &&
               e->raw != NULL;
     if (format->codec->encode != NULL) {
         e->capacity = format->codec->bound(e->raw_bytes);
-        e->packed = malloc(e->capacity);
+        e->packed = pb_pages_alloc(e->capacity);
         ok = ok && e->packed != NULL;
     }
     const struct pb_codec *codec = format->codec;
@@ -107,9 +108,9 @@ void pb_block_encoder_destroy(struct pb_block_encoder *e)
     free(e->row);
     free(e->nodata);
     free(e->outside);
-    free(e->raw);
+    pb_pages_free(e->raw, e->raw_bytes);
     free(e->scaled);
-    free(e->packed);
+    pb_pages_free(e->packed, e->capacity);
     free(e);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/cog/block_pool.h"
+#include "pipeline/io/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,10 @@
 #define CHUNK_BYTES ((size_t)32 << 10)
 
 struct pb_block_pool {
-    char *chunks;
+    char *chunks;   /* n */
     uint32_t *next; /* indexed by chunk: next chunk of the block, or of the free list */
     uint32_t free;  /* first free chunk, or PB_BLOCK_POOL_NONE */
-    uint32_t n_free;
+    uint32_t n, n_free;
 };
 
 static uint64_t count(uint64_t bytes)
@@ -30,7 +31,8 @@ struct pb_block_pool *pb_block_pool_create(uint64_t bytes)
     if (pool == NULL)
         return NULL;
     uint32_t n = (uint32_t)count(bytes);
-    pool->chunks = malloc(n * CHUNK_BYTES);
+    pool->n = n;
+    pool->chunks = pb_pages_alloc(n * CHUNK_BYTES);
     pool->next = malloc(n * sizeof *pool->next);
     if (pool->chunks == NULL || pool->next == NULL) {
         pb_block_pool_destroy(pool);
@@ -47,7 +49,7 @@ void pb_block_pool_destroy(struct pb_block_pool *pool)
 {
     if (pool == NULL)
         return;
-    free(pool->chunks);
+    pb_pages_free(pool->chunks, pool->n * CHUNK_BYTES);
     free(pool->next);
     free(pool);
 }

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Host pages are mapped directly by mmap, so that a finished run returns them to the system at
- * once. */
 #include "pipeline/device/mem.h"
+
+#include "pipeline/io/pages.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void **out_memory)
 {
@@ -19,8 +18,8 @@ int pb_mem_alloc(enum pb_mem_kind kind, size_t bytes, struct pb_err *err, void *
         return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA, so no pinned buffers");
 #endif
     }
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = pb_pages_alloc(bytes);
+    if (memory == NULL)
         return pb_fail(err, PB_E_MEMORY, "cannot get %zu bytes for tile buffers: %s", bytes,
                        strerror(errno));
     *out_memory = memory;
@@ -39,7 +38,7 @@ void pb_mem_free(enum pb_mem_kind kind, void *memory, size_t bytes)
 #else
     (void)kind;
 #endif
-    (void)munmap(memory, bytes ? bytes : 1);
+    pb_pages_free(memory, bytes ? bytes : 1);
 }
 
 #ifndef PB_HAVE_CUDA

@@ -9,6 +9,7 @@
 #include "pipeline/io/file_made.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/io_watch.h"
+#include "pipeline/io/pages.h"
 #include "pipeline/profile/trace.h"
 #include "pipeline/profile/work.h"
 
@@ -129,7 +130,7 @@ int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct 
 {
     file->checksum = checksum;
     file->sum = pb_sum_create(checksum);
-    file->buffer = malloc(PB_GAP_FILE_BYTES);
+    file->buffer = pb_pages_alloc(PB_GAP_FILE_BYTES);
     return file->sum != NULL && file->buffer != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
@@ -342,6 +343,6 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
     (void)sem_destroy(&file->writers);
     pb_file_made_drop(&file->made);
     pb_sum_destroy(file->sum);
-    free(file->buffer);
+    pb_pages_free(file->buffer, PB_GAP_FILE_BYTES);
     free(file);
 }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/input_pass.h"
+#include "pipeline/io/pages.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/input_sum.h"
 
@@ -11,6 +12,7 @@
 
 /* Data just read is in a core's own cache when the same thread hashes it. */
 #define CHUNK_BYTES (256u << 10)
+#define RING_BYTES  ((size_t)CHUNK_BYTES * PB_BACKGROUND_PARTS)
 
 static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *from,
                      struct pb_err *err)
@@ -51,7 +53,7 @@ int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *p
     int rc = 0;
     pb_background_init(&pass->hash, hash_chunk, pass);
     pass->file = calloc(n, sizeof *pass->file);
-    pass->chunk = malloc((size_t)CHUNK_BYTES * PB_BACKGROUND_PARTS);
+    pass->chunk = pb_pages_alloc(RING_BYTES);
     if (pass->file == NULL || pass->chunk == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
                        part[0].file->path);
@@ -194,7 +196,7 @@ void pb_input_pass_fini(struct pb_input_pass *pass)
         free(pass->file[i].name);
     }
     free(pass->file);
-    free(pass->chunk);
+    pb_pages_free(pass->chunk, RING_BYTES);
     drop_sums(pass->own);
     drop_sums(pass->all);
 }

@@ -243,10 +243,13 @@ bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb
 
 void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
 {
-    memset(out, 0, sizeof *out);
+    out->folder[0] = '\0'; /* the rest is large, and has n entries */
+    out->is_set = false;
+    out->n = 0;
     for (size_t i = 0; i < sum->pass.n && out->n < PB_INPUT_FILES_MAX; i++) {
         const struct pb_input_pass_file *from = &sum->pass.file[i];
         struct pb_input_file *file = &out->file[out->n++];
+        *file = (struct pb_input_file){.bytes = 0};
         (void)pb_text_clean(from->name, file->name, sizeof file->name);
         file->bytes = from->bytes;
         (void)memcpy(file->checksum, from->checksum[sum->kind], sizeof file->checksum);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROOM_LEAST 65536
+#define ROOM_LEAST 8192
 
 static void close_passed(struct pb_line_reader *reader)
 {

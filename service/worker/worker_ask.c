@@ -14,7 +14,6 @@
 
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken)
 {
-    memset(ask, 0, sizeof *ask);
     ask->woken = woken;
     (void)pthread_mutex_init(&ask->lock, NULL);
     (void)sem_init(&ask->answered, 0, 0);

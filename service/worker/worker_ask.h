@@ -34,6 +34,7 @@ struct pb_worker_ask {
     struct pb_input_files inputs;           /* n 0 = no answer yet */
 };
 
+/* The object is all-zero before. */
 void pb_worker_ask_init(struct pb_worker_ask *ask, int woken);
 /* Wakes the thread that waits for an eventfd. Ends the process if it fails. Thread: any. */
 void pb_worker_wake(int woken);
