@@ -75,7 +75,7 @@ def figures(r):
 def conclusion(row):
     best, share = table.best_of(row), table.larger(row)
     ratios = [table.factor(table.times(row, key, gdal)) for gdal in (False, True) for key in ("seconds", "cpu_seconds")]
-    size = "" if share is None or row["results"][0]["file_mb"] == 0 else f"{100 * share:+.1f} %{' **larger**' if table.breaks_rule(row) else ''}"
+    size = "" if share is None else f"{100 * share:+.1f} %{' **larger**' if table.breaks_rule(row) else ''}"
     aims = ", ".join(f"{bar:.1f}" if bar else "-" for bar in row["bars"])
     return f"| {row['title']} | {row['scene']} | {figures(table.us_of(row))} | {best['name'] if best else 'none'} | {figures(best) if best else ''} | " \
            f"{ratios[0]}, {ratios[1]} | {ratios[2]}, {ratios[3]} | {aims} | {size} |"
@@ -137,7 +137,7 @@ def figure(row, name):
     """A figure of a row by its name; None if the page lacks it. `times` and `times_cpu` each have their own best rival."""
     side, _, own = name.rpartition(".")
     us = row["pushbroom"]
-    rivals = [r for r in row["rivals"] if r["file_mb"] <= table.EQUAL * us["file_mb"]]
+    rivals = table.comparable(row["rivals"], us["file_mb"])
     if own not in FIGURES or side not in ("", "rival") or (not rivals and (side or own.startswith("times"))):
         return None
     if own == "scene_mb":

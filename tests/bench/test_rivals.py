@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/run on a small scene with Debian's GDAL as the only rival: it finds pushbroom's products, compares pixels, names rivals that are absent,
 writes a page, and ends with JSON. Conclusions of a row, the gate's decision and figures in documents are tried with fixed numbers."""
+import dataclasses
+import fcntl
 import json
 import pathlib
 import re
@@ -85,6 +87,14 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("no ndvy among ndvi, ", done.stderr)
 
+    def test_second_run_in_a_directory_is_refused(self):
+        work = scratch(self)
+        with open(work / "lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = self.bench(work, "--venv", "none", "--rows", "ndvi")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"another run works in {work}", done.stderr)
+
     def test_gate_without_a_page_is_refused(self):
         done = subprocess.run([str(HERE / "run"), "--gate", "--page", "/no/page.md"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
@@ -142,18 +152,48 @@ class Pixels(unittest.TestCase):
         self.assertIn("first overview", compare.check(ROWS["ndvi"], self.scene, self.product(ROWS["ndvi"], swap)))
 
 
+class Means(unittest.TestCase):
+    def setUp(self):
+        self.folder, self.row = scratch(self), dataclasses.replace(ROWS["zones"], polygons=100)
+        self.scene = self.folder / "scene.tif"
+        subprocess.run([BUILD / "bin/make_scene", "--size", "700x700", self.scene], check=True)
+        config = self.folder / "c.yaml"
+        config.write_text(pipeline(self.row, HERE.parents[1], scene.polygons_of(self.scene, 100)))
+        subprocess.run([BUILD / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", self.folder, self.scene], check=True)
+        self.table = self.folder / "scene/zones/scene.zones.csv"
+
+    def check(self, lines):
+        other = self.folder / "other.csv"
+        other.write_text("\n".join(lines))
+        return compare.check_means(self.row, self.scene, other, 1)
+
+    def test_means_of_pixels_are_right(self):
+        self.assertIsNone(self.check(self.table.read_text().splitlines()))
+
+    def test_missing_polygon_is_found(self):
+        self.assertEqual(self.check(self.table.read_text().splitlines()[:-1]), "99 of 100 polygons")
+
+    def test_other_mean_is_found(self):
+        head, first, *rest = self.table.read_text().splitlines()
+        *fields, mean = first.split(",")
+        self.assertIn("means differ by 0.05", self.check([head, ",".join([*fields, str(float(mean) * 1.05)]), *rest]))
+
+
 def result(rival="x", seconds=1.0, cpu=1.0, mb=100.0, wrong=None, gdal=True):
     return {"rival": rival, "name": rival, "gdal": gdal, "turns": 1, "seconds": seconds, "spread": [seconds, seconds], "cpu_seconds": cpu, "peak_mb": 50.0, "file_mb": mb, "wrong": wrong}
 
 
 def row_of(*rivals, default=True):
-    return {"row": "ndvi", "scene": "real", "title": "NDVI", "bars": (2, 0), "size": 600, "scene_mb": 7.0, "default": default, "absent": {},
+    return {"row": "ndvi", "scene": "real", "title": "NDVI", "bars": (2, 0), "size": 600, "scene_mb": 7.0, "default": default, "compressed": True, "absent": {},
             "results": [result("pushbroom", 1.0, 1.5), *rivals]}
 
 
 class Conclusions(unittest.TestCase):
     def test_larger_file_is_not_best(self):
         self.assertEqual(table.best_of(row_of(result("a", 2, mb=101.1), result("b", 3, mb=100.9)))["rival"], "b")
+
+    def test_larger_file_is_best_without_a_smaller_one(self):
+        self.assertEqual(table.best_of(row_of(result("a", 2, mb=105), result("b", 1, mb=120)))["rival"], "a")
 
     def test_wrong_pixels_are_not_best(self):
         self.assertEqual(table.best_of(row_of(result("a", 2, wrong="pixels differ by 1"), result("b", 4)))["rival"], "b")

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that a product has the pixels that numpy computes from the scene, and the first overview the means of these. numpy's arithmetic is
 float32 for formulas, as the contestants', and float64 for Gaussians. Read by Debian's GDAL."""
+import csv
+
 import numpy as np
-from osgeo import gdal
+from osgeo import gdal, ogr
 
 from .rows import BANDS
+from .scene import polygons_of
 
 gdal.UseExceptions()
+ogr.UseExceptions()
 gdal.SetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS")
-ROWS_AT_A_TIME = 1024  # even, so that a pixel of the overview needs no two strips
-EVERY = 4  # strips of which one is compared, and the last one
+ROWS_AT_A_TIME = 512  # even, because a pixel of the overview needs two rows
+EVERY = 8  # strips of which one is compared, and the last one
 
 
 def read(dataset, numbers, y, n, kind=None):
@@ -61,6 +65,25 @@ def halved(pixels):
 def overview_strip(product, numbers, y, n):
     views = [product.GetRasterBand(i).GetOverview(0) for i in numbers]
     return np.stack([v.ReadAsArray(0, y // 2, v.XSize, n // 2) for v in views])
+
+
+def check_means(row, scene_path, table_path, _every):
+    """None, or the error: a polygon is missing, or its mean differs from that of its pixels. A pixel belongs to a polygon if its centre does; the tolerance
+    is for rivals that count shares of pixels."""
+    scene, polygons = gdal.Open(str(scene_path)), ogr.Open(str(polygons_of(scene_path, row.polygons)))
+    ids = gdal.GetDriverByName("MEM").Create("", scene.RasterXSize, scene.RasterYSize, 1, gdal.GDT_Int32)
+    ids.SetGeoTransform(scene.GetGeoTransform())
+    ids.SetProjection(scene.GetProjection())
+    gdal.RasterizeLayer(ids, [1], polygons.GetLayer(0), options=["ATTRIBUTE=field"])
+    (name,) = row.outputs.values()
+    ids, pixels = ids.ReadAsArray().ravel(), read(scene, [BANDS[name]], 0, scene.RasterYSize)[0].ravel()
+    with np.errstate(invalid="ignore"):
+        want = np.bincount(ids, pixels)[1:] / np.bincount(ids)[1:]
+    found = {int(line["field"]): float(line[f"{name}_mean"]) for line in csv.DictReader(table_path.read_text().splitlines())}
+    if sorted(found) != list(range(1, len(want) + 1)):
+        return f"{len(found)} of {len(want)} polygons"
+    off = np.nanmax(np.abs([found[i + 1] for i in range(len(want))] / want - 1))
+    return f"means differ by {off:.2g}" if off > row.tolerance else None
 
 
 def check(row, scene_path, product_path, every=1):

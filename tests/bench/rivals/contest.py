@@ -14,9 +14,10 @@ from measured import measure_all
 
 from . import compare, rivals, rows, scene, table, venv
 
-SLOW = 1.5  # a rival that takes this factor of the best one's seconds in its first turn has no more turns
+SLOW = 1.25  # a rival that takes this factor of the best one's seconds in its first turn has no more turns
+LEAST = 3  # turns of pushbroom, with which --gate compares
 SECONDS, CPU, TREE_MB = 0, 2, 3  # places in a turn
-MODULES = ("numpy", "rasterio", "numexpr", "pyvips", "cv2", "imagecodecs", "numba", "tifffile", "osgeo")
+MODULES = ("numpy", "rasterio", "numexpr", "pyvips", "cv2", "imagecodecs", "numba", "tifffile", "osgeo", "blake3", "exactextract")
 SERVICE = rivals.PROGRAMS / "service.py"
 USUAL = "slower than others, or its file is larger; --rivals {} measures it"
 COMPARED = 3  # scenes of several whose pixels are compared
@@ -56,6 +57,10 @@ class Contestant:
                 "cpu_seconds": self.cpu, "peak_mb": statistics.median(t[TREE_MB] for t in self.turns), "file_mb": self.product_bytes / 1e6, "wrong": self.wrong}
 
 
+def polygons_of(row, sources):
+    return scene.polygons_of(sources[0], row.polygons) if row.polygons else None
+
+
 def ours(o, row, sources):
     out = o.work / f"out-{row.name}"
     title = f"level {row.level}" if row.level else ""
@@ -64,21 +69,22 @@ def ours(o, row, sources):
         products = [out / f"products/scene{i + 1}/ndvi/scene{i + 1}.tif" for i in range(len(sources))]
         return Contestant("pushbroom", "pushbroom", title, 0, command, products, out, reports=True)
     config = o.work / f"{row.name}.yaml"
-    config.write_text(rows.pipeline(row, o.root))
+    config.write_text(rows.pipeline(row, o.root, polygons_of(row, sources)))
     pipeline = "vegetation" if row.everything else row.name
     command = [o.build / "bin/pushbroom", "run", "--quiet", "-c", config, "-o", out, *sources]
-    return Contestant("pushbroom", "pushbroom", title, 0, command, [out / s.stem / pipeline / f"{s.stem}.tif" for s in sources], out)
+    suffix = ".zones.csv" if row.polygons else ".tif"
+    return Contestant("pushbroom", "pushbroom", title, 0, command, [out / s.stem / pipeline / f"{s.stem}{suffix}" for s in sources], out)
 
 
 def theirs(o, row, sources, rival, python, title):
     for order, setting in enumerate(rivals.settings(row, rival)):
         folder = o.work / f"{row.name}-{rival.name}-{order}"
-        job, products = folder.with_suffix(".json"), [folder / "product.tif"] if len(sources) == 1 else [folder / f"{s.stem}.tif" for s in sources]
+        job, products = folder.with_suffix(".json"), [folder / ("product.csv" if row.polygons else "product.tif")] if len(sources) == 1 else [folder / f"{s.stem}.tif" for s in sources]
         job.write_text(json.dumps({
             "source": str(sources[0]), "out": str(products[0]), "sources": list(map(str, sources)), "outs": list(map(str, products)),
             "bands": {b: n for b, n in rows.BANDS.items() if n <= row.bands}, "outputs": row.outputs, "scale": row.scale, "gaussian": row.gaussian, "type": row.type,
             "nodata": row.nodata, "compress": row.compress, "level": setting.level, "predictor": setting.predictor, "codec": setting.codec, "overviews": row.overviews,
-            "everything": row.everything}))
+            "everything": row.everything, "polygons": str(polygons_of(row, sources) or "")}))
         program, *arguments = rivals.program(rival, row)
         yield Contestant(rival.name, title, setting.title, order, [python, rivals.PROGRAMS / program, job, *arguments], products, folder, rival.gdal)
 
@@ -138,7 +144,8 @@ def look_at(o, row, sources, c):
     c.product_bytes = sum(p.stat().st_size for p in c.products)
     step = -(-len(sources) // COMPARED)
     every = 1 if o.every_pixel else compare.EVERY
-    c.wrong = next(filter(None, (compare.check(row, s, p, every) for s, p in list(zip(sources, c.products))[::step])), None)
+    check = compare.check_means if row.polygons else compare.check
+    c.wrong = next(filter(None, (check(row, s, p, every) for s, p in list(zip(sources, c.products))[::step])), None)
 
 
 def turns(o, row, sources, contestants):
@@ -187,7 +194,7 @@ def more_turns(o, row, sources, us, others):
     figures = [c.figures() for c in (us, *others)]
     quick = table.best_of({"results": figures}) or min(figures[1:] or figures, key=lambda r: r["seconds"])
     again = [c for c in others if c.seconds <= SLOW * quick["seconds"]]
-    while len(us.turns) < o.repeat or any(len(c.turns) < o.repeat for c in again):
+    while len(us.turns) < max(o.repeat, LEAST if o.usual else 0) or any(len(c.turns) < o.repeat for c in again):
         group = [c for c in again if len(c.turns) < o.repeat][:o.group]
         if turns(o, row, sources, [us, *group]):
             sys.exit(f"{row.name}: a command that ended well before failed")
@@ -200,4 +207,4 @@ def run(o, row, kind):
     others = first_turns(o, row, sources, us, others, absent)
     more_turns(o, row, sources, us, others)
     return {"row": row.name, "scene": kind, "title": row.title, "bars": row.bars, "size": row.side or o.size // row.shrink, "scene_mb": sum(s.stat().st_size for s in sources) / 1e6,
-            "default": row.is_default, "results": [c.figures() for c in (us, *others)], "absent": absent}
+            "default": row.is_default, "compressed": row.compresses, "results": [c.figures() for c in (us, *others)], "absent": absent}

@@ -51,7 +51,7 @@ def line_of(key, page_cpu, turns, outcome):
 def run(o):
     """Exit status: 0, or 1 if a row takes over 5 % more CPU seconds than on the page."""
     page, turns = page_of_machine(o), {}
-    chosen = [(name, kind) for kind in o.scenes for name in o.rows if name in ROWS]
+    chosen = [(name, kind) for name in o.rows if name in ROWS for kind in scene.kinds_of(ROWS[name], o.scenes)]
     for key in chosen:
         if key not in page["rows"]:
             print(f"{key[0]:14} {key[1]:10} is not on the page")

@@ -39,8 +39,21 @@ def computes_only(row):
     return "rasterio + numpy stands for it" if row.unchanged else None
 
 
+def pixels_only(row):
+    return "makes no table of polygons" if row.polygons else None
+
+
+def polygons_only(row):
+    return None if row.polygons else "makes only tables of polygons"
+
+
 def one_scene(row):
     return "a process for each scene takes many times as long" if row.scenes > 1 else None
+
+
+def never(_row, _kind):
+    """Two to three times as slow as others in every row."""
+    return False
 
 
 def once(row, kind):
@@ -83,16 +96,18 @@ class Rival:
 
 
 RIVALS = (
-    Rival("codecs", "imagecodecs {imagecodecs} + numba {numba}", ("imagecodecs", "numba", "tifffile", "cv2", "rasterio"), ("codecs_tiles.py",), gdal=False, compiles=True),
-    Rival("numexpr", "rasterio {rasterio} + numexpr {numexpr}", ("rasterio", "numexpr"), ("windows.py", "numexpr"), (computes_only, one_scene), if_not_filtered),
-    Rival("numpy", "rasterio {rasterio} + numpy {numpy}", ("rasterio",), ("windows.py", "numpy"), usual=if_not_numexpr),
-    Rival("opencv", "rasterio {rasterio} + OpenCV {cv2}", ("rasterio", "cv2"), ("windows.py", "opencv"), (one_image, filters_only, one_scene)),
-    Rival("vips", "vips {vips}", ("pyvips",), ("vips.py",), (one_image, one_scene), if_plain, gdal=False, defaults=True),
-    Rival("gdal", "GDAL {rasterio_gdal}: VRT by windows, COG driver", ("rasterio",), ("windows.py", "vrt"), (one_image, pairs_only, one_scene), once),
-    Rival("gdal-direct", "GDAL {rasterio_gdal}: VRT to COG", ("rasterio",), ("gdal_vrt.py",), (one_image, pairs_only, one_scene), once, defaults=True),
-    Rival("gdal-pipeline", "GDAL {gdal_wheel}: gdal raster pipeline", ("gdal_wheel",), ("gdal_pipeline.py",), (one_image, one_pair, one_scene), once),
-    Rival("otb", "OTB BandMath, then COG", ("/otbcli_BandMath", "osgeo"), ("otb.py",), (one_image, formulas_only, one_band, one_scene), once, debian=True),
-    Rival("classic", "gdal_calc.py, then COG, GDAL {osgeo}", ("osgeo",), ("gdal_classic.py",), (one_image, one_band, one_scene), once, debian=True, defaults=True),
+    Rival("codecs", "imagecodecs {imagecodecs} + numba {numba}", ("imagecodecs", "numba", "tifffile", "cv2", "rasterio", "blake3"), ("codecs_tiles.py",), (pixels_only,), gdal=False, compiles=True),
+    Rival("numexpr", "rasterio {rasterio} + numexpr {numexpr}", ("rasterio", "numexpr"), ("windows.py", "numexpr"), (pixels_only, computes_only, one_scene), if_not_filtered),
+    Rival("numpy", "rasterio {rasterio} + numpy {numpy}", ("rasterio",), ("windows.py", "numpy"), (pixels_only,), usual=if_not_numexpr),
+    Rival("opencv", "rasterio {rasterio} + OpenCV {cv2}", ("rasterio", "cv2"), ("windows.py", "opencv"), (pixels_only, one_image, filters_only, one_scene)),
+    Rival("vips", "vips {vips}", ("pyvips",), ("vips.py",), (pixels_only, one_image, one_scene), if_plain, gdal=False),
+    Rival("gdal", "GDAL {rasterio_gdal}: VRT by windows, COG driver", ("rasterio",), ("windows.py", "vrt"), (pixels_only, one_image, pairs_only, one_scene), once),
+    Rival("gdal-direct", "GDAL {rasterio_gdal}: VRT to COG", ("rasterio",), ("gdal_vrt.py",), (pixels_only, one_image, pairs_only, one_scene), never, defaults=True),
+    Rival("gdal-pipeline", "GDAL {gdal_wheel}: gdal raster pipeline", ("gdal_wheel",), ("gdal_pipeline.py",), (pixels_only, one_image, one_pair, one_scene), once),
+    Rival("otb", "OTB BandMath, then COG", ("/otbcli_BandMath", "osgeo"), ("otb.py",), (pixels_only, one_image, formulas_only, one_band, one_scene), once, debian=True),
+    Rival("classic", "gdal_calc.py, then COG, GDAL {osgeo}", ("osgeo",), ("gdal_classic.py",), (pixels_only, one_image, one_band, one_scene), never, debian=True, defaults=True),
+    Rival("exactextract", "exactextract {exactextract}", ("exactextract", "gdal_wheel"), ("zones.py", "exactextract"), (polygons_only,)),
+    Rival("zonal-stats", "GDAL {gdal_wheel}: gdal raster zonal-stats", ("gdal_wheel",), ("zones.py", "gdal"), (polygons_only,)),
 )
 SMALL = {"codecs": ("small.py", "codecs"), "numpy": ("small.py", "rasterio")}
 
@@ -115,22 +130,23 @@ class Setting:
 
 
 def codec_settings(row):
-    """ISA-L is the quickest deflate; it has the levels 0 to 3."""
+    """ISA-L is the quickest deflate; of its levels 0 to 3 only integers gain by the highest, whose files are those of libdeflate."""
     if row.compress == "none":
         return [Setting("", 0, False, "none")]
     if row.compress == "zstd":
         return [Setting(f"zstd {n}", n, True, "zstd") for n in ((row.level,) if row.level else (1, 3))]
     if row.level > 1:
         return [Setting(f"libdeflate {row.level}", row.level, True, "deflate")]
-    return [Setting("ISA-L 1", 1, True, "isal"), Setting("ISA-L 3", 3, True, "isal"), Setting("libdeflate 1", 1, True, "deflate")]
+    return [Setting("ISA-L 1", 1, True, "isal"), *([Setting("ISA-L 3", 3, True, "isal")] if row.type == "uint16" else [])]
 
 
 def settings(row, rival):
-    """The quickest first; a later one is measured only while the files of the earlier ones are too large. Where the row leaves the level open, there are several."""
+    """The quickest first; a later one is measured only while the files of the earlier ones are too large. Where the row leaves the level open, it is 1:
+    with a predictor a higher one does not make files of these scenes smaller."""
     if rival.name == "codecs":
         return codec_settings(row)
-    if row.compress == "none":
+    if row.compress == "none" or row.polygons:
         return [Setting("", 0, False)]
     if row.level:
         return [Setting(f"level {row.level}, predictor", row.level, True)]
-    return [Setting("level 1, predictor", 1, True), Setting("level 6, predictor", 6, True), *([Setting("defaults", 0, False)] if rival.defaults else [])]
+    return [Setting("level 1, predictor", 1, True), *([Setting("defaults", 0, False)] if rival.defaults else [])]

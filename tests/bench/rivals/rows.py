@@ -34,6 +34,8 @@ class Row:
     scenes: int = 1  # number of scenes; several are small, of this side
     side: int = 0
     service: bool = False  # through the service; else one command
+    depends: bool = True  # on how well pixels compress: measured on both kinds of scenes; else on one unless --scenes names both
+    polygons: int = 0  # number of polygons whose means are the product, a CSV table
 
     @property
     def nodata(self):
@@ -46,7 +48,11 @@ class Row:
     @property
     def is_default(self):
         """True if pushbroom chooses how to compress."""
-        return self.compress != "none" and not self.level
+        return self.compresses and not self.level
+
+    @property
+    def compresses(self):
+        return self.compress != "none" and not self.polygons
 
 
 SMALL = {"overviews": False, "scenes": 200, "side": 512}
@@ -55,25 +61,26 @@ ROWS = {row.name: row for row in (
     Row("ndvi6", "NDVI, float32 deflate COG, level 6", NDVI, (3.5, 3.5), level=6),
     Row("zstd1", "NDVI, float32 zstd COG, level 1", NDVI, (2.2, 2.2), compress="zstd", level=1),
     Row("zstd9", "NDVI, float32 zstd COG, level 9", NDVI, (3.5, 3.5), compress="zstd", level=9),
-    Row("plain", "NDVI, uncompressed, no overviews", NDVI, (2.5, 0), compress="none", overviews=False),
-    Row("plain-ov", "NDVI, uncompressed COG", NDVI, (2.2, 2.2), compress="none"),
+    Row("plain", "NDVI, uncompressed, no overviews", NDVI, (2.5, 0), compress="none", overviews=False, depends=False),
+    Row("plain-ov", "NDVI, uncompressed COG", NDVI, (2.2, 2.2), compress="none", depends=False),
     Row("band", "one uint16 band of four, deflate COG", {"N": "N"}, (2.8, 2.2), type="uint16", tolerance=0),
     Row("band1", "one uint16 band of four, deflate COG, level 1", {"N": "N"}, (2.8, 2.2), type="uint16", level=1, tolerance=0),
     Row("pass1", "a one-band uint16 deflate file as it is, COG", {"B": "B"}, (4.0, 0), type="uint16", bands=1, tolerance=0),
     Row("pass4", "the four-band uint16 deflate scene as it is, COG", {b: b for b in BANDS}, (4.0, 0), type="uint16", tolerance=0),
     Row("gauss3", "Gaussian 3 x 3 of a band, float32 deflate COG", {"R": "R"}, (2.0, 0), gaussian=3, tolerance=1e-5),
     Row("gauss15", "Gaussian 15 x 15 of a band, float32 deflate COG", {"R": "R"}, (2.5, 0), gaussian=15, tolerance=1e-5),
-    Row("gauss3-plain", "Gaussian 3 x 3 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=3, tolerance=1e-5),
-    Row("gauss15-plain", "Gaussian 15 x 15 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=15, tolerance=1e-5),
+    Row("gauss3-plain", "Gaussian 3 x 3 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=3, tolerance=1e-5, depends=False),
+    Row("gauss15-plain", "Gaussian 15 x 15 of a band, uncompressed", {"R": "R"}, (1.8, 1.6), compress="none", overviews=False, gaussian=15, tolerance=1e-5, depends=False),
     Row("indices", "20 indices, one float32 deflate COG, half the side", TWENTY, (5.0, 5.0), scale=0.0001, tolerance=1e-5, shrink=2),
     Row("vegetation", "samples/vegetation.yaml, all products", VEGETATION, (0, 6.0), scale=0.0001, tolerance=1e-4, everything=True),
+    Row("zones", "means of 10,000 polygons, a CSV table", {"R": "R"}, (2.4, 2.4), tolerance=0.02, polygons=10000, depends=False),
     Row("small", "200 scenes of 512 x 512, NDVI, one command", NDVI, (1.5, 0), **SMALL),
     Row("service", "200 scenes of 512 x 512, NDVI, through the service", NDVI, (1.2, 0), service=True, **SMALL),
 )}
 
 
-def pipeline(row, root):
-    """pushbroom's configuration of a row, of which everything else stays at its default."""
+def pipeline(row, root, polygons=None):
+    """pushbroom's configuration of a row, of which everything else stays at its default. polygons: the file of a row that has some."""
     if row.everything:
         return "compute: {device: cpu}\n" + (root / "samples/vegetation.yaml").read_text()
     names = ", ".join(row.outputs)
@@ -84,10 +91,11 @@ def pipeline(row, root):
     cog += f", level: {row.level}" if row.level else ""
     cog += "" if row.type == "float32" else f", nodata: {row.nodata}"
     scale = f", scale: {row.scale}" if row.scale else ""
+    product = f"zones: {{zones: {polygons}, id: field, bands: [{names}], stats: [mean]}}" if row.polygons else f"cog: {{{cog}}}"
     return f"""compute: {{device: cpu}}
 pipelines:
   {row.name}:
     input: {{match: ["*.tif"], bands: {{{bands}}}{scale}}}
 {steps}    products:
-      - cog: {{{cog}}}
+      - {product}
 """

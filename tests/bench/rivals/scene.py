@@ -7,6 +7,7 @@ all contestants. Kinds:
     real        red and near infrared of a crop of a Sentinel-2 scene (tests/data), mirrored until the scene is full, times a smooth gain field of
                 0.97 to 1.03, plus noise of 2 DN, so that mirrored copies are no matches of a compressor. Blue and green are mixed of both, with noise
                 of 8 DN."""
+import math
 import shutil
 import subprocess
 
@@ -87,8 +88,49 @@ def of_row(o, row, kind):
     return paths
 
 
+def kinds_of(row, chosen):
+    """Kinds of scenes of a row: the chosen ones, or as many as matter."""
+    return chosen or (KINDS if row.depends else KINDS[:1])
+
+
 def warm(paths):
     for path in paths:
         with open(path, "rb") as f:
             while f.read(1 << 24):
                 pass
+
+
+def polygons_of(source, count, corners=24):
+    """A GeoPackage with polygons in a lattice over a scene: stars, none of which meets another one; their field `field` numbers them from 1."""
+    path = source.with_suffix(f".{count}.gpkg")
+    if path.exists():
+        return path
+    from osgeo import gdal, ogr
+    gdal.UseExceptions()
+    ogr.UseExceptions()
+    scene = gdal.Open(str(source))
+    left, pixel, _, top, _, _ = scene.GetGeoTransform()
+    side = math.isqrt(count)
+    width, height = scene.RasterXSize * pixel / side, scene.RasterYSize * pixel / side
+    part = path.with_suffix(".part.gpkg")
+    part.unlink(missing_ok=True)
+    out = ogr.GetDriverByName("GPKG").CreateDataSource(str(part))
+    layer = out.CreateLayer("fields", srs=scene.GetSpatialRef(), geom_type=ogr.wkbPolygon)
+    layer.CreateField(ogr.FieldDefn("field", ogr.OFTInteger))
+    out.StartTransaction()
+    for number in range(side * side):
+        y, x = divmod(number, side)
+        ring = ogr.Geometry(ogr.wkbLinearRing)
+        for corner in range(corners + 1):
+            angle, radius = 2 * math.pi * (corner % corners) / corners, 0.36 if corner % 2 else 0.45
+            ring.AddPoint_2D(left + width * (x + 0.5 + radius * math.cos(angle)), top - height * (y + 0.5 + radius * math.sin(angle)))
+        polygon = ogr.Geometry(ogr.wkbPolygon)
+        polygon.AddGeometry(ring)
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetField("field", number + 1)
+        feature.SetGeometry(polygon)
+        layer.CreateFeature(feature)
+    out.CommitTransaction()
+    out = None
+    part.rename(path)
+    return path

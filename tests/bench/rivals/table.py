@@ -3,6 +3,7 @@
 """Conclusions of a row, and its lines for a terminal. figures.py writes the same to a page."""
 
 EQUAL = 1.01  # files up to this factor of ours are as small as ours
+NEAR = 1.1  # and up to this one, if no rival's is as small
 SAME_CPU = 1.5  # rivals up to this factor of the least CPU seconds of all rivals take the same
 
 
@@ -14,9 +15,13 @@ def right(row):
     return [r for r in row["results"] if r["rival"] != "pushbroom" and r["wrong"] is None]
 
 
+def comparable(rivals, our_mb):
+    """Rivals whose file is as small as ours within 1 %. If there is no such rival, those within 10 %, although their product is worse."""
+    return next(filter(None, ([r for r in rivals if r["file_mb"] <= most * our_mb] for most in (EQUAL, NEAR))), [])
+
+
 def as_small(row):
-    """Rivals whose file is as small as ours within 1 %, and whose pixels are right."""
-    return [r for r in right(row) if r["file_mb"] <= EQUAL * us_of(row)["file_mb"]]
+    return comparable(right(row), us_of(row)["file_mb"])
 
 
 def best_of(row):
@@ -26,13 +31,13 @@ def best_of(row):
 
 def times(row, key, gdal_only=False):
     """The least ratio of seconds, or CPU seconds, of a rival to ours; None without a rival. Each ratio has its own rival."""
-    rivals = [r for r in as_small(row) if r["gdal"] or not gdal_only]
+    rivals = comparable([r for r in right(row) if r["gdal"] or not gdal_only], us_of(row)["file_mb"])
     return min((r[key] for r in rivals), default=None) and min(r[key] for r in rivals) / us_of(row)[key]
 
 
 def smallest(row):
     """The rival with the smallest file at equal CPU; None without a rival, and for files that are not compressed."""
-    rivals = right(row)
+    rivals = right(row) if row["compressed"] else []
     least = min((r["cpu_seconds"] for r in rivals), default=0)
     return min((r for r in rivals if r["cpu_seconds"] <= SAME_CPU * least), key=lambda r: r["file_mb"], default=None)
 
@@ -56,7 +61,7 @@ def factor(value):
 def size_note(row):
     rival = smallest(row)
     if rival is None:
-        return "no rival's file to compare with"
+        return "no compressed file of a rival to compare with"
     note = f"file {100 * larger(row):+.1f} % of that of {rival['name']} ({rival['file_mb']:.1f} MB), the smallest at equal CPU"
     return note + (": a default product is more than 1 % larger" if breaks_rule(row) else "")
 
