@@ -3,9 +3,9 @@
 #ifndef PB_DEFLATE_PLANES_CUH
 #define PB_DEFLATE_PLANES_CUH
 // Blocks of float32 rows whose planes of bytes are encoded separately, with the bytes of
-// pipeline/codec/deflate_planes.c: a thread group counts the rows that are counted, a warp makes
-// the code of a block and selects its encoder, a warp finds the size of a row, a thread the places
-// of a block's rows, a warp writes a row. A warp takes half a row, two planes, in pieces.
+// pipeline/codec/deflate_planes.c. A thread group counts the rows of a block that are counted, a
+// warp makes its code and selects its encoder, warps find the sizes of rows, a warp their places,
+// and warps write them. A warp takes half a row, two planes, in pieces.
 #include "kernels/codec/deflate_codes.cuh"
 #include "kernels/codec/deflate_count.cuh"
 #include "kernels/codec/deflate_pack.cuh"
@@ -205,6 +205,28 @@ inline __device__ void copy_row(const encode_chunk &lower, piece_out out, uint32
     }
 }
 
+// The end of the rows up to one of them, and their checksum.
+struct planes_place {
+    uint64_t bit;
+    uint32_t a, b;
+    bool open; // a block of deflate with codes
+    // Adds the row of lane k; by a whole warp.
+    __device__ void add(const pb_planes_row &row, uint32_t k, uint32_t head_bits, uint32_t bytes)
+    {
+        const auto from = static_cast<int>(k);
+        const uint32_t bits = __shfl_sync(ALL_LANES, row.bits, from);
+        const uint32_t flat = __shfl_sync(ALL_LANES, row.flat, from);
+        bit += (open ? 0 : head_bits) + bits;
+        open = flat != 0;
+        if (!open) {
+            bit = (bit + 3 + 7) / 8 * 8 + 32 + UINT64_C(4) * bytes;
+        }
+        // Below 2^32: a and the remainder are at most 65520, b and s2 as well.
+        b = (b + bytes % ADLER * a + __shfl_sync(ALL_LANES, row.s2, from)) % ADLER;
+        a = (a + __shfl_sync(ALL_LANES, row.s1, from)) % ADLER;
+    }
+};
+
 // The bits after the symbols of a row.
 inline __device__ piece_tail tail_of(const pb_encode_view &view, const pb_planes_row &row,
                                      uint32_t block, bool last, const uint32_t *code)
@@ -352,9 +374,9 @@ inline __device__ void pb_planes_measure(const pb_encode_view &view,
     }
 }
 
-// The places of a block's rows, and its size and checksum, by one thread. A block that is too large
-// is left to the encoder of runs.
-inline __device__ void pb_planes_place(const pb_encode_view &view, uint32_t block)
+// The places of a block's rows, and its size and checksum, by a warp: lanes load 32 rows, then all
+// of them go through these rows in order. A block that is too large is left to the encoder of runs.
+inline __device__ void pb_planes_place(const pb_encode_view &view, uint32_t block, uint32_t lane)
 {
     using namespace pb_device;
     pb_planes_block &out = view.planes[block];
@@ -363,28 +385,29 @@ inline __device__ void pb_planes_place(const pb_encode_view &view, uint32_t bloc
     }
     const auto rows = static_cast<uint32_t>(view.batch.format.block_px);
     const uint32_t end_bits = out.code.code[PB_DEFLATE_END] >> 16;
-    uint64_t bit = ZLIB_HEADER_BITS;
-    uint32_t a = 1, b = 0;
-    bool open = false; // a block of deflate with codes
-    for (uint32_t y = 0; y < rows; y++) {
-        pb_planes_row &row = planes_row(view, block, y);
-        row.at = bit;
-        row.opens = open ? 0 : 1;
-        bit += (open ? 0 : out.code.head_bits) + row.bits;
-        open = row.flat != 0;
-        if (!open) {
-            bit = (bit + 3 + 7) / 8 * 8 + 32 + UINT64_C(4) * view.row_bytes;
+    planes_place place = {ZLIB_HEADER_BITS, 1, 0, false};
+    for (uint32_t first = 0; first < rows; first += 32) {
+        const uint32_t y = first + lane, n = rows - first < 32 ? rows - first : 32;
+        pb_planes_row row = {};
+        if (lane < n) {
+            row = planes_row(view, block, y);
         }
-        b = static_cast<uint32_t>((b + static_cast<uint64_t>(view.row_bytes) * a + row.s2) % ADLER);
-        a = (a + row.s1) % ADLER;
+        for (uint32_t k = 0; k < n; k++) {
+            row.at = lane == k ? place.bit : row.at;
+            row.opens = lane == k ? !place.open : row.opens;
+            place.add(row, k, out.code.head_bits, view.row_bytes);
+        }
+        if (lane < n) {
+            planes_row(view, block, y) = row;
+        }
     }
-    if (open) {
-        bit = (bit + end_bits + 3 + 7 + 7) / 8 * 8;
+    if (place.open) {
+        place.bit = (place.bit + end_bits + 3 + 7 + 7) / 8 * 8;
     }
-    out.bytes = static_cast<uint32_t>(bit / 8) + ADLER_BYTES;
-    out.adler = b << 16 | a;
-    if ((bit - ZLIB_HEADER_BITS) / 8 > pb_planes_limit(view.row_bytes, rows)) {
-        out.on = 0;
+    if (lane == 0) {
+        out.bytes = static_cast<uint32_t>(place.bit / 8) + ADLER_BYTES;
+        out.adler = place.b << 16 | place.a;
+        out.on = (place.bit - ZLIB_HEADER_BITS) / 8 <= pb_planes_limit(view.row_bytes, rows);
     }
 }
 

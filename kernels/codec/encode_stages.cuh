@@ -149,18 +149,18 @@ struct stage_planes_measure {
 };
 
 struct stage_planes_place {
-    static constexpr uint32_t THREADS = 32;
+    static constexpr uint32_t THREADS = 128, WARPS = THREADS / 32;
     using arena = no_arena;
     static uint32_t blocks(const pb_encode_view &view)
     {
-        return blocks_for(view.batch.n_blocks, THREADS);
+        return blocks_for(view.batch.n_blocks, WARPS);
     }
     static __device__ void run(const pb_encode_view &view, arena &, uint32_t index,
                                const pb_block_group &group)
     {
-        const uint32_t i = index * THREADS + group.thread;
+        const uint32_t i = index * WARPS + group.thread / 32;
         if (i < view.batch.n_blocks) {
-            pb_planes_place(view, i);
+            pb_planes_place(view, i, group.thread % 32);
         }
     }
 };
