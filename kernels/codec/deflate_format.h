@@ -14,6 +14,7 @@ enum {
     PB_DEFLATE_CODE_BITS = 14, /* at most, of one of them */
     PB_DEFLATE_LENGTHS = 19,   /* symbols of the table of code lengths */
     PB_DEFLATE_LENGTHS_BITS = 7,
+    PB_DEFLATE_DISTANCES = 30, /* symbols of distances */
     PB_DEFLATE_RUN_MAX = 258
 };
 
@@ -49,6 +50,34 @@ PB_PIXEL uint32_t pb_deflate_length_symbol(uint32_t length, uint32_t *out_extra_
     *out_extra_bits = extra;
     *out_extra = l & ((1u << extra) - 1);
     return 257 + 4 * extra + (l >> extra);
+}
+
+/* Count of the extra bits of a symbol of literals and lengths. */
+PB_PIXEL uint32_t pb_deflate_length_bits(uint32_t symbol)
+{
+    return symbol < 261 || symbol == 285 ? 0 : (symbol - 261) / 4;
+}
+
+/* Symbol, number and value of the extra bits of a distance of 1 .. 32768 bytes. */
+PB_PIXEL uint32_t pb_deflate_distance_symbol(uint32_t distance, uint32_t *out_extra_bits,
+                                             uint32_t *out_extra)
+{
+    const uint32_t d = distance - 1;
+    *out_extra_bits = 0;
+    *out_extra = 0;
+    if (d < 4)
+        return d;
+    /* d has extra + 2 bits: the upper two choose the symbol. */
+    const uint32_t extra = pb_log2_floor(d) - 1;
+    *out_extra_bits = extra;
+    *out_extra = d & ((1u << extra) - 1);
+    return 2 * extra + (d >> extra);
+}
+
+/* Count of the extra bits of a symbol of distances. */
+PB_PIXEL uint32_t pb_deflate_distance_bits(uint32_t symbol)
+{
+    return symbol < 4 ? 0 : symbol / 2 - 1;
 }
 
 /* The next match of a run: at most 258, and never leaving 1 or 2. */

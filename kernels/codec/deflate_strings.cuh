@@ -44,8 +44,8 @@ __device__ void fill_strings(strings_arena &arena, const uint8_t *in, uint32_t n
         arena.count[i] = 0;
     }
     group.sync();
-    for (uint32_t i = group.thread; i < n / PB_STRINGS_WORD; i += group.threads) {
-        const uint32_t word = pb_strings_word(in + PB_STRINGS_WORD * i);
+    for (uint32_t i = group.thread; i < pb_strings_words(n); i += group.threads) {
+        const uint32_t word = pb_strings_word(in + PB_STRINGS_PAIR * i);
         enter_word(arena, pb_strings_hash(word), i);
     }
     for (uint32_t i = group.thread;; i += group.threads) {
@@ -97,6 +97,7 @@ __device__ void pb_encode_strings(const pb_encode_view &view, pb_device::strings
     pb_strings_sizes *const sum = &view.strings[block];
     pb_device::add_to(&sum->all, sizes.all);
     pb_device::add_to(&sum->saved, sizes.saved);
+    pb_device::add_to(&sum->lost, sizes.lost);
     pb_device::add_to(&sum->bytes, sizes.bytes);
     pb_device::add_to(&sum->literals, sizes.literals);
     pb_device::add_to(&sum->literal_bytes, sizes.literal_bytes);

@@ -4,15 +4,16 @@
  *
  * The defaults are modes: floats use an encoder that does not search for strings, float32 after
  * predictor 3 the one of deflate_planes.c where this is smaller, others the one of deflate_runs.c;
- * integers use the last one unless an estimate finds strings in the block (deflate_strings.h), then
- * libdeflate encodes them, in whole blocks like TIFF tiles: at level 1, or at 6 if there are few
- * values, as in maps of classes.
+ * integers use the last one unless an estimate finds strings in the block (deflate_strings.h). Then
+ * the encoder of deflate_pairs.c is used, or libdeflate at level 6 if there are few values, as in
+ * maps of classes.
  *
  * An explicit level from 10 on is libdeflate's. Below that it is the most effort that is spent:
  * after a predictor a longer search often finds nothing, and matches that cost more than their
  * bytes make files larger. Therefore samples of each block are encoded by the encoder of planes or
- * runs, at level 1 and at the level. The block is encoded by the fastest of these whose result
- * exceeds the smallest by TRIAL_SLACK at most. All choices depend on the block's bytes alone.
+ * runs, by the encoder of pairs, and by libdeflate at the level. The block is encoded by the
+ * fastest of these whose result exceeds the smallest by TRIAL_SLACK at most. All choices depend on
+ * the block's bytes alone.
  *
  * Measured (512 px blocks after their predictor, one core of an Intel Xeon, KiB at MB/s; levels 1,
  * 6 and 9 are libdeflate's own):
@@ -43,9 +44,11 @@
  *   NDVI in a third clouds   672 2770    543 1680    545 202     545 157    runs
  *   median of integers       691 3380    378 1920    380 216     386 164    runs
  *
- * ISA-L is not used: its level 3 gives other bytes with AVX-512 than with AVX2, and 1 is slower
- * than the encoder of runs for 4 % at most. */
+ * The encoder of pairs makes blocks of 16-bit samples as small as level 1 does; figures are in
+ * deflate_pairs.c. ISA-L is not used: its level 3 gives other bytes with AVX-512 than with AVX2,
+ * and 1 is slower than the encoder of runs for 4 % at most. */
 #include "pipeline/codec/codec.h"
+#include "pipeline/codec/deflate_pairs.h"
 #include "pipeline/codec/deflate_planes.h"
 #include "pipeline/codec/deflate_runs.h"
 #include "pipeline/codec/deflate_strings.h"
@@ -55,7 +58,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODE_FLOATS = -1, MODE_INTEGERS = -6, LEVEL_SOME = 1, LEVEL_MANY = 6, LEVEL_ALONE = 10 };
+enum { MODE_FLOATS = -1, MODE_INTEGERS = -6, LEVEL_MANY = 6, LEVEL_ALONE = 10 };
 enum {
     SAMPLES = 2,
     SAMPLE_SHARE = 32, /* fraction of a block, but ... */
@@ -63,17 +66,16 @@ enum {
     TRIAL_SLACK = 200 /* a 200th of the smallest */
 };
 
-enum encoder { RUNS, PLANES, SOME, MANY };
+enum encoder { RUNS, PLANES, PAIRS, SEARCH };
 
 struct deflate {
     int level;
-    uint32_t row_bytes;                 /* size of a row with planes */
-    struct libdeflate_compressor *some; /* NULL for floats by default and from LEVEL_ALONE on */
-    /* for the level, or LEVEL_MANY; NULL if `some` is for it */
-    struct libdeflate_compressor *many;
-    struct pb_deflate_runs *runs;       /* NULL from LEVEL_ALONE on */
-    struct pb_deflate_planes *planes;   /* NULL unless rows have planes */
-    struct pb_deflate_strings *strings; /* NULL unless the level is the default of integers */
+    uint32_t row_bytes;                   /* size of a row with planes */
+    struct libdeflate_compressor *search; /* for the level, or LEVEL_MANY; NULL for MODE_FLOATS */
+    struct pb_deflate_runs *runs;         /* NULL from LEVEL_ALONE on */
+    struct pb_deflate_planes *planes;     /* NULL unless rows have planes */
+    struct pb_deflate_pairs *pairs;       /* NULL for MODE_FLOATS and from LEVEL_ALONE on */
+    struct pb_deflate_strings *strings;   /* NULL unless the level is the default of integers */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -97,7 +99,8 @@ static uint64_t deflate_context_bytes(int level, const struct pb_codec_blocks *b
         own += sizeof(struct pb_deflate_planes);
     if (level == MODE_FLOATS)
         return own;
-    return own + 2 * compressor + (level == MODE_INTEGERS ? sizeof(struct pb_deflate_strings) : 0);
+    return own + compressor + sizeof(struct pb_deflate_pairs) +
+           (level == MODE_INTEGERS ? sizeof(struct pb_deflate_strings) : 0);
 }
 
 static void deflate_destroy(void *context)
@@ -105,10 +108,10 @@ static void deflate_destroy(void *context)
     struct deflate *own = context;
     if (own == NULL)
         return;
-    libdeflate_free_compressor(own->some);
-    libdeflate_free_compressor(own->many);
+    libdeflate_free_compressor(own->search);
     free(own->runs);
     free(own->planes);
+    free(own->pairs);
     free(own->strings);
     free(own);
 }
@@ -118,7 +121,7 @@ static int deflate_create(int level, const struct pb_codec_blocks *blocks, void 
     struct deflate *own = calloc(1, sizeof *own);
     if (own == NULL)
         return -ENOMEM;
-    int many = level == MODE_INTEGERS ? LEVEL_MANY : level;
+    const int search = level == MODE_INTEGERS ? LEVEL_MANY : level;
     bool ok = true;
     own->level = level;
     if (level < LEVEL_ALONE)
@@ -128,9 +131,9 @@ static int deflate_create(int level, const struct pb_codec_blocks *blocks, void 
         ok = ok && (own->planes = malloc(sizeof *own->planes)) != NULL;
     }
     if (level < LEVEL_ALONE && level != MODE_FLOATS)
-        ok = ok && (own->some = libdeflate_alloc_compressor(LEVEL_SOME)) != NULL;
-    if (many > LEVEL_SOME)
-        ok = ok && (own->many = libdeflate_alloc_compressor(many)) != NULL;
+        ok = ok && (own->pairs = malloc(sizeof *own->pairs)) != NULL;
+    if (search > 0)
+        ok = ok && (own->search = libdeflate_alloc_compressor(search)) != NULL;
     if (level == MODE_INTEGERS)
         ok = ok && (own->strings = malloc(sizeof *own->strings)) != NULL;
     if (!ok) {
@@ -155,7 +158,9 @@ static size_t encode_planes(const struct deflate *own, const uint8_t *in, size_t
 static size_t encode_here(const struct deflate *own, enum encoder encoder, const uint8_t *in,
                           size_t bytes, uint8_t *out)
 {
-    size_t n = encoder == PLANES ? encode_planes(own, in, bytes, out + 2) : 0;
+    size_t n = encoder == PLANES  ? encode_planes(own, in, bytes, out + 2)
+               : encoder == PAIRS ? pb_deflate_pairs(own->pairs, in, bytes, out + 2)
+                                  : 0;
     if (n == 0)
         n = pb_deflate_runs(own->runs, in, bytes, out + 2);
     out[0] = 0x78;
@@ -171,17 +176,15 @@ static size_t encode_here(const struct deflate *own, enum encoder encoder, const
 static size_t encode_with(const struct deflate *own, enum encoder encoder, const uint8_t *in,
                           size_t bytes, void *out, size_t capacity)
 {
-    if (encoder == RUNS || encoder == PLANES)
-        return encode_here(own, encoder, in, bytes, out);
-    return libdeflate_zlib_compress(encoder == SOME ? own->some : own->many, in, bytes, out,
-                                    capacity);
+    return encoder == SEARCH ? libdeflate_zlib_compress(own->search, in, bytes, out, capacity)
+                             : encode_here(own, encoder, in, bytes, out);
 }
 
-/* Samples of rows of planes begin and end with a row. */
+/* Samples of rows of planes begin and end with a row, others begin with a pair. */
 static size_t encode_samples(const struct deflate *own, enum encoder encoder, const uint8_t *in,
                              size_t bytes, void *out, size_t capacity)
 {
-    const size_t unit = own->planes != NULL ? own->row_bytes : 1;
+    const size_t unit = own->planes != NULL ? own->row_bytes : 2;
     size_t sample = bytes / SAMPLE_SHARE > SAMPLE_MIN ? bytes / SAMPLE_SHARE : SAMPLE_MIN;
     size_t total = 0;
     sample = (sample + unit - 1) / unit * unit;
@@ -194,17 +197,17 @@ static size_t encode_samples(const struct deflate *own, enum encoder encoder, co
     return total;
 }
 
-/* The fastest of `first`, level 1 and the level whose result is small enough; `out` is overwritten.
+/* The fastest of `first`, pairs and the level whose result is small enough; `out` is overwritten.
  */
 static enum encoder try_three(const struct deflate *own, enum encoder first, const uint8_t *in,
                               size_t bytes, void *out, size_t capacity)
 {
     size_t fast = encode_samples(own, first, in, bytes, out, capacity);
-    size_t some = encode_samples(own, SOME, in, bytes, out, capacity);
-    size_t many = own->many != NULL ? encode_samples(own, MANY, in, bytes, out, capacity) : some;
-    size_t least = some < many ? some : many;
+    size_t pairs = encode_samples(own, PAIRS, in, bytes, out, capacity);
+    size_t search = encode_samples(own, SEARCH, in, bytes, out, capacity);
+    size_t least = pairs < search ? pairs : search;
     least += least / TRIAL_SLACK;
-    return fast <= least ? first : some <= least ? SOME : MANY;
+    return fast <= least ? first : pairs <= least ? PAIRS : SEARCH;
 }
 
 /* Selects the encoder of the block. */
@@ -212,7 +215,7 @@ static enum encoder choose(const struct deflate *own, const uint8_t *in, size_t 
                            size_t capacity)
 {
     if (own->level >= LEVEL_ALONE)
-        return MANY;
+        return SEARCH;
     const bool planes =
         own->planes != NULL && bytes % own->row_bytes == 0 &&
         pb_deflate_planes_plan(own->planes, own->runs, in, own->row_bytes, bytes / own->row_bytes);
@@ -220,8 +223,8 @@ static enum encoder choose(const struct deflate *own, const uint8_t *in, size_t 
         return try_three(own, planes ? PLANES : RUNS, in, bytes, out, capacity);
     enum pb_strings strings =
         own->strings != NULL ? pb_deflate_strings(own->strings, in, bytes) : PB_STRINGS_NONE;
-    return strings == PB_STRINGS_MANY   ? MANY
-           : strings == PB_STRINGS_SOME ? SOME
+    return strings == PB_STRINGS_MANY   ? SEARCH
+           : strings == PB_STRINGS_SOME ? PAIRS
            : planes                     ? PLANES
                                         : RUNS;
 }

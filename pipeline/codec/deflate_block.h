@@ -38,8 +38,11 @@ static inline void pb_deflate_put(struct pb_deflate_bits *bits, uint64_t value, 
 /* The code of a block. */
 struct pb_deflate_table {
     uint8_t lengths[PB_DEFLATE_LITLEN]; /* bits of each symbol */
-    /* The lengths, run-length coded (RFC 1951, 3.2.7). */
-    uint8_t symbol[PB_DEFLATE_LITLEN + 1], extra[PB_DEFLATE_LITLEN + 1];
+    uint8_t distances[PB_DEFLATE_DISTANCES];
+    unsigned n_distances; /* at least 1 */
+    /* The lengths of both, run-length coded (RFC 1951, 3.2.7). */
+    uint8_t symbol[PB_DEFLATE_LITLEN + PB_DEFLATE_DISTANCES];
+    uint8_t extra[PB_DEFLATE_LITLEN + PB_DEFLATE_DISTANCES];
     unsigned n, n_litlen, n_order;
     uint8_t bits[PB_DEFLATE_LENGTHS];
     uint16_t code[PB_DEFLATE_LENGTHS];
@@ -53,7 +56,9 @@ void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint3
 void pb_deflate_clear_counts(struct pb_deflate_runs *work);
 uint64_t pb_deflate_add_counts(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n);
 void pb_deflate_sum_counts(struct pb_deflate_runs *work);
-/* Makes the code for the counts: the table, and work->code. */
+/* Run-length codes the lengths of the table. */
+void pb_deflate_list_lengths(struct pb_deflate_table *table);
+/* Makes the code for the counts, of which the only distance is 1: the table, and work->code. */
 void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
                           struct pb_deflate_table *out_table);
 void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_table *table,

@@ -140,19 +140,19 @@ static void add_repeats(struct pb_deflate_table *table, uint8_t length, unsigned
     }
 }
 
-/* Run-length codes the lengths. */
-static void list_lengths(struct pb_deflate_table *table)
+void pb_deflate_list_lengths(struct pb_deflate_table *table)
 {
     uint32_t count[PB_DEFLATE_LENGTHS] = {0};
-    uint8_t all[PB_DEFLATE_LITLEN + 1];
+    uint8_t all[PB_DEFLATE_LITLEN + PB_DEFLATE_DISTANCES];
     table->n = 0;
     table->n_litlen = PB_DEFLATE_LITLEN;
     while (table->n_litlen > 257 && table->lengths[table->n_litlen - 1] == 0)
         table->n_litlen--;
     memcpy(all, table->lengths, table->n_litlen);
-    all[table->n_litlen] = 1; /* the only distance, 1, in one bit */
-    for (unsigned i = 0, end; i <= table->n_litlen; i = end) {
-        for (end = i + 1; end <= table->n_litlen && all[end] == all[i]; end++)
+    memcpy(all + table->n_litlen, table->distances, table->n_distances);
+    const unsigned n = table->n_litlen + table->n_distances;
+    for (unsigned i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && all[end] == all[i]; end++)
             ;
         add_repeats(table, all[i], end - i);
     }
@@ -175,7 +175,9 @@ void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
     uint8_t *lengths = out_table->lengths;
     pb_huffman_lengths(count, PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, lengths);
     pb_huffman_codes(lengths, PB_DEFLATE_LITLEN, codes);
-    list_lengths(out_table);
+    out_table->n_distances = 1;
+    out_table->distances[0] = 1;
+    pb_deflate_list_lengths(out_table);
     for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
         work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
 }
@@ -185,7 +187,7 @@ void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_
 {
     pb_deflate_put(bits, (unsigned)last | 2u << 1, 3);
     pb_deflate_put(bits, table->n_litlen - 257, 5);
-    pb_deflate_put(bits, 0, 5);
+    pb_deflate_put(bits, table->n_distances - 1, 5);
     pb_deflate_put(bits, table->n_order - 4, 4);
     for (unsigned i = 0; i < table->n_order; i++)
         pb_deflate_put(bits, table->bits[order[i]], 3);

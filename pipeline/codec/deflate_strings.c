@@ -1,21 +1,24 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* A window is contiguous, because strings repeat up to 32 KiB back: short samples of pixels would
- * lack the lines above them. Its words of four bytes at multiples of four are entered into
- * a table by their hash; the first of equal ones stays. Then segments of it, of 64 bytes each, are
- * coded like an encoder would: literals at the entropy of all segments, runs at almost no cost,
- * matches with the words before them in the table.
+ * lack the lines above them. Its words of two pairs of bytes are entered into a table by their
+ * hash; the first of equal ones stays. Then segments of it, of 64 bytes each, are coded like the
+ * encoder of pairs would: literals at the entropy of all segments, runs at almost no cost, matches
+ * with the words before them in the table.
  *
- * Sizes are added up over the windows; strings must save MIN_PERCENT of them. If a byte costs
- * less than two bits and there are few values, the segments are too short for a decision: maps have
- * long strings. The estimate is low, because matches of four to six bytes are mostly not found.
+ * Sizes are added up over the windows; strings must save MIN_PERCENT of them. The window has less
+ * before it than the encoder has, and the table lacks words whose hash another one has: too little
+ * is found. The encoder takes matches that cost more than their literals as well, to some extent
+ * at no loss, because its code adapts to them. If a byte costs less than two bits and there are few
+ * values, the segments are too short for a decision: maps have long strings.
  *
- * Measured (512 px blocks after predictor 2; savings of libdeflate, and this estimate). Level 1:
- * bands of Sentinel-2 1.7 % (0.0 to 0.1), two of them chunky 5 (0.1), twenty chunky indices of
- * int16 1.1 (0.2), RGB of bytes -3.5 (0.0); without a predictor: the indices 47 (22), heights 44
- * (21), RGB 25 (14). Level 6, few values: SAR amplitudes 19, heights of a plain 7; the edge of a
- * band, noise next to nodata, has many values: -2 to 0, at a fifth of the speed. Blocks of floats
- * are not tested: after predictor 3 strings save 0 to 4 % of most, at a sixth of the speed. */
+ * Measured (512 px blocks after predictor 2; per cent that the encoder of pairs saves, and this
+ * estimate): synthetic bands of uint16 5.6, 4.2 and 0.0 (4.7, 4.0, 1.2), four of them chunky 2.2
+ * (3.8), a real band 0.2 to 1.4 (1.4 to 2.3), four chunky 5 to 9 (5 to 7.5), pansharpened 9 to 13
+ * (7 to 10), indices of int16 1.0 (2.3), real ones 4.5 to 9 (3.3 to 4.0). RGB of bytes: -18 to 0
+ * (0.5 to 3.6, which loses 3 times as much). Level 6, few values: SAR amplitudes 31, heights of a
+ * plain 6. Blocks of floats are not tested: after predictor 3 strings save 0 to 4 % of most, at a
+ * third of the speed. */
 #include "pipeline/codec/deflate_strings.h"
 
 #include <string.h>
@@ -23,9 +26,9 @@
 static void enter_words(struct pb_deflate_strings *work, const uint8_t *in, uint32_t n)
 {
     memset(work->first, 0xff, sizeof work->first);
-    for (uint32_t i = n / PB_STRINGS_WORD;
+    for (uint32_t i = pb_strings_words(n);
          i-- > 0;) { /* backwards: the first of equal ones remains */
-        uint32_t word = pb_strings_word(in + (size_t)PB_STRINGS_WORD * i);
+        uint32_t word = pb_strings_word(in + (size_t)PB_STRINGS_PAIR * i);
         work->first[pb_strings_hash(word)] = (uint16_t)i;
     }
 }
