@@ -62,7 +62,9 @@ static bool is_layout(const struct pb_served_source *s, const struct pb_limits *
     bool masked = l->alpha_band >= 0 && l->alpha_band <= s->n_bands;
     bool known = masked && l->predictor >= 1 && l->predictor <= 3 && l->compression <= UINT16_MAX;
     bool floats = l->predictor != 3 || s->type == PB_F32 || s->type == PB_F64;
-    return sized && known && floats && is_mask_layout(&l->mask, limits) &&
+    /* The host makes planes of interleaved blocks. */
+    bool split = l->by_host || s->n_bands == 1 || (s->interleaved == 0) == (l->planar != 0);
+    return sized && known && floats && split && is_mask_layout(&l->mask, limits) &&
            (l->compression == 1 || (bytes <= limits->max_block_bytes && bytes <= UINT32_MAX)) &&
            bytes <= INT64_MAX / 2;
 }
@@ -219,7 +221,6 @@ static void take_layout(const struct pb_served_layout *said, struct pb_raster_in
     info->block_h = info->stored_block_h = said->block_h;
     info->tiled = said->tiled != 0;
     info->big_endian = said->big_endian != 0;
-    info->pixel_interleaved = said->planar == 0;
     info->tiff_compression = (uint16_t)said->compression;
     info->tiff_predictor = (uint16_t)said->predictor;
     info->stored_block_bytes = said->stored_max;
@@ -238,6 +239,7 @@ static void take_source(const struct pb_served_source *said, bool whole,
     if (whole)
         take_layout(&said->layout, info);
     info->has_mask = said->has_mask != 0;
+    info->pixel_interleaved = said->interleaved != 0;
     info->complex.kind = said->is_complex ? PB_COMPLEX_F32 : PB_COMPLEX_NONE;
     for (int32_t i = 0; i < said->n_bands; i++) {
         info->band[i].has_nodata = said->has_nodata[i] != 0;
@@ -470,6 +472,7 @@ static void say_source(const struct pb_raster_info *info, struct pb_served_sourc
     out->type = (int32_t)info->type;
     out->has_mask = info->has_mask;
     out->is_complex = info->complex.kind != PB_COMPLEX_NONE;
+    out->interleaved = info->pixel_interleaved;
     for (int32_t i = 0; i < info->n_bands; i++) {
         out->has_nodata[i] = info->band[i].has_nodata;
         out->nodata_unreadable[i] = info->band[i].nodata_unreadable;

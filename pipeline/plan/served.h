@@ -36,6 +36,8 @@ struct pb_served_source {
     int32_t type; /* enum pb_type */
     int32_t has_mask, placed, is_absent;
     int32_t is_complex; /* in the file: as the type; has no nodata, which is NaN already */
+    /* In the file the bands of a block decode together; the blocks that are sent may be planar. */
+    int32_t interleaved;
     struct pb_map map;
     /* Indexed by band. */
     int32_t has_nodata[PB_BANDS_MAX], nodata_unreadable[PB_BANDS_MAX], is_class[PB_BANDS_MAX];

@@ -206,7 +206,7 @@ END_TEST
 
 /* Three planes of 640 x 500 pixels, in tiles of 64: plane `clouds` is 9 under clouds, and else 4.
  */
-static void make_clouds(const char *path, const char *interleave, int clouds)
+static void make_clouds(const char *path, const char *interleave, const char *codec, int clouds)
 {
     enum { W = 640, H = 500 };
     static uint16_t pixels[3][H * W];
@@ -214,7 +214,7 @@ static void make_clouds(const char *path, const char *interleave, int clouds)
     char **options = CSLSetNameValue(NULL, "TILED", "YES");
     options = CSLSetNameValue(options, "BLOCKXSIZE", "64");
     options = CSLSetNameValue(options, "BLOCKYSIZE", "64");
-    options = CSLSetNameValue(options, "COMPRESS", "DEFLATE");
+    options = CSLSetNameValue(options, "COMPRESS", codec);
     options = CSLSetNameValue(options, "INTERLEAVE", interleave);
     GDALDatasetH file =
         GDALCreate(GDALGetDriverByName("GTiff"), path, W, H, 3, GDT_UInt16, (CSLConstList)options);
@@ -278,7 +278,7 @@ START_TEST(gate_on_the_device_decides_which_blocks_are_read)
     ck_assert_int_ge(file, 0);
     (void)close(file);
     GDALAllRegister();
-    make_clouds(path, "BAND", 3);
+    make_clouds(path, "BAND", "DEFLATE", 3);
     compare_gate(path,
                  "      - gate: {keep: \"B3 < 8\"}\n"
                  "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n",
@@ -294,11 +294,16 @@ START_TEST(gate_on_the_device_decides_which_blocks_are_read)
                  "      - crop: {window: [70, 33, 411, 402], bands: [OUT, B2]}\n"
                  "      - math: {bands: {SUM: \"B2 + 1\"}}\n",
                  0);
-    make_clouds(path, "PIXEL", 3);
+    make_clouds(path, "PIXEL", "DEFLATE", 3);
     compare_gate(path,
                  "      - gate: {keep: \"B3 < 8\"}\n"
                  "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n",
                  BLOCKS);
+    make_clouds(path, "PIXEL", "PACKBITS", 3); /* the host decodes it, into planes */
+    compare_gate(path,
+                 "      - gate: {keep: \"B3 < 8\"}\n"
+                 "      - math: {bands: {OUT: \"B1 * 2\", SUM: B2}}\n",
+                 0);
     (void)unlink(path);
 }
 END_TEST
@@ -312,8 +317,8 @@ START_TEST(gate_of_another_file_is_computed_on_the_device)
     (void)snprintf(path, sizeof path, "%s/a.tif", folder);
     (void)snprintf(mask, sizeof mask, "%s/mask.tif", folder);
     GDALAllRegister();
-    make_clouds(path, "BAND", 3);
-    make_clouds(mask, "BAND", 1);
+    make_clouds(path, "BAND", "DEFLATE", 3);
+    make_clouds(mask, "BAND", "DEFLATE", 1);
     other_path = mask;
     compare_gate(path,
                  "      - gate: {keep: \"Q < 8\"}\n"
@@ -570,7 +575,7 @@ START_TEST(lost_device_ends_gates_and_rounds)
     ck_assert_int_ge(file, 0);
     (void)close(file);
     GDALAllRegister();
-    make_clouds(path, "BAND", 3);
+    make_clouds(path, "BAND", "DEFLATE", 3);
     for (int way = 0; way < 4; way++) {
         struct image image = {.n = 0};
         struct pb_err err = {0};
