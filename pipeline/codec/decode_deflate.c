@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * zlib streams, whose Adler-32 is verified: one by libdeflate, two alternately by inflate_pair.c,
- * which is slower than libdeflate on one stream of long runs and on short ones. Both accept the
- * same streams. "Insufficient space" is a failure here: the output is incomplete then. */
+ * zlib streams, whose Adler-32 is verified: two alternately by inflate_pair.c; one by the same, or
+ * by libdeflate, which is faster on short streams. Both accept the same streams. "Insufficient
+ * space" is a failure here: the output is incomplete then. */
 #include "pipeline/codec/decode.h"
 #include "pipeline/codec/inflate_pair.h"
 
@@ -11,6 +11,11 @@
 #include <stdlib.h>
 
 #include <libdeflate.h>
+
+/* A stream of OWN_BYTES or more, and a shorter one that expands OWN_RATIO times or more, are
+ * decoded faster here than by libdeflate 1.14: 0.7 to 0.8 of its time on 16-bit samples, 0.4 on
+ * classes. */
+enum { OWN_BYTES = 8 << 10, OWN_RATIO = 32 };
 
 struct context {
     struct libdeflate_decompressor *one;
@@ -45,19 +50,41 @@ static int create(void **out_context)
     return 0;
 }
 
+static int result_of(enum pb_inflate_end end, size_t made, size_t least, const char **out_why)
+{
+    if (end == PB_INFLATE_COMPLETE && made >= least)
+        return 0;
+    *out_why = end == PB_INFLATE_COMPLETE ? pb_decode_short
+               : end == PB_INFLATE_LONGER ? pb_decode_long
+                                          : damaged;
+    return -EBADMSG;
+}
+
+static enum pb_inflate_end run_libdeflate(const struct context *c, const uint8_t *in,
+                                          size_t in_bytes, uint8_t *out, size_t most,
+                                          size_t *out_made)
+{
+    size_t used = 0;
+    enum libdeflate_result result =
+        libdeflate_zlib_decompress_ex(c->one, in, in_bytes, out, most, &used, out_made);
+    return result == LIBDEFLATE_SUCCESS              ? PB_INFLATE_COMPLETE
+           : result == LIBDEFLATE_INSUFFICIENT_SPACE ? PB_INFLATE_LONGER
+                                                     : PB_INFLATE_DAMAGED;
+}
+
 static int run(void *context, const uint8_t *in, size_t in_bytes, uint8_t *out, size_t least,
                size_t most, const char **out_why)
 {
     const struct context *c = context;
-    size_t used = 0, made = 0;
-    enum libdeflate_result result =
-        libdeflate_zlib_decompress_ex(c->one, in, in_bytes, out, most, &used, &made);
-    if (result == LIBDEFLATE_SUCCESS && made >= least)
-        return 0;
-    *out_why = result == LIBDEFLATE_SUCCESS              ? pb_decode_short
-               : result == LIBDEFLATE_INSUFFICIENT_SPACE ? pb_decode_long
-                                                         : damaged;
-    return -EBADMSG;
+    enum pb_inflate_end end = PB_INFLATE_DAMAGED;
+    size_t made = 0;
+    if (pb_inflate_pair_is_idle(c->two) && (in_bytes >= OWN_BYTES || in_bytes < most / OWN_RATIO)) {
+        pb_inflate_pair_start(c->two, 0, in, in_bytes, out, most);
+        (void)pb_inflate_pair_next(c->two, &end, &made);
+    } else {
+        end = run_libdeflate(c, in, in_bytes, out, most, &made);
+    }
+    return result_of(end, made, least, out_why);
 }
 
 static void start(void *context, unsigned lane, const uint8_t *in, size_t in_bytes, uint8_t *out,
@@ -74,12 +101,7 @@ static int next(void *context, unsigned *out_lane, const char **out_why)
     enum pb_inflate_end end = PB_INFLATE_DAMAGED;
     size_t made = 0;
     *out_lane = pb_inflate_pair_next(c->two, &end, &made);
-    if (end == PB_INFLATE_COMPLETE && made >= c->least[*out_lane])
-        return 0;
-    *out_why = end == PB_INFLATE_COMPLETE ? pb_decode_short
-               : end == PB_INFLATE_LONGER ? pb_decode_long
-                                          : damaged;
-    return -EBADMSG;
+    return result_of(end, made, c->least[*out_lane], out_why);
 }
 
 static void stop(void *context, unsigned lane)

@@ -4,6 +4,8 @@
  * Decodes symbols near the end of the input or the output: tests the bounds for every byte. */
 #include "pipeline/codec/inflate_lane.h"
 
+#include <string.h>
+
 static void drop(struct pb_inflate_lane *l, unsigned n)
 {
     l->bits >>= n;
@@ -35,6 +37,17 @@ static enum pb_inflate_state take_symbols(struct pb_inflate_lane *l, size_t *out
     return *out_length > (size_t)(l->out_end - l->out) ? PB_INFLATE_TOO_LONG : PB_INFLATE_CODES;
 }
 
+/* Copies from `distance` bytes before, in parts that double because they are repeated. */
+static void repeat(uint8_t *to, size_t distance, size_t length)
+{
+    for (size_t part = distance; length > 0; part *= 2) {
+        size_t n = part < length ? part : length;
+        memcpy(to, to - part, n);
+        to += n;
+        length -= n;
+    }
+}
+
 enum pb_inflate_state pb_inflate_careful(struct pb_inflate_lane *l)
 {
     for (;;) {
@@ -51,7 +64,7 @@ enum pb_inflate_state pb_inflate_careful(struct pb_inflate_lane *l)
         drop(l, d & 31);
         if (distance > (size_t)(l->out - l->out_start))
             return PB_INFLATE_BAD;
-        for (size_t i = 0; i < length; i++, l->out++)
-            *l->out = *(l->out - distance);
+        repeat(l->out, distance, length);
+        l->out += length;
     }
 }

@@ -17,9 +17,15 @@
 #include <string.h>
 
 enum { CODE_MAX = 15, PRECODE_MAX = 7, LITERALS = 256, END_SYMBOL = 256 };
-/* LARGE_BYTES: input size from which a large table is faster. ITEMS_FROM: share of matches in the
- * symbols, 1/5, from which decoding both kinds alike is faster than a mispredicted branch. */
-enum { LARGE_BYTES = 16 << 10, ITEMS_FROM = (1 << CODE_MAX) / 5 };
+/* LARGE_BYTES: input size from which a large table is faster, and joined symbols are. ITEMS_FROM:
+ * share of matches in the symbols, 1/5, from which decoding both kinds alike is faster than a
+ * mispredicted branch. MATCHES_FROM: share of long matches, 1/2, from which the branch is predicted
+ * well. */
+enum {
+    LARGE_BYTES = 8 << 10,
+    ITEMS_FROM = (1 << CODE_MAX) / 5,
+    MATCHES_FROM = (1 << CODE_MAX) / 2
+};
 
 enum alphabet { PRECODE, DISTANCES, LITERALS_ALONE, LITERALS_AND_MATCHES };
 
@@ -174,22 +180,34 @@ static void join(uint32_t *table, unsigned table_bits)
     }
 }
 
+/* Chooses the loop by the shares of the symbols, which follow from the lengths of their codes. */
+static enum pb_inflate_loop loop_of(const struct pb_inflate_lane *l, unsigned n_codes)
+{
+    uint32_t matches = 0, longer = 0; /* out of 1 << CODE_MAX */
+    for (unsigned i = END_SYMBOL + 1; i < n_codes; i++) {
+        uint32_t share = l->lens[i] > 0 ? 1u << (CODE_MAX - l->lens[i]) : 0;
+        matches += share;
+        longer += i - 254 > PB_INFLATE_SHORT ? share : 0;
+    }
+    return longer > MATCHES_FROM  ? PB_INFLATE_MATCHES
+           : matches > ITEMS_FROM ? PB_INFLATE_ITEMS
+                                  : PB_INFLATE_LITERALS;
+}
+
 static enum pb_inflate_state build_codes(struct pb_inflate_lane *l, unsigned n_codes,
                                          unsigned n_distances)
 {
-    uint32_t matches = 0; /* share of matches, out of 1 << CODE_MAX */
     struct sorted s = sort(l->lens + n_codes, n_distances, CODE_MAX, l->sorted);
     if (!build(l->distances, PB_INFLATE_DISTANCE_BITS, s, DISTANCES))
         return PB_INFLATE_BAD;
-    for (unsigned i = END_SYMBOL + 1; i < n_codes; i++)
-        matches += l->lens[i] > 0 ? 1u << (CODE_MAX - l->lens[i]) : 0;
     bool large = l->in_end - l->in > LARGE_BYTES;
-    l->items = matches > ITEMS_FROM;
-    l->table_bits = large ? PB_INFLATE_CODE_BITS : PB_INFLATE_SMALL_BITS;
+    l->loop = loop_of(l, n_codes);
+    const bool items = l->loop == PB_INFLATE_ITEMS;
+    l->table_bits = large && items ? PB_INFLATE_CODE_BITS : PB_INFLATE_SMALL_BITS;
     l->mask = ((uint64_t)1 << l->table_bits) - 1;
     s = sort(l->lens, n_codes, CODE_MAX, l->sorted);
-    if (l->items ? !build(l->codes, l->table_bits, s, LITERALS_AND_MATCHES)
-                 : !build(l->codes, l->table_bits, s, LITERALS_ALONE))
+    if (items ? !build(l->codes, l->table_bits, s, LITERALS_AND_MATCHES)
+              : !build(l->codes, l->table_bits, s, LITERALS_ALONE))
         return PB_INFLATE_BAD;
     if (large)
         join(l->codes, l->table_bits);

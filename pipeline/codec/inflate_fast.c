@@ -6,8 +6,9 @@
  * therefore, if they are frequent, an entry of the table is decoded without a branch on the match:
  * its literals are stored, a distance is looked up (and masked out if there is no match), eight
  * bytes are copied. All other cases, long matches, distances shorter than the length, long codes,
- * are decoded by special(). Blocks of literals have a loop that tests for other entries every four
- * entries; such an entry uses no bits until then.
+ * are decoded by special(), which is all of the loop for blocks of long matches. Blocks of literals
+ * have a loop that tests for other entries every four entries; such an entry uses no bits until
+ * then.
  *
  * Room: an iteration reads at most 3 * 8 bytes and writes less than 2 * (2 + 258 + 40). */
 #include "pipeline/codec/inflate_lane.h"
@@ -76,8 +77,12 @@ INLINE void copy(uint8_t *to, size_t distance, size_t length)
     const uint8_t *from = to - distance;
     const uint8_t *end = to + length;
     if (distance >= 16) {
-        for (; to < end; to += 16, from += 16)
+        do {
             memcpy(to, from, 16);
+            memcpy(to + 16, from + 16, 16);
+            to += 32;
+            from += 32;
+        } while (to < end);
         return;
     }
     if (distance >= 8) {
@@ -140,7 +145,8 @@ INLINE bool special(struct hot *h, struct pb_inflate_lane *l)
 
 /* Decodes an entry of literals and a short match. False: it is another kind of entry, and nothing
  * was done. Without a match the distance is 0, like the length; for the other kinds of entries, and
- * for one with a subtable, it is less than the length or beyond the largest distance. */
+ * for one with a subtable, it is less than the length or beyond the largest distance. Without a
+ * match, any eight bytes are copied that were not just stored, which would delay the copy. */
 INLINE bool item(struct hot *h, const struct pb_inflate_lane *l)
 {
     const uint32_t e = h->entry, length = e >> 24 & 127;
@@ -153,7 +159,7 @@ INLINE bool item(struct hot *h, const struct pb_inflate_lane *l)
     if (unlikely(distance - length > PB_INFLATE_DISTANCE_MAX - 1 ||
                  distance > (size_t)(to - l->out_start)))
         return false;
-    memcpy(to, to - distance, PB_INFLATE_SHORT);
+    memcpy(to, length > 0 ? to - distance : l->lens, PB_INFLATE_SHORT);
     h->out = to + length;
     h->bits = bits >> (d & 31);
     h->left -= e + d;
@@ -266,6 +272,26 @@ PB_CLONES_BITS static void literals_two(struct pb_inflate_lane *l, struct pb_inf
     leave(&b, k);
 }
 
+PB_CLONES_BITS static void matches_one(struct pb_inflate_lane *l)
+{
+    struct hot h;
+    enter(&h, l);
+    while (has_room(&h, l) && special(&h, l))
+        ;
+    leave(&h, l);
+}
+
+PB_CLONES_BITS static void matches_two(struct pb_inflate_lane *l, struct pb_inflate_lane *k)
+{
+    struct hot a, b;
+    enter(&a, l);
+    enter(&b, k);
+    while (has_room(&a, l) && has_room(&b, k) && special(&a, l) && special(&b, k))
+        ;
+    leave(&a, l);
+    leave(&b, k);
+}
+
 bool pb_inflate_has_room(const struct pb_inflate_lane *l)
 {
     return l->in < l->in_fast && l->out < l->out_fast;
@@ -273,10 +299,14 @@ bool pb_inflate_has_room(const struct pb_inflate_lane *l)
 
 void pb_inflate_fast(struct pb_inflate_lane *lane)
 {
-    (lane->items ? items_one : literals_one)(lane);
+    (lane->loop == PB_INFLATE_ITEMS     ? items_one
+     : lane->loop == PB_INFLATE_MATCHES ? matches_one
+                                        : literals_one)(lane);
 }
 
 void pb_inflate_fast_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b)
 {
-    (a->items ? items_two : literals_two)(a, b);
+    (a->loop == PB_INFLATE_ITEMS     ? items_two
+     : a->loop == PB_INFLATE_MATCHES ? matches_two
+                                     : literals_two)(a, b);
 }

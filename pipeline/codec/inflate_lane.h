@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 enum {
-    PB_INFLATE_CODE_BITS = 12,    /* main table of codes for long blocks */
-    PB_INFLATE_SMALL_BITS = 10,   /* the same for short ones */
+    PB_INFLATE_CODE_BITS = 12,    /* main table of codes for long blocks of items */
+    PB_INFLATE_SMALL_BITS = 10,   /* the same for all others */
     PB_INFLATE_DISTANCE_BITS = 8, /* main table of distances */
     PB_INFLATE_SHORT = 8,
     PB_INFLATE_FAR = 1 << 15,
@@ -42,10 +42,17 @@ enum pb_inflate_state {
     PB_INFLATE_BAD
 };
 
+/* Loop for the symbols that are frequent in a block. */
+enum pb_inflate_loop {
+    PB_INFLATE_LITERALS,
+    PB_INFLATE_ITEMS,  /* literals and short matches; only then the entries include matches */
+    PB_INFLATE_MATCHES /* long matches */
+};
+
 struct pb_inflate_lane {
     enum pb_inflate_state state;
     bool is_last; /* the current block is the last */
-    bool items;   /* the entries include matches, because these are frequent */
+    enum pb_inflate_loop loop;
     const uint8_t *in, *in_end;
     const uint8_t *in_fast; /* the fast loops end here, and at out_fast */
     uint8_t *out, *out_start, *out_end;
@@ -77,7 +84,7 @@ enum pb_inflate_state pb_inflate_header(struct pb_inflate_lane *lane);
  */
 enum pb_inflate_state pb_inflate_careful(struct pb_inflate_lane *lane);
 /* Decode while the lanes are in CODES and have room; a lane's state may change. Two lanes must have
- * equal `items` (inflate_fast.c). */
+ * equal loops (inflate_fast.c). */
 bool pb_inflate_has_room(const struct pb_inflate_lane *lane);
 void pb_inflate_fast(struct pb_inflate_lane *lane);
 void pb_inflate_fast_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b);

@@ -30,6 +30,11 @@ void pb_inflate_pair_destroy(struct pb_inflate_pair *pair)
     free(pair);
 }
 
+bool pb_inflate_pair_is_idle(const struct pb_inflate_pair *pair)
+{
+    return pair->lane[0].state == PB_INFLATE_IDLE && pair->lane[1].state == PB_INFLATE_IDLE;
+}
+
 void pb_inflate_pair_stop(struct pb_inflate_pair *pair, unsigned lane)
 {
     pair->lane[lane].state = PB_INFLATE_IDLE;
@@ -92,13 +97,13 @@ static enum pb_inflate_end end_of(struct pb_inflate_lane *l, size_t *out_bytes)
                                                                      : PB_INFLATE_DAMAGED;
 }
 
-/* A block of matches and one of literals have different loops: the lane of the first runs alone. */
+/* Blocks with different loops: one lane runs alone, the one without the loop of literals. */
 static void run_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b)
 {
-    if (a->items == b->items)
+    if (a->loop == b->loop)
         pb_inflate_fast_two(a, b);
     else
-        pb_inflate_fast(a->items ? a : b);
+        pb_inflate_fast(a->loop != PB_INFLATE_LITERALS ? a : b);
 }
 
 static bool has_ended(struct pb_inflate_lane *l)

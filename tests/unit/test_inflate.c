@@ -3,6 +3,7 @@
 /* ctest: arm64 */
 /* Two zlib streams decoded in turn give what libdeflate gives, of whatever lengths and kinds they
  * are, and are refused where libdeflate refuses them. */
+#include "pipeline/codec/decode.h"
 #include "pipeline/codec/inflate_pair.h"
 
 #include "run_suite.h"
@@ -192,6 +193,41 @@ START_TEST(damaged_streams_get_the_verdict_of_libdeflate)
 }
 END_TEST
 
+/* One stream by itself; every second one while another is in a lane. */
+START_TEST(test_single_stream_gets_libdeflates_verdict)
+{
+    const struct pb_decode *d = &pb_decode_deflate;
+    static uint8_t other[LARGEST];
+    struct mutate m = {.state = 17};
+    const char *why = NULL;
+    void *context = NULL;
+    unsigned lane = 0, good = 0;
+    ck_assert_int_eq(d->create(&context), 0);
+    for (int i = 0; i < 400; i++) {
+        struct stream *s = &stream[0];
+        size_t used = 0;
+        compress_into(s, &m, mutate_below(&m, i % 3 == 0 ? LARGEST : 9000));
+        if (mutate_below(&m, 2) == 0)
+            mutate_once(&m, s->in + 2, s->in_bytes - 2);
+        s->result = libdeflate_zlib_decompress_ex(one, s->in, s->in_bytes, s->expected, s->most,
+                                                  &used, &s->wanted);
+        good += s->result == LIBDEFLATE_SUCCESS;
+        if (i % 2 == 0) {
+            compress_into(&stream[1], &m, 20000);
+            d->start(context, i % 4 == 0, stream[1].in, stream[1].in_bytes, other, 20000, 20000);
+        }
+        int rc = d->run(context, s->in, s->in_bytes, s->out, s->wanted, s->most, &why);
+        ck_assert_int_eq(rc == 0, s->result == LIBDEFLATE_SUCCESS);
+        ck_assert(rc < 0 || s->wanted == 0 || memcmp(s->out, s->expected, s->wanted) == 0);
+        ck_assert(i % 2 != 0 || d->next(context, &lane, &why) == 0);
+        ck_assert(i % 2 != 0 || lane == (i % 4 == 0));
+    }
+    ck_assert_uint_gt(good, 100);
+    ck_assert_uint_lt(good, 300);
+    d->destroy(context);
+}
+END_TEST
+
 /* The least of each, as bytes: a stored block, then what is wrong with it. */
 START_TEST(what_is_wrong_is_found)
 {
@@ -253,6 +289,7 @@ int main(void)
     tcase_add_test(tc, test_equal_heads_decode_like_others);
     tcase_add_test(tc, streams_of_any_kind_and_length_decode_in_parallel);
     tcase_add_test(tc, damaged_streams_get_the_verdict_of_libdeflate);
+    tcase_add_test(tc, test_single_stream_gets_libdeflates_verdict);
     tcase_add_test(tc, what_is_wrong_is_found);
     tcase_add_test(tc, dropped_stream_does_not_delay_the_other);
     suite_add_tcase(suite, tc);
