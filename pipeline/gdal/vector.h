@@ -37,6 +37,8 @@ struct pb_vector_request {
     struct pb_vector_wrong *out_wrong; /* with `filter`: zeroed before */
     double tolerance; /* edges that the transformation bends get vertices until they are this near
                          to the curve, in units of the scene's CRS; 0: no vertices are added */
+    uint32_t threads; /* threads that read coordinates of GeoJSON and transform them; 0: GDAL reads
+                         them, on the calling thread */
     uint64_t stamp;   /* for pb_vector_table: stamp of the polygons; a file that has changed since
                          then is an error; 0: no check */
 };

@@ -4,10 +4,9 @@
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/vector.h"
 #include "pipeline/gdal/vector_file.h"
-#include "pipeline/gdal/vector_make.h"
-#include "pipeline/gdal/vector_place.h"
-#include "pipeline/gdal/vector_reach.h"
-#include "pipeline/gdal/vector_wrap.h"
+#include "pipeline/gdal/vector_placer.h"
+#include "pipeline/gdal/vector_shapes.h"
+#include "pipeline/gdal/vector_workers.h"
 #include "config/base/text_clean.h"
 
 #include <errno.h>
@@ -25,15 +24,16 @@ void RegisterOGRShape(void);
 struct reading {
     const struct pb_vector_request *request;
     struct pb_err *err;
-    struct pb_gdal_words words;
+    struct pb_vector_placer place;
+    struct pb_vector_shapes shapes;
+    bool has_odd_shape;            /* GDAL has to read the shapes */
+    struct pb_vector_later *later; /* n_later: polygons whose shapes are placed after all features
+                                      are read */
+    size_t n_later, later_room;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    struct pb_vector_way way;        /* transformation to the scene's system */
     int field[PB_VECTOR_FIELDS_MAX]; /* index of each requested field; -1: the feature's id */
-    int where; /* index of the `where` field; -1: the feature's id; -2: all features */
-    struct pb_vector_reach reach; /* used if the systems differ */
-    struct pb_vector_wrap wrap;
-    struct pb_vector_make make;
+    int where;          /* index of the `where` field; -1: the feature's id; -2: all features */
     uint64_t wkb_bytes; /* size of all shapes as WKB */
     size_t n_left_out;  /* features that are not polygons */
     int64_t first_left_out;
@@ -57,7 +57,7 @@ static int open_file(struct reading *r, const struct pb_vector_file *file)
         return 0;
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                       "it is no GeoJSON, GeoPackage or Shapefile that can be read (%s)",
-                      pb_gdal_said(&r->words));
+                      pb_gdal_said(&r->place.words));
 }
 
 /* Lists the names of the layers, or of a layer's fields, for a message. */
@@ -149,9 +149,9 @@ static int set_filter(struct reading *r)
     if (r->request->filter == NULL)
         return 0;
     if (OGR_L_SetAttributeFilter(r->layer, r->request->filter) != OGRERR_NONE)
-        return wrong_filter(r, pb_gdal_said(&r->words), wrong_at(CPLGetLastErrorMsg()));
+        return wrong_filter(r, pb_gdal_said(&r->place.words), wrong_at(CPLGetLastErrorMsg()));
     OGR_F_Destroy(OGR_L_GetNextFeature(r->layer));
-    return r->words.n > 0 ? wrong_filter(r, pb_gdal_said(&r->words), SIZE_MAX) : 0;
+    return r->place.words.n > 0 ? wrong_filter(r, pb_gdal_said(&r->place.words), SIZE_MAX) : 0;
 }
 
 static int find_way(struct reading *r, const struct pb_raster *scene)
@@ -169,16 +169,16 @@ static int find_way(struct reading *r, const struct pb_raster *scene)
     if (to == NULL)
         return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                           "it has a coordinate system, and the scene does not");
-    const struct pb_gdal_words words = r->words; /* places outside a projection are no damage */
-    if (pb_vector_way_init(&r->way, from, scene, r->request->tolerance) == 0) {
-        if (r->way.to != NULL)
-            pb_vector_reach_find(&r->reach, scene, from);
-        r->words = words;
+    if (pb_vector_placer_init(&r->place, from, to, &scene->info, r->request->tolerance) == 0) {
+        const struct pb_gdal_words words = r->place.words;
+        if (r->place.way.to != NULL)
+            pb_vector_reach_find(&r->place.reach, scene, from);
+        r->place.words = words;
         return 0;
     }
     return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
                       "there is no way from its coordinate system to the scene's (%s)",
-                      pb_gdal_said(&r->words));
+                      pb_gdal_said(&r->place.words));
 }
 
 static bool is_number(OGRFieldType type)
@@ -263,133 +263,19 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
                       "feature %lld is a %s, not a polygon", (long long)fid, kind);
 }
 
-/* Removes the rings of the current polygon beyond n_rings. */
-static void take_rings_back(struct pb_vector_make *make, size_t n_rings)
+/* Notes that the current polygon has a shape. */
+static int add_later(struct reading *r, int64_t shape)
 {
-    if (make->n_rings > n_rings)
-        make->n_vertices = make->ring[n_rings].first;
-    make->n_rings = n_rings;
-    make->polygon[make->n - 1].n_rings = n_rings - make->polygon[make->n - 1].first_ring;
-}
-
-/* Adds ring i of a part, or traces it. Omits the ring, or the whole part, if it is outside the
- * scene's system. */
-static int add_ring(struct reading *r, OGRGeometryH part, int i, bool wraps, bool *out_end)
-{
-    const struct pb_gdal_words words = r->words;
-    OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
-    const size_t n_rings = r->make.n_rings, n_traces = r->wrap.n;
-    int rc = wraps ? pb_vector_wrap_ring(&r->wrap, ring, &r->way)
-                   : pb_vector_place_ring(&r->make, ring, &r->way);
-    const bool beyond = rc == -ERANGE && pb_vector_reach_is_beyond(&r->reach, ring, r->way.to);
-    const double circle = r->way.planar ? r->way.circle / r->way.ratio : 0;
-    if (beyond ||
-        ((rc == -ERANGE || rc == -EXDEV) && pb_vector_reach_is_far(&r->reach, part, circle))) {
-        *out_end = i == 0 || !beyond;
-        r->make.polygon[r->make.n - 1].is_beyond = true;
-        take_rings_back(&r->make, n_rings);
-        pb_vector_wrap_reset(&r->wrap, n_traces);
-        rc = 0;
+    if (r->n_later == r->later_room) {
+        const size_t room = 2 * r->later_room + 1024;
+        struct pb_vector_later *more = realloc(r->later, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        r->later = more;
+        r->later_room = room;
     }
-    if (rc == 0)
-        r->words = words;
-    return rc;
-}
-
-/* Adds a polygon, or a part of a MultiPolygon. A part that crosses the seam of the scene's
- * system is traced. */
-static int add_part(struct reading *r, OGRGeometryH part, bool wraps)
-{
-    const size_t before = r->make.n_rings;
-    bool end = false;
-    int rc = 0;
-    r->make.part++;
-    pb_vector_wrap_reset(&r->wrap, 0);
-    for (int i = 0; rc == 0 && !end && i < OGR_G_GetGeometryCount(part); i++)
-        rc = add_ring(r, part, i, wraps, &end);
-    if (rc == 0 && wraps && !end)
-        rc = pb_vector_wrap_add(&r->wrap, &r->way, &r->make);
-    if (end || rc == -EXDEV)
-        take_rings_back(&r->make, before);
-    if (rc == -EXDEV && !wraps) {
-        const struct pb_gdal_words words = r->words;
-        const bool can = pb_vector_wrap_has_seam(&r->way);
-        r->words = words;
-        return can ? add_part(r, part, true) : rc;
-    }
-    return rc;
-}
-
-/* Returns true if a part of a geographic file is wider than the Earth and cannot be traced. */
-static bool is_wider(struct reading *r, OGRGeometryH part)
-{
-    const struct pb_vector_way *way = &r->way;
-    OGREnvelope e;
-    if (!way->planar || way->geographic)
-        return false;
-    OGR_G_GetEnvelope(part, &e);
-    return isfinite(e.MaxX - e.MinX) && e.MaxX - e.MinX > way->circle / way->ratio * (1 + 1e-6) &&
-           !pb_vector_wrap_has_seam(&r->way);
-}
-
-static bool is_finite(OGRGeometryH part)
-{
-    for (int i = 0; i < OGR_G_GetGeometryCount(part); i++) {
-        OGRGeometryH ring = OGR_G_GetGeometryRef(part, i);
-        for (int k = 0; k < OGR_G_GetPointCount(ring); k++)
-            if (!isfinite(OGR_G_GetX(ring, k)) || !isfinite(OGR_G_GetY(ring, k)))
-                return false;
-    }
-    return true;
-}
-
-/* Adds the part of a polygon around the scene if other edges have no place in the scene's
- * system. -ERANGE: the rectangle around the scene is unknown. */
-static int add_cut(struct reading *r, OGRGeometryH part)
-{
-    const double circle = r->way.planar ? r->way.circle / r->way.ratio : 0;
-    int rc = r->reach.has_near && is_finite(part) ? 0 : -ERANGE;
-    for (int turn = circle > 0 ? -1 : 0; rc == 0 && turn <= (circle > 0); turn++) {
-        OGRGeometryH cut = pb_vector_reach_cut(&r->reach, part, turn * circle);
-        if (cut == NULL)
-            continue;
-        rc = add_part(r, cut, false);
-        OGR_G_DestroyGeometry(cut);
-    }
-    r->make.polygon[r->make.n - 1].is_beyond = true;
-    return rc;
-}
-
-static int add_polygon(struct reading *r, OGRGeometryH part)
-{
-    const struct pb_gdal_words words = r->words; /* the search transforms invalid places too */
-    const bool wider = is_wider(r, part);
-    const bool wraps = r->way.geographic || pb_vector_wrap_is_beyond(&r->way, part);
-    r->words = words;
-    const size_t before = r->make.n_rings;
-    const int rc = wider ? -EDOM : add_part(r, part, wraps);
-    if (wraps || (rc != -ERANGE && rc != -EXDEV && rc != -EDOM))
-        return rc;
-    take_rings_back(&r->make, before);
-    r->words = words;
-    const int cut = add_cut(r, part);
-    if (cut != -ERANGE && cut != -EXDEV)
-        return cut;
-    take_rings_back(&r->make, before);
-    return rc;
-}
-
-static int add_rings(struct reading *r, OGRGeometryH geometry)
-{
-    const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
-    int rc = 0;
-    if (type == wkbPolygon)
-        return add_polygon(r, geometry);
-    if (type != wkbMultiPolygon)
-        return -EINVAL;
-    for (int i = 0; rc == 0 && i < OGR_G_GetGeometryCount(geometry); i++)
-        rc = add_rings(r, OGR_G_GetGeometryRef(geometry, i));
-    return rc;
+    r->later[r->n_later++] = (struct pb_vector_later){r->place.make.n - 1, (size_t)shape};
+    return 0;
 }
 
 static int add_geometry(struct reading *r, OGRFeatureH feature)
@@ -397,12 +283,17 @@ static int add_geometry(struct reading *r, OGRFeatureH feature)
     OGRGeometryH own = OGR_F_GetGeometryRef(feature), geometry = own;
     if (own == NULL || OGR_G_IsEmpty(own))
         return 0;
+    const int64_t shape = pb_vector_shapes_number(&r->shapes, own);
+    if (shape >= 0)
+        return add_later(r, shape) == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), -ENOMEM, "");
     r->wkb_bytes += (uint64_t)OGR_G_WkbSize(own);
     if (OGR_G_HasCurveGeometry(own, TRUE))
         geometry = OGR_G_GetLinearGeometry(own, 0, NULL);
     const OGRwkbGeometryType type =
         geometry != NULL ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
-    int rc = type == wkbPolygon || type == wkbMultiPolygon ? add_rings(r, geometry) : -EINVAL;
+    int rc = type == wkbPolygon || type == wkbMultiPolygon
+                 ? pb_vector_placer_add(&r->place, geometry)
+                 : -EINVAL;
     if (geometry != own)
         OGR_G_DestroyGeometry(geometry);
     return rc == 0 ? 0 : wrong_feature(r, OGR_F_GetFID(feature), rc, OGR_G_GetGeometryName(own));
@@ -426,10 +317,10 @@ static int add_feature(struct reading *r, OGRFeatureH feature)
     int rc = 0;
     if (!is_chosen(r, feature) || leave_out(r, feature))
         return 0;
-    if (r->make.n >= PB_VECTOR_FEATURES_MAX)
+    if (r->place.make.n >= PB_VECTOR_FEATURES_MAX)
         return pb_fail_at(r->err, PB_E_VECTOR_LIMIT, r->request->path, 0, 0,
                           "more than %d features", PB_VECTOR_FEATURES_MAX);
-    if (pb_vector_make_polygon(&r->make, OGR_F_GetFID(feature)) < 0)
+    if (pb_vector_make_polygon(&r->place.make, OGR_F_GetFID(feature)) < 0)
         rc = -ENOMEM;
     for (size_t i = 0; rc == 0 && i < r->request->n_fields; i++) {
         char fid[24];
@@ -439,7 +330,7 @@ static int add_feature(struct reading *r, OGRFeatureH feature)
             (void)pb_text_clean(value.text, text, sizeof text);
             value.text = text;
         }
-        rc = pb_vector_make_value(&r->make, &value);
+        rc = pb_vector_make_value(&r->place.make, &value);
     }
     if (rc < 0)
         return wrong_feature(r, OGR_F_GetFID(feature), rc, "");
@@ -457,12 +348,13 @@ static int read_features(struct reading *r)
     }
     if (rc < 0)
         return rc;
-    if (r->words.n > 0)
-        return pb_fail_at(r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
-                          "it is damaged after feature %lld: %s",
-                          r->make.n > 0 ? (long long)r->make.polygon[r->make.n - 1].fid : -1LL,
-                          pb_gdal_said(&r->words));
-    if (r->make.n > 0)
+    if (r->place.words.n > 0)
+        return pb_fail_at(
+            r->err, PB_E_VECTOR_INVALID, r->request->path, 0, 0,
+            "it is damaged after feature %lld: %s",
+            r->place.make.n > 0 ? (long long)r->place.make.polygon[r->place.make.n - 1].fid : -1LL,
+            pb_gdal_said(&r->place.words));
+    if (r->place.make.n > 0)
         return 0;
     if (r->n_left_out > 0)
         return wrong_feature(r, r->first_left_out, -EINVAL, r->left_out);
@@ -474,6 +366,37 @@ static int read_features(struct reading *r)
                       r->request->where);
 }
 
+/* Places the shapes of the polygons. */
+static int place_shapes(struct reading *r, const struct pb_raster *scene)
+{
+    struct pb_vector_work work = {.place = &r->place,
+                                  .shapes = &r->shapes,
+                                  .later = r->later,
+                                  .n = r->n_later,
+                                  .scene = scene,
+                                  .tolerance = r->request->tolerance,
+                                  .threads = r->request->threads};
+    if (r->n_later == 0)
+        return 0;
+    const int rc = pb_vector_workers_run(&work);
+    r->wkb_bytes += work.wkb_bytes;
+    r->has_odd_shape = rc == -EBADMSG;
+    return rc == 0 || r->has_odd_shape
+               ? rc
+               : wrong_feature(r, r->place.make.polygon[r->later[work.failed].polygon].fid, rc, "");
+}
+
+/* Most bytes that reading held. */
+static uint64_t read_bytes(const struct reading *r, uint64_t file_bytes,
+                           const struct pb_polygons *polygons)
+{
+    const uint64_t lists = pb_polygons_bytes(polygons);
+    const uint64_t shapes = r->later_room * (sizeof *r->later + sizeof(struct pb_vector_shape));
+    const uint64_t text = (r->n_later > 0 ? 2 : 1) * file_bytes;
+    const uint64_t before = text + shapes + lists + polygons->memory_bytes;
+    return before > 2 * lists ? before : 2 * lists;
+}
+
 /* Returns true if the columns of a geographic scene extend around the Earth. */
 static bool is_round(const struct pb_raster *scene, double circle)
 {
@@ -483,53 +406,75 @@ static bool is_round(const struct pb_raster *scene, double circle)
            fabs(t[1]) * info->width >= circle - 1e-6 * fabs(t[1]);
 }
 
+/* Makes the result of reading. */
+static struct pb_polygons *make_polygons(struct reading *r, const struct pb_vector_file *file,
+                                         const struct pb_raster *scene)
+{
+    struct pb_polygons *polygons = pb_vector_make_polygons(&r->place.make, r->request->n_fields);
+    if (polygons == NULL)
+        return NULL;
+    polygons->stamp = file->stamp;
+    polygons->file_bytes = file->bytes;
+    polygons->wkb_bytes = r->wkb_bytes;
+    polygons->read_bytes = read_bytes(r, file->bytes, polygons);
+    polygons->moved = r->place.way.to != NULL;
+    polygons->is_split = r->place.wrap.split;
+    polygons->is_round = r->place.way.geographic && is_round(scene, r->place.way.circle);
+    polygons->n_left_out = r->n_left_out;
+    polygons->first_left_out = r->first_left_out;
+    return polygons;
+}
+
+/* Reads the file. by_shapes: its coordinates are read by threads if they can be. */
+static int read_file(struct reading *r, struct pb_raster *scene, bool by_shapes,
+                     struct pb_polygons **out_polygons)
+{
+    struct pb_vector_file file;
+    int rc = pb_vector_file_open(&file, r->request->path, r->err);
+    pb_gdal_listen(&r->place.words, NULL);
+    if (rc == 0 && by_shapes && pb_vector_shapes_take(&r->shapes, file.name) < 0)
+        rc = wrong_feature(r, 0, -ENOMEM, "");
+    if (rc == 0)
+        rc = open_file(r, &file);
+    if (rc == 0)
+        rc = find_layer(r);
+    if (rc == 0)
+        rc = find_fields(r);
+    if (rc == 0)
+        rc = set_filter(r);
+    if (rc == 0)
+        rc = find_way(r, scene);
+    if (rc == 0)
+        rc = read_features(r);
+    if (rc == 0)
+        rc = place_shapes(r, scene);
+    if (rc == 0) {
+        *out_polygons = make_polygons(r, &file, scene);
+        rc = *out_polygons != NULL ? 0 : wrong_feature(r, 0, -ENOMEM, "");
+    }
+    pb_vector_placer_fini(&r->place);
+    pb_vector_shapes_free(&r->shapes);
+    free(r->later);
+    if (r->dataset != NULL)
+        GDALClose(r->dataset);
+    pb_gdal_unlisten();
+    if (rc < 0)
+        pb_vector_file_blame(&file, r->request->path, r->err);
+    pb_vector_file_close(&file);
+    return rc;
+}
+
 int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *scene,
                    struct pb_err *err, struct pb_polygons **out_polygons)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct reading r = {.request = request, .err = err};
-    struct pb_vector_file file;
     (void)pthread_once(&once, register_once);
-    int rc = pb_vector_file_open(&file, request->path, err);
-    pb_gdal_listen(&r.words, NULL);
-    if (rc == 0)
-        rc = open_file(&r, &file);
-    if (rc == 0)
-        rc = find_layer(&r);
-    if (rc == 0)
-        rc = find_fields(&r);
-    if (rc == 0)
-        rc = set_filter(&r);
-    if (rc == 0)
-        rc = find_way(&r, scene);
-    if (rc == 0)
-        rc = read_features(&r);
-    const uint64_t lists = pb_vector_make_bytes(&r.make);
-    struct pb_polygons *polygons =
-        rc == 0 ? pb_vector_make_polygons(&r.make, request->n_fields) : NULL;
-    if (rc == 0 && polygons == NULL)
-        rc = wrong_feature(&r, 0, -ENOMEM, "");
-    if (rc == 0) {
-        polygons->stamp = file.stamp;
-        polygons->file_bytes = file.bytes;
-        polygons->wkb_bytes = r.wkb_bytes;
-        polygons->read_bytes = file.bytes + lists + polygons->memory_bytes;
-        polygons->moved = r.way.to != NULL;
-        polygons->is_split = r.wrap.split;
-        polygons->is_round = r.way.geographic && is_round(scene, r.way.circle);
-        polygons->n_left_out = r.n_left_out;
-        polygons->first_left_out = r.first_left_out;
-    }
-    pb_vector_make_free(&r.make);
-    pb_vector_way_fini(&r.way);
-    pb_vector_wrap_free(&r.wrap);
-    if (r.dataset != NULL)
-        GDALClose(r.dataset);
-    pb_gdal_unlisten();
-    if (rc < 0)
-        pb_vector_file_blame(&file, request->path, err);
-    pb_vector_file_close(&file);
-    if (rc == 0)
-        *out_polygons = polygons;
-    return rc;
+    /* A filter may contain the area of a shape (OGR_GEOM_AREA). */
+    const bool by_shapes = request->filter == NULL && request->threads > 0;
+    const int rc = read_file(&r, scene, by_shapes, out_polygons);
+    if (!r.has_odd_shape)
+        return rc;
+    r = (struct reading){.request = request, .err = err};
+    return read_file(&r, scene, false, out_polygons);
 }

@@ -57,6 +57,34 @@ int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y)
     return 0;
 }
 
+int pb_vector_make_append(struct pb_vector_make *make, struct pb_vector_make *from)
+{
+    void *rings = make->ring, *xy = make->xy;
+    int rc = grow(&rings, make->n_rings, from->n_rings, &make->ring_room, sizeof *make->ring);
+    make->ring = rings;
+    if (rc == 0)
+        rc = grow(&xy, make->n_vertices, from->n_vertices, &make->vertex_room, sizeof *make->xy);
+    make->xy = xy;
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < from->n; i++) {
+        struct pb_polygon *polygon = &make->polygon[from->polygon[i].fid];
+        polygon->first_ring = make->n_rings + from->polygon[i].first_ring;
+        polygon->n_rings = from->polygon[i].n_rings;
+        polygon->is_beyond = from->polygon[i].is_beyond;
+    }
+    for (size_t i = 0; i < from->n_rings; i++) {
+        make->ring[make->n_rings + i] = from->ring[i];
+        make->ring[make->n_rings + i].first += make->n_vertices;
+    }
+    if (from->n_vertices > 0)
+        memcpy(make->xy + make->n_vertices, from->xy, from->n_vertices * sizeof *make->xy);
+    make->n_rings += from->n_rings;
+    make->n_vertices += from->n_vertices;
+    pb_vector_make_free(from);
+    return 0;
+}
+
 int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_value *value)
 {
     const char *text = value->text;

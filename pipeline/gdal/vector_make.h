@@ -30,6 +30,9 @@ int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid);
 int pb_vector_make_ring(struct pb_vector_make *make);
 int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y);
 int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_value *value);
+/* Appends the rings and vertices of `from`, and frees them there. The fid of each of its polygons
+ * is the number of the polygon of `make` that gets the rings. */
+int pb_vector_make_append(struct pb_vector_make *make, struct pb_vector_make *from);
 /* Returns the polygons, n_fields values each, which take the list of vertices over; the facts of
  * the reading are unset. NULL: out of memory. */
 struct pb_polygons *pb_vector_make_polygons(struct pb_vector_make *make, size_t n_fields);

@@ -117,9 +117,9 @@ static void find_longitudes(struct pb_vector_way *way)
 }
 
 int pb_vector_way_init(struct pb_vector_way *way, OGRSpatialReferenceH file,
-                       const struct pb_raster *scene, double tolerance)
+                       OGRSpatialReferenceH to, const struct pb_raster_info *scene,
+                       double tolerance)
 {
-    OGRSpatialReferenceH to = pb_gdal_srs(scene);
     *way =
         (struct pb_vector_way){.file = file, .scene = to, .tolerance = tolerance, .has_seam = -1};
     if (file == NULL || to == NULL)
@@ -129,9 +129,9 @@ int pb_vector_way_init(struct pb_vector_way *way, OGRSpatialReferenceH file,
         if (way->to == NULL)
             return -ERANGE;
     }
-    if (!scene->info.has_transform)
+    if (!scene->has_transform)
         return 0;
-    find_bounds(way, &scene->info);
+    find_bounds(way, scene);
     way->circle = 2 * acos(-1.0) / OSRGetAngularUnits(to, NULL);
     way->geographic = OSRIsGeographic(to);
     way->planar = has_longitudes(file) && (way->to == NULL || has_longitudes(to) ||
@@ -140,7 +140,7 @@ int pb_vector_way_init(struct pb_vector_way *way, OGRSpatialReferenceH file,
     if (way->planar)
         find_longitudes(way);
     if (way->to != NULL && tolerance > 0 && !(way->planar && way->geographic))
-        find_samples(way, &scene->info);
+        find_samples(way, scene);
     return 0;
 }
 

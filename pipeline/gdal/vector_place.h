@@ -50,10 +50,12 @@ OGRCoordinateTransformationH pb_vector_to(OGRSpatialReferenceH from, OGRSpatialR
  * no place there. */
 bool pb_vector_move(OGRCoordinateTransformationH to, double xy[2]);
 
-/* Opens the transformation from a file to a scene; either both systems are NULL or none. srs and
- * scene are borrowed until fini. Returns 0; -ERANGE: no transformation. Needs fini in any case. */
+/* Opens the transformation from a file's system to that of a scene, `to`; either both are NULL or
+ * none. file and to are borrowed until fini, and used by the thread of the object. Returns 0;
+ * -ERANGE: no transformation. Needs fini in any case. */
 int pb_vector_way_init(struct pb_vector_way *way, OGRSpatialReferenceH file,
-                       const struct pb_raster *scene, double tolerance);
+                       OGRSpatialReferenceH to, const struct pb_raster_info *scene,
+                       double tolerance);
 void pb_vector_way_fini(struct pb_vector_way *way);
 
 /* Counts of samples by their side of a ring: same side in the file's system and in the other

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Polygons of vector files, in the coordinate system of a scene. */
 #include "config/base/err.h"
