@@ -189,9 +189,8 @@ static bool read_feature(struct scan *s)
         if (is_geometry && has_geometry)
             return give_up(s);
         has_geometry |= is_geometry;
-        if (is_geometry && take(s, '{') ? !read_geometry(s) : !is_geometry && !skip_value(s))
-            return false;
-        if (is_geometry && s->at[-1] != '}' && !skip_value(s)) /* null */
+        const bool is_object = is_geometry && take(s, '{'); /* or it is null */
+        if (!(is_object ? read_geometry(s) : skip_value(s)))
             return false;
     }
     return !s->is_unusual;
