@@ -37,6 +37,11 @@ unsigned pb_products_mode(const struct pb_service_config *service)
     return modes[service->products_mode];
 }
 
+int32_t pb_device_jobs(const struct pb_service_config *service)
+{
+    return service->parallel_jobs > 0 ? service->parallel_jobs : 1;
+}
+
 int32_t pb_publishing_jobs(const struct pb_service_config *service)
 {
     return service->has_duplicates ? 0 : service->publishing_jobs;

@@ -85,8 +85,10 @@ static const struct pb_key service_keys[] = {
     RANGED("express", PB_KEY_DURATION, AT(pb_service_config, express_ms), 0, DAY, "60s",
            "When all parallel jobs have run for this long and others wait, one job more may run: a "
            "small one, for this time at most, on the CPU; 0s = never."),
-    RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 1, 64, "1",
-           "Jobs that compute at the same time; each has the memory budget to itself."),
+    RANGED("parallel_jobs", PB_KEY_INT, AT(pb_service_config, parallel_jobs), 0, 64, "0",
+           "Jobs that compute at the same time; each has the memory budget to itself. 0: one on a "
+           "GPU; on the CPU as many as there are cores, if they have few tiles, and together they "
+           "have one memory budget."),
     RANGED("publishing_jobs", PB_KEY_INT, AT(pb_service_config, publishing_jobs), 0, 16, "1",
            "Jobs that may publish in addition to parallel_jobs: when all tiles of a job are "
            "computed, the next one starts. Each may need compute.memory. With the key duplicates "

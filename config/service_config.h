@@ -73,7 +73,7 @@ struct pb_service_config {
     int64_t rescan_ms;       /* periodic look at the inbox */
     int64_t stall_ms;        /* a job without progress for this long is ended */
     int64_t express_ms;      /* time that an express job has; 0 = no job is one */
-    int32_t parallel_jobs;   /* 1 .. 64 */
+    int32_t parallel_jobs;   /* 0 .. 64; 0 = by their plans (processes/turns.h) */
     int32_t publishing_jobs; /* as written; see pb_publishing_jobs */
     int32_t max_attempts;    /* how often a job is started in all when its worker dies */
     int32_t keep_jobs;       /* finished jobs kept in the store */
@@ -96,4 +96,6 @@ unsigned pb_products_mode(const struct pb_service_config *service);
 /* Largest number of publishing jobs that do not count for parallel_jobs. 0 with duplicates, because
  * an input is compared with those of jobs that are done. */
 int32_t pb_publishing_jobs(const struct pb_service_config *service);
+/* Largest number of jobs that a GPU computes at the same time. */
+int32_t pb_device_jobs(const struct pb_service_config *service);
 #endif

@@ -99,7 +99,7 @@ static int wanted_gpus(const struct pb_config *config, const char *device,
     struct pb_compute_config compute = config->compute;
     if (device != NULL)
         (void)pb_device_word(device, &compute);
-    return pb_device_owners_wanted(&compute, config->service.parallel_jobs, NULL,
+    return pb_device_owners_wanted(&compute, pb_device_jobs(&config->service), NULL,
                                    pb_device_nodes_count(), out);
 }
 

@@ -129,7 +129,7 @@ bool pb_device_owners_follow(struct pb_device_owners *owners, const struct pb_co
                              const char *forced)
 {
     char devices[PB_DEVICE_OWNERS_MAX][16], path[PB_DEVICE_OWNER_PATH_BYTES];
-    int wanted = pb_device_owners_wanted(&config->compute, config->service.parallel_jobs, forced,
+    int wanted = pb_device_owners_wanted(&config->compute, pb_device_jobs(&config->service), forced,
                                          pb_device_nodes_count(), devices);
     int before = owners->n;
     owners->why[0] = '\0';
@@ -145,10 +145,15 @@ bool pb_device_owners_follow(struct pb_device_owners *owners, const struct pb_co
         if (owners->n != i + 1)
             break;
         pb_device_owner_set(owners->member[i].owner, devices[i], path,
-                            config->service.parallel_jobs);
+                            pb_device_jobs(&config->service));
     }
     for (int i = owners->n; i < before; i++)
         pb_device_owner_set(owners->member[i].owner, NULL, NULL, 0);
+    return owners->n > 0;
+}
+
+bool pb_device_owners_exist(const struct pb_device_owners *owners)
+{
     return owners->n > 0;
 }
 

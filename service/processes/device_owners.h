@@ -42,6 +42,7 @@ void pb_device_owners_destroy(struct pb_device_owners *owners);
  * running ones stay. Returns false if there are no owners and workers compute. */
 bool pb_device_owners_follow(struct pb_device_owners *owners, const struct pb_config *config,
                              const char *forced);
+bool pb_device_owners_exist(const struct pb_device_owners *owners);
 /* Returns true if an owner has not reported its device yet. */
 bool pb_device_owners_is_coming(const struct pb_device_owners *owners);
 /* Reason for the absence of owners although the machine has a GPU that is wanted; NULL if there is

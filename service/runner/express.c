@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Jobs start in the order of their arrival, service.parallel_jobs at a time. When each of these
- * has run for service.express already and others wait, one additional job may run: the express
- * job, the one with the smallest input first. It may run for service.express; if it needs longer
- * and others wait for the slot, it returns to its place in the queue (no attempt counts), is
- * remembered as long, and waits for an ordinary slot. Therefore a short job waits for long ones
- * for a bounded time, and a long one loses at most one such try: no job is overtaken twice by the
- * same job and none starves, because the ordinary slots continue in order. Each try without
- * success doubles the pause until the next, so that a queue of only long jobs costs little.
+ * Jobs start in the order of their arrival, as many at a time as service.parallel_jobs allows. When
+ * each of these has run for service.express already and others wait, one additional job may run:
+ * the express job, the one with the smallest input first. It may run for service.express; if it
+ * needs longer and others wait for the slot, it returns to its place in the queue (no attempt
+ * counts), is remembered as long, and waits for an ordinary slot. Therefore a short job waits for
+ * long ones for a bounded time, and a long one loses at most one such try: no job is overtaken
+ * twice by the same job and none starves, because the ordinary slots continue in order. Each try
+ * without success doubles the pause until the next, so that a queue of only long jobs costs little.
  *
  * The express job is computed on the CPU when the others use a GPU: a device runs one job at a
  * time unless parallel_jobs allows more. If the configuration requires a GPU, no express job runs.
@@ -37,8 +37,7 @@ bool pb_express_may_open(const struct pb_express *express, struct pb_worker_pool
     int64_t express_ms = config->service.express_ms;
     return express_ms != 0 && mono_ms >= express->pause_until_ms &&
            config->compute.device != PB_DEVICE_CUDA && pb_pool_express(pool) == NULL &&
-           pb_pool_all_run_for(pool, express_ms, mono_ms) &&
-           pb_pool_ordinary(pool) >= config->service.parallel_jobs;
+           pb_pool_all_run_for(pool, express_ms, mono_ms) && !pb_pool_may_begin(pool);
 }
 
 bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
@@ -50,14 +49,13 @@ bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
     return true;
 }
 
-struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struct pb_config *config,
-                                        int64_t mono_ms)
+struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, int64_t mono_ms)
 {
     struct pb_pool_slot *slot = pb_pool_express(pool);
     if (slot == NULL || pb_worker_slot_ending(slot->worker) != PB_ENDING_NONE ||
         mono_ms < slot->express_until_ms)
         return NULL;
-    if (pb_pool_ordinary(pool) >= config->service.parallel_jobs)
+    if (!pb_pool_may_begin(pool))
         return slot;
     slot->express =
         false; /* an ordinary slot has become free: the job continues as an ordinary job */

@@ -27,8 +27,7 @@ bool pb_express_is_due(struct pb_express *express, struct pb_worker_pool *pool,
 bool pb_express_is_long(const struct pb_express *express, int64_t seq);
 /* Finds the slot of an express job whose time is over; NULL if there is no such slot. A job that
  * now has room as an ordinary job becomes one. */
-struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, const struct pb_config *config,
-                                        int64_t mono_ms);
+struct pb_pool_slot *pb_express_overdue(struct pb_worker_pool *pool, int64_t mono_ms);
 /* Gives the slot's job one more second, if no other job wants the slot. */
 void pb_express_extend(struct pb_pool_slot *slot, int64_t mono_ms);
 /* Ends the run of the slot's job, which returns to the queue and is remembered as long. */

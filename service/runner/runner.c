@@ -84,7 +84,7 @@ static int64_t workers_kept(const struct pb_runner *runner)
 {
     const struct pb_worker_pool *pool = &runner->pool;
     const int64_t taken = pb_pool_taken(pool);
-    int64_t idle = runner->env.config->service.parallel_jobs - pb_pool_ordinary(pool);
+    int64_t idle = pb_pool_most(pool) - pb_pool_ordinary(pool);
     if (taken > 0)
         idle += pb_publishing_jobs(&runner->env.config->service) - pb_pool_publishing(pool);
     return taken + (idle > 0 ? idle : 0);
@@ -96,7 +96,7 @@ static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err
 {
     const struct pb_config *config = runner->env.config;
     bool holds = runner->faults.hold.on;
-    *out_express = pb_pool_ordinary(&runner->pool) >= config->service.parallel_jobs;
+    *out_express = !pb_pool_may_begin(&runner->pool);
     if (*out_express) {
         const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
         if (holds || !pb_express_may_open(&runner->express, &runner->pool, config, now_ms))
@@ -174,8 +174,8 @@ static void on_wake(void *user)
 static void on_freed(void *user)
 {
     struct pb_runner *runner = user;
-    runner->more = true;
-    wake(runner);
+    runner->more = true; /* the next iteration of the loop starts jobs */
+    (void)uv_timer_start(&runner->tick, on_tick, 0, TICK_MS);
 }
 
 static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
@@ -191,7 +191,7 @@ static void express_tick(struct pb_runner *runner, int64_t now_ms)
 {
     const struct pb_config *config = runner->env.config;
     const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
-    struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, config, now_ms);
+    struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, now_ms);
     if (slot == NULL)
         return;
     if (pb_job_queue_has(&runner->queue, &is_short))

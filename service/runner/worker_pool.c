@@ -115,6 +115,59 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
     return true;
 }
 
+/* --- jobs that share the memory -----------------------------------------------------------------
+ */
+
+/* Returns true if the ordinary jobs compute on the CPU, by turns. */
+static bool shares(const struct pb_worker_pool *pool)
+{
+    return pool->env->config->service.parallel_jobs == 0 &&
+           !pb_device_owners_exist(pool->device_owners);
+}
+
+int64_t pb_pool_most(const struct pb_worker_pool *pool)
+{
+    const int32_t jobs = pool->env->config->service.parallel_jobs;
+    const int64_t cores = pool->turns.cores;
+    if (jobs > 0)
+        return jobs;
+    return !shares(pool) ? 1 : cores < PB_POOL_SLOTS_MAX ? cores : PB_POOL_SLOTS_MAX;
+}
+
+/* Begins and ends the turns of slots whose use has changed. */
+static void follow_slots(struct pb_worker_pool *pool)
+{
+    const int64_t most = pb_publishing_jobs(&pool->env->config->service);
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        struct pb_pool_slot *slot = &pool->slots[i];
+        slot->has_left = slot->publishes && !slot->express && n < most;
+        n += slot->has_left;
+        const bool counts = is_taken(slot) && !slot->express && !slot->has_left;
+        if (counts != (pool->turns.slot[i].state != PB_TURN_NONE))
+            (counts ? pb_turns_begin : pb_turns_end)(&pool->turns, i);
+    }
+}
+
+bool pb_pool_may_begin(struct pb_worker_pool *pool)
+{
+    if (pb_pool_ordinary(pool) >= pb_pool_most(pool))
+        return false;
+    if (!shares(pool))
+        return true;
+    follow_slots(pool);
+    return pb_turns_may_begin(&pool->turns);
+}
+
+void pb_pool_give_turns(struct pb_worker_pool *pool)
+{
+    follow_slots(pool);
+    for (int i; (i = pb_turns_next(&pool->turns)) >= 0;)
+        pb_worker_slot_turn(pool->slots[i].worker);
+    for (int i = 0; i < PB_POOL_SLOTS_MAX && !shares(pool); i++)
+        pb_worker_slot_turn(pool->slots[i].worker); /* the configuration was changed */
+}
+
 /* --- changes of slots ------------------------------------------------------------------------- */
 
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool)
@@ -150,6 +203,7 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
                              .path = pipeline ? pipeline->output.path : NULL,
                              .device = on_cpu ? "cpu" : NULL,
                              .known = known,
+                             .turn = shares(pool) && !slot->express,
                              .unpack = pool->dirs->work};
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)
@@ -225,6 +279,8 @@ void pb_pool_config_changed(struct pb_worker_pool *pool)
     bool owned =
         pb_device_owners_follow(pool->device_owners, pool->env->config, pool->owner_device);
     pool->owner.owner_why = pb_device_owners_why(pool->device_owners);
+    pb_turns_share(&pool->turns, &pool->env->config->compute);
+    pb_pool_give_turns(pool);
     if (owned) {
         pool->on_free(pool->user);
         return;

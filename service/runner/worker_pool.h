@@ -8,6 +8,7 @@
 #include "service/inbox/dirs.h"
 #include "service/processes/device_owners.h"
 #include "service/runner/runner_env.h"
+#include "service/processes/turns.h"
 #include "service/processes/worker_slot.h"
 
 #define PB_POOL_SLOTS_MAX 64
@@ -18,6 +19,7 @@ struct pb_pool_slot {
     bool reserved;  /* reserved for a job whose start is being stored */
     bool express;   /* its job runs in addition to parallel_jobs; see express.h */
     bool publishes; /* all tiles of its job are computed */
+    bool has_left;  /* it publishes in addition to the jobs that compute */
     int owner; /* number of the device's owner that computes its job; -1: no owner does any more */
     int64_t express_until_ms;
     bool changed;        /* the last change of its job was not reported by on_change yet */
@@ -40,6 +42,7 @@ struct pb_worker_pool {
     struct pb_worker_slot_owner owner;
     struct pb_device_owners *device_owners;
     struct pb_pool_slot slots[PB_POOL_SLOTS_MAX];
+    struct pb_turns turns;       /* of the ordinary jobs, if they share the memory */
     int hung[PB_POOL_SLOTS_MAX]; /* pids of workers that were given up; 0 = free entry */
     int n_sweeps;                /* sweeps on libuv's pool */
     char device[64], device_why[256];
@@ -87,5 +90,9 @@ int64_t pb_pool_taken(const struct pb_worker_pool *pool); /* slots with a job or
 int64_t pb_pool_publishing(const struct pb_worker_pool *pool);
 /* taken slots without those, and without those of express jobs */
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool);
+/* Largest number of ordinary jobs at a time. */
+int64_t pb_pool_most(const struct pb_worker_pool *pool);
+/* Returns true if another ordinary job may begin. */
+bool pb_pool_may_begin(struct pb_worker_pool *pool);
 int64_t pb_pool_workers(const struct pb_worker_pool *pool); /* processes of workers */
 #endif

@@ -39,6 +39,7 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
     slot->publishes = strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
     if (slot->publishes && !before) {
         pb_device_owners_give(pool->device_owners, &slot->owner); /* its connection has ended */
+        pb_pool_give_turns(pool);
         pool->on_free(pool->user);
     }
     if (at_once || pb_clock_mono_ms() - slot->notified_ms >= PB_POOL_NOTIFY_MS)
@@ -76,6 +77,14 @@ static const char *on_owner(void *user, int number, bool wanted)
     struct pb_pool_slot *slot = &pool->slots[number];
     pb_device_owners_give(pool->device_owners, &slot->owner);
     return wanted ? pb_device_owners_take(pool->device_owners, &slot->owner) : NULL;
+}
+
+static void on_turn(void *user, int number, int64_t tiles, int64_t memory_bytes)
+{
+    struct pb_worker_pool *pool = user;
+    pb_turns_plan(&pool->turns, number, tiles, memory_bytes);
+    pb_pool_give_turns(pool);
+    pool->on_free(pool->user); /* the plan may allow another job */
 }
 
 static void on_start(void *user, int number)
@@ -153,6 +162,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     slot->express = slot->publishes = slot->changed = false;
     pb_device_owners_give(pool->device_owners, &slot->owner);
     pb_job_fini(&over->job);
+    pb_pool_give_turns(pool);
     pool->on_free(pool->user);
 }
 
@@ -191,6 +201,7 @@ void pb_pool_report_to(struct pb_worker_pool *pool, struct pb_device_owners_opti
                                                 .on_news = on_news,
                                                 .on_device = on_device,
                                                 .on_owner = on_owner,
+                                                .on_turn = on_turn,
                                                 .on_start = on_start,
                                                 .on_retry = on_retry,
                                                 .on_clear = on_clear,

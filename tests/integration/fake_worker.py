@@ -6,6 +6,7 @@ happen when a test wants them. The first word of the input file is its action fo
 ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
 published WORD [ARGUMENT...]: puts complete products into place, and continues with WORD
+turn TILES BYTES WORD [ARGUMENT...]: has a plan with these needs, and continues with WORD when it may compute
 until FILE [PERCENT]: works until FILE is there, next to products/; PERCENT (0) of its tiles are done then
 publishing FILE: like until, in the stage "publish", with all tiles computed
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
@@ -24,6 +25,7 @@ import time
 
 out_lock = threading.Lock()
 cancelled = threading.Event()
+turn = threading.Event()
 
 
 current = None  # the job that runs
@@ -140,6 +142,11 @@ def run(job):
     if words[0] == "published":
         publish(job)
         words = words[1:]
+    if words[0] == "turn":
+        turn.clear()
+        say(event="turn", tiles=int(words[1]), memory_bytes=int(words[2]))
+        turn.wait()
+        words = words[3:]
     what = words[0]
     code = fault(job, words) if what in ("fault", "while", "killed_once") else None
     if code:
@@ -257,8 +264,12 @@ def main():
             sys.stderr.write("fake worker takes %s\n" % command["job"])
             sys.stderr.flush()
             threading.Thread(target=run, args=(command,), daemon=True).start()
+        elif command["cmd"] == "turn":
+            assert command["job"] == current, command
+            turn.set()
         elif command["cmd"] == "cancel":
             cancelled.set()
+            turn.set()
     os._exit(0)
 
 

@@ -43,6 +43,72 @@ class Queue(unittest.TestCase):
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
 
+    def shared(self, **settings):
+        """A service whose jobs have two cores and 512 MiB together."""
+        d = Daemon(parallel=0, **settings)
+        self.addCleanup(d.remove)
+        d.change("pipelines:", "compute: {device: cpu, threads: 2, memory: 512MiB}\npipelines:", 1)
+        return d.start()
+
+    def computes(self, d, name):
+        return [j for j in d.jobs() if j["name"] == name and j["stage"] == "compute"]
+
+    def test_jobs_of_few_tiles_compute_together(self):
+        d = self.shared()
+        for name in ("a.tif", "b.tif"):
+            d.drop(name, "turn 1 1000 until go")
+            d.wait_for(lambda: self.computes(d, name))
+        d.drop("c.tif", "turn 1 1000 ok")
+        d.wait_job("c.tif", "accepted")
+        self.assertTrue(self.computes(d, "a.tif") and self.computes(d, "b.tif"))
+        self.assertEqual(self.started(d, "c.tif"), 0)
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
+
+    def test_job_of_many_tiles_computes_alone(self):
+        d = self.shared(stall="2s")
+        d.drop("a.tif", "turn 1 1000 until go")
+        d.wait_for(lambda: self.computes(d, "a.tif"))
+        d.drop("large.tif", "turn 1000 1000 until go2")
+        d.wait_job("large.tif", "running")
+        d.drop("z.tif", "turn 1 1000 ok")
+        d.wait_job("z.tif", "accepted")
+        d.wait_for(lambda: self.job(d, "a.tif")["tiles_done"] > 40)  # 4 s and more: the wait of the large one is no stall
+        self.assertEqual(self.job(d, "large.tif")["status"], "running")
+        self.assertFalse(self.computes(d, "large.tif"))
+        (d.root / "go").touch()
+        d.wait_for(lambda: self.computes(d, "large.tif"))
+        d.wait_job("a.tif", "successful")
+        self.assertEqual(self.started(d, "z.tif"), 0)
+        (d.root / "go2").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
+        self.assertEqual(self.started(d, "large.tif"), 1)
+
+    def test_jobs_of_few_tiles_share_the_memory(self):
+        d = self.shared()
+        d.drop("a.tif", "turn 1 1000 until go")
+        d.wait_for(lambda: self.computes(d, "a.tif"))
+        d.drop("b.tif", "turn 1 536870912 ok")
+        d.wait_job("b.tif", "running")
+        d.wait_for(lambda: self.started(d, "b.tif"))
+        d.wait_for(lambda: self.job(d, "a.tif")["tiles_done"] > 10)
+        self.assertEqual(self.job(d, "b.tif")["status"], "running")
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
+
+    def test_waiting_job_is_cancelled(self):
+        d = self.shared()
+        d.drop("a.tif", "turn 1 1000 until go")
+        d.wait_for(lambda: self.computes(d, "a.tif"))
+        d.drop("large.tif", "turn 1000 1000 until go")
+        d.wait_job("large.tif", "running")
+        d.wait_for(lambda: self.started(d, "large.tif"))
+        d.call("job.cancel", id=self.job(d, "large.tif")["id"])
+        d.wait_job("large.tif", "dismissed")
+        d.drop("b.tif", "turn 1 1000 ok")
+        (d.root / "go").touch()
+        d.wait_job("b.tif", "successful")
+
     def test_a_higher_priority_goes_first(self):
         d = Daemon()
         self.addCleanup(d.remove)

@@ -96,9 +96,12 @@ class Unit(unittest.TestCase):
         daemon = self.root / "usr/bin/pushbroomd"
         command = (daemon, "--drop-in", "--config", config)
         text = run(*command).stdout
-        one = 512 + 256 + 512
-        self.assertIn("MemoryMax=%dM" % (256 + 3 * one), text)  # one parallel job, one that publishes, and the place of service.express
+        cores = len(os.sched_getaffinity(0))  # their jobs have one budget; one more job publishes, and one has the place of service.express
+        self.assertIn("MemoryMax=%dM" % (256 + 3 * 512 + (cores + 2) * (256 + 512)), text)
         self.assertIn("[Service]", text)
+        config.write_text(config.read_text().replace("  parallel_jobs: 0", "  parallel_jobs: 1"))
+        one = 512 + 256 + 512
+        self.assertIn("MemoryMax=%dM" % (256 + 3 * one), run(*command).stdout)
         config.write_text(config.read_text().replace("  memory: 512MiB", "  memory: 3GiB").replace("  parallel_jobs: 1", "  parallel_jobs: 4"))
         one = 3072 + 256 + 512
         self.assertIn("MemoryMax=%dM" % (256 + 6 * one), run(*command).stdout)

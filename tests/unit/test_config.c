@@ -52,7 +52,7 @@ START_TEST(the_design_file_loads_as_printed)
     ck_assert_str_eq(config->service.inbox, "/var/lib/pushbroom/inbox");
     ck_assert_str_eq(config->service.archive, "/var/lib/pushbroom/work/done");
     ck_assert_int_eq(config->service.settle_ms, 2000);
-    ck_assert_int_eq(config->service.parallel_jobs, 1);
+    ck_assert_int_eq(config->service.parallel_jobs, 0);
     ck_assert_int_eq(config->service.max_attempts, 2);
     ck_assert_int_eq(config->service.keep_jobs, 1000);
     ck_assert_int_eq(config->service.stall_ms, 600000);
