@@ -114,6 +114,7 @@ void pb_raster_warm(void)
     }
     (void)VSIUnlink(name);
     pb_gdal_unlisten();
+    (void)pb_raster_ready(NULL); /* each run reports the error */
 }
 
 void pb_raster_cache_reserve(int64_t bytes)

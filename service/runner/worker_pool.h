@@ -42,7 +42,7 @@ struct pb_worker_pool {
     struct pb_worker_slot_owner owner;
     struct pb_device_owners *device_owners;
     struct pb_pool_slot slots[PB_POOL_SLOTS_MAX];
-    struct pb_turns turns;       /* of the ordinary jobs, if they share the memory */
+    struct pb_turns turns;       /* turns of the ordinary jobs, if they share the memory */
     int hung[PB_POOL_SLOTS_MAX]; /* pids of workers that were given up; 0 = free entry */
     int n_sweeps;                /* sweeps on libuv's pool */
     char device[64], device_why[256];
