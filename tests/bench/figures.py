@@ -34,12 +34,12 @@ SCENES = re.compile(r"^\| `([\w-]+)` \| (\w+) \| ([\d.]+) \|$", re.M)
 # --- the machine ---
 
 
-def machine(cores=None):
+def machine():
     """The processor and the cores in use, as 'AMD EPYC (family 26, model 2), 2 cores'."""
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     value = lambda key: (re.search(rf"^{key}\s*: (.*)$", text, re.M) or ["", "unknown"])[1].strip()  # noqa: E731
     model = re.sub(r"\s+", " ", value("model name"))
-    return f"{model} (family {value('cpu family')}, model {value('model')}), {cores or len(os.sched_getaffinity(0))} cores"
+    return f"{model} (family {value('cpu family')}, model {value('model')}), {len(os.sched_getaffinity(0))} cores"
 
 
 def path_of(machine_name, folder=HERE / "pages"):

@@ -183,8 +183,8 @@ def first_turns(o, row, sources, us, others, absent):
         group = [c for c in group if not any(t.rival == c.rival and t.order < c.order and small_enough(t, us) for t in took_part)]
         compiled([c for c in group if any(r.compiles and r.name == c.rival for r in rivals.RIVALS)])
         failed = turns(o, row, sources, [us, *group]) if group or not us.turns else []
-        if us in failed:
-            sys.exit(f"{row.name}: pushbroom failed")
+        if us in failed or us.wrong:
+            sys.exit(f"{row.name}: pushbroom failed" + (f": {us.wrong}" if us.wrong else ""))
         took_part += [c for c in group if c not in failed]
         absent.update({c.name: "failed; its message is on standard error" for c in failed})
     return took_part

@@ -79,7 +79,7 @@ def text(row):
           f"{factor(times(row, 'seconds', True))}, {factor(times(row, 'cpu_seconds', True))}; the aim is {aims}"
     yield f"  {size_note(row)}"
     for title, why in row["absent"].items():
-        if "--rivals" not in why:
+        if why.startswith(("not installed", "failed")):  # the page has the others, too
             yield f"  {title} is absent: {why}"
 
 
