@@ -7,29 +7,32 @@
  * have few:
  *
  * 1. Find: each word (two pairs) is looked up in a table by its hash, which has the last two words
- *    of that hash, and entered there. One bit a pair reports if one of the two is equal.
- * 2. Parse, greedily: the next bit that is set begins a match, with the longer of the two, with the
- *    nearer one if they are equal. A later, longer match is not waited for: with matches of two
- *    samples that leaves samples between matches, and files are larger. Nor is a match rejected
- *    because its distance is far: the code adapts to it.
- * 3. Write: a token has two symbols, literal and literal or length and distance; the pairs that a
- *    match covers have tokens without bits.
+ *    of that hash, and entered there. One bit a pair reports if one of the two is equal, one if the
+ *    last is.
+ * 2. Parse, greedily: the next bit that is set begins a match with the last equal word. A later,
+ *    longer match is not waited for: with matches of two samples that leaves samples between
+ *    matches, and files are larger. Nor is a match rejected because its distance is far: the code
+ *    adapts to it.
+ * 3. Count and write tokens, which have two symbols: literal and literal, or length and distance.
  *
- * Words of one value that the byte before has too are runs; they have matches at distance 1 and are
- * not entered. Each chunk has its own code; a chunk that does not shrink is stored.
+ * Words that repeat the byte before them are runs; they have matches at distance 1 and are not
+ * entered. Each chunk has its own code; a chunk that does not shrink is stored.
  *
- * Measured (512 px blocks after predictor 2, one core of an AMD Zen 5, size of runs = 100 at MB/s):
+ * Measured (512 px blocks after predictor 2, one core of an AMD Zen 5; size of runs = 100, MB/s;
+ * level 1 is libdeflate's):
  *
- *                              runs          this         level 1      ISA-L 3
- *   band, uint16, blue         100 1275      94.4 240     94.4 160     95.1 305
- *   band, uint16, red          100 1279      95.8 260     95.5 148     96.2 347
- *   4 bands, uint16            100 1287      97.8 270     97.1 130     97.8 365
- *   4 bands, uint16, real      100 1438      93.4 260     92.1 154     -
- *   pansharpened, uint16 x 4   100 1308      87.5 245     87.5 156     88.7 347
- *   SAR amplitude, uint16      100  617      83.8 240     85.0 397     96.7 469
+ *                              runs        pairs       level 1     ISA-L 3
+ *   band, uint16, blue         100 1290    94.4 295    94.4 160    95.1 305
+ *   band, uint16, red          100 1290    95.9 300    95.5 147    96.2 347
+ *   4 bands, uint16            100 1290    97.8 305    97.1 130    97.8 365
+ *   4 bands, uint16, real      100 1400    92.8 330    92.1 155    93.3 413
+ *   pansharpened, uint16 x 4   100 1290    87.5 294    87.5 158    88.7 347
+ *   NDVI, int16, real          100 1460    93.9 332    94.4 206    95.0 437
+ *   band, uint16, infrared     100 1310   100.0 342    99.7 132    99.9 415
  *
  * Rejected: a table of 2^14 entries (0.1 % smaller, 5 % slower), one word of a hash in place of two
- * (1.3 % larger), positions at odd bytes (0.1 to 0.6 % smaller, half as fast). */
+ * (1.3 % larger), the longer match of the two (0.02 % smaller, 20 % slower), positions at odd bytes
+ * (0.1 to 0.6 % smaller, half as fast). */
 #include "pipeline/codec/deflate_pairs.h"
 #include "pipeline/codec/deflate_block.h"
 #include "pipeline/codec/huffman.h"
@@ -112,17 +115,20 @@ static uint32_t run_of(const struct chunk *chunk, uint32_t p)
     return at / 2;
 }
 
-/* 1 if one of the last two words of the same hash is equal. */
-static inline uint32_t look(struct pb_deflate_pairs *work, const struct chunk *chunk, uint32_t p)
+/* Looks up the word at p and enters it. Bit 0 of the result: the last word of the same hash is
+ * equal; bit 32: the last but one is. */
+static inline uint64_t look(struct pb_deflate_pairs *work, const uint8_t *window, uint32_t before,
+                            uint32_t p)
 {
-    const uint32_t word = word_at(pair_at(chunk, p));
+    const uint32_t word = word_at(window + 2 * (size_t)(before + p));
     uint32_t *const entry =
         &work->last[(word * UINT32_C(2654435761)) >> (32 - PB_DEFLATE_PAIRS_HASH_BITS)];
     const uint32_t met = *entry;
-    *entry = met << 16 | (chunk->before + p);
+    *entry = met << 16 | (before + p);
     work->met[p] = met;
-    return (word_at(chunk->window + 2 * (size_t)(met & 0xffff)) == word) |
-           (word_at(chunk->window + 2 * (size_t)(met >> 16)) == word);
+    const uint64_t near = word_at(window + 2 * (size_t)(met & 0xffff)) == word;
+    const uint64_t far = word_at(window + 2 * (size_t)(met >> 16)) == word;
+    return near | far << 32;
 }
 
 static void mark(struct pb_deflate_pairs *work, uint32_t p, uint32_t n)
@@ -139,30 +145,30 @@ static void mark(struct pb_deflate_pairs *work, uint32_t p, uint32_t n)
 PB_CLONES_BITS static void find(struct pb_deflate_pairs *work, const struct chunk *chunk)
 {
     const uint32_t n = chunk->bytes < 2 * LONG ? 0 : (chunk->bytes - 2 * LONG) / 2 + 1;
-    uint32_t p = chunk->before == 0 ? 1 : 0; /* the block's first pair has nothing before it */
+    const uint8_t *const window = chunk->window;
+    const uint32_t before = chunk->before;
+    uint32_t p = before == 0 ? 1 : 0; /* the block's first pair has nothing before it */
     memset(work->found, 0, sizeof work->found);
+    memset(work->near, 0, sizeof work->near);
     while (p < n) {
         if (p % GROUP == 0 && p + GROUP <= n && !has_run(pair_at(chunk, p))) {
-            uint32_t found = 0;
+            uint64_t found = 0;
             for (uint32_t k = 0; k < GROUP; k++)
-                found |= look(work, chunk, p + k) << k;
-            work->found[p / GROUP] = found;
+                found |= look(work, window, before, p + k) << k;
+            work->near[p / GROUP] = (uint32_t)found;
+            work->found[p / GROUP] = (uint32_t)(found | found >> 32);
             p += GROUP;
         } else if (is_run(pair_at(chunk, p))) {
             const uint32_t pairs = run_of(chunk, p);
             mark(work, p, pairs - 1); /* the last pair begins no word of the run */
             p += pairs - 1;
         } else {
-            work->found[p / GROUP] |= look(work, chunk, p) << p % GROUP;
+            const uint64_t found = look(work, window, before, p) << p % GROUP;
+            work->near[p / GROUP] |= (uint32_t)found;
+            work->found[p / GROUP] |= (uint32_t)(found | found >> 32);
             p++;
         }
     }
-}
-
-/* Pairs that are equal, of two words of LONG pairs whose difference is given. */
-static inline uint32_t equal_pairs(uint64_t difference)
-{
-    return (uint32_t)__builtin_ctzll(difference | UINT64_C(1) << 63) / 16 + (difference == 0);
 }
 
 static uint32_t extend(const uint8_t *in, const uint8_t *from, uint32_t n, uint32_t most)
@@ -199,31 +205,22 @@ static uint32_t take_run(struct pb_deflate_pairs *work, const struct chunk *chun
     return pairs;
 }
 
-/* Returns the length, or 1 if both words are out of reach. */
+/* Returns the length, or 1 if the word is out of reach. */
 static inline uint32_t take_match(struct pb_deflate_pairs *work, const struct chunk *chunk,
                                   uint32_t p)
 {
     const uint8_t *const in = pair_at(chunk, p);
-    const uint32_t here = chunk->before + p, met = work->met[p];
-    const uint32_t near = met & 0xffff, far = met >> 16;
-    const uint64_t word = long_at(in);
-    uint32_t n = equal_pairs(long_at(chunk->window + 2 * (size_t)near) ^ word);
-    uint32_t n_far = equal_pairs(long_at(chunk->window + 2 * (size_t)far) ^ word);
-    n &= -(uint32_t)(here - near <= WINDOW);
-    n_far &= -(uint32_t)(here - far <= WINDOW);
-    /* The greater of two numbers, because a branch would be mispredicted. */
-    const uint32_t a = n << 16 | near, b = n_far << 16 | far, best = a > b ? a : b;
-    const uint32_t back = 2 * (here - (best & 0xffff));
-    n = best >> 16;
-    if (n < WORD)
+    const uint32_t is_near = work->near[p / GROUP] >> p % GROUP & 1;
+    const uint32_t back = 2 * (chunk->before + p - (work->met[p] >> 16 * (1 - is_near) & 0xffff));
+    const uint64_t difference = long_at(in) ^ long_at(in - back);
+    if (back > 2 * WINDOW)
         return 1;
-    if (n == WORD) { /* most of them */
+    if ((difference >> 32 & 0xffff) != 0) { /* nearly always */
         put_match(work, p, WORD, back);
         return WORD;
     }
     const uint32_t left = chunk->bytes / 2 - p;
-    if (n == LONG)
-        n = extend(in, in - back, LONG, left < LENGTH_MAX ? left : LENGTH_MAX);
+    const uint32_t n = extend(in, in - back, WORD + 1, left < LENGTH_MAX ? left : LENGTH_MAX);
     put_match(work, p, n, back);
     return n;
 }
@@ -250,11 +247,13 @@ static void start(struct pb_deflate_pairs *work, const struct chunk *chunk)
         work->token[p] = in[2 * p] | (uint32_t)in[2 * p + 1] << SYMBOL_BITS;
 }
 
-static void count(struct pb_deflate_pairs *work, uint32_t n)
+/* Counts the symbols, and closes the gaps between tokens. Returns their number. */
+static uint32_t count(struct pb_deflate_pairs *work, uint32_t pairs)
 {
+    uint32_t n = 0;
     memset(work->firsts, 0, sizeof work->firsts);
     memset(work->seconds, 0, sizeof work->seconds);
-    for (uint32_t p = 0; p < n; p++) {
+    for (uint32_t p = 0; p < pairs; p++) {
         const uint32_t token = work->token[p], symbol = token & NO_SYMBOL;
         if (symbol == SKIP) {
             p += (token >> EXTRA_AT) - 1;
@@ -262,12 +261,15 @@ static void count(struct pb_deflate_pairs *work, uint32_t n)
         }
         work->firsts[p % PB_DEFLATE_PAIRS_TABLES][symbol]++;
         work->seconds[p % PB_DEFLATE_PAIRS_TABLES][token >> SYMBOL_BITS & NO_SYMBOL]++;
+        work->token[n] = token;
+        n += symbol != NO_SYMBOL;
     }
     for (unsigned s = 0; s < PB_DEFLATE_PAIRS_SYMBOLS; s++)
         for (unsigned k = 1; k < PB_DEFLATE_PAIRS_TABLES; k++) {
             work->firsts[0][s] += work->firsts[k][s];
             work->seconds[0][s] += work->seconds[k][s];
         }
+    return n;
 }
 
 /* Makes the code for the counts. `odd`: a last byte that is in no pair, or NULL. Returns the bits
@@ -321,14 +323,9 @@ PB_CLONES_BITS static void put_tokens(struct pb_deflate_bits *out,
                                       const struct pb_deflate_pairs *work, uint32_t n)
 {
     struct pb_deflate_bits bits = *out;
-    for (uint32_t p = 0; p < n; p++) {
-        const uint32_t token = work->token[p];
-        const uint32_t symbol = token % PB_DEFLATE_PAIRS_SYMBOLS, extra = token >> EXTRA_AT;
-        if (symbol == SKIP) {
-            p += extra - 1;
-            continue;
-        }
-        const uint32_t first = work->first[symbol];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t token = work->token[i], extra = token >> EXTRA_AT;
+        const uint32_t first = work->first[token & NO_SYMBOL];
         const uint32_t second = work->second[token >> SYMBOL_BITS & NO_SYMBOL];
         const uint64_t later = (second & 0xffff) | (uint64_t)extra << (second >> 24);
         pb_deflate_put(&bits, (first & 0xffffff) | later << (first >> 24),
@@ -346,13 +343,13 @@ static void put_chunk(struct pb_deflate_pairs *work, struct pb_deflate_bits *bit
     start(work, chunk);
     find(work, chunk);
     parse(work, chunk);
-    count(work, pairs);
+    const uint32_t n = count(work, pairs);
     if (make_code(work, odd, &table) >= 8 * (uint64_t)chunk->bytes) {
         pb_deflate_put_stored(bits, pair_at(chunk, 0), chunk->bytes, last);
         return;
     }
     pb_deflate_put_table(bits, &table, last);
-    put_tokens(bits, work, pairs);
+    put_tokens(bits, work, n);
     if (odd != NULL)
         pb_deflate_put(bits, work->first[*odd] & 0xffff, work->first[*odd] >> 24);
     pb_deflate_put(bits, work->end & 0xffff, work->end >> 24);

@@ -26,7 +26,8 @@ struct pb_deflate_pairs {
     uint32_t last[1 << PB_DEFLATE_PAIRS_HASH_BITS];
     uint32_t met[PB_DEFLATE_PAIRS];            /* the entry that each word of the chunk found */
     uint32_t found[PB_DEFLATE_PAIRS / 32 + 1]; /* bit set: the pair can begin a match */
-    uint32_t token[PB_DEFLATE_PAIRS];          /* the symbols of each pair */
+    uint32_t near[PB_DEFLATE_PAIRS / 32 + 1];  /* bit set: the last of the two words is equal */
+    uint32_t token[PB_DEFLATE_PAIRS];          /* the symbols of each pair, then without gaps */
     /* Histograms of the tokens' two symbols, by position: the counts of equal neighbours are
      * independent of each other. */
     uint32_t firsts[PB_DEFLATE_PAIRS_TABLES][PB_DEFLATE_PAIRS_SYMBOLS];
