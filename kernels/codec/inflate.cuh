@@ -24,6 +24,8 @@ template <class SHAPE, class GROUP>
 __device__ uint32_t symbols(const GROUP &group, arena<SHAPE> &mine, state &s,
                             const pb_codec_watch &watch)
 {
+    const uint64_t begin = s.at;
+    const uint32_t first_round = s.rounds + 1;
     uint32_t pieces = SHAPE::THREADS, status = PB_DECODED;
     bool end = false;
     while (status == PB_DECODED && !end) {
@@ -39,6 +41,10 @@ __device__ uint32_t symbols(const GROUP &group, arena<SHAPE> &mine, state &s,
         if (status == PB_DECODED) {
             status = round_of(group, mine, s, &pieces, &end);
         }
+    }
+    const auto words = static_cast<uint32_t>((s.at - begin) / (32 * SHAPE::THREADS)) + 1;
+    if (s.rounds == first_round && 4 * words <= SHAPE::WORDS) {
+        s.words = words; // a short block: more threads get a piece of one like it
     }
     return status;
 }
