@@ -36,6 +36,7 @@ FOREIGN = {
     r"^linux/landlock\.h$": {"service/confine/confine_landlock.c"},
     r"^zlib\.h$": {"pipeline/codec/decode_inflate.c"},
     r"^pcre2\.h$": {"config/group_pattern.c"},
+    r"^blake3\.h$": {"pipeline/io/checksum.c", "pipeline/io/tree_sum.c"},
     r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
     r"^curl/": {"service/notify/http.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},

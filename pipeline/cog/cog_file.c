@@ -5,10 +5,15 @@
  * file, therefore data after a gap never have to move away from the beginning. A gap is a hole: it
  * uses no disk space. */
 #include "pipeline/cog/cog_file.h"
+#include "pipeline/io/tree_sum.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+
+_Static_assert(PB_BLOCK_RUNS_MAX <= PB_GAP_FILE_GAPS, "a run has a gap before it");
 
 #define POOL_LEAST_BYTES (UINT64_C(3) << 20)
 #define POOL_MOST_BYTES  (UINT64_C(16) << 20)
@@ -56,6 +61,15 @@ static uint64_t pool_bytes(const struct pb_cog_file_options *o)
     return o->pool_bytes > 0 ? o->pool_bytes : wanted;
 }
 
+/* Upper limit of the bytes of the file, without tags. */
+static uint64_t largest_bytes(const struct pb_cog_file_options *o)
+{
+    uint64_t all = 0;
+    for (uint32_t k = 0; k < o->image.n_levels; k++)
+        all += o->image.level[k].n_blocks * (most_bytes(o, k) + PB_TIFF_FRAME + 16);
+    return all;
+}
+
 uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *o, size_t n_tags)
 {
     const struct pb_tiff_image *image = &o->image;
@@ -65,6 +79,7 @@ uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *o, size_t n_tags)
              (sizeof(struct pb_tiff_level) + sizeof(struct pb_tiff_block *) + sizeof(uint64_t));
     for (uint32_t k = 0; k < image->n_levels; k++)
         bytes += image->level[k].n_blocks * sizeof(struct pb_tiff_block);
+    bytes += pb_tree_sum_memory(largest_bytes(o));
     return is_even(o) ? bytes : bytes + pb_block_store_bytes(o->workers, pool_bytes(o));
 }
 
@@ -100,7 +115,10 @@ static int open_file(struct pb_cog_file *file, uint64_t expected_bytes, struct p
 static int create_even(struct pb_cog_file *file, struct pb_err *err)
 {
     int rc = pb_tiff_layout_create(&file->options.image, err, &file->even);
-    return rc != 0 ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
+    rc = rc ? rc : open_file(file, pb_tiff_layout_total(file->even), err);
+    if (rc == 0 && file->options.checksum == PB_CHECKSUM_BLAKE3)
+        rc = pb_gap_file_tree_early(file->file, pb_tiff_layout_total(file->even), err);
+    return rc;
 }
 
 /* Finds the levels that are written after a gap, and their offsets: none if all blocks wait in
@@ -213,6 +231,25 @@ static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
     return 0;
 }
 
+/* A file that is written from memory is hashed in its order; one whose blocks are in the file by
+ * threads, which begin with the levels that are there, at the end of the file. */
+static int begin_sum(const struct pb_cog_file *file, const struct pb_tiff_layout *layout,
+                     const struct pb_tiff_blocks *source, struct pb_err *err)
+{
+    const struct pb_cog_file_options *o = &file->options;
+    struct pb_gap_file_tree tree = {.total = pb_tiff_layout_total(layout),
+                                    .ready = pb_tiff_layout_total(layout),
+                                    .n_gaps = source->n_gaps,
+                                    .threads = o->workers};
+    if (o->checksum != PB_CHECKSUM_BLAKE3 || source->placed == 0)
+        return pb_gap_file_sum(file->file, o->checksum, err);
+    memcpy(tree.gap, source->gaps, source->n_gaps * sizeof *source->gaps);
+    assert(!is_even(o) || tree.total == pb_tiff_layout_total(file->even));
+    for (uint32_t k = 0; k < o->image.n_levels && source->placed >> k & 1; k++)
+        tree.ready = pb_tiff_layout_data(layout, k);
+    return is_even(o) ? 0 : pb_gap_file_tree(file->file, &tree, err);
+}
+
 /* Writes everything except the placed levels, and completes the file. */
 static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layout, uint64_t placed,
                     struct pb_err *err, char out_checksum[PB_CHECKSUM_TEXT_BYTES])
@@ -231,7 +268,7 @@ static int assemble(struct pb_cog_file *file, const struct pb_tiff_layout *layou
         gap[source.n_gaps++] = (struct pb_gap){at, file->run_at[r] - at - before};
         before = file->run_at[r] - at;
     }
-    int rc = pb_gap_file_sum(file->file, file->options.checksum, err);
+    int rc = begin_sum(file, layout, &source, err);
     if (rc == 0)
         rc = pb_tiff_write(layout, &source, file->file, err);
     return rc != 0 ? rc

@@ -7,6 +7,8 @@
  * are written after a gap of the largest possible size of the data before them, and the
  * gap is closed at the end (block_store.h, io/gap_file.h). If all blocks wait in memory, the
  * file is written from there at the end, from its first byte to its last, and hashed meanwhile.
+ * The BLAKE3 of a file with blocks of one size is computed while they are written. The BLAKE3 of
+ * another file depends on its final offsets: several threads compute it at the end.
  * The bytes of the file depend on the blocks only. */
 #include "config/base/err.h"
 #include "pipeline/cog/block_store.h"

@@ -51,21 +51,30 @@ void pb_sum_add(struct pb_sum *sum, const void *data, size_t bytes)
         blake3_hasher_update(&sum->blake3, data, bytes);
 }
 
+void pb_checksum_text(enum pb_checksum kind, const unsigned char raw[32],
+                      char out_text[PB_CHECKSUM_TEXT_BYTES])
+{
+    int n = snprintf(out_text, PB_CHECKSUM_TEXT_BYTES, "%s:", kinds[kind].name);
+    for (int i = 0; i < DIGITS / 2; i++)
+        n += snprintf(out_text + n, PB_CHECKSUM_TEXT_BYTES - (size_t)n, "%02x", raw[i]);
+}
+
 int pb_sum_text(struct pb_sum *sum, char out_text[PB_CHECKSUM_TEXT_BYTES])
 {
-    char hex[DIGITS + 1] = "";
+    char hex[DIGITS + 1];
     unsigned char raw[BLAKE3_OUT_LEN];
     if (sum == NULL)
         return -ENOMEM;
-    if (sum->kind == PB_CHECKSUM_SHA2_256 && pb_sha256_hex(sum->sha256, hex) != 0)
-        return -ENOMEM;
-    if (sum->kind == PB_CHECKSUM_BLAKE3) {
+    if (sum->kind == PB_CHECKSUM_SHA2_256) {
+        if (pb_sha256_hex(sum->sha256, hex) != 0)
+            return -ENOMEM;
+        (void)snprintf(out_text, PB_CHECKSUM_TEXT_BYTES, "%s:%s", kinds[sum->kind].name, hex);
+    } else if (sum->kind == PB_CHECKSUM_BLAKE3) {
         blake3_hasher_finalize(&sum->blake3, raw, sizeof raw);
-        for (size_t i = 0; i < sizeof raw; i++)
-            (void)snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+        pb_checksum_text(sum->kind, raw, out_text);
+    } else {
+        out_text[0] = '\0';
     }
-    (void)snprintf(out_text, PB_CHECKSUM_TEXT_BYTES, "%s%s%s", kinds[sum->kind].name,
-                   hex[0] != '\0' ? ":" : "", hex);
     return 0;
 }
 

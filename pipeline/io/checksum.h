@@ -22,6 +22,9 @@ void pb_sum_add(struct pb_sum *sum, const void *data, size_t bytes);
 int pb_sum_text(struct pb_sum *sum, char out_text[PB_CHECKSUM_TEXT_BYTES]);
 void pb_sum_destroy(struct pb_sum *sum); /* NULL is fine */
 
+/* Writes the text of a checksum of 32 bytes; kind: not NONE. */
+void pb_checksum_text(enum pb_checksum kind, const unsigned char raw[32],
+                      char out_text[PB_CHECKSUM_TEXT_BYTES]);
 /* Splits a checksum's text into kind and digits. *out_digits: NULL for NONE. Returns 0, or
  * -EINVAL: not such a text. */
 int pb_checksum_parse(const char *text, enum pb_checksum *out_kind, const char **out_digits);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Cores are idle while products are finished, because that takes one thread each. A part of the
- * input may be deferred until then: it is hashed by a thread of priority SCHED_IDLE, which takes
- * no time from the tiles. A caller that waits for the sum would then wait for an idle core;
- * therefore the thread hands the rest over to a new thread of normal priority. It cannot raise
- * its own priority, because a process without privileges may only lower it. */
+/* With SHA-256 cores are idle while products are finished, because that takes one thread each. A
+ * part of the input may be deferred until then: it is hashed by a thread of priority SCHED_IDLE,
+ * which takes no time from the tiles. A caller that waits for the sum would then wait for an idle
+ * core; therefore the thread hands the rest over to a new thread of normal priority. It cannot
+ * raise its own priority, because a process without privileges may only lower it. */
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
@@ -72,19 +72,21 @@ void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind)
 
 /* Hands the rest over to another thread if this thread runs on idle cores only and a caller
  * waits. A second thread is used if a core is probably idle: while a caller waits, or during the
- * tiles if there are many cores. */
+ * tiles if there are many cores. Neither is worthwhile for BLAKE3: it takes about as long as
+ * copying the data to another core, and while products are finished their own BLAKE3 uses all
+ * cores. */
 static enum pb_input_pass_way way(void *user)
 {
     struct pb_input_sum *sum = user;
     const struct sched_param none = {0};
-    const bool awaited = atomic_load(&sum->awaited);
+    const bool awaited = atomic_load(&sum->awaited), sha256 = sum->pass.kinds[PB_CHECKSUM_SHA2_256];
     if (awaited && sum->yields)
         return PB_INPUT_PASS_LEAVE;
     uint64_t done = atomic_load(&sum->pass.bytes), leave = atomic_load(&sum->leave);
-    if (!awaited && !sum->yields && leave > 0 && sum->pass.total - done <= leave)
+    if (sha256 && !awaited && !sum->yields && leave > 0 && sum->pass.total - done <= leave)
         sum->yields = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
-    return !sum->yields && sum->cores > (awaited ? 1 : FEW_CORES) ? PB_INPUT_PASS_BESIDE
-                                                                  : PB_INPUT_PASS_ALONE;
+    const bool beside = sha256 && !sum->yields && sum->cores > (awaited ? 1 : FEW_CORES);
+    return beside ? PB_INPUT_PASS_BESIDE : PB_INPUT_PASS_ALONE;
 }
 
 static void *body(void *arg)

@@ -32,7 +32,7 @@ void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind);
 /* Starts the thread unless it is running. A process that forks must do so before this call. */
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err);
 /* Sets how many bytes at the end may wait for idle cores until get is called: the amount that is
- * hashed while the products are finished. 0 before the first call. */
+ * hashed while the products are finished. Without effect on BLAKE3. 0 before the first call. */
 void pb_input_sum_leave(struct pb_input_sum *sum, uint64_t bytes);
 /* Sets a callback: while get waits, it calls alive(user, bytes read so far) twice a second; may
  * be NULL. */

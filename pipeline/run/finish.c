@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Finishes one product per thread: the checksum of a file is sequential. The stream's threads have
- * ended by then, and the plan counts the memory of all products that finish together. */
+/* Finishes one product per thread: a SHA-256, and what is written at the end of a file, are
+ * sequential. A BLAKE3 has threads of its own (io/gap_file.h). The stream's threads have ended by
+ * then, and the plan counts the memory of all products that finish together. */
 #include "pipeline/run/finish.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"

@@ -11,6 +11,7 @@
 #include "scratch_files.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -61,8 +62,9 @@ START_TEST(writes_that_cannot_be_or_are_not_wanted_fail)
 }
 END_TEST
 
-/* Regions of 3, 300 and 700 pages and a bit, after gaps. */
-static void check_gaps(const char *where, bool move)
+/* Regions of 3, 300 and 700 pages and a bit, after gaps. tree: the checksum is a BLAKE3 by three
+ * threads. */
+static void check_gaps(const char *where, bool move, bool tree)
 {
     enum { PAGE = 4096, A = 3 * PAGE, B = 303 * PAGE, TOTAL = 1003 * PAGE + 77 };
     static uint8_t data[TOTAL], back[TOTAL + 1];
@@ -70,6 +72,8 @@ static void check_gaps(const char *where, bool move)
         {{A, 5 * PAGE}, {B, 2000 * PAGE}}, {{A, 0}, {B, PAGE}}, {{A, 4000 * PAGE}, {B, 0}}};
     for (int round = 0; round < 3; round++) {
         const struct pb_gap *gap = gaps[round];
+        const struct pb_gap_file_tree threads = {
+            .total = TOTAL, .ready = B, .gap = {gap[0], gap[1]}, .n_gaps = 2, .threads = 3};
         struct pb_gap_file *out;
         struct pb_err err = {0};
         struct stat st;
@@ -87,7 +91,8 @@ static void check_gaps(const char *where, bool move)
             ck_assert_int_eq(pb_gap_file_write(out, pb_gap_before(gap, 2, ends[r]), &part, 1, &err),
                              0);
         }
-        int rc = pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err);
+        int rc = tree ? pb_gap_file_tree(out, &threads, &err)
+                      : pb_gap_file_sum(out, PB_CHECKSUM_SHA2_256, &err);
         for (int r = 0; r < 3 && rc == 0; r++)
             rc = pb_gap_file_take(out, pb_gap_before(gap, 2, ends[r]), ends[r + 1] - ends[r], &err);
         rc = rc ? rc : pb_gap_file_finish(out, TOTAL, gap, 2, &err, sum);
@@ -107,15 +112,101 @@ static void check_gaps(const char *where, bool move)
 START_TEST(gaps_are_closed_whatever_the_file_system_can)
 {
     char where[] = "/dev/shm/pb-gaps-XXXXXX";
-    check_gaps(directory, false);
-    check_gaps(directory, true);
+    for (int i = 0; i < 4; i++)
+        check_gaps(directory, i & 1, i & 2);
     if (mkdtemp(where) == NULL) {
         printf("skipped: gaps on a tmpfs: /dev/shm cannot be written\n");
         return;
     }
-    check_gaps(where, false);
-    check_gaps(where, true);
+    for (int i = 0; i < 4; i++)
+        check_gaps(where, i & 1, i & 2);
     (void)rmdir(where);
+}
+END_TEST
+
+enum { PIECES = 700, PIECE_MOST = 10007, EVEN_WRITERS = 3 };
+
+struct even_writer {
+    struct pb_gap_file *file;
+    const uint8_t *data;
+    size_t first, total;
+};
+
+/* Writes every EVEN_WRITERSth piece, from the last one to the first, in two buffers. */
+static void *write_pieces(void *arg)
+{
+    const struct even_writer *w = arg;
+    for (size_t i = PIECES; i-- > 0;) {
+        const size_t at = w->total * i / PIECES, end = w->total * (i + 1) / PIECES;
+        char *from = (char *)(uintptr_t)(w->data + at);
+        struct iovec part[] = {{from, 4}, {from + 4, end - at - 4}};
+        if (i % EVEN_WRITERS == w->first)
+            ck_assert_int_eq(pb_gap_file_write(w->file, at, part, 2, NULL), 0);
+    }
+    return NULL;
+}
+
+/* A granule that threads complete is hashed by one of them; one that is in a buffer as well. */
+START_TEST(file_is_hashed_while_it_is_written)
+{
+    static uint8_t data[PIECES * PIECE_MOST];
+    const size_t totals[] = {sizeof data, 1000000, PIECES * 5};
+    char path[128], sum[PB_CHECKSUM_TEXT_BYTES];
+    (void)snprintf(path, sizeof path, "%s/even", directory);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i ^ i >> 8 ^ i >> 16);
+    for (size_t k = 0; k < sizeof totals / sizeof *totals; k++) {
+        struct even_writer writer[EVEN_WRITERS];
+        pthread_t thread[EVEN_WRITERS];
+        struct pb_gap_file *out;
+        struct pb_err err = {0};
+        ck_assert_int_eq(pb_gap_file_create(path, totals[k], &err, &out), 0);
+        ck_assert_int_eq(pb_gap_file_tree_early(out, totals[k], &err), 0);
+        for (size_t i = 0; i < EVEN_WRITERS; i++) {
+            writer[i] = (struct even_writer){out, data, i, totals[k]};
+            ck_assert_int_eq(pthread_create(&thread[i], NULL, write_pieces, &writer[i]), 0);
+        }
+        for (size_t i = 0; i < EVEN_WRITERS; i++)
+            pthread_join(thread[i], NULL);
+        ck_assert_int_eq(pb_gap_file_finish(out, totals[k], NULL, 0, &err, sum), 0);
+        pb_gap_file_destroy(out);
+        check_sum(path, sum);
+        unlink(path);
+    }
+    struct pb_gap_file *out;
+    struct iovec whole = {data, sizeof data};
+    ck_assert_int_eq(pb_gap_file_create(path, 0, NULL, &out), 0);
+    ck_assert_int_eq(pb_gap_file_tree_early(out, sizeof data, NULL), 0);
+    ck_assert_int_eq(pb_gap_file_write(out, 0, &whole, 1, NULL), 0);
+    ck_assert_int_eq(pb_gap_file_finish(out, sizeof data, NULL, 0, NULL, sum), 0);
+    pb_gap_file_destroy(out);
+    check_sum(path, sum);
+    unlink(path);
+}
+END_TEST
+
+/* Bytes that are gone, and a run that was cancelled, end all threads. */
+START_TEST(threads_of_a_sum_end_with_the_first_error)
+{
+    enum { TOTAL = 20 << 20 };
+    struct pb_file_progress progress = {0};
+    struct pb_gap_file *out;
+    char path[128], sum[PB_CHECKSUM_TEXT_BYTES], byte = 1;
+    (void)snprintf(path, sizeof path, "%s/short", directory);
+    for (int stop = 0; stop < 2; stop++) {
+        const struct pb_gap_file_tree threads = {.total = TOTAL, .ready = TOTAL / 2, .threads = 4};
+        struct iovec part = {&byte, 1};
+        struct pb_err err = {0};
+        ck_assert_int_eq(pb_gap_file_create(path, 0, &err, &out), 0);
+        pb_gap_file_watch(out, &progress);
+        ck_assert_int_eq(pb_gap_file_write(out, TOTAL - 2, &part, 1, &err), 0);
+        ck_assert_int_eq(pb_gap_file_tree(out, &threads, &err), 0);
+        atomic_store(&progress.stop, stop);
+        ck_assert_int_lt(pb_gap_file_finish(out, TOTAL, NULL, 0, &err, sum), 0);
+        ck_assert_int_eq(err.code, stop ? PB_E_JOB_DISMISSED : PB_E_OUTPUT_WRITE);
+        pb_gap_file_destroy(out);
+        ck_assert_int_ne(access(path, F_OK), 0);
+    }
 }
 END_TEST
 
@@ -245,6 +336,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, writes_that_cannot_be_or_are_not_wanted_fail);
     tcase_add_test(tc, gaps_are_closed_whatever_the_file_system_can);
+    tcase_add_test(tc, file_is_hashed_while_it_is_written);
+    tcase_add_test(tc, threads_of_a_sum_end_with_the_first_error);
     tcase_add_test(tc, output_errors_are_named_and_leave_no_file);
     tcase_add_test(tc, checks_the_room_and_reserves_no_huge_file);
     tcase_add_test(tc, blake3_is_that_of_its_authors);

@@ -47,10 +47,10 @@ static const struct pb_key keys[] = {
      .def = "output",
      .doc =
          "Checksum of the files of the pipeline's products, in file:checksum of the item, in "
-         ".pushbroom.json and in a job's report; output: that of output.checksum. It is "
-         "computed when a file is complete, from the page cache; sha2-256 takes several times as "
-         "long as blake3; with none, files cannot be verified later. Inputs have that of "
-         "output.checksum in any case."},
+         ".pushbroom.json and in a job's report; output: that of output.checksum. It is computed "
+         "while a file is written, or from the page cache when it is complete; sha2-256 takes "
+         "several times as long as blake3; with none, files cannot be verified later. Inputs have "
+         "that of output.checksum in any case."},
     {.name = "derived_from",
      .type = PB_KEY_TEXT,
      .offset = offsetof(struct pb_stac_config, derived_from),
