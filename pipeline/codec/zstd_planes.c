@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* The planes of a row that get codes are one block of the frame: literals in Huffman codes, and a
- * sequence for each run. All blocks use the descriptions of codes in the first one ("treeless"
- * literals, tables in repeat mode). The stored planes are the next block, without codes; if they
- * are little else than runs, as in rows of nodata, they extend the block of coded planes, which
- * then extends over several rows.
+/* Adjacent planes of a row that get codes are one block of the frame: literals in Huffman codes,
+ * and a sequence for each run. All blocks use the descriptions of codes in the first one
+ * ("treeless" literals, tables in repeat mode). The stored planes are the next block, without
+ * codes; if they are little else than runs, as in rows of nodata, they extend the block of coded
+ * planes, which then extends over several rows.
  *
  * Codes are made from every ROW_STEPth row, and for all symbols, because other rows have other
  * ones. The distance of a run is that of the match before, which is 1 at the start of a frame; that
@@ -14,6 +14,7 @@
 #include "kernels/pixel.h"
 #include "pipeline/codec/huffman.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -228,17 +229,19 @@ static inline unsigned match_code(uint32_t match, unsigned *out_bits)
     return code_of(match_steps, match - 3, out_bits);
 }
 
-/* True if one of the LOOK / 4 words from `in` on repeats the byte before it: such a word equals
- * the word that begins a byte earlier. */
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint16_t pairs8 __attribute__((vector_size(16)));
+
+/* True if one of the pairs of LOOK bytes from `in` on repeats the byte before it, as in each run of
+ * three and more: such a pair equals the pair that begins a byte earlier. */
 static inline bool has_run(const uint8_t *in)
 {
-    typedef uint32_t words __attribute__((vector_size(16)));
-    words word, before;
     uint64_t any[2] = {0, 0}, found[2];
     for (int at = 0; at < LOOK; at += 16) {
-        memcpy(&word, in + at, 16);
+        pairs8 pair, before;
+        memcpy(&pair, in + at, 16);
         memcpy(&before, in + at - 1, 16);
-        words equal = (words)(word == before);
+        pairs8 equal = (pairs8)(pair == before);
         memcpy(found, &equal, 16);
         any[0] |= found[0];
         any[1] |= found[1];
@@ -246,49 +249,95 @@ static inline bool has_run(const uint8_t *in)
     return (any[0] | any[1]) != 0;
 }
 
-/* First position from `at` on whose byte differs from that before `at`, at most n. */
-static size_t run_end(const uint8_t *in, size_t at, size_t n)
+/* Bit i is set if byte i of 16 from `in` on equals the byte before it. */
+static inline uint64_t equal_16(const uint8_t *in)
 {
-    const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
-    uint64_t word;
-    for (; at + 8 <= n; at += 8) {
-        memcpy(&word, in + at, 8);
-        if (word != same)
-            return at + (unsigned)__builtin_ctzll(word ^ same) / 8;
-    }
-    while (at < n && in[at] == (uint8_t)same)
-        at++;
-    return at;
+    static const bytes16 bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint64_t sum = UINT64_C(0x0101010101010101); /* times it, the highest byte is the sum */
+    bytes16 byte, before;
+    uint64_t word[2];
+    memcpy(&byte, in, 16);
+    memcpy(&before, in - 1, 16);
+    bytes16 bits = (bytes16)(byte == before) & bit;
+    memcpy(word, &bits, 16);
+    return word[0] * sum >> 56 | word[1] * sum >> 56 << 8;
 }
 
-/* Writes the runs of `in`, without the literals after the last one. Returns their count. */
+/* The same of n <= LOOK bytes. */
+static inline uint64_t equal_bytes(const uint8_t *in, size_t n)
+{
+    uint64_t equal = 0;
+    if (n < 16) {
+        for (size_t at = 0; at < n; at++)
+            equal |= (uint64_t)(in[at] == in[at - 1]) << at;
+        return equal;
+    }
+    for (size_t at = 0; at + 16 < n; at += 16)
+        equal |= equal_16(in + at) << at;
+    return equal | equal_16(in + n - 16) << (n - 16);
+}
+
+/* Keeps the first bit of each PB_ZSTD_RUN bits that are set; those after the highest are, too. */
+static inline uint64_t runs_of(uint64_t equal)
+{
+    static_assert(PB_ZSTD_RUN == 6, "2 + 4 shifts");
+    const uint64_t ones = ~UINT64_C(0);
+    uint64_t two = equal & (equal >> 1 | ones << 63), four = two & (two >> 2 | ones << 62);
+    return four & (two >> 4 | ones << 60);
+}
+
+/* Runs that are being searched in n bytes. */
+struct search {
+    struct pb_zstd_sequence *out;
+    size_t from, begin; /* end of the last run; first byte of one that has not ended, or 0 */
+};
+
+static inline void end_run(struct search *search, size_t end)
+{
+    if (end - search->begin >= PB_ZSTD_RUN) {
+        *search->out++ = (struct pb_zstd_sequence){(uint32_t)(search->begin - search->from),
+                                                   (uint32_t)(end - search->begin), false};
+        search->from = end;
+    }
+    search->begin = 0;
+}
+
+/* Searches n <= LOOK bytes; equal: their equal_bytes(). */
+static inline void search_bytes(struct search *search, uint64_t equal, size_t at, size_t n)
+{
+    const uint64_t inside = ~UINT64_C(0) >> (LOOK - n);
+    if (search->begin > 0) {
+        if ((equal & inside) == inside)
+            return;
+        unsigned end = (unsigned)__builtin_ctzll(~equal);
+        end_run(search, at + end);
+        equal &= ~UINT64_C(0) << end;
+    }
+    for (uint64_t runs = runs_of(equal | ~inside) & inside; runs != 0;) {
+        unsigned begin = (unsigned)__builtin_ctzll(runs);
+        uint64_t after = ~(equal >> begin); /* bits from the first byte after the run on */
+        unsigned length = after != 0 ? (unsigned)__builtin_ctzll(after) : LOOK;
+        search->begin = at + begin;
+        if (begin + length >= n)
+            return;
+        end_run(search, at + begin + length);
+        runs &= ~UINT64_C(0) << (begin + length);
+    }
+}
+
+/* Writes the runs of `in`, without the literals after the last one. Returns their count. A run does
+ * not begin with the first byte. */
 static uint32_t find_runs(const uint8_t *in, size_t n, struct pb_zstd_sequence *out)
 {
-    uint32_t found = 0;
-    size_t from = 0; /* end of the last run */
-    for (size_t i = 1; i + 4 <= n;) {
-        uint32_t word;
-        if (i + LOOK <= n && !has_run(in + i)) {
-            i += LOOK;
-            continue;
-        }
-        memcpy(&word, in + i, 4);
-        if (word != in[i - 1] * UINT32_C(0x01010101)) {
-            i += 4;
-            continue;
-        }
-        size_t begin = i, end = run_end(in, i + 4, n);
-        while (begin > from + 1 && in[begin - 2] == in[begin - 1])
-            begin--;
-        i = end;
-        if (end - begin >= PB_ZSTD_RUN) {
-            out[found++] =
-                (struct pb_zstd_sequence){(uint32_t)(begin - from), (uint32_t)(end - begin), false};
-            from = end;
-            i++;
-        }
+    struct search search = {.out = out};
+    for (size_t at = 1; at < n; at += LOOK) {
+        const size_t left = n - at < LOOK ? n - at : LOOK;
+        if (n <= LOOK || search.begin > 0 || has_run(in + at + left - LOOK))
+            search_bytes(&search, equal_bytes(in + at, left), at, left);
     }
-    return found;
+    if (search.begin > 0)
+        end_run(&search, n);
+    return (uint32_t)(search.out - out);
 }
 
 static void count_literals(uint32_t count[2][256], const uint8_t *in, size_t n)
@@ -349,28 +398,52 @@ static size_t count_rows(struct pb_zstd_planes *work, const uint8_t *in, size_t 
     return repeats;
 }
 
-/* Selects the leading planes that get codes. Returns their count; out_count: their histogram. */
-static unsigned choose_planes(const struct pb_zstd_planes *work, unsigned n_planes,
-                              uint32_t *out_count)
+/* Bits of the bytes that were counted, in codes of their own. */
+static uint64_t coded_bits(const uint32_t *count)
 {
+    uint8_t bits_of[256];
+    uint64_t bits = 0;
+    pb_huffman_lengths(count, 256, CODE_BITS, bits_of);
+    for (unsigned s = 0; s < 256; s++)
+        bits += (uint64_t)count[s] * bits_of[s];
+    return bits;
+}
+
+/* Adds up the histograms of a plane in the first one. Returns the count of literals. */
+static uint64_t sum_counts(uint32_t count[2][256])
+{
+    uint64_t literals = 0;
+    for (unsigned s = 0; s < 256; s++)
+        literals += count[0][s] += count[1][s];
+    return literals;
+}
+
+/* Selects the planes that get codes: of the planes in the order of their bits a literal, the first
+ * ones, which save the most bits with one code. Returns a bit for each; out_count: their histogram.
+ */
+static unsigned choose_planes(struct pb_zstd_planes *work, unsigned n_planes, uint32_t *out_count)
+{
+    uint64_t literals[PB_ZSTD_PLANES], bits[PB_ZSTD_PLANES], n = 0, most = 0;
+    unsigned order[PB_ZSTD_PLANES], tried = 0, chosen = 0;
     uint32_t sum[256] = {0};
-    uint64_t least = 0, literals = 0;
-    unsigned chosen = 0;
-    for (unsigned p = 0; p <= n_planes; p++) { /* bits saved, if the first p planes get codes */
-        uint8_t bits_of[256];
-        uint64_t coded = 0;
-        pb_huffman_lengths(sum, 256, CODE_BITS, bits_of);
+    for (unsigned p = 0; p < n_planes; p++) {
+        unsigned at = p;
+        literals[p] = sum_counts(work->count[p]);
+        bits[p] = literals[p] > 0 ? (coded_bits(work->count[p][0]) << 16) / literals[p] : 0;
+        for (; at > 0 && bits[order[at - 1]] > bits[p]; at--)
+            order[at] = order[at - 1];
+        order[at] = p;
+    }
+    for (unsigned i = 0; i < n_planes; i++) {
+        tried |= 1u << order[i];
+        n += literals[order[i]];
         for (unsigned s = 0; s < 256; s++)
-            coded += (uint64_t)sum[s] * bits_of[s];
-        if (8 * literals > coded && 8 * literals - coded > least) {
-            least = 8 * literals - coded;
-            chosen = p;
+            sum[s] += work->count[order[i]][0][s];
+        uint64_t coded = coded_bits(sum);
+        if (8 * n > coded + most) {
+            most = 8 * n - coded;
+            chosen = tried;
             memcpy(out_count, sum, sizeof sum);
-        }
-        for (unsigned s = 0; s < 256 && p < n_planes; s++) {
-            uint32_t own = work->count[p][0][s] + work->count[p][1][s];
-            sum[s] += own;
-            literals += own;
         }
     }
     return chosen;
@@ -399,7 +472,8 @@ void pb_zstd_planes_prepare(struct pb_zstd_planes *work, const uint8_t *in, size
     memset(work->count, 0, sizeof work->count);
     work->row_bytes = row_bytes;
     work->repeats = count_rows(work, in, n_rows, n_planes, &counts) > 0;
-    work->coded = row_bytes / n_planes * choose_planes(work, n_planes, count);
+    work->n_planes = n_planes;
+    work->coded = choose_planes(work, n_planes, count);
     make_codes(work, count);
     make_states(&work->literal_states, counts.literals, LITERALS, 9);
     make_states(&work->match_states, counts.matches, PB_ZSTD_LENGTHS, 9);
@@ -657,10 +731,16 @@ static uint8_t *put_repeat(struct pb_zstd_planes *work, const uint8_t *in, uint8
 
 static uint8_t *put_row(struct pb_zstd_planes *work, const uint8_t *in, uint8_t *out)
 {
-    for (size_t x = 0, n; x < work->row_bytes; x += n) {
-        size_t left = x < work->coded ? work->coded - x : work->row_bytes - x;
-        n = left < PB_ZSTD_BLOCK ? left : PB_ZSTD_BLOCK;
-        out = put_part(work, in + x, n, x < work->coded, out);
+    const size_t plane = work->row_bytes / work->n_planes;
+    for (unsigned p = 0; p < work->n_planes;) { /* adjacent planes of a kind */
+        const bool coded = work->coded >> p & 1;
+        size_t left = 0;
+        for (; p < work->n_planes && (work->coded >> p & 1) == coded; p++)
+            left += plane;
+        for (size_t n; left > 0; left -= n, in += n) {
+            n = left < PB_ZSTD_BLOCK ? left : PB_ZSTD_BLOCK;
+            out = put_part(work, in, n, coded, out);
+        }
     }
     return out;
 }

@@ -13,7 +13,7 @@
 
 enum {
     PB_ZSTD_BLOCK = 1 << 17, /* bytes that a block of a frame decodes to, at most */
-    PB_ZSTD_RUN = 8,         /* bytes of the shortest run that is a match */
+    PB_ZSTD_RUN = 6,         /* bytes of the shortest run that is a match */
     PB_ZSTD_ROW_MIN = 512,   /* bytes of a row; narrower ones cost more in heads than they gain */
     PB_ZSTD_PLANES = 8,
     PB_ZSTD_LENGTHS = 53 /* codes of lengths of matches; literals have fewer */
@@ -35,7 +35,8 @@ struct pb_zstd_states {
 
 struct pb_zstd_planes {
     size_t row_bytes;
-    size_t coded;       /* bytes of the planes of a row that get codes */
+    uint32_t n_planes;
+    uint32_t coded;     /* a bit for each plane: it gets codes */
     uint64_t code[256]; /* the code in the highest bits, its number of bits in the lowest byte */
     uint8_t head[128];  /* description of the Huffman code in the frame */
     unsigned head_bytes;
