@@ -47,13 +47,27 @@ static int hash_chunk(void *user, const struct pb_background_part *chunk)
     return 0;
 }
 
+/* Ring of an ended pass, for the next one: a worker makes a pass for each job. */
+static char *_Atomic spare;
+
+static char *take_ring(void)
+{
+    char *ring = atomic_exchange(&spare, NULL);
+    return ring != NULL ? ring : pb_pages_alloc(RING_BYTES);
+}
+
+static void give_ring(char *ring)
+{
+    pb_pages_free(atomic_exchange(&spare, ring), RING_BYTES);
+}
+
 int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *part, size_t n,
                        struct pb_err *err)
 {
     int rc = 0;
     pb_background_init(&pass->hash, hash_chunk, pass);
     pass->file = calloc(n, sizeof *pass->file);
-    pass->chunk = pb_pages_alloc(RING_BYTES);
+    pass->chunk = take_ring();
     if (pass->file == NULL || pass->chunk == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s",
                        part[0].file->path);
@@ -196,7 +210,7 @@ void pb_input_pass_fini(struct pb_input_pass *pass)
         free(pass->file[i].name);
     }
     free(pass->file);
-    pb_pages_free(pass->chunk, RING_BYTES);
+    give_ring(pass->chunk);
     drop_sums(pass->own);
     drop_sums(pass->all);
 }

@@ -31,20 +31,42 @@
 static const int signals[CLI_JOBS_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
 static void go_on(struct cli_jobs *jobs);
+static void give_turns(struct cli_jobs *jobs);
 
 /* --- messages of the worker ------------------------------------------------------------------- */
+
+/* A job that publishes makes room for another one, for service.publishing_jobs of them. */
+static void note_publishing(struct cli_jobs *jobs, struct cli_slot *slot, const struct pb_job *job)
+{
+    int n = 0;
+    if (slot->publishes || strcmp(job->stage, "publish") != 0 ||
+        job->tiles_done != job->tiles_total)
+        return;
+    for (int i = 0; i < jobs->n_slots; i++)
+        n += jobs->slot[i].publishes;
+    if (n >= pb_publishing_jobs(&jobs->config->service))
+        return;
+    slot->publishes = true;
+    pb_turns_end(&jobs->turns, (int)(slot - jobs->slot));
+    give_turns(jobs);
+    go_on(jobs);
+}
 
 /* Shows the first input that is not over. */
 static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
 {
     struct cli_jobs *jobs = user;
-    const struct cli_task *task = jobs->slot[number].task;
-    if (at_once || task == NULL || task != jobs->first)
+    struct cli_slot *slot = &jobs->slot[number];
+    const struct cli_task *task = slot->task;
+    if (at_once || task == NULL)
         return;
-    if (jobs->shown != task->number)
+    if (task == jobs->first && jobs->shown != task->number) {
         cli_progress_begin(&jobs->progress, task->input.path);
-    jobs->shown = task->number;
-    cli_progress_show(&jobs->progress, job);
+        jobs->shown = task->number;
+    }
+    if (task == jobs->first)
+        cli_progress_show(&jobs->progress, job);
+    note_publishing(jobs, slot, job);
 }
 
 static void on_device(void *user, const char *device, const char *why)
@@ -220,6 +242,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     struct cli_jobs *jobs = user;
     struct cli_slot *slot = &jobs->slot[number];
     pb_turns_end(&jobs->turns, number);
+    slot->publishes = false;
     cli_progress_clear(&jobs->progress);
     jobs->sweep = jobs->sweep || over->end != PB_RUN_SUCCESSFUL;
     if (jobs->o->trace != NULL)
@@ -351,7 +374,9 @@ static bool make_slots(struct cli_jobs *jobs)
     int n = 1;
     pb_turns_share(&jobs->turns, &jobs->config->compute);
     if (jobs->device_owner == NULL && jobs->o->trace == NULL)
-        n = jobs->turns.cores < PB_TURNS_MAX ? (int)jobs->turns.cores : PB_TURNS_MAX;
+        n = (int)jobs->turns.cores + pb_publishing_jobs(&jobs->config->service);
+    if (n > PB_TURNS_MAX)
+        n = PB_TURNS_MAX;
     if (n > jobs->o->n_inputs)
         n = jobs->o->n_inputs;
     while (jobs->n_slots < n) {

@@ -30,6 +30,7 @@ struct cli_slot {
     struct pb_worker_slot *worker;
     struct cli_task *task; /* task that it runs or will try again; NULL if absent */
     struct cli_task *next; /* task that was announced to its worker; NULL if absent */
+    bool publishes;        /* its task computes no more, and counts no more */
 };
 
 struct cli_jobs {
