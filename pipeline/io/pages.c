@@ -10,8 +10,10 @@
 #include <sys/mman.h>
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define PAGE_BYTES ((size_t)4096)
-#define HEAP_BYTES ((size_t)64 << 10) /* smaller memory is taken from the heap */
+/* Least size of a chunk: buffers fill its huge pages without gaps. */
+#define CHUNK_BYTES (8 * HUGE_BYTES)
+#define PAGE_BYTES  ((size_t)4096)
+#define HEAP_BYTES  ((size_t)64 << 10) /* smaller memory is taken from the heap */
 
 struct chunk {
     struct chunk *next;
@@ -50,7 +52,7 @@ static struct chunk *add_chunk(size_t bytes)
     struct chunk *chunk = calloc(1, sizeof *chunk);
     if (chunk == NULL)
         return NULL;
-    chunk->bytes = round_up(bytes, HUGE_BYTES);
+    chunk->bytes = bytes > CHUNK_BYTES ? round_up(bytes, HUGE_BYTES) : CHUNK_BYTES;
     chunk->base = map_huge(chunk->bytes);
     if (chunk->base == NULL) {
         free(chunk);
@@ -105,7 +107,7 @@ void pb_pages_free(void *memory, size_t bytes)
         *link = chunk->next;
         (void)munmap(chunk->base, chunk->bytes);
         free(chunk);
-    } else {
+    } else if (bytes >= HUGE_BYTES) {
         (void)madvise(memory, round_up(bytes, PAGE_BYTES), MADV_DONTNEED);
     }
     (void)pthread_mutex_unlock(&lock);
