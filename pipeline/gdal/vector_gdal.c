@@ -26,7 +26,6 @@ struct reading {
     struct pb_err *err;
     struct pb_vector_placer place;
     struct pb_vector_shapes shapes;
-    bool has_odd_shape;            /* GDAL has to read the shapes */
     struct pb_vector_later *later; /* n_later: polygons whose shapes are placed after all features
                                       are read */
     size_t n_later, later_room;
@@ -380,9 +379,8 @@ static int place_shapes(struct reading *r, const struct pb_raster *scene)
         return 0;
     const int rc = pb_vector_workers_run(&work);
     r->wkb_bytes += work.wkb_bytes;
-    r->has_odd_shape = rc == -EBADMSG;
-    return rc == 0 || r->has_odd_shape
-               ? rc
+    return rc == 0
+               ? 0
                : wrong_feature(r, r->place.make.polygon[r->later[work.failed].polygon].fid, rc, "");
 }
 
@@ -468,13 +466,14 @@ int pb_vector_read(const struct pb_vector_request *request, struct pb_raster *sc
                    struct pb_err *err, struct pb_polygons **out_polygons)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct reading r = {.request = request, .err = err};
+    struct pb_err own = {0};
+    struct reading r = {.request = request, .err = &own};
     (void)pthread_once(&once, register_once);
     /* A filter may contain the area of a shape (OGR_GEOM_AREA). */
-    const bool by_shapes = request->filter == NULL && request->threads > 0;
-    const int rc = read_file(&r, scene, by_shapes, out_polygons);
-    if (!r.has_odd_shape)
-        return rc;
+    if (request->threads > 0 && request->filter == NULL &&
+        read_file(&r, scene, true, out_polygons) == 0)
+        return 0;
+    /* GDAL reads text that is unusual; and its messages have places in the file. */
     r = (struct reading){.request = request, .err = err};
     return read_file(&r, scene, false, out_polygons);
 }

@@ -236,6 +236,32 @@ START_TEST(test_random_files_have_the_bits_of_gdal)
 }
 END_TEST
 
+START_TEST(test_damaged_files_are_read_as_by_gdal)
+{
+    static const char signs[] = "[]{},:\"0123456789eE.-+\\ ntaf";
+    static char text[1 << 16];
+    uint64_t wkb = 0;
+    state = (uint32_t)_i + 1000;
+    text_at = text;
+    put("{\"type\":\"FeatureCollection\",\"features\":[");
+    for (int i = 0; i < 3; i++) {
+        put("%s", i > 0 ? "," : "");
+        put_feature(true, i);
+    }
+    put("]}");
+    for (int i = 0, n = 1 + below(2); i < n; i++) {
+        char *at = text + below((int)(text_at - text));
+        const char sign = signs[below((int)sizeof signs - 1)];
+        if (below(3) == 0)
+            memmove(at, at + 1, (size_t)(text_at - at)); /* with the NUL */
+        else
+            *at = sign;
+        text_at = text + strlen(text);
+    }
+    (void)check_text(text, 2, &wkb);
+}
+END_TEST
+
 /* --- texts that are not as usual -------------------------------------------------------------- */
 
 #define FEATURES(features) "{\"type\":\"FeatureCollection\",\"features\":[" features "]}"
@@ -299,6 +325,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, test_random_files_have_the_bits_of_gdal, 0, 60);
+    tcase_add_loop_test(tests, test_damaged_files_are_read_as_by_gdal, 0, 150);
     tcase_add_loop_test(tests, test_odd_texts_are_read_as_by_gdal, 0,
                         (int)(sizeof odd / sizeof odd[0]));
     suite_add_tcase(suite, tests);
