@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import subprocess
+import textwrap
 
 from rivals import table
 
@@ -57,15 +58,8 @@ def commit(root):
 # --- writing ---
 
 
-def wrapped(text, width=100):
-    lines, line = [], ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return [*lines, line]
+def wrapped(text, indent=""):
+    return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def figures(r):
@@ -94,7 +88,7 @@ def page(rows, others, about):
            "## Rows", "",
            "| | scene | pushbroom: s, CPU s, MB, file MB | best rival | its figures | times: s, CPU | with GDAL | aim | file |",
            "|---|---|---|---|---|---|---|---|---|", *map(conclusion, rows), "", "## Without rivals", "",
-           *sum(([*wrapped(f"- {sentence}.")] for sentence in others), []), "", "## Measurements", "",
+           *sum((wrapped(f"- {sentence}.", "  ") for sentence in others), []), "", "## Measurements", "",
            "| row | scene | program | turns | s | CPU s | peak MB | file MB | |", "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         best = table.best_of(row)

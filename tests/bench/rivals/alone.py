@@ -40,8 +40,8 @@ def run(o):
 
 def sentence(row):
     p = row["parts"]
-    return f"{row['title']}: {row['ratio']:.2f}, of {row['cpu_seconds']:.2f} s (decode {p['decode']:.2f}, compute {p['compute']:.2f}, encode {p['encode']:.2f}; beside these " \
-           f"checksum {p['checksum']:.2f}, writing {p['write']:.2f})"
+    return f"{row['title']}: {row['ratio']:.2f}, of {row['cpu_seconds']:.2f} s (decode {p['decode']:.2f}, compute {p['compute']:.2f}, encode {p['encode']:.2f}), " \
+           f"without the checksum ({p['checksum']:.2f}) and writing ({p['write']:.2f})"
 
 
 def text(row):

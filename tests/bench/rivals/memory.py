@@ -10,7 +10,7 @@ from measured import measure_all
 from . import contest, scene
 from .rows import ROWS
 
-NAME, TITLE = "memory", "peak memory, NDVI, defaults"
+NAME, TITLE = "memory", "Peak memory, NDVI, defaults"
 BYTES_PER_PX = 12  # bytes of disk: the scene, its product, and temporary files of the product
 
 
