@@ -18,8 +18,8 @@
 struct chunk {
     struct chunk *next;
     char *base;
-    size_t bytes, used;
-    size_t parts; /* parts that are not freed yet */
+    size_t bytes, used, huge; /* huge: bytes at the beginning that may be huge pages */
+    size_t parts;             /* parts that are not freed yet */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and its chunks */
@@ -42,7 +42,6 @@ static char *map_huge(size_t bytes)
         (void)munmap(whole, before);
     if (before < HUGE_BYTES)
         (void)munmap(whole + before + bytes, HUGE_BYTES - before);
-    (void)madvise(whole + before, bytes, MADV_HUGEPAGE);
     (void)madvise(whole + before, bytes, MADV_WIPEONFORK);
     return whole + before;
 }
@@ -61,6 +60,17 @@ static struct chunk *add_chunk(size_t bytes)
     chunk->next = chunks;
     chunks = chunk;
     return chunk;
+}
+
+/* Requests huge pages for the used part, including the last one if half of it is used: more than
+ * half of a page that is never used would cost more memory than time is worth. */
+static void advise(struct chunk *chunk)
+{
+    const size_t full = (chunk->used + HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;
+    if (full <= chunk->huge)
+        return;
+    (void)madvise(chunk->base + chunk->huge, full - chunk->huge, MADV_HUGEPAGE);
+    chunk->huge = full;
 }
 
 void *pb_pages_alloc(size_t bytes)
@@ -85,6 +95,7 @@ void *pb_pages_alloc(size_t bytes)
         memory = chunk->base + chunk->used;
         chunk->used += takes;
         chunk->parts++;
+        advise(chunk);
     }
     (void)pthread_mutex_unlock(&lock);
     return memory;
