@@ -269,7 +269,7 @@ static inline uint64_t equal_bytes(const uint8_t *in, size_t n)
     uint64_t equal = 0;
     if (n < 16) {
         for (size_t at = 0; at < n; at++)
-            equal |= (uint64_t)(in[at] == in[at - 1]) << at;
+            equal |= (uint64_t)(in[at] == (in - 1)[at]) << at;
         return equal;
     }
     for (size_t at = 0; at + 16 < n; at += 16)
@@ -326,7 +326,8 @@ static inline void search_bytes(struct search *search, uint64_t equal, size_t at
 }
 
 /* Writes the runs of `in`, without the literals after the last one. Returns their count. A run does
- * not begin with the first byte. */
+ * not begin with the first byte. Of a run over the end of LOOK bytes without another one, the first
+ * two bytes may be left out. */
 static uint32_t find_runs(const uint8_t *in, size_t n, struct pb_zstd_sequence *out)
 {
     struct search search = {.out = out};
