@@ -326,8 +326,8 @@ static inline void search_bytes(struct search *search, uint64_t equal, size_t at
 }
 
 /* Writes the runs of `in`, without the literals after the last one. Returns their count. A run does
- * not begin with the first byte. Of a run over the end of LOOK bytes without another one, the first
- * two bytes may be left out. */
+ * not begin with the first byte; the first two bytes of a run may be literals if it begins at the
+ * end of LOOK bytes. */
 static uint32_t find_runs(const uint8_t *in, size_t n, struct pb_zstd_sequence *out)
 {
     struct search search = {.out = out};
@@ -452,13 +452,13 @@ static unsigned choose_planes(struct pb_zstd_planes *work, unsigned n_planes, ui
 
 bool pb_zstd_planes_fit(size_t bytes, size_t row_bytes, uint32_t n_planes)
 {
-    return n_planes > 0 && n_planes <= PB_ZSTD_PLANES && row_bytes >= PB_ZSTD_ROW_MIN &&
-           row_bytes % n_planes == 0 && bytes <= UINT32_MAX;
+    return n_planes > 0 && n_planes <= PB_ZSTD_PLANES && row_bytes % n_planes == 0 &&
+           row_bytes / n_planes >= PB_ZSTD_PLANE_MIN && bytes <= UINT32_MAX;
 }
 
 size_t pb_zstd_planes_bound(size_t bytes)
 {
-    size_t blocks = 2 * (bytes / PB_ZSTD_ROW_MIN + bytes / PB_ZSTD_BLOCK) + 8;
+    size_t blocks = bytes / PB_ZSTD_PLANE_MIN + bytes / PB_ZSTD_BLOCK + 8;
     size_t last = bytes < PB_ZSTD_BLOCK ? bytes : PB_ZSTD_BLOCK;
     /* A block in long codes is written before it is stored instead. */
     return bytes + 3 * blocks + last * (CODE_BITS - 8) / 8 + 1024;

@@ -14,7 +14,7 @@
 enum {
     PB_ZSTD_BLOCK = 1 << 17, /* bytes that a block of a frame decodes to, at most */
     PB_ZSTD_RUN = 6,         /* bytes of the shortest run that is a match */
-    PB_ZSTD_ROW_MIN = 512,   /* bytes of a row; narrower ones cost more in heads than they gain */
+    PB_ZSTD_PLANE_MIN = 128, /* bytes of a plane of a row; smaller ones cost more than they save */
     PB_ZSTD_PLANES = 8,
     PB_ZSTD_LENGTHS = 53 /* codes of lengths of matches; literals have fewer */
 };
