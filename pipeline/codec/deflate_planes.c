@@ -84,6 +84,7 @@ bool pb_deflate_planes_plan(struct pb_deflate_planes *planes, struct pb_deflate_
     for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
         count[s] = pb_planes_smooth(coded, s);
     pb_deflate_make_code(work, count, &table);
+    memcpy(planes->code, work->code, sizeof planes->code);
     sizes.head_bits = table.size;
     sizes.coded_bits += bits_of(coded, table.lengths);
     struct pb_deflate_bits bits = {.at = planes->head};
@@ -106,6 +107,8 @@ size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_defla
     const uint32_t half = row_bytes / 2, head_bytes = planes->head_bits / 8;
     struct pb_deflate_bits bits = {.at = out};
     bool open = false; /* a block with codes */
+    /* The encoder of runs may have made another code since the plan. */
+    memcpy(work->code, planes->code, sizeof planes->code);
     for (size_t y = 0; y < rows; y++, in += row_bytes) {
         if (!open) {
             memcpy(bits.at, planes->head, head_bytes);

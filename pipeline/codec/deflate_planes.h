@@ -22,6 +22,7 @@
 struct pb_deflate_planes {
     uint8_t head[PB_DEFLATE_PLANES_HEAD_BYTES]; /* head of a deflate block, with the table */
     unsigned head_bits;
+    uint64_t code[PB_DEFLATE_LITLEN]; /* as in struct pb_deflate_runs */
 };
 
 /* Makes the code for a block of rows that pb_planes_fit(). Returns false if the encoder of runs is

@@ -193,6 +193,31 @@ START_TEST(test_levels_take_planes_of_noise)
 }
 END_TEST
 
+/* A sample of few rows may be larger as planes than runs allow, and is encoded by these. The block
+ * has the code of its plan all the same. */
+START_TEST(test_levels_keep_the_code_of_the_plan)
+{
+    static const struct case_of_rows few[] = {{128, 8}, {128, 16}, {256, 4}, {256, 8}, {64, 16}};
+    const struct pb_codec_blocks blocks = blocks_of(&few[_i], 4);
+    uint8_t *raw = malloc(blocks.bytes);
+    uint32_t seed = 1;
+    for (size_t i = 0; i < blocks.bytes; i++) {
+        const size_t x = i % blocks.row_bytes;
+        seed = seed * 1664525u + 1013904223u;
+        const uint32_t a = seed >> 8 & 63, b = seed >> 14 & 63, c = seed >> 20 & 63;
+        raw[i] = x < blocks.row_bytes / 4   ? (uint8_t)(a == 0 ? b % 4 : 0)
+                 : x < blocks.row_bytes / 2 ? (uint8_t)(a + b + c - 95)
+                                            : (uint8_t)(seed >> 24);
+    }
+    for (int level = 1; level < 10; level++) {
+        struct encoded e = encode(level, &blocks, raw);
+        check_decoders(&e);
+        encoded_free(&e);
+    }
+    free(raw);
+}
+END_TEST
+
 /* Rows that repeat: a search for strings finds them. */
 START_TEST(test_levels_find_strings_of_floats)
 {
@@ -254,6 +279,7 @@ int main(void)
     TCase *tc = tcase_create("deflate_planes");
     tcase_add_loop_test(tc, test_planes_are_smaller_than_runs_or_runs, 0, SHAPES * KINDS);
     tcase_add_test(tc, test_levels_take_planes_of_noise);
+    tcase_add_loop_test(tc, test_levels_keep_the_code_of_the_plan, 0, 5);
     tcase_add_test(tc, test_levels_find_strings_of_floats);
     tcase_add_test(tc, test_large_blocks_count_fewer_rows);
     tcase_add_test(tc, test_other_layouts_are_encoded_by_runs);
