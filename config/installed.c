@@ -18,7 +18,8 @@ const char *pb_installed(const char *from_programs, char *out, size_t out_bytes)
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
     const char *slash = strrchr(program, '/');
-    const bool is_compute = slash != NULL && strcmp(slash + 1, COMPUTE) == 0;
+    /* " (deleted)" follows the name of a program that an upgrade replaced. */
+    const bool is_compute = slash != NULL && strncmp(slash + 1, COMPUTE, sizeof COMPUTE - 1) == 0;
     (void)snprintf(path, sizeof path, "%.*s/%s%s", slash ? (int)(slash - program) : 0, program,
                    is_compute ? PB_PROGRAMS_FROM_COMPUTE "/" : "", from_programs);
     char *real = realpath(path, NULL);

@@ -4,12 +4,11 @@
 #define PB_DEFLATE_CHUNK_CUH
 // The runs of a chunk, as the CPU's search finds them (pipeline/codec/deflate_runs.c).
 //
-// A thread group takes a chunk in pieces of equal parts, one a thread. What is sequential on the
-// CPU is which bytes of a stretch of equal ones become a run: the search goes in steps of four, and
-// where it goes on after a run depends on the run. That is an automaton of four states (the
-// position modulo four), and each stretch is a function on them; functions compose, so a scan over
-// the threads gives each one the state that it starts in. What one piece has to know of those
-// before it is struct deflate_carry.
+// A thread group takes a chunk in pieces of equal parts, one a thread. The CPU searches a stretch
+// of equal bytes in steps of four, and the step after a run begins at the run's end: these bytes
+// depend on all before them. The search is an automaton of four states (the position modulo four),
+// and each stretch is a function on them. Functions compose, therefore a scan over the threads
+// gives each one its first state. struct deflate_carry has the state between two pieces.
 #include "kernels/codec/encode_view.cuh"
 
 namespace pb_device

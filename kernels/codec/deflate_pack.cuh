@@ -132,7 +132,7 @@ __device__ uint32_t scan_bits(Pack &pack, uint32_t bits, uint32_t *out_all, cons
     return sum - bits;
 }
 
-// Those of the piece's n whole words that are in [from, from + WORDS) are copied.
+// Copies the piece's whole words from `from` on, at most WORDS of them, and none from n on.
 template <class Pack, class Group>
 __device__ void flush_words(const Pack &pack, const piece_out &out, uint32_t from, uint32_t n,
                             const Group &group)

@@ -127,8 +127,8 @@ static void make_states(struct pb_zstd_states *states, const uint32_t *count, un
     }
     for (unsigned i = 0; i < size; i++)
         states->next[next[symbol[i]]++] = (uint16_t)(size + i);
-    for (unsigned s = 0; s < n;
-         s++) /* the one with the most bits: decoders notice the end by them */
+    /* The state with the most bits: decoders notice the end by them. */
+    for (unsigned s = 0; s < n; s++)
         states->symbol[s].first = states->next[start[s]];
 }
 
