@@ -193,8 +193,8 @@ START_TEST(test_levels_take_planes_of_noise)
 }
 END_TEST
 
-/* A sample of few rows may be larger as planes than runs allow, and is encoded by these. The block
- * has the code of its plan all the same. */
+/* A sample of few rows may be too large as planes and is then encoded by runs. The block still has
+ * the code of its plan. */
 START_TEST(test_levels_keep_the_code_of_the_plan)
 {
     static const struct case_of_rows few[] = {{128, 8}, {128, 16}, {256, 4}, {256, 8}, {64, 16}};
