@@ -114,7 +114,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
     slot->next[0] = '\0';
     slot->waits = false;
     slot->moved_ms = pb_clock_mono_ms();
-    pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path);
+    pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path, slot->how.turn);
     if (told)
         return;
     struct pb_json *json = run_command(slot, job, &how);

@@ -35,11 +35,11 @@ void pb_worker_lines_reset(struct pb_worker_lines *lines)
 }
 
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
-                           const char *products, const char *path)
+                           const char *products, const char *path, bool turn)
 {
     const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
-    lines->turned = false;
+    lines->turn = turn;
     if (lines->credit_ms != 0) /* the next line trims credit above the limit */
         lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
     (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
@@ -131,15 +131,17 @@ static int take_progress(struct pb_worker_lines *lines, const struct pb_json_val
                     why);
     if (rc == 0)
         lines->said = *now;
+    if (rc == 0 && strcmp(line->stage, "publish") == 0)
+        lines->turn = false;
     return rc;
 }
 
 static int take_turn(struct pb_worker_lines *lines, const struct pb_json_value *value,
                      char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
 {
-    if (lines->turned)
-        return breach(why, "a second turn within a run");
-    lines->turned = true;
+    if (!lines->turn)
+        return breach(why, "a turn that was not expected");
+    lines->turn = false;
     int rc = number(value, "tiles", 0, TILES_MAX, &line->tiles, why);
     return rc ? rc : number(value, "memory_bytes", 0, BYTES_MAX, &line->memory_bytes, why);
 }

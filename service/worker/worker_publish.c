@@ -225,7 +225,7 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
                            : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
                                      pb_json_get_text(command, "pipeline"));
     rc = rc ? rc : open_input(job, err);
-    pb_worker_lines_begin(&job->lines, &known, "", NULL);
+    pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
     rc = rc ? rc : verify_checksum(command, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
     rc = rc ? rc : open_room(job, err);

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct pb_worker_lines lines;
     struct pb_worker_numbers before = {0};
     pb_worker_lines_reset(&lines);
-    pb_worker_lines_begin(&lines, &job, "/p", NULL);
+    pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
     int64_t now = 1;
     while (bytes > 0) {
         struct pb_worker_line line;

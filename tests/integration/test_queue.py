@@ -43,10 +43,11 @@ class Queue(unittest.TestCase):
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
 
-    def shared(self, **settings):
+    def shared(self, service="", **settings):
         """A service whose jobs have two cores and 512 MiB together."""
         d = Daemon(parallel=0, **settings)
         self.addCleanup(d.remove)
+        d.change("  settle:", service + "  settle:", 1)
         d.change("pipelines:", "compute: {device: cpu, threads: 2, memory: 512MiB}\npipelines:", 1)
         return d.start()
 
@@ -108,6 +109,17 @@ class Queue(unittest.TestCase):
         d.drop("b.tif", "turn 1 1000 ok")
         (d.root / "go").touch()
         d.wait_job("b.tif", "successful")
+
+    def test_turn_of_an_express_job_is_refused(self):
+        d = self.shared(service="  express: 1s\n")
+        for name in ("a.tif", "b.tif"):
+            d.drop(name, "turn 1 1000 until go")
+            d.wait_for(lambda: self.computes(d, name))
+        d.drop("c.tif", "turn 1 1000 ok")  # its run has no turn to wait for
+        self.assertEqual(d.wait_job("c.tif", "failed")["error"]["code"], "job.crashed")
+        self.assertIn("a turn that was not expected", d.log_text())
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
 
     def test_a_higher_priority_goes_first(self):
         d = Daemon()

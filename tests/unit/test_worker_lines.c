@@ -32,7 +32,7 @@ static void begin(void)
 {
     struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
     pb_worker_lines_reset(&lines);
-    pb_worker_lines_begin(&lines, &job, "/p", NULL);
+    pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
 }
 
 static int take(const char *text)
@@ -157,11 +157,27 @@ START_TEST(run_asks_once_for_its_turn)
     ck_assert_int_eq(line.event, PB_WORKER_SAYS_TURN);
     ck_assert_int_eq(line.tiles, 4);
     ck_assert_int_eq(line.memory_bytes, 4096);
-    refused(turn, "second turn");
+    refused(turn, "not expected"); /* a second one */
     begin();
     refused("{\"event\":\"turn\"," HEAD "\"tiles\":-1,\"memory_bytes\":1}", "tiles");
     begin();
     refused("{\"event\":\"turn\"," HEAD "\"tiles\":1}", "memory_bytes");
+}
+END_TEST
+
+START_TEST(turn_of_a_run_that_waits_for_none_is_refused)
+{
+    static const char turn[] = "{\"event\":\"turn\"," HEAD "\"tiles\":4,\"memory_bytes\":4096}";
+    const struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
+    begin();
+    pb_worker_lines_begin(&lines, &job, "/p", NULL, false);
+    refused(turn, "not expected");
+    begin();
+    ck_assert_int_eq(take("{\"event\":\"progress\"," HEAD "\"stage\":\"publish\",\"tiles_done\":1,"
+                          "\"tiles_total\":1,\"bytes_read\":1,\"bytes_written\":1,"
+                          "\"elapsed_ms\":1}"),
+                     0);
+    refused(turn, "not expected"); /* it computes no more */
 }
 END_TEST
 
@@ -293,12 +309,12 @@ START_TEST(many_short_jobs_are_no_flood)
     struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg"};
     begin();
     for (int i = 0; i < 5000; i++) { /* 500 jobs a second */
-        pb_worker_lines_begin(&lines, &job, "/p", NULL);
+        pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
         for (int said = 0; said < 3; said++)
             ck_assert(pb_worker_lines_admit(&lines, 2000, 1 + i * 2));
     }
     for (int i = 0; i < PB_WORKER_LINES_BURST; i++) /* jobs earn no more than a full burst */
-        pb_worker_lines_begin(&lines, &job, "/p", NULL);
+        pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
     int admitted = 0;
     while (pb_worker_lines_admit(&lines, 100, 10000))
         admitted++;
@@ -315,6 +331,7 @@ int main(void)
     tcase_add_test(all, numbers_are_in_range_and_never_fall);
     tcase_add_test(all, questions_are_for_the_worker_alone);
     tcase_add_test(all, run_asks_once_for_its_turn);
+    tcase_add_test(all, turn_of_a_run_that_waits_for_none_is_refused);
     tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);
