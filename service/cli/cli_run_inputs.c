@@ -173,11 +173,22 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     return rc ? rc : set_files(out_job, input->group);
 }
 
-void cli_task_prepare(struct cli_jobs *jobs, struct cli_slot *slot)
+/* Returns true if inputs are left even if each free slot takes one. */
+static bool are_enough(const struct cli_jobs *jobs)
+{
+    int left = jobs->o->n_inputs - jobs->at + (jobs->held != NULL);
+    for (int i = 0; i < jobs->n_slots; i++)
+        left -= jobs->slot[i].task == NULL && jobs->slot[i].next == NULL;
+    return left > 0;
+}
+
+/* Announces the next input to the worker, which runs one. Another slot cannot take it any more;
+ * therefore the last inputs are left for the free slots. */
+static void prepare_next(struct cli_jobs *jobs, struct cli_slot *slot)
 {
     struct pb_job job;
-    /* the trace is written between two inputs */
-    slot->next = jobs->o->trace == NULL ? cli_task_take(jobs, slot) : NULL;
+    if (jobs->o->trace == NULL && are_enough(jobs)) /* the trace is written between two inputs */
+        slot->next = cli_task_take(jobs, slot);
     if (slot->next == NULL)
         return;
     const struct pb_run_how how = how_of(jobs, &slot->next->input);
@@ -212,6 +223,6 @@ int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *
     pb_turns_begin(&jobs->turns, (int)(slot - jobs->slot));
     pb_worker_slot_run(slot->worker, &job, &how);
     if (slot->next == NULL)
-        cli_task_prepare(jobs, slot);
+        prepare_next(jobs, slot);
     return 0;
 }

@@ -61,10 +61,9 @@ struct cli_jobs {
  * after its present task; NULL: it runs now. NULL if the input has to wait until another one is
  * over (their products belong in one place, or both change the same file), or if all have begun. */
 struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *after);
-/* Passes the slot's task to its worker. */
+/* Passes the slot's task to its worker, and announces the next one if inputs are left for the other
+ * slots. */
 int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *err);
-/* Announces the next input to the worker, which runs one. */
-void cli_task_prepare(struct cli_jobs *jobs, struct cli_slot *slot);
 /* Ends a task: with an error, or, err NULL, with its products. Prints the results that are next in
  * the order of the inputs. */
 void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb_err *err);

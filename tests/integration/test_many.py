@@ -97,6 +97,13 @@ def test_small_scenes_are_computed_at_a_time(scratch):
     assert files(scratch / "out") == files(scratch / "one") and len(files(scratch / "out")) == N
 
 
+def test_few_scenes_are_computed_at_a_time(scratch):
+    for n in (2, 4):
+        path = config(scratch, f"threads: {n}", name=f"few{n}.yaml", more=NONE_PUBLISHES)
+        most, _ = workers_seen("run", "--quiet", "-c", path, "-o", scratch / f"few{n}", *scenes()[:n])
+        assert most == n, (n, most)
+
+
 def test_scenes_of_many_tiles_are_computed_alone(scratch):
     large = [scratch / f"large{i}.tif" for i in range(2)]
     for path in large:
