@@ -11,13 +11,14 @@
  * A codec may decode two blocks at a time faster than one after the other, and a tile often misses
  * a single cell. Therefore a reader that decodes a cell decodes a second one with it, which this
  * tile or one of the next tiles needs; and a reader whose cells are all being decoded by others
- * decodes two later ones instead of parking.
+ * decodes two later ones instead of parking, until one of them does not decode.
  *
  * No reader waits for ever: a reader holds at most two cells at a time (it copies from one or
  * decodes into them) and never parks while it holds one. Therefore a reader that holds a cell is
  * running, and releases it after a copy, or after a decode that succeeds or fails. This is true
  * for any number of cells from one up; with fewer cells than readers some readers wait for
- * others. Failure and abort wake all.
+ * others. Failure and abort wake all. Only parked readers are woken; therefore a reader parks only
+ * if it has held the lock since the start of its last sweep over its cells.
  *
  * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as
  * used when it begins, so that its own decodes do not evict them; a later cell evicts none that
@@ -67,7 +68,8 @@ struct job {
     const struct pb_cache_reader *reader;
     const struct pb_window *target;
     struct pb_cell_fragments fragments;
-    uint64_t began; /* value of pb_block_cache.clock when its cells were marked as used */
+    uint64_t began;    /* value of pb_block_cache.clock when its cells were marked as used */
+    bool later_failed; /* true if it decodes no more later cells while it waits */
 };
 
 /* A cell that a reader decodes. */
@@ -351,22 +353,23 @@ static int sweep(struct job *job, uint32_t first, uint32_t n, uint64_t *done, st
     return taken;
 }
 
-/* Decodes two later cells while other readers decode those of this read. Returns false if there
- * are no two, or they do not decode. */
+/* Decodes two later cells while other readers decode those of this read; after one that does not
+ * decode, no more. Returns true if it released the lock: the cells of this read may be different
+ * then. */
 static bool decode_later(struct job *job)
 {
     struct pb_cell_fragment fragment[2];
     struct claim claim[2];
     const struct pb_rect none = {0};
     struct pb_err quiet = {0};
-    if (job->reader->later == NULL || list_later(job, 2, fragment) < 2 ||
+    if (job->later_failed || job->reader->later == NULL || list_later(job, 2, fragment) < 2 ||
         !claim_cell(job->cache, &fragment[0], job->began, &claim[0]))
         return false;
     bool two = claim_cell(job->cache, &fragment[1], job->began, &claim[1]);
-    int rc = decode_into(job, &claim[0], two ? &claim[1].rect : &none, &quiet);
-    if (two)
-        rc = decode_into(job, &claim[1], &none, &quiet) < 0 ? rc : 0;
-    return rc == 0;
+    job->later_failed = decode_into(job, &claim[0], two ? &claim[1].rect : &none, &quiet) < 0;
+    if (two && decode_into(job, &claim[1], &none, &quiet) < 0)
+        job->later_failed = true;
+    return true;
 }
 
 static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err *err)
@@ -384,7 +387,8 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
         if (taken < 0)
             return taken;
         left -= (uint32_t)taken;
-        /* A sweep that took a fragment released the lock meanwhile: try again before parking. */
+        /* A sweep that took a fragment released the lock, and so did decode_later if it decoded:
+         * sweep again before parking. */
         if (taken == 0 && !decode_later(job))
             park(job);
     }

@@ -23,7 +23,8 @@ enum { W = 301, H = 207, BANDS = 3, READERS = 4 };
 
 static const int32_t bands[BANDS] = {4, 1, 2};
 
-static atomic_int decodes, held, broken_row; /* held: decoders wait while it is set */
+static atomic_int decodes, held;           /* held: decoders wait while it is set */
+static atomic_int broken_row, broken_rows; /* the first one, and their count */
 static atomic_uint nap_us;
 static atomic_bool decoded_twice; /* set when two threads decode one cell at a time */
 static atomic_int busy[H][W];
@@ -64,7 +65,7 @@ static int made_up(struct pb_raster *raster, const int32_t *numbers, size_t n,
                 to->mask[y * rect->w + x] = mask_at(rect->x + x, rect->y + y);
     atomic_fetch_sub(mine, 1);
     int row = atomic_load(&broken_row);
-    if (row >= rect->y && row < rect->y + rect->h)
+    if (row + atomic_load(&broken_rows) > rect->y && row < rect->y + rect->h)
         return pb_fail(err, PB_E_INPUT_DAMAGED, "row %d is broken", row);
     return 0;
 }
@@ -74,6 +75,7 @@ static void setup(void)
     atomic_store(&decodes, 0);
     atomic_store(&held, 0);
     atomic_store(&broken_row, -1);
+    atomic_store(&broken_rows, 1);
     atomic_store(&nap_us, 0);
     atomic_store(&decoded_twice, false);
     memset((void *)busy, 0, sizeof busy);
@@ -87,7 +89,7 @@ struct reader {
     int rounds;
     pthread_t thread;
     atomic_int rc;
-    atomic_bool done;
+    atomic_int done;
     uint64_t parked_ns;
     struct pb_err err;
     int wrong;
@@ -96,6 +98,9 @@ struct reader {
      * the next one. */
     struct pb_rect own, announced, expected;
     int pairs; /* decodes that were announced to its raster */
+    atomic_int own_decodes;
+    void (*in_decode)(struct reader *me); /* NULL, or called at the start of each of its decodes */
+    struct reader *other;                 /* for in_decode */
 };
 
 /* The i-th of the rectangles below the one that is read. */
@@ -122,6 +127,9 @@ static int decode_cell(struct pb_raster *raster, const int32_t *numbers, size_t 
     me->pairs += me->announced.w > 0 && memcmp(&me->announced, &to->rect, sizeof to->rect) == 0;
     ck_assert(me->announced.w == 0 || memcmp(&me->announced, &to->rect, sizeof to->rect) == 0);
     me->announced = me->expected;
+    atomic_fetch_add(&me->own_decodes, 1);
+    if (me->in_decode != NULL)
+        me->in_decode(me);
     return made_up(raster, numbers, n, to, err);
 }
 
@@ -206,7 +214,7 @@ static void *read_all(void *arg)
         struct pb_rect r = random_rect(&me->seed);
         read_once(me, &r);
     }
-    atomic_store(&me->done, true);
+    atomic_store(&me->done, 1);
     return NULL;
 }
 
@@ -384,6 +392,103 @@ START_TEST(test_waiting_reader_decodes_two_later_cells)
     }
     ck_assert_int_eq(atomic_load(&decodes), 4);
     pb_block_cache_destroy(cache);
+}
+END_TEST
+
+static void wait_until_other_decodes(struct reader *me)
+{
+    wait_for(&me->other->own_decodes, 1);
+}
+
+static void wait_until_other_is_done(struct reader *me)
+{
+    wait_for(&me->other->done, 1);
+}
+
+static void wait_until_a_cell_is_decoded(struct reader *me)
+{
+    for (int i = 0; i < 60000 && pb_block_cache_decoded_px(me->cache) == 0; i++)
+        usleep(1000);
+    ck_assert_uint_gt(pb_block_cache_decoded_px(me->cache), 0);
+}
+
+static void abort_cache(struct reader *me)
+{
+    pb_block_cache_abort(me->cache);
+}
+
+/* Starts a waiter when the decoder decodes the only cell of both, and waits for the end of both. */
+static void run_waiter(struct reader *decoder, struct reader *waiter, uint32_t n_later)
+{
+    struct pb_block_cache *cache = make(64, 64, 0, 20, false);
+    struct reader *const both[2] = {decoder, waiter};
+    for (int i = 0; i < 2; i++) {
+        both[i]->cache = cache;
+        both[i]->only = (struct pb_rect){0, 0, 64, 50};
+        both[i]->other = both[1 - i];
+    }
+    waiter->n_later = n_later;
+    start(decoder);
+    wait_for(&decoder->own_decodes, 1);
+    start(waiter);
+    for (int i = 1; i >= 0; i--) {
+        wait_for(&both[i]->done, 1); /* a lost wakeup fails here */
+        pthread_join(both[i]->thread, NULL);
+        ck_assert_int_eq(both[i]->wrong, 0);
+    }
+    ck_assert_int_eq(decoder->own_decodes, 1);
+    ck_assert_int_eq(waiter->own_decodes, 2); /* both are later cells */
+    pb_block_cache_destroy(cache);
+}
+
+/* The decoder, the last other reader, is done while the waiter decodes damaged later cells. */
+START_TEST(test_waiter_finds_cell_after_damaged_later_ones)
+{
+    struct reader decoder = {.in_decode = wait_until_other_decodes};
+    struct reader waiter = {.in_decode = wait_until_other_is_done};
+    atomic_store(&broken_row, 64);
+    atomic_store(&broken_rows, H - 64);
+    run_waiter(&decoder, &waiter, 2);
+    ck_assert_int_eq(decoder.rc, 0);
+    ck_assert_int_eq(waiter.rc, 0);
+}
+END_TEST
+
+START_TEST(test_waiter_finds_failure_after_damaged_later_ones)
+{
+    struct reader decoder = {.in_decode = wait_until_other_decodes};
+    struct reader waiter = {.in_decode = wait_until_other_is_done};
+    atomic_store(&broken_row, 0);
+    atomic_store(&broken_rows, H);
+    run_waiter(&decoder, &waiter, 2);
+    ck_assert_int_eq(decoder.rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+    ck_assert_int_eq(waiter.rc, pb_code_errno(PB_E_INPUT_DAMAGED));
+    ck_assert_str_eq(waiter.err.msg, "row 0 is broken");
+}
+END_TEST
+
+START_TEST(test_waiter_finds_abort_after_damaged_later_ones)
+{
+    struct reader decoder = {.in_decode = wait_until_other_is_done};
+    struct reader waiter = {.in_decode = abort_cache};
+    atomic_store(&broken_row, 64);
+    atomic_store(&broken_rows, H - 64);
+    run_waiter(&decoder, &waiter, 2);
+    ck_assert_int_eq(decoder.rc, 0); /* its cell was begun before the abort */
+    ck_assert_int_eq(waiter.rc, -ECANCELED);
+}
+END_TEST
+
+/* The first of two later cells is damaged. The waiter publishes the second one and keeps the lock
+ * until it parks or decodes again; only then does the decoder end. */
+START_TEST(test_waiter_decodes_damaged_later_cell_once)
+{
+    struct reader decoder = {.in_decode = wait_until_a_cell_is_decoded};
+    struct reader waiter = {0};
+    atomic_store(&broken_row, 70);
+    run_waiter(&decoder, &waiter, 3);
+    ck_assert_int_eq(decoder.rc, 0);
+    ck_assert_int_eq(waiter.rc, 0);
 }
 END_TEST
 
@@ -584,6 +689,10 @@ int main(void)
     tcase_add_test(tc, test_broken_later_cell_fails_its_own_read);
     tcase_add_test(tc, test_broken_second_cell_fails_the_read);
     tcase_add_test(tc, test_waiting_reader_decodes_two_later_cells);
+    tcase_add_test(tc, test_waiter_finds_cell_after_damaged_later_ones);
+    tcase_add_test(tc, test_waiter_finds_failure_after_damaged_later_ones);
+    tcase_add_test(tc, test_waiter_finds_abort_after_damaged_later_ones);
+    tcase_add_test(tc, test_waiter_decodes_damaged_later_cell_once);
     tcase_add_test(tc, readers_of_one_cell_wait_for_its_decoder);
     tcase_add_test(tc, readers_of_the_same_cells_share_out_the_decoding);
     tcase_add_test(tc, a_failed_decode_fails_every_tile_that_waits_for_it);
