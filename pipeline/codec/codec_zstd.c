@@ -165,10 +165,9 @@ static int zstd_encode(void *context, const void *in, size_t bytes, void *out, s
         return -EIO;
     if (own->planes != NULL && bytes % own->blocks.row_bytes == 0) {
         const size_t rows = bytes / own->blocks.row_bytes;
-        if (planes_win(own, in, rows, out, capacity)) {
-            *out_bytes = pb_zstd_planes_frame(own->planes, in, rows, out);
+        if (planes_win(own, in, rows, out, capacity) &&
+            (*out_bytes = pb_zstd_planes_frame(own->planes, in, rows, out)) > 0)
             return 0;
-        }
     }
     size_t n = ZSTD_compressCCtx(own->zstd, out, capacity, in, bytes, own->level);
     if (ZSTD_isError(n))

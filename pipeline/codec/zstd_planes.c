@@ -658,9 +658,13 @@ static uint8_t *put_collected(struct pb_zstd_planes *work, bool plain, uint8_t *
     if (work->sent.states && !before.states)
         described += work->literal_states.head_bytes + work->offset_states.head_bytes +
                      work->match_states.head_bytes;
-    if (bytes < work->block_bytes + described && bytes <= PB_ZSTD_BLOCK) {
+    /* A coded block is always smaller than its bytes (RFC 8878, 3.1.1.2), also the first one, which
+     * describes the codes. */
+    if (bytes < work->block_bytes) {
         put_block(work, out, BLOCK_CODED, bytes);
     } else {
+        if (bytes - described < work->block_bytes)
+            work->lost_bytes += work->block_bytes - (bytes - described);
         work->sent = before;
         at = put_raw_block(work, out, work->block, work->block_bytes);
     }
@@ -766,12 +770,14 @@ size_t pb_zstd_planes_try(struct pb_zstd_planes *work, const uint8_t *in, size_t
 size_t pb_zstd_planes_frame(struct pb_zstd_planes *work, const uint8_t *in, size_t n_rows,
                             uint8_t *out)
 {
-    enum { SIZE_IN_4_BYTES = 2 << 6, WINDOW = (17 - 10) << 3 };
+    enum { SIZE_IN_4_BYTES = 2 << 6, WINDOW = (17 - 10) << 3, LOST_SHARE = 256 };
     uint8_t *at = put_bytes(out, UINT32_C(0xfd2fb528), 4);
     at = put_bytes(at, SIZE_IN_4_BYTES | WINDOW << 8, 2);
     at = put_bytes(at, n_rows * work->row_bytes, 4);
     work->sent = (struct pb_zstd_sent){.codes = false};
+    work->lost_bytes = 0;
     at = put_rows(work, in, n_rows, at);
     *work->last_block |= 1;
-    return (size_t)(at - out);
+    const size_t bytes = (size_t)(at - out);
+    return work->lost_bytes > bytes / LOST_SHARE ? 0 : bytes;
 }

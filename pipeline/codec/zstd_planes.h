@@ -57,6 +57,7 @@ struct pb_zstd_planes {
         bool is_repeat;           /* true: the match is at the distance of a row; false: of 1 */
     } sequence[PB_ZSTD_BLOCK / (PB_ZSTD_RUN + 1) + 1];
     uint8_t literal[PB_ZSTD_BLOCK];
+    size_t lost_bytes; /* by blocks without codes, because their description made them too large */
     uint8_t *last_block;                    /* head of the last block that was written */
     uint32_t count[PB_ZSTD_PLANES][2][256]; /* histograms, by parity of the position */
 };
@@ -73,7 +74,8 @@ void pb_zstd_planes_prepare(struct pb_zstd_planes *work, const uint8_t *in, size
 size_t pb_zstd_planes_try(struct pb_zstd_planes *work, const uint8_t *in, size_t n_rows,
                           uint8_t *out);
 /* Writes the frame of rows, with the codes of prepare. Returns the size; out holds
- * bound(n_rows * row_bytes). */
+ * bound(n_rows * row_bytes). 0: the rows are so short that the codes are described late or never,
+ * which makes the frame over a 256th larger. */
 size_t pb_zstd_planes_frame(struct pb_zstd_planes *work, const uint8_t *in, size_t n_rows,
                             uint8_t *out);
 #endif
