@@ -47,6 +47,14 @@ void pb_turns_begin(struct pb_turns *turns, int slot)
     turns->slot[slot] = (struct pb_turn){.state = PB_TURN_BEGUN, .number = ++turns->begun};
 }
 
+void pb_turns_take_all(struct pb_turns *turns, int slot)
+{
+    turns->slot[slot] = (struct pb_turn){.state = PB_TURN_RUNS,
+                                         .cores = turns->cores,
+                                         .memory_bytes = turns->memory_bytes,
+                                         .number = ++turns->begun};
+}
+
 void pb_turns_plan(struct pb_turns *turns, int slot, int64_t tiles, int64_t memory_bytes)
 {
     struct pb_turn *turn = &turns->slot[slot];

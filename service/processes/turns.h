@@ -43,6 +43,8 @@ void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *comp
 /* Returns true if another job may begin. */
 bool pb_turns_may_begin(const struct pb_turns *turns);
 void pb_turns_begin(struct pb_turns *turns, int slot);
+/* The job of the slot computes without a turn: it may use all cores and all memory. */
+void pb_turns_take_all(struct pb_turns *turns, int slot);
 /* The job of the slot has its plan and waits. */
 void pb_turns_plan(struct pb_turns *turns, int slot, int64_t tiles, int64_t memory_bytes);
 /* Gives a turn: returns the slot of a job that may compute now; -1 if no job may. Call it again

@@ -134,18 +134,42 @@ int64_t pb_pool_most(const struct pb_worker_pool *pool)
     return !shares(pool) ? 1 : cores < PB_POOL_SLOTS_MAX ? cores : PB_POOL_SLOTS_MAX;
 }
 
-/* Begins and ends the turns of slots whose use has changed. */
-static void follow_slots(struct pb_worker_pool *pool)
+/* Determines the jobs that publish in addition to those that compute. A job that has left stays
+ * one of them. */
+static void note_publishing(struct pb_worker_pool *pool)
 {
     const int64_t most = pb_publishing_jobs(&pool->env->config->service);
     int64_t n = 0;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
-        slot->has_left = slot->publishes && !slot->express && n < most;
+        slot->has_left = slot->has_left && slot->publishes && !slot->express;
         n += slot->has_left;
+    }
+    for (int i = 0; i < PB_POOL_SLOTS_MAX && n < most; i++) {
+        struct pb_pool_slot *slot = &pool->slots[i];
+        if (slot->has_left || !slot->publishes || slot->express)
+            continue;
+        slot->has_left = true;
+        n++;
+    }
+}
+
+/* Begins and ends the turns of slots whose use has changed. A job that runs without a turn, such as
+ * an express job that has become ordinary, may use everything. */
+static void follow_slots(struct pb_worker_pool *pool)
+{
+    note_publishing(pool);
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_pool_slot *slot = &pool->slots[i];
         const bool counts = is_taken(slot) && !slot->express && !slot->has_left;
-        if (counts != (pool->turns.slot[i].state != PB_TURN_NONE))
-            (counts ? pb_turns_begin : pb_turns_end)(&pool->turns, i);
+        if (counts == (pool->turns.slot[i].state != PB_TURN_NONE))
+            continue;
+        if (!counts)
+            pb_turns_end(&pool->turns, i);
+        else if (pb_pool_job(slot) != NULL)
+            pb_turns_take_all(&pool->turns, i);
+        else
+            pb_turns_begin(&pool->turns, i);
     }
 }
 
@@ -164,8 +188,12 @@ void pb_pool_give_turns(struct pb_worker_pool *pool)
     follow_slots(pool);
     for (int i; (i = pb_turns_next(&pool->turns)) >= 0;)
         pb_worker_slot_turn(pool->slots[i].worker);
-    for (int i = 0; i < PB_POOL_SLOTS_MAX && !shares(pool); i++)
-        pb_worker_slot_turn(pool->slots[i].worker); /* the configuration was changed */
+    for (int i = 0; i < PB_POOL_SLOTS_MAX && !shares(pool); i++) {
+        if (pool->turns.slot[i].state != PB_TURN_WAITS)
+            continue;
+        pb_turns_take_all(&pool->turns, i); /* the configuration was changed */
+        pb_worker_slot_turn(pool->slots[i].worker);
+    }
 }
 
 /* --- changes of slots ------------------------------------------------------------------------- */
@@ -209,6 +237,8 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
     if (on_cpu)
         (void)snprintf(job->device_why, sizeof job->device_why,
                        "on the CPU, to overtake jobs that take long");
+    if (!slot->express)
+        (how.turn ? pb_turns_begin : pb_turns_take_all)(&pool->turns, (int)(slot - pool->slots));
     pb_worker_slot_run(slot->worker, job, &how);
 }
 

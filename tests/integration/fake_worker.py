@@ -8,7 +8,7 @@ quiet_exit | lost_on_cancel
 published WORD [ARGUMENT...]: puts complete products into place, and continues with WORD
 turn TILES BYTES WORD [ARGUMENT...]: has a plan with these needs, and continues with WORD when it may compute
 until FILE [PERCENT]: works until FILE is there, next to products/; PERCENT (0) of its tiles are done then
-publishing FILE: like until, in the stage "publish", with all tiles computed
+publishing FILE [N [AFTER]]: like until, in the stage "publish", with N (10) of 10 tiles computed; with all when AFTER is there
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, next to products/ | killed_once: SIGKILL, as from outside, in the first run
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); after the last one
@@ -227,7 +227,8 @@ def run(job):
     if what == "until":
         progress(1000000, 1000000)
     while what == "publishing" and not os.path.exists(os.path.join(os.path.dirname(job["products"]), words[1])):
-        progress(int(words[2]) if len(words) > 2 else 10, 10, stage="publish")
+        complete = len(words) < 3 or (len(words) > 3 and os.path.exists(os.path.join(os.path.dirname(job["products"]), words[3])))
+        progress(10 if complete else int(words[2]), 10, stage="publish")
         time.sleep(0.1)
     seconds = float(words[1]) if what == "slow" else 0.05
     steps = 20 if what not in ("until", "publishing") else 0

@@ -121,6 +121,44 @@ class Queue(unittest.TestCase):
         (d.root / "go").touch()
         d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
 
+    def test_express_job_that_stays_uses_everything(self):
+        d = self.shared(service="  express: 1s\n")
+        for name in ("a.tif", "b.tif"):
+            d.drop(name, "turn 1 1000 until go")
+            d.wait_for(lambda: self.computes(d, name))
+        d.drop("c.tif", "until go-c")
+        d.wait_for(lambda: self.computes(d, "c.tif"))
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
+        done = self.job(d, "c.tif")["tiles_done"]
+        d.wait_for(lambda: self.job(d, "c.tif")["tiles_done"] > done + 40)  # it has become ordinary: a second is enough
+        d.change("express: 1s", "express: 0s")  # d would overtake it
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_for(lambda: "reload:" in d.log_text())
+        d.drop("d.tif", "turn 1 536870912 ok")
+        d.wait_job("d.tif", "accepted")
+        d.wait_for(lambda: self.job(d, "c.tif")["tiles_done"] > done + 60)
+        self.assertEqual(self.started(d, "d.tif"), 0)
+        (d.root / "go-c").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 4)
+
+    def test_publishing_job_keeps_its_place(self):
+        d = self.shared()
+        d.drop("a.tif", "turn 1 1000 publishing go-a 5 later")
+        d.wait_for(lambda: [j for j in d.jobs() if j["name"] == "a.tif" and j["stage"] == "publish"])
+        d.drop("b.tif", "turn 1 1000 publishing go-b")  # in the slot after that of a, and it publishes first
+        d.wait_for(lambda: [j for j in d.jobs() if j["name"] == "b.tif" and j["stage"] == "publish"])
+        (d.root / "later").touch()
+        d.wait_for(lambda: self.job(d, "a.tif")["tiles_done"] == 10)
+        d.drop("c.tif", "turn 1 536870912 ok")  # needs the memory of a
+        d.wait_job("c.tif", "running")
+        d.wait_for(lambda: self.started(d, "c.tif"))
+        (d.root / "go-b").touch()
+        d.wait_job("b.tif", "successful")
+        (d.root / "go-a").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
+        self.assertLessEqual(self.job(d, "a.tif")["finished"], self.job(d, "c.tif")["finished"])
+
     def test_a_higher_priority_goes_first(self):
         d = Daemon()
         self.addCleanup(d.remove)

@@ -116,6 +116,18 @@ START_TEST(job_that_needs_all_memory_computes_alone)
 }
 END_TEST
 
+START_TEST(job_without_a_turn_uses_everything)
+{
+    share(4, 100);
+    ck_assert(begin(0, 1, 10));
+    pb_turns_take_all(&turns, 1);
+    ck_assert(!pb_turns_may_begin(&turns));
+    ck_assert(!begin(2, 1, 10));
+    pb_turns_end(&turns, 1);
+    ck_assert_int_eq(pb_turns_next(&turns), 2);
+}
+END_TEST
+
 START_TEST(end_without_a_turn_frees_the_slot)
 {
     share(2, 512);
@@ -138,6 +150,7 @@ int main(void)
     tcase_add_test(tcase, large_job_waits_and_no_later_one_overtakes_it);
     tcase_add_test(tcase, plans_share_the_memory);
     tcase_add_test(tcase, job_that_needs_all_memory_computes_alone);
+    tcase_add_test(tcase, job_without_a_turn_uses_everything);
     tcase_add_test(tcase, end_without_a_turn_frees_the_slot);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
