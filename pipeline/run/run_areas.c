@@ -51,6 +51,28 @@ void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_
     }
 }
 
+static bool reads_polygons(const struct pb_pipeline_config *pipeline)
+{
+    bool reads = false;
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_crop *crop = crop_of(&pipeline->steps[i]);
+        reads = reads || (crop != NULL && crop->polygons != NULL);
+    }
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_product_config *product = pipeline->products[i];
+        reads = reads || (product->kind->vector != NULL && product->kind->vector(product) != NULL);
+    }
+    return reads;
+}
+
+bool pb_run_areas_read_polygons(const struct pb_config *config)
+{
+    bool reads = false;
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        reads = reads || reads_polygons(&config->pipelines[i]);
+    return reads;
+}
+
 /* Pixels around a rectangle in the scene's coordinate system; false: the scene has no transform. */
 static bool to_pixels(const struct pb_raster_info *info, const double bounds[4],
                       struct pb_area *out)

@@ -20,6 +20,9 @@ struct pb_run_areas {
 /* Opens the files that the steps name, for a process that is about to lose the right to open files
  * (pb_vector_hand). Thread: init. */
 void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline);
+/* Returns true if a step or product of a pipeline reads polygons, which a run holds before it has
+ * its plan. */
+bool pb_run_areas_read_polygons(const struct pb_config *config);
 /* Fills a zeroed object. The raster is the one whose grid is the scene's; all arguments are
  * borrowed for the call. Errors: those of pb_vector_bounds and pb_vector_read, memory. Needs fini
  * in any case. */

@@ -173,9 +173,12 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     return rc ? rc : set_files(out_job, input->group);
 }
 
-/* Returns true if inputs are left even if each free slot takes one. */
-static bool are_enough(const struct cli_jobs *jobs)
+/* Returns true if an input may be bound to a slot: inputs are left even if each free slot takes
+ * one. */
+static bool may_announce(const struct cli_jobs *jobs)
 {
+    if (jobs->n_slots > 1 && jobs->turns.apart) /* it would begin at any time */
+        return false;
     int left = jobs->o->n_inputs - jobs->at + (jobs->held != NULL);
     for (int i = 0; i < jobs->n_slots; i++)
         left -= jobs->slot[i].task == NULL && jobs->slot[i].next == NULL;
@@ -187,7 +190,7 @@ static bool are_enough(const struct cli_jobs *jobs)
 static void prepare_next(struct cli_jobs *jobs, struct cli_slot *slot)
 {
     struct pb_job job;
-    if (jobs->o->trace == NULL && are_enough(jobs)) /* the trace is written between two inputs */
+    if (jobs->o->trace == NULL && may_announce(jobs)) /* the trace is written between two inputs */
         slot->next = cli_task_take(jobs, slot);
     if (slot->next == NULL)
         return;

@@ -10,6 +10,7 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "config/device_word.h"
+#include "pipeline/run/run_areas.h"
 #include "service/base/loop.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_run.h"
@@ -372,7 +373,7 @@ static int fail_memory(void)
 static bool make_slots(struct cli_jobs *jobs)
 {
     int n = 1;
-    pb_turns_share(&jobs->turns, &jobs->config->compute);
+    pb_turns_share(&jobs->turns, &jobs->config->compute, pb_run_areas_read_polygons(jobs->config));
     if (jobs->device_owner == NULL && jobs->o->trace == NULL)
         n = (int)jobs->turns.cores + pb_publishing_jobs(&jobs->config->service);
     if (n > PB_TURNS_MAX)

@@ -15,8 +15,9 @@ static uint32_t cores_of(const struct pb_turns *turns, int64_t tiles)
     return cores < 1 ? 1 : cores < turns->cores ? (uint32_t)cores : turns->cores;
 }
 
-void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *compute)
+void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *compute, bool apart)
 {
+    turns->apart = apart;
     turns->cores = compute->threads > 0 ? (uint32_t)compute->threads : pb_device_cores();
     turns->memory_bytes = compute->memory_bytes;
     if (turns->begun == 0) /* the first job may need everything */
@@ -32,7 +33,7 @@ bool pb_turns_may_begin(const struct pb_turns *turns)
         const struct pb_turn *needs = turn->state == PB_TURN_BEGUN ? &turns->last : turn;
         if (turn->state == PB_TURN_NONE)
             continue;
-        if (turn->state == PB_TURN_WAITS)
+        if (turn->state == PB_TURN_WAITS || (turns->apart && turn->state == PB_TURN_BEGUN))
             return false;
         cores += needs->cores;
         bytes += needs->memory_bytes;

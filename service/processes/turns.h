@@ -9,8 +9,10 @@
  * when the others leave what its plan needs.
  *
  * The plan of a job is unknown when it begins; the last plan is the estimate. A wrong estimate
- * costs time, never memory. Turns are given in the order in which the jobs began. Plain arithmetic
- * without I/O. Thread: any, one at a time for each object. */
+ * costs time, never memory. Jobs that read polygons hold them before they have a plan, in addition
+ * to compute.memory; therefore one of them at a time makes its plan. Turns are given in the order
+ * in which the jobs began. Plain arithmetic without I/O. Thread: any, one at a time for each
+ * object. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,13 +35,15 @@ struct pb_turn {
 
 struct pb_turns {
     uint32_t cores;
+    bool apart;                              /* one job at a time makes its plan */
     uint64_t memory_bytes, begun;            /* begun: count of jobs so far */
     struct pb_turn slot[PB_TURNS_MAX], last; /* last: the latest plan */
 };
 
-/* Sets the cores and the memory that jobs share; jobs that have begun keep their turns. An
+/* Sets the cores and the memory that jobs share; jobs that have begun keep their turns. apart: a
+ * job needs much memory before it has its plan; therefore one job at a time makes its plan. An
  * all-zero object has no jobs. */
-void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *compute);
+void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *compute, bool apart);
 /* Returns true if another job may begin. */
 bool pb_turns_may_begin(const struct pb_turns *turns);
 void pb_turns_begin(struct pb_turns *turns, int slot);

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/run/run_areas.h"
 #include "service/base/files.h"
 #include "service/base/log.h"
 
@@ -309,7 +310,8 @@ void pb_pool_config_changed(struct pb_worker_pool *pool)
     bool owned =
         pb_device_owners_follow(pool->device_owners, pool->env->config, pool->owner_device);
     pool->owner.owner_why = pb_device_owners_why(pool->device_owners);
-    pb_turns_share(&pool->turns, &pool->env->config->compute);
+    pb_turns_share(&pool->turns, &pool->env->config->compute,
+                   pb_run_areas_read_polygons(pool->env->config));
     pb_pool_give_turns(pool);
     if (owned) {
         pool->on_free(pool->user);

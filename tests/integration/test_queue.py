@@ -121,6 +121,26 @@ class Queue(unittest.TestCase):
         (d.root / "go").touch()
         d.wait_for(lambda: len(d.jobs(status="successful")) == 2)
 
+    def test_jobs_with_polygons_plan_one_at_a_time(self):
+        d = Daemon(parallel=0)
+        self.addCleanup(d.remove)
+        fields = '  fields: {input: {match: ["f*.tif"], bands: {R: 1}}, products: [{zones: {zones: fields.geojson}}]}\n'
+        d.change("pipelines:\n", "compute: {device: cpu, threads: 4}\npipelines:\n" + fields, 1)
+        d.change("  settle:", "  express: 0s\n  settle:", 1)
+        (d.root / "fields.geojson").write_text('{"type": "FeatureCollection", "features": []}')
+        d.start()
+        d.drop("a.tif", "turn 1 1000 ok")
+        d.wait_job("a.tif", "successful")
+        d.drop("b.tif", "until go")  # it has no plan
+        d.wait_for(lambda: self.computes(d, "b.tif"))
+        d.drop("c.tif", "turn 1 1000 ok")
+        d.wait_job("c.tif", "accepted")
+        done = self.job(d, "b.tif")["tiles_done"]
+        d.wait_for(lambda: self.job(d, "b.tif")["tiles_done"] > done + 10)
+        self.assertEqual(self.started(d, "c.tif"), 0)
+        (d.root / "go").touch()
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
+
     def test_express_job_that_stays_uses_everything(self):
         d = self.shared(service="  express: 1s\n")
         for name in ("a.tif", "b.tif"):

@@ -16,7 +16,7 @@ static void share(int32_t cores, int64_t mib)
     const struct pb_compute_config compute = {.threads = cores,
                                               .memory_bytes = (uint64_t)(mib * MIB)};
     turns = (struct pb_turns){.cores = 0};
-    pb_turns_share(&turns, &compute);
+    pb_turns_share(&turns, &compute, false);
 }
 
 /* Begins a job; true: it got its turn immediately. */
@@ -116,6 +116,20 @@ START_TEST(job_that_needs_all_memory_computes_alone)
 }
 END_TEST
 
+START_TEST(jobs_with_polygons_plan_one_at_a_time)
+{
+    share(4, 512);
+    turns.apart = true;
+    ck_assert(begin(0, 1, 10));
+    ck_assert(pb_turns_may_begin(&turns));
+    pb_turns_begin(&turns, 1);
+    ck_assert(!pb_turns_may_begin(&turns));
+    pb_turns_plan(&turns, 1, 1, 10 * MIB);
+    ck_assert_int_eq(pb_turns_next(&turns), 1);
+    ck_assert(pb_turns_may_begin(&turns));
+}
+END_TEST
+
 START_TEST(job_without_a_turn_uses_everything)
 {
     share(4, 100);
@@ -150,6 +164,7 @@ int main(void)
     tcase_add_test(tcase, large_job_waits_and_no_later_one_overtakes_it);
     tcase_add_test(tcase, plans_share_the_memory);
     tcase_add_test(tcase, job_that_needs_all_memory_computes_alone);
+    tcase_add_test(tcase, jobs_with_polygons_plan_one_at_a_time);
     tcase_add_test(tcase, job_without_a_turn_uses_everything);
     tcase_add_test(tcase, end_without_a_turn_frees_the_slot);
     suite_add_tcase(suite, tcase);
