@@ -173,10 +173,12 @@ class Queue(unittest.TestCase):
         d.drop("c.tif", "turn 1 536870912 ok")  # needs the memory of a
         d.wait_job("c.tif", "running")
         d.wait_for(lambda: self.started(d, "c.tif"))
+        d.drop("e.tif", "ok")  # its wait gives c time to compute, if it may
+        d.wait_job("e.tif", "accepted")
+        (d.root / "go-a").touch()  # b keeps its place until c is done
+        d.wait_job("c.tif", "successful")
         (d.root / "go-b").touch()
-        d.wait_job("b.tif", "successful")
-        (d.root / "go-a").touch()
-        d.wait_for(lambda: len(d.jobs(status="successful")) == 3)
+        d.wait_for(lambda: len(d.jobs(status="successful")) == 4)
         self.assertLessEqual(self.job(d, "a.tif")["finished"], self.job(d, "c.tif")["finished"])
 
     def test_a_higher_priority_goes_first(self):
