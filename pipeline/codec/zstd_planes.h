@@ -57,8 +57,8 @@ struct pb_zstd_planes {
         bool is_repeat;           /* true: the match is at the distance of a row; false: of 1 */
     } sequence[PB_ZSTD_BLOCK / (PB_ZSTD_RUN + 1) + 1];
     uint8_t literal[PB_ZSTD_BLOCK];
-    size_t lost_bytes; /* by blocks without codes, because their description made them too large */
-    uint8_t *last_block;                    /* head of the last block that was written */
+    size_t lost_bytes;   /* loss of blocks that descriptions of codes made too large */
+    uint8_t *last_block; /* head of the last block that was written */
     uint32_t count[PB_ZSTD_PLANES][2][256]; /* histograms, by parity of the position */
 };
 

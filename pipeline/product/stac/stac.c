@@ -247,7 +247,7 @@ static void write_extensions(const struct pb_stac_item *item)
     if (names_classes(item))
         pb_json_string(json, NULL, EXTENSION PB_STAC_CLASSES "/schema.json");
     pb_json_string(json, NULL, EXTENSION "processing/v1.2.0/schema.json");
-    if (item->n_results > 0 || (item->inputs != NULL && item->inputs->n > 0))
+    if (item->n_results > 0 || pb_stac_links_inputs(item))
         pb_json_string(json, NULL, EXTENSION "file/v2.1.0/schema.json");
     if (pb_stac_has_renders(item))
         pb_json_string(json, NULL, EXTENSION "render/v2.0.0/schema.json");

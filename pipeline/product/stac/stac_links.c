@@ -161,6 +161,14 @@ static void list_input(struct pb_json *json, const struct pb_input_file *file)
     pb_json_end(json);
 }
 
+bool pb_stac_links_inputs(const struct pb_stac_item *item)
+{
+    for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++)
+        if (has_href(item, &item->inputs->file[i]))
+            return true;
+    return false;
+}
+
 void pb_stac_unlinked(const struct pb_stac_item *item)
 {
     size_t n = 0;

@@ -10,6 +10,8 @@
 #include "pipeline/product/stac/stac_asset.h"
 
 void pb_stac_links(const struct pb_stac_item *item);
+/* Returns true if one of the links is of a file that was read. */
+bool pb_stac_links_inputs(const struct pb_stac_item *item);
 /* Writes the property "pushbroom:inputs": the files without a link. Writes nothing if all files
  * have one. */
 void pb_stac_unlinked(const struct pb_stac_item *item);
