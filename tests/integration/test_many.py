@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pbtest
 from patience import cpu_ticks, wait_for
@@ -53,8 +54,16 @@ def config(scratch, compute="threads: 4", products="- cog: {bands: [NDVI]}", nam
     return path
 
 
-def start(*words):
-    return subprocess.Popen([str(BIN / "pushbroom"), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(*words, results=subprocess.PIPE):
+    """A command whose results nobody reads before its end gets a file for them: some 15 of them fill a pipe."""
+    return subprocess.Popen([str(BIN / "pushbroom"), *map(str, words)], stdout=results, stderr=subprocess.PIPE, text=True)
+
+
+def results_of(process, file):
+    """Waits for the end; returns what the command wrote to the file, and its messages."""
+    _, err = process.communicate()
+    file.seek(0)
+    return file.read(), err
 
 
 def children(pid):
@@ -71,15 +80,15 @@ def files(folder):
 
 def workers_seen(*words):
     """Runs the command; returns the largest number of its workers, which stay until all inputs are done, and its output."""
-    process = start(*words)
     most = 0
 
     def ended():
         nonlocal most
         most = max(most, len(children(process.pid)))
         return process.poll() is not None
-    wait_for(ended, progress=lambda: cpu_ticks(process.pid), step=0.002)
-    out, err = process.communicate()
+    with tempfile.TemporaryFile("w+") as file, start(*words, results=file) as process:
+        wait_for(ended, progress=lambda: cpu_ticks(process.pid), step=0.002)
+        out, err = results_of(process, file)
     assert process.returncode == 0, err
     return most, out
 
@@ -212,10 +221,12 @@ def kill_busy_worker(pid):
 
 
 def test_killed_worker_costs_only_its_own_scene(scratch):
-    process = start("run", "--json", "-c", config(scratch, "threads: 3"), "-o", scratch / "out", *many(scratch))
-    if wait_for(lambda: process.poll() is not None or kill_busy_worker(process.pid)) is True:
+    words = "run", "--json", "-c", config(scratch, "threads: 3"), "-o", scratch / "out", *many(scratch)
+    with tempfile.TemporaryFile("w+") as file, start(*words, results=file) as process:
+        hit = wait_for(lambda: process.poll() is not None or kill_busy_worker(process.pid))
+        out, err = results_of(process, file)
+    if hit is True:
         raise pbtest.Missed("it was done before the worker was killed")
-    out, err = process.communicate()
     results = [json.loads(text) for text in out.splitlines()]
     assert process.returncode == 0, err
     assert [r["input"] for r in results] == [str(p) for p in many(scratch)]
