@@ -2,38 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEFLATE_BLOCK_H
 #define PB_DEFLATE_BLOCK_H
-/* Parts of a block of deflate: bits, runs, counts, a code and its table. Private to deflate_*.c;
+/* Parts of a block of deflate: runs, counts, a code and its table. Private to deflate_*.c;
  * functions are in deflate_runs.c. */
+#include "pipeline/codec/bits_out.h"
 #include "pipeline/codec/deflate_runs.h"
-
-#include <string.h>
-
-struct pb_deflate_bits {
-    uint8_t *at;
-    uint64_t held;
-    unsigned n; /* < 8 after pb_deflate_empty() */
-};
-
-static inline void pb_deflate_push(struct pb_deflate_bits *bits, uint64_t value, unsigned n)
-{
-    bits->held |= value << bits->n;
-    bits->n += n;
-}
-
-/* Writes eight bytes, of which only the complete ones count: the bound includes the others. */
-static inline void pb_deflate_empty(struct pb_deflate_bits *bits)
-{
-    memcpy(bits->at, &bits->held, 8);
-    bits->at += bits->n / 8;
-    bits->held >>= bits->n & ~7u;
-    bits->n &= 7;
-}
-
-static inline void pb_deflate_put(struct pb_deflate_bits *bits, uint64_t value, unsigned n)
-{
-    pb_deflate_push(bits, value, n);
-    pb_deflate_empty(bits);
-}
 
 /* The code of a block. */
 struct pb_deflate_table {
@@ -61,13 +33,13 @@ void pb_deflate_list_lengths(struct pb_deflate_table *table);
 /* Makes the code for the counts, of which the only distance is 1: the table, and work->code. */
 void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
                           struct pb_deflate_table *out_table);
-void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_table *table,
+void pb_deflate_put_table(struct pb_bits_out *bits, const struct pb_deflate_table *table,
                           bool last);
 /* Writes the symbols of the bytes whose runs were found. */
-void pb_deflate_put_symbols(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work,
+void pb_deflate_put_symbols(struct pb_bits_out *bits, const struct pb_deflate_runs *work,
                             const uint8_t *in, uint32_t n);
 /* Ends a block. */
-void pb_deflate_put_end(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work);
+void pb_deflate_put_end(struct pb_bits_out *bits, const struct pb_deflate_runs *work);
 /* A stored block of n <= 65535 bytes. */
-void pb_deflate_put_stored(struct pb_deflate_bits *bits, const uint8_t *in, uint32_t n, bool last);
+void pb_deflate_put_stored(struct pb_bits_out *bits, const uint8_t *in, uint32_t n, bool last);
 #endif

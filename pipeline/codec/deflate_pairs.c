@@ -319,22 +319,22 @@ static uint64_t make_code(struct pb_deflate_pairs *work, const uint8_t *odd,
 }
 
 /* At most 14 + 5 + 14 + 13 bits a token. */
-PB_CLONES_BITS static void put_tokens(struct pb_deflate_bits *out,
-                                      const struct pb_deflate_pairs *work, uint32_t n)
+PB_CLONES_BITS static void put_tokens(struct pb_bits_out *out, const struct pb_deflate_pairs *work,
+                                      uint32_t n)
 {
-    struct pb_deflate_bits bits = *out;
+    struct pb_bits_out bits = *out;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t token = work->token[i], extra = token >> EXTRA_AT;
         const uint32_t first = work->first[token & NO_SYMBOL];
         const uint32_t second = work->second[token >> SYMBOL_BITS & NO_SYMBOL];
         const uint64_t later = (second & 0xffff) | (uint64_t)extra << (second >> 24);
-        pb_deflate_put(&bits, (first & 0xffffff) | later << (first >> 24),
-                       (first >> 24) + (second >> 24) + (second >> 16 & 255));
+        pb_bits_put(&bits, (first & 0xffffff) | later << (first >> 24),
+                    (first >> 24) + (second >> 24) + (second >> 16 & 255));
     }
     *out = bits;
 }
 
-static void put_chunk(struct pb_deflate_pairs *work, struct pb_deflate_bits *bits,
+static void put_chunk(struct pb_deflate_pairs *work, struct pb_bits_out *bits,
                       const struct chunk *chunk, bool last)
 {
     struct pb_deflate_table table;
@@ -351,8 +351,8 @@ static void put_chunk(struct pb_deflate_pairs *work, struct pb_deflate_bits *bit
     pb_deflate_put_table(bits, &table, last);
     put_tokens(bits, work, n);
     if (odd != NULL)
-        pb_deflate_put(bits, work->first[*odd] & 0xffff, work->first[*odd] >> 24);
-    pb_deflate_put(bits, work->end & 0xffff, work->end >> 24);
+        pb_bits_put(bits, work->first[*odd] & 0xffff, work->first[*odd] >> 24);
+    pb_bits_put(bits, work->end & 0xffff, work->end >> 24);
 }
 
 /* The window of the next chunk begins `pairs` later; positions before it become its first one. */
@@ -368,7 +368,7 @@ static void move_window(struct pb_deflate_pairs *work, uint32_t pairs)
 size_t pb_deflate_pairs(struct pb_deflate_pairs *work, const uint8_t *in, size_t bytes,
                         uint8_t *out)
 {
-    struct pb_deflate_bits bits = {.at = out};
+    struct pb_bits_out bits = {.at = out};
     struct chunk chunk = {.window = in};
     memset(work->last, 0, sizeof work->last);
     for (size_t done = 0; done < bytes; done += chunk.bytes) {
@@ -383,6 +383,6 @@ size_t pb_deflate_pairs(struct pb_deflate_pairs *work, const uint8_t *in, size_t
         put_chunk(work, &bits, &chunk, done + chunk.bytes == bytes);
     }
     if (bits.n > 0)
-        pb_deflate_put(&bits, 0, 8 - bits.n);
+        pb_bits_put(&bits, 0, 8 - bits.n);
     return (size_t)(bits.at - out);
 }

@@ -87,13 +87,13 @@ bool pb_deflate_planes_plan(struct pb_deflate_planes *planes, struct pb_deflate_
     memcpy(planes->code, work->code, sizeof planes->code);
     sizes.head_bits = table.size;
     sizes.coded_bits += bits_of(coded, table.lengths);
-    struct pb_deflate_bits bits = {.at = planes->head};
+    struct pb_bits_out bits = {.at = planes->head};
     pb_deflate_put_table(&bits, &table, false);
     planes->head_bits = (unsigned)table.size;
     return pb_planes_pay(&sizes);
 }
 
-static void put_range(struct pb_deflate_bits *bits, struct pb_deflate_runs *work, const uint8_t *in,
+static void put_range(struct pb_bits_out *bits, struct pb_deflate_runs *work, const uint8_t *in,
                       uint32_t n)
 {
     pb_deflate_find_runs(work, in, n);
@@ -105,7 +105,7 @@ size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_defla
                          uint8_t *out)
 {
     const uint32_t half = row_bytes / 2, head_bytes = planes->head_bits / 8;
-    struct pb_deflate_bits bits = {.at = out};
+    struct pb_bits_out bits = {.at = out};
     bool open = false; /* a block with codes */
     /* The encoder of runs may have made another code since the plan. */
     memcpy(work->code, planes->code, sizeof planes->code);
@@ -129,10 +129,10 @@ size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_defla
     }
     if (open) { /* and an empty block of fixed codes, which is the last */
         pb_deflate_put_end(&bits, work);
-        pb_deflate_put(&bits, 1 | 1 << 1, 3);
-        pb_deflate_put(&bits, 0, 7);
+        pb_bits_put(&bits, 1 | 1 << 1, 3);
+        pb_bits_put(&bits, 0, 7);
     }
     if (bits.n > 0)
-        pb_deflate_put(&bits, 0, 8 - bits.n);
+        pb_bits_put(&bits, 0, 8 - bits.n);
     return (uint64_t)(bits.at - out) > limit ? 0 : (size_t)(bits.at - out);
 }

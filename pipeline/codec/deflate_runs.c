@@ -182,65 +182,47 @@ void pb_deflate_make_code(struct pb_deflate_runs *work, const uint32_t *count,
         work->code[s] = lengths[s] > 0 ? (uint64_t)codes[s] << (64 - lengths[s]) | lengths[s] : 0;
 }
 
-void pb_deflate_put_table(struct pb_deflate_bits *bits, const struct pb_deflate_table *table,
-                          bool last)
+void pb_deflate_put_table(struct pb_bits_out *bits, const struct pb_deflate_table *table, bool last)
 {
-    pb_deflate_put(bits, (unsigned)last | 2u << 1, 3);
-    pb_deflate_put(bits, table->n_litlen - 257, 5);
-    pb_deflate_put(bits, table->n_distances - 1, 5);
-    pb_deflate_put(bits, table->n_order - 4, 4);
+    pb_bits_put(bits, (unsigned)last | 2u << 1, 3);
+    pb_bits_put(bits, table->n_litlen - 257, 5);
+    pb_bits_put(bits, table->n_distances - 1, 5);
+    pb_bits_put(bits, table->n_order - 4, 4);
     for (unsigned i = 0; i < table->n_order; i++)
-        pb_deflate_put(bits, table->bits[order[i]], 3);
+        pb_bits_put(bits, table->bits[order[i]], 3);
     for (unsigned i = 0; i < table->n; i++) {
         unsigned symbol = table->symbol[i];
-        pb_deflate_put(bits, table->code[symbol], table->bits[symbol]);
-        pb_deflate_put(bits, table->extra[i], pb_deflate_repeat_bits(symbol));
+        pb_bits_put(bits, table->code[symbol], table->bits[symbol]);
+        pb_bits_put(bits, table->extra[i], pb_deflate_repeat_bits(symbol));
     }
 }
 
-static inline void push_symbol(struct pb_deflate_bits *bits, const uint64_t *code, unsigned symbol)
-{
-    unsigned n = code[symbol] & 63;
-    pb_deflate_push(bits, code[symbol] >> (64 - n), n);
-}
-
-/* Codes are joined in pairs, which do not depend on each other: the earlier one is shifted down by
- * the bits of the later one, which is in the highest. Four have at most 56 bits, therefore the last
- * shift removes the remains of the bit counts in the lowest byte. */
-static inline void push_four(struct pb_deflate_bits *bits, const uint64_t *code, const uint8_t *in)
-{
-    uint64_t a = code[in[0]], b = code[in[1]], c = code[in[2]], d = code[in[3]];
-    uint64_t later = c + d, n = (a + b + later) & 63;
-    uint64_t four = ((a >> (b & 63) | b) >> (later & 63)) | (c >> (d & 63) | d);
-    pb_deflate_push(bits, four >> (-n & 63), (unsigned)n);
-}
-
-static inline void put_literals(struct pb_deflate_bits *bits, const uint64_t *code,
-                                const uint8_t *in, size_t n)
+static inline void put_literals(struct pb_bits_out *bits, const uint64_t *code, const uint8_t *in,
+                                size_t n)
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        push_four(bits, code, in + i);
-        pb_deflate_empty(bits);
+        pb_bits_push_codes(bits, code[in[i]], code[in[i + 1]], code[in[i + 2]], code[in[i + 3]]);
+        pb_bits_empty(bits);
     }
     for (; i < n; i++)
-        push_symbol(bits, code, in[i]);
-    pb_deflate_empty(bits);
+        pb_bits_push_code(bits, code[in[i]]);
+    pb_bits_empty(bits);
 }
 
-PB_CLONES_BITS static void put_symbols(struct pb_deflate_bits *out,
-                                       const struct pb_deflate_runs *work, const uint8_t *in,
-                                       uint32_t n)
+PB_CLONES_BITS static void put_symbols(struct pb_bits_out *out, const struct pb_deflate_runs *work,
+                                       const uint8_t *in, uint32_t n)
 {
-    struct pb_deflate_bits bits = *out;
+    struct pb_bits_out bits = *out;
     uint32_t from = 0;
     for (uint32_t r = 0; r < work->n_runs; r++) {
         put_literals(&bits, work->code, in + from, work->run[r].at - from);
         for (uint32_t left = work->run[r].bytes; left > 0;) {
             uint32_t part = pb_deflate_part_of(left), extra_bits, extra;
-            push_symbol(&bits, work->code, pb_deflate_length_symbol(part, &extra_bits, &extra));
-            pb_deflate_push(&bits, extra, extra_bits);
-            pb_deflate_put(&bits, 0, 1); /* the distance */
+            pb_bits_push_code(&bits,
+                              work->code[pb_deflate_length_symbol(part, &extra_bits, &extra)]);
+            pb_bits_push(&bits, extra, extra_bits);
+            pb_bits_put(&bits, 0, 1); /* the distance */
             left -= part;
         }
         from = work->run[r].at + work->run[r].bytes;
@@ -249,29 +231,29 @@ PB_CLONES_BITS static void put_symbols(struct pb_deflate_bits *out,
     *out = bits;
 }
 
-void pb_deflate_put_symbols(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work,
+void pb_deflate_put_symbols(struct pb_bits_out *bits, const struct pb_deflate_runs *work,
                             const uint8_t *in, uint32_t n)
 {
     put_symbols(bits, work, in, n);
 }
 
-void pb_deflate_put_end(struct pb_deflate_bits *bits, const struct pb_deflate_runs *work)
+void pb_deflate_put_end(struct pb_bits_out *bits, const struct pb_deflate_runs *work)
 {
-    push_symbol(bits, work->code, PB_DEFLATE_END);
-    pb_deflate_empty(bits);
+    pb_bits_push_code(bits, work->code[PB_DEFLATE_END]);
+    pb_bits_empty(bits);
 }
 
-void pb_deflate_put_stored(struct pb_deflate_bits *bits, const uint8_t *in, uint32_t n, bool last)
+void pb_deflate_put_stored(struct pb_bits_out *bits, const uint8_t *in, uint32_t n, bool last)
 {
-    pb_deflate_put(bits, (unsigned)last, 3);
+    pb_bits_put(bits, (unsigned)last, 3);
     if (bits->n > 0)
-        pb_deflate_put(bits, 0, 8 - bits->n);
-    pb_deflate_put(bits, n | (uint64_t)(~n & 0xffff) << 16, 32);
+        pb_bits_put(bits, 0, 8 - bits->n);
+    pb_bits_put(bits, n | (uint64_t)(~n & 0xffff) << 16, 32);
     memcpy(bits->at, in, n);
     bits->at += n;
 }
 
-static void put_chunk(struct pb_deflate_runs *work, struct pb_deflate_bits *bits, const uint8_t *in,
+static void put_chunk(struct pb_deflate_runs *work, struct pb_bits_out *bits, const uint8_t *in,
                       uint32_t n, bool last)
 {
     struct pb_deflate_table table;
@@ -302,7 +284,7 @@ void pb_deflate_runs_start(struct pb_deflate_runs *work)
 size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, size_t bytes,
                             bool last, uint8_t *out)
 {
-    struct pb_deflate_bits bits = {.at = out, .held = work->held, .n = work->n_held};
+    struct pb_bits_out bits = {.at = out, .held = work->held, .n = work->n_held};
     for (size_t done = 0; done < bytes;) {
         size_t left = bytes - done;
         uint32_t n = left < PB_DEFLATE_RUNS_CHUNK ? (uint32_t)left : PB_DEFLATE_RUNS_CHUNK;
@@ -310,7 +292,7 @@ size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, siz
         done += n;
     }
     if (last && bits.n > 0)
-        pb_deflate_put(&bits, 0, 8 - bits.n);
+        pb_bits_put(&bits, 0, 8 - bits.n);
     work->held = bits.held;
     work->n_held = bits.n;
     return (size_t)(bits.at - out);

@@ -11,7 +11,9 @@
  * needs a literal before each run. Rows that equal the row before, as those of nodata, are matches
  * at the distance of a row. */
 #include "pipeline/codec/zstd_planes.h"
+#include "kernels/codec/deflate_format.h"
 #include "kernels/pixel.h"
+#include "pipeline/codec/bits_out.h"
 #include "pipeline/codec/huffman.h"
 
 #include <assert.h>
@@ -26,37 +28,10 @@ enum {
 };
 enum { BLOCK_RAW = 0, BLOCK_CODED = 2 };
 
-struct bits {
-    uint8_t *at;
-    uint64_t held;
-    unsigned n; /* < 8 after empty() */
-};
-
-static inline void push(struct bits *bits, uint64_t value, unsigned n)
-{
-    bits->held |= value << bits->n;
-    bits->n += n;
-}
-
-/* Writes eight bytes, of which only the complete ones count: the bound includes the others. */
-static inline void empty(struct bits *bits)
-{
-    memcpy(bits->at, &bits->held, 8);
-    bits->at += bits->n / 8;
-    bits->held >>= bits->n & ~7u;
-    bits->n &= 7;
-}
-
-static inline void put(struct bits *bits, uint64_t value, unsigned n)
-{
-    push(bits, value, n);
-    empty(bits);
-}
-
 /* Decoders read these streams from their end, which the highest bit marks. */
-static uint8_t *end_of(struct bits *bits)
+static uint8_t *end_of(struct pb_bits_out *bits)
 {
-    put(bits, 1, 1);
+    pb_bits_put(bits, 1, 1);
     return bits->at + (bits->n > 0);
 }
 
@@ -65,11 +40,6 @@ static uint8_t *put_bytes(uint8_t *out, uint64_t value, unsigned n)
     for (unsigned i = 0; i < n; i++)
         out[i] = (uint8_t)(value >> 8 * i);
     return out + n;
-}
-
-static unsigned log2_floor(uint32_t v)
-{
-    return 31 - (unsigned)__builtin_clz(v);
 }
 
 /* Divides 1 << log states among n symbols by their counts; each gets one at least. */
@@ -91,15 +61,15 @@ static void share_states(const uint32_t *count, unsigned n, unsigned log, uint16
 /* Description of the shares (RFC 8878, 4.1.1). A value below `small` is one bit shorter. */
 static unsigned put_shares(const uint16_t *share, unsigned n, unsigned log, uint8_t *out)
 {
-    struct bits bits = {.at = out};
+    struct pb_bits_out bits = {.at = out};
     unsigned left = (1u << log) + 1, limit = 1u << log, width = log + 1;
-    put(&bits, log - 5, 4);
+    pb_bits_put(&bits, log - 5, 4);
     for (unsigned s = 0; s < n; s++) {
         unsigned small = 2 * limit - 1 - left, value = share[s] + 1u;
         left -= share[s];
         if (value >= limit)
             value += small;
-        put(&bits, value, width - (value < small));
+        pb_bits_put(&bits, value, width - (value < small));
         for (; left < limit; limit >>= 1)
             width--;
     }
@@ -117,7 +87,7 @@ static void make_states(struct pb_zstd_states *states, const uint32_t *count, un
     states->log = log;
     states->head_bytes = put_shares(share, n, log, states->head);
     for (unsigned s = 0; s < n; s++) {
-        unsigned most = share[s] == 1 ? log : log - log2_floor(share[s] - 1u);
+        unsigned most = share[s] == 1 ? log : log - pb_log2_floor(share[s] - 1u);
         states->symbol[s].bits = (most << 16) - ((uint32_t)share[s] << most);
         states->symbol[s].from = (int32_t)sum - share[s];
         start[s] = next[s] = (uint16_t)sum;
@@ -132,17 +102,18 @@ static void make_states(struct pb_zstd_states *states, const uint32_t *count, un
         states->symbol[s].first = states->next[start[s]];
 }
 
-static inline void put_state(struct bits *bits, const struct pb_zstd_states *states,
+static inline void put_state(struct pb_bits_out *bits, const struct pb_zstd_states *states,
                              unsigned symbol, uint32_t *state)
 {
     unsigned n = (*state + states->symbol[symbol].bits) >> 16;
-    put(bits, *state & ((1u << n) - 1), n);
+    pb_bits_put(bits, *state & ((1u << n) - 1), n);
     *state = states->next[(int32_t)(*state >> n) + states->symbol[symbol].from];
 }
 
-static void put_last_state(struct bits *bits, const struct pb_zstd_states *states, uint32_t state)
+static void put_last_state(struct pb_bits_out *bits, const struct pb_zstd_states *states,
+                           uint32_t state)
 {
-    put(bits, state & ((1u << states->log) - 1), states->log);
+    pb_bits_put(bits, state & ((1u << states->log) - 1), states->log);
 }
 
 /* Description of the Huffman code (RFC 8878, 4.2.1): a weight for all symbols but the last. Weights
@@ -160,7 +131,7 @@ static void put_weights(struct pb_zstd_planes *work, const uint8_t *bits_of, uns
     }
     make_states(&work->weight_states, count, most + 1, LOG);
     memcpy(work->head + 1, work->weight_states.head, work->weight_states.head_bytes);
-    struct bits bits = {.at = work->head + 1 + work->weight_states.head_bytes};
+    struct pb_bits_out bits = {.at = work->head + 1 + work->weight_states.head_bytes};
     for (unsigned s = N; s-- > 0;) { /* two states take turns */
         unsigned weight = longest + 1 - bits_of[s];
         if (s + 2 >= N)
@@ -210,7 +181,7 @@ static const struct step match_steps[] = {{128, 43, 7}, {96, 42, 5}, {64, 40, 4}
 static inline unsigned code_of(const struct step *step, uint32_t value, unsigned *out_bits)
 {
     if (value >= step->from) {
-        *out_bits = log2_floor(value);
+        *out_bits = pb_log2_floor(value);
         return step->code + *out_bits - step->bits;
     }
     while (value < step->from)
@@ -480,8 +451,8 @@ void pb_zstd_planes_prepare(struct pb_zstd_planes *work, const uint8_t *in, size
     make_states(&work->match_states, counts.matches, PB_ZSTD_LENGTHS, 9);
     /* The code of an offset is its logarithm. A single code is described by itself. */
     if (work->repeats)
-        make_states(&work->offset_states, counts.offsets, log2_floor((uint32_t)row_bytes + 3) + 1,
-                    8);
+        make_states(&work->offset_states, counts.offsets,
+                    pb_log2_floor((uint32_t)row_bytes + 3) + 1, 8);
     else
         work->offset_states = (struct pb_zstd_states){.head_bytes = 1};
 }
@@ -509,29 +480,19 @@ static uint8_t *put_plain(uint8_t *out, const uint8_t *in, size_t n)
     return out + n;
 }
 
-/* Codes are joined in pairs, which do not depend on each other: the earlier one is shifted down by
- * the bits of the later one, which is in the highest. Four have at most 44 bits, therefore the last
- * shift removes the remains of the bit counts in the lowest byte. */
-static inline void push_four(struct bits *bits, const uint64_t *code, const uint8_t *in)
-{
-    uint64_t a = code[in[3]], b = code[in[2]], c = code[in[1]], d = code[in[0]];
-    uint64_t later = c + d, n = (a + b + later) & 63;
-    uint64_t four = ((a >> (b & 63) | b) >> (later & 63)) | (c >> (d & 63) | d);
-    push(bits, four >> (-n & 63), (unsigned)n);
-}
-
 /* A stream of codes, written from the last literal to the first. */
 PB_CLONES_BITS static uint8_t *put_stream(uint8_t *out, const uint64_t *code, const uint8_t *in,
                                           size_t n)
 {
-    struct bits bits = {.at = out};
+    struct pb_bits_out bits = {.at = out};
     for (; n % 4 > 0; n--) {
-        unsigned width = code[in[n - 1]] & 63;
-        put(&bits, code[in[n - 1]] >> (64 - width), width);
+        pb_bits_push_code(&bits, code[in[n - 1]]);
+        pb_bits_empty(&bits);
     }
     for (; n > 0; n -= 4) {
-        push_four(&bits, code, in + n - 4);
-        empty(&bits);
+        pb_bits_push_codes(&bits, code[in[n - 1]], code[in[n - 2]], code[in[n - 3]],
+                           code[in[n - 4]]);
+        pb_bits_empty(&bits);
     }
     return end_of(&bits);
 }
@@ -592,12 +553,12 @@ static uint8_t *put_codes(const struct pb_zstd_planes *work, uint8_t *out)
     const struct pb_zstd_states *literals = &work->literal_states, *matches = &work->match_states;
     const struct pb_zstd_states *offsets = &work->offset_states;
     uint32_t literal_state = 0, match_state = 0, offset_state = 0;
-    struct bits bits = {.at = out};
+    struct pb_bits_out bits = {.at = out};
     for (uint32_t i = work->n_sequences; i-- > 0;) {
         const struct pb_zstd_sequence *own = &work->sequence[i];
         const bool was_repeat = i > 0 ? (own - 1)->is_repeat : work->sent.repeat;
         const uint32_t offset = offset_of(work, own->is_repeat, was_repeat);
-        unsigned literal_bits, match_bits, offset_bits = log2_floor(offset);
+        unsigned literal_bits, match_bits, offset_bits = pb_log2_floor(offset);
         unsigned literal = literals_code(own->literals, &literal_bits);
         unsigned match = match_code(own->match, &match_bits);
         if (i == work->n_sequences - 1) {
@@ -610,9 +571,9 @@ static uint8_t *put_codes(const struct pb_zstd_planes *work, uint8_t *out)
             put_state(&bits, matches, match, &match_state);
             put_state(&bits, literals, literal, &literal_state);
         }
-        put(&bits, own->literals & ((1u << literal_bits) - 1), literal_bits);
-        put(&bits, (own->match - 3) & ((1u << match_bits) - 1), match_bits);
-        put(&bits, offset & ((1u << offset_bits) - 1), offset_bits);
+        pb_bits_put(&bits, own->literals & ((1u << literal_bits) - 1), literal_bits);
+        pb_bits_put(&bits, (own->match - 3) & ((1u << match_bits) - 1), match_bits);
+        pb_bits_put(&bits, offset & ((1u << offset_bits) - 1), offset_bits);
     }
     put_last_state(&bits, matches, match_state);
     if (work->repeats)
