@@ -35,6 +35,13 @@ static inline void pb_bits_put(struct pb_bits_out *bits, uint64_t value, unsigne
     pb_bits_empty(bits);
 }
 
+/* Fills the last byte with zeros. */
+static inline void pb_bits_align(struct pb_bits_out *bits)
+{
+    if (bits->n > 0)
+        pb_bits_put(bits, 0, 8 - bits->n);
+}
+
 /* A code word has the code in its highest bits, and the count of its bits in its lowest byte. */
 static inline void pb_bits_push_code(struct pb_bits_out *bits, uint64_t code)
 {

@@ -88,6 +88,11 @@ static size_t deflate_bound(size_t bytes)
     return larger(libdeflate_zlib_compress_bound(NULL, bytes), pb_deflate_runs_bound(bytes) + 6);
 }
 
+static bool has_planes(int level, const struct pb_codec_blocks *blocks)
+{
+    return level < LEVEL_ALONE && pb_planes_fit(blocks->planes, blocks->row_bytes);
+}
+
 /* libdeflate does not report its sizes; a test compares these with its allocations. */
 static uint64_t deflate_context_bytes(int level, const struct pb_codec_blocks *blocks)
 {
@@ -95,7 +100,7 @@ static uint64_t deflate_context_bytes(int level, const struct pb_codec_blocks *b
     if (level >= LEVEL_ALONE)
         return own + 10 * compressor;
     own += sizeof(struct pb_deflate_runs);
-    if (pb_planes_fit(blocks->planes, blocks->row_bytes))
+    if (has_planes(level, blocks))
         own += sizeof(struct pb_deflate_planes);
     if (level == MODE_FLOATS)
         return own;
@@ -126,7 +131,7 @@ static int deflate_create(int level, const struct pb_codec_blocks *blocks, void 
     own->level = level;
     if (level < LEVEL_ALONE)
         ok = (own->runs = malloc(sizeof *own->runs)) != NULL;
-    if (level < LEVEL_ALONE && pb_planes_fit(blocks->planes, blocks->row_bytes)) {
+    if (has_planes(level, blocks)) {
         own->row_bytes = (uint32_t)blocks->row_bytes;
         ok = ok && (own->planes = malloc(sizeof *own->planes)) != NULL;
     }
@@ -144,14 +149,13 @@ static int deflate_create(int level, const struct pb_codec_blocks *blocks, void 
     return 0;
 }
 
-/* Encodes rows of planes with the code of the last plan. Returns the size, or 0 if runs are to
- * encode them, because the rows that were not counted are others. */
+/* Encodes rows of planes with the code of the last plan. Returns the size, or 0 if runs have to
+ * encode them: the rows that were not counted differ from the counted ones. */
 static size_t encode_planes(const struct deflate *own, const uint8_t *in, size_t bytes,
                             uint8_t *out)
 {
-    const size_t rows = bytes / own->row_bytes;
-    return pb_deflate_planes(own->planes, own->runs, in, own->row_bytes, rows,
-                             pb_planes_limit(own->row_bytes, rows), out);
+    return pb_deflate_planes(own->planes, own->runs, in, own->row_bytes, bytes / own->row_bytes,
+                             out);
 }
 
 /* zlib's framing: two bytes before, Adler-32 after, most significant byte first. */

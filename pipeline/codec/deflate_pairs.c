@@ -382,7 +382,6 @@ size_t pb_deflate_pairs(struct pb_deflate_pairs *work, const uint8_t *in, size_t
         }
         put_chunk(work, &bits, &chunk, done + chunk.bytes == bytes);
     }
-    if (bits.n > 0)
-        pb_bits_put(&bits, 0, 8 - bits.n);
+    pb_bits_align(&bits);
     return (size_t)(bits.at - out);
 }

@@ -56,14 +56,6 @@ static uint64_t count_rows(struct pb_deflate_runs *work, const uint8_t *in, uint
     return more;
 }
 
-static uint64_t bits_of(const uint32_t *count, const uint8_t *lengths)
-{
-    uint64_t bits = 0;
-    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
-        bits += (uint64_t)count[s] * lengths[s];
-    return bits;
-}
-
 bool pb_deflate_planes_plan(struct pb_deflate_planes *planes, struct pb_deflate_runs *work,
                             const uint8_t *in, uint32_t row_bytes, size_t rows)
 {
@@ -79,14 +71,14 @@ bool pb_deflate_planes_plan(struct pb_deflate_planes *planes, struct pb_deflate_
     for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
         count[s] = coded[s] + work->count[0][s];
     pb_huffman_lengths(count, PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, lengths);
-    sizes.runs_bits += bits_of(count, lengths);
+    sizes.runs_bits += pb_huffman_size(count, lengths, PB_DEFLATE_LITLEN);
     coded[PB_DEFLATE_END] = (uint32_t)sizes.stored;
     for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
         count[s] = pb_planes_smooth(coded, s);
     pb_deflate_make_code(work, count, &table);
     memcpy(planes->code, work->code, sizeof planes->code);
     sizes.head_bits = table.size;
-    sizes.coded_bits += bits_of(coded, table.lengths);
+    sizes.coded_bits += pb_huffman_size(coded, table.lengths, PB_DEFLATE_LITLEN);
     struct pb_bits_out bits = {.at = planes->head};
     pb_deflate_put_table(&bits, &table, false);
     planes->head_bits = (unsigned)table.size;
@@ -101,9 +93,9 @@ static void put_range(struct pb_bits_out *bits, struct pb_deflate_runs *work, co
 }
 
 size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_deflate_runs *work,
-                         const uint8_t *in, uint32_t row_bytes, size_t rows, uint64_t limit,
-                         uint8_t *out)
+                         const uint8_t *in, uint32_t row_bytes, size_t rows, uint8_t *out)
 {
+    const uint64_t limit = pb_planes_limit(row_bytes, rows);
     const uint32_t half = row_bytes / 2, head_bytes = planes->head_bits / 8;
     struct pb_bits_out bits = {.at = out};
     bool open = false; /* a block with codes */
@@ -129,10 +121,8 @@ size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_defla
     }
     if (open) { /* and an empty block of fixed codes, which is the last */
         pb_deflate_put_end(&bits, work);
-        pb_bits_put(&bits, 1 | 1 << 1, 3);
-        pb_bits_put(&bits, 0, 7);
+        pb_bits_put(&bits, 1 | 1 << 1, 3 + 7);
     }
-    if (bits.n > 0)
-        pb_bits_put(&bits, 0, 8 - bits.n);
+    pb_bits_align(&bits);
     return (uint64_t)(bits.at - out) > limit ? 0 : (size_t)(bits.at - out);
 }

@@ -30,8 +30,7 @@ struct pb_deflate_planes {
 bool pb_deflate_planes_plan(struct pb_deflate_planes *planes, struct pb_deflate_runs *work,
                             const uint8_t *in, uint32_t row_bytes, size_t rows);
 /* Encodes rows with the code of the last plan, which was made for them or for rows among which they
- * are. Returns the size, or 0 if it exceeds limit. out holds limit + 3 * row_bytes. */
+ * are. Returns the size, or 0 if it exceeds pb_planes_limit(); out holds that and 3 * row_bytes. */
 size_t pb_deflate_planes(const struct pb_deflate_planes *planes, struct pb_deflate_runs *work,
-                         const uint8_t *in, uint32_t row_bytes, size_t rows, uint64_t limit,
-                         uint8_t *out);
+                         const uint8_t *in, uint32_t row_bytes, size_t rows, uint8_t *out);
 #endif

@@ -263,9 +263,7 @@ static void put_chunk(struct pb_deflate_runs *work, struct pb_bits_out *bits, co
     pb_deflate_sum_counts(work);
     work->count[0][PB_DEFLATE_END]++;
     pb_deflate_make_code(work, work->count[0], &table);
-    size += table.size;
-    for (unsigned s = 0; s < PB_DEFLATE_LITLEN; s++)
-        size += (uint64_t)work->count[0][s] * table.lengths[s];
+    size += table.size + pb_huffman_size(work->count[0], table.lengths, PB_DEFLATE_LITLEN);
     if (size >= 8 * (uint64_t)n) {
         pb_deflate_put_stored(bits, in, n, last);
         return;
@@ -291,8 +289,8 @@ size_t pb_deflate_runs_part(struct pb_deflate_runs *work, const uint8_t *in, siz
         put_chunk(work, &bits, in + done, n, last && done + n == bytes);
         done += n;
     }
-    if (last && bits.n > 0)
-        pb_bits_put(&bits, 0, 8 - bits.n);
+    if (last)
+        pb_bits_align(&bits);
     work->held = bits.held;
     work->n_held = bits.n;
     return (size_t)(bits.at - out);

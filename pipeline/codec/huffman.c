@@ -112,6 +112,14 @@ static uint32_t turned(uint32_t v)
     return (v & 0x00ff) << 8 | v >> 8;
 }
 
+uint64_t pb_huffman_size(const uint32_t *count, const uint8_t *bits, unsigned n)
+{
+    uint64_t size = 0;
+    for (unsigned s = 0; s < n; s++)
+        size += (uint64_t)count[s] * bits[s];
+    return size;
+}
+
 void pb_huffman_codes(const uint8_t *bits, unsigned n, uint16_t *out_code)
 {
     uint32_t of_depth[16] = {0}, next[16] = {0};

@@ -197,6 +197,7 @@ static enum pb_inflate_loop loop_of(const struct pb_inflate_lane *l, unsigned n_
 static enum pb_inflate_state build_codes(struct pb_inflate_lane *l, unsigned n_codes,
                                          unsigned n_distances)
 {
+    l->head = NULL; /* of the tables that are overwritten */
     struct sorted s = sort(l->lens + n_codes, n_distances, CODE_MAX, l->sorted);
     if (!build(l->distances, PB_INFLATE_DISTANCE_BITS, s, DISTANCES))
         return PB_INFLATE_BAD;
@@ -261,7 +262,6 @@ static enum pb_inflate_state stored(struct pb_inflate_lane *l)
 
 static enum pb_inflate_state fixed(struct pb_inflate_lane *l)
 {
-    l->head = NULL;
     memset(l->lens, 8, 144);
     memset(l->lens + 144, 9, 112);
     memset(l->lens + 256, 7, 24);
@@ -324,7 +324,6 @@ static enum pb_inflate_state dynamic(struct pb_inflate_lane *l)
     const unsigned n_codes = 257 + take(l, 5), n_distances = 1 + take(l, 5), n = 4 + take(l, 4);
     uint8_t lens[19] = {0};
     uint32_t precode[1 << PRECODE_MAX];
-    l->head = NULL;
     for (unsigned i = 0; i < n; i++) {
         if (!pb_inflate_refill(l))
             return PB_INFLATE_BAD;
@@ -354,13 +353,12 @@ enum pb_inflate_state pb_inflate_header(struct pb_inflate_lane *l)
     if (skip_equal_head(l))
         return PB_INFLATE_CODES;
     const uint8_t *at = next_bit(l, &skip);
-    const bool whole = l->over == 0;
     l->is_last = take(l, 1) != 0;
     unsigned type = take(l, 2);
     if (type != 2)
         return type == 0 ? stored(l) : type == 1 ? fixed(l) : PB_INFLATE_BAD;
     enum pb_inflate_state state = dynamic(l);
-    if (state == PB_INFLATE_CODES && whole && l->over == 0)
+    if (state == PB_INFLATE_CODES && l->over == 0)
         keep_head(l, at, skip);
     return state;
 }

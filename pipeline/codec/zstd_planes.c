@@ -323,9 +323,9 @@ static void count_literals(uint32_t count[2][256], const uint8_t *in, size_t n)
         count[0][in[i]]++;
 }
 
-/* Histograms of lengths and offsets. */
+/* Histograms of lengths. */
 struct counts {
-    uint32_t literals[PB_ZSTD_LENGTHS], matches[PB_ZSTD_LENGTHS], offsets[PB_ZSTD_LENGTHS];
+    uint32_t literals[PB_ZSTD_LENGTHS], matches[PB_ZSTD_LENGTHS];
 };
 
 /* Counts a part of a plane, at most PB_ZSTD_BLOCK bytes. */
@@ -343,7 +343,6 @@ static void count_part(struct pb_zstd_planes *work, unsigned plane, const uint8_
         n -= run->literals + run->match;
     }
     count_literals(work->count[plane], in, n);
-    counts->offsets[0] += n_runs;
 }
 
 static bool is_repeat(const uint8_t *row, size_t row_bytes)
@@ -351,18 +350,18 @@ static bool is_repeat(const uint8_t *row, size_t row_bytes)
     return row_bytes <= PB_ZSTD_BLOCK && memcmp(row, row - row_bytes, row_bytes) == 0;
 }
 
-/* Counts every ROW_STEPth row. Returns the count of those that repeat the row before. */
-static size_t count_rows(struct pb_zstd_planes *work, const uint8_t *in, size_t n_rows,
-                         uint32_t n_planes, struct counts *counts)
+/* Counts every ROW_STEPth row, except those that repeat the row before. Returns true if some do. */
+static bool count_rows(struct pb_zstd_planes *work, const uint8_t *in, size_t n_rows,
+                       struct counts *counts)
 {
-    const size_t n = work->row_bytes / n_planes;
-    size_t repeats = 0;
+    const size_t n = work->row_bytes / work->n_planes;
+    bool repeats = false;
     for (size_t y = 0; y < n_rows; y += ROW_STEP, in += ROW_STEP * work->row_bytes) {
         if (y > 0 && is_repeat(in, work->row_bytes)) {
-            repeats++;
+            repeats = true;
             continue;
         }
-        for (unsigned p = 0; p < n_planes; p++)
+        for (unsigned p = 0; p < work->n_planes; p++)
             for (size_t x = 0; x < n; x += PB_ZSTD_BLOCK)
                 count_part(work, p, in + p * n + x, n - x < PB_ZSTD_BLOCK ? n - x : PB_ZSTD_BLOCK,
                            counts);
@@ -374,11 +373,8 @@ static size_t count_rows(struct pb_zstd_planes *work, const uint8_t *in, size_t 
 static uint64_t coded_bits(const uint32_t *count)
 {
     uint8_t bits_of[256];
-    uint64_t bits = 0;
     pb_huffman_lengths(count, 256, CODE_BITS, bits_of);
-    for (unsigned s = 0; s < 256; s++)
-        bits += (uint64_t)count[s] * bits_of[s];
-    return bits;
+    return pb_huffman_size(count, bits_of, 256);
 }
 
 /* Adds up the histograms of a plane in the first one. Returns the count of literals. */
@@ -393,8 +389,9 @@ static uint64_t sum_counts(uint32_t count[2][256])
 /* Selects the planes that get codes: of the planes in the order of their bits a literal, the first
  * ones, which save the most bits with one code. Returns a bit for each; out_count: their histogram.
  */
-static unsigned choose_planes(struct pb_zstd_planes *work, unsigned n_planes, uint32_t *out_count)
+static unsigned choose_planes(struct pb_zstd_planes *work, uint32_t *out_count)
 {
+    const unsigned n_planes = work->n_planes;
     uint64_t literals[PB_ZSTD_PLANES], bits[PB_ZSTD_PLANES], n = 0, most = 0;
     unsigned order[PB_ZSTD_PLANES], tried = 0, chosen = 0;
     uint32_t sum[256] = {0};
@@ -440,19 +437,20 @@ void pb_zstd_planes_prepare(struct pb_zstd_planes *work, const uint8_t *in, size
 {
     enum { LITERALS = 36 };
     struct counts counts = {.literals = {0}};
+    const uint32_t offsets[PB_ZSTD_LENGTHS] = {0};
     uint32_t count[256] = {0};
     memset(work->count, 0, sizeof work->count);
     work->row_bytes = row_bytes;
-    work->repeats = count_rows(work, in, n_rows, n_planes, &counts) > 0;
     work->n_planes = n_planes;
-    work->coded = choose_planes(work, n_planes, count);
+    work->repeats = count_rows(work, in, n_rows, &counts);
+    work->coded = choose_planes(work, count);
     make_codes(work, count);
     make_states(&work->literal_states, counts.literals, LITERALS, 9);
     make_states(&work->match_states, counts.matches, PB_ZSTD_LENGTHS, 9);
-    /* The code of an offset is its logarithm. A single code is described by itself. */
+    /* The code of an offset is its logarithm. All states but one for each other code are for offset
+     * 1. A single code is described by itself. */
     if (work->repeats)
-        make_states(&work->offset_states, counts.offsets,
-                    pb_log2_floor((uint32_t)row_bytes + 3) + 1, 8);
+        make_states(&work->offset_states, offsets, pb_log2_floor((uint32_t)row_bytes + 3) + 1, 8);
     else
         work->offset_states = (struct pb_zstd_states){.head_bytes = 1};
 }
@@ -503,9 +501,9 @@ static uint8_t *put_coded(struct pb_zstd_planes *work, uint8_t *out)
 {
     const size_t n = work->n_literals, head = work->sent.codes ? 0 : work->head_bytes;
     const size_t most = n + head, part = (n + 3) / 4;
-    const unsigned width = most < 1024 ? 10 : most < 16384 ? 14 : 18;
+    const unsigned wider = most < 1024 ? 0 : most < 16384 ? 1 : 2, width = 10 + 4 * wider;
     const bool four = n >= STREAMS_MIN;
-    uint8_t *codes = out + 3 + (width - 10) / 4, *at = codes;
+    uint8_t *codes = out + 3 + wider, *at = codes;
     memcpy(at, work->head, head);
     at += head;
     if (four) {
@@ -524,9 +522,9 @@ static uint8_t *put_coded(struct pb_zstd_planes *work, uint8_t *out)
     size_t bytes = (size_t)(at - codes);
     if (bytes >= most)
         return NULL;
-    const uint64_t type = work->sent.codes ? 3 : 2, format = four ? 1 + (width - 10) / 4 : 0;
+    const uint64_t type = work->sent.codes ? 3 : 2, format = four ? 1 + wider : 0;
     put_bytes(out, type | format << 2 | (uint64_t)n << 4 | (uint64_t)bytes << (4 + width),
-              3 + (width - 10) / 4);
+              3 + wider);
     work->sent.codes = true;
     return at;
 }
@@ -633,13 +631,18 @@ static uint8_t *put_collected(struct pb_zstd_planes *work, bool plain, uint8_t *
     return at;
 }
 
+static void extend_block(struct pb_zstd_planes *work, const uint8_t *in, size_t n)
+{
+    if (work->block_bytes == 0)
+        work->block = in;
+    work->block_bytes += n;
+}
+
 /* Adds bytes to the block, with their n_runs runs, which follow its sequences. */
 static void collect(struct pb_zstd_planes *work, const uint8_t *in, size_t n, uint32_t n_runs)
 {
     const uint8_t *end = in + n;
-    if (work->block_bytes == 0)
-        work->block = in;
-    work->block_bytes += n;
+    extend_block(work, in, n);
     for (; n_runs > 0; n_runs--) {
         struct pb_zstd_sequence *run = &work->sequence[work->n_sequences++];
         memcpy(work->literal + work->n_literals, in, run->literals);
@@ -681,9 +684,7 @@ static uint8_t *put_repeat(struct pb_zstd_planes *work, const uint8_t *in, uint8
 {
     if (work->block_bytes + work->row_bytes > PB_ZSTD_BLOCK)
         out = put_collected(work, false, out);
-    if (work->block_bytes == 0)
-        work->block = in;
-    work->block_bytes += work->row_bytes;
+    extend_block(work, in, work->row_bytes);
     struct pb_zstd_sequence *end = &work->sequence[work->n_sequences];
     if (work->n_sequences > 0 && work->n_after == 0 && end[-1].is_repeat) {
         end[-1].match += (uint32_t)work->row_bytes;
