@@ -22,9 +22,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            cli_json_errors();
+    cli_json_if_wanted(argc, argv);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return cli_end(commands[i].run(argc - 1, argv + 1));

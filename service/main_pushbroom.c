@@ -34,8 +34,6 @@ int main(int argc, char **argv)
             cli_help(word, stdout);
             return CLI_DONE;
         }
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            cli_json_errors();
+    cli_json_if_wanted(argc, argv);
     return cli_end(command->run != NULL ? command->run(argc - 1, argv + 1) : cli_compute(argv + 1));
 }

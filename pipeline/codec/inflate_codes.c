@@ -197,7 +197,7 @@ static enum pb_inflate_loop loop_of(const struct pb_inflate_lane *l, unsigned n_
 static enum pb_inflate_state build_codes(struct pb_inflate_lane *l, unsigned n_codes,
                                          unsigned n_distances)
 {
-    l->head = NULL; /* of the tables that are overwritten */
+    l->head = NULL; /* it pointed into the tables that are overwritten now */
     struct sorted s = sort(l->lens + n_codes, n_distances, CODE_MAX, l->sorted);
     if (!build(l->distances, PB_INFLATE_DISTANCE_BITS, s, DISTANCES))
         return PB_INFLATE_BAD;

@@ -117,6 +117,11 @@ uint32_t pb_device_cores(void)
     return n < 1 ? 1 : (uint32_t)n;
 }
 
+uint32_t pb_device_threads(int32_t threads)
+{
+    return threads > 0 ? (uint32_t)threads : pb_device_cores();
+}
+
 void pb_device_cpu_name(char *out, size_t bytes)
 {
     char line[256];

@@ -81,6 +81,8 @@ bool pb_device_left_behind(void);
 void pb_device_left_err(struct pb_err *err);
 /* Cores this process may use and the CPU's model name. */
 uint32_t pb_device_cores(void);
+/* compute.threads as configured; 0 = a thread for each core. */
+uint32_t pb_device_threads(int32_t threads);
 void pb_device_cpu_name(char *out, size_t bytes);
 /* Upper bound of the count of CUDA devices of this machine, from its device nodes: without a
  * call into CUDA, which does not survive a fork. 1 if they cannot be counted. Always 0 in a

@@ -285,8 +285,7 @@ static bool has_far_ways(facts_of c)
 
 double pb_plan_cores(const struct pb_config *config)
 {
-    int32_t threads = config->compute.threads;
-    return threads > 0 ? threads : (double)pb_device_cores();
+    return pb_device_threads(config->compute.threads);
 }
 
 /* Count of cores that cut footprints as fast as the GPU does; measured with an H200 of 132

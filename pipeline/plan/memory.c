@@ -248,8 +248,7 @@ static int by_price(const void *a, const void *b)
 
 static uint32_t threads_wanted(const struct search *s)
 {
-    const int32_t threads = s->request->config->compute.threads;
-    uint32_t n = threads > 0 ? (uint32_t)threads : pb_device_cores();
+    uint32_t n = pb_device_threads(s->request->config->compute.threads);
     uint32_t tiles = pb_grid_count(&s->plan.layout.grid);
     return n < tiles ? n : tiles;
 }

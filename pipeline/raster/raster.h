@@ -67,8 +67,8 @@ struct pb_raster_info {
     bool top_down; /* one compressed strip holds the image: rows decode in order, and an earlier row
                       restarts decoding */
     uint64_t stored_block_bytes; /* bytes of the largest stored block */
-    int32_t stored_block_h;      /* with own_blocks: rows of a stored block. block_h is less if GDAL
-                                    splits      uncompressed strips */
+    int32_t stored_block_h;      /* with own_blocks: rows of a stored block; block_h is less if GDAL
+                                    splits uncompressed strips */
     bool is_made;                /* made by pb_raster_make: no file */
     bool own_blocks; /* decoded by block_reader.c: GDAL caches none of them; then valid: */
     bool tiled, big_endian;

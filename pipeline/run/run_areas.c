@@ -240,8 +240,7 @@ static int around_polygons(struct pb_run_areas *areas, const struct pb_config *c
         .layer = crop->layer,
         .filter = crop->where.n > 0 ? crop->where.items[0].text : NULL,
         .out_wrong = &wrong,
-        .threads =
-            config->compute.threads > 0 ? (uint32_t)config->compute.threads : pb_device_cores(),
+        .threads = pb_device_threads(config->compute.threads),
         .tolerance = 0.001 * fmin(hypot(info->transform[1], info->transform[4]),
                                   hypot(info->transform[2], info->transform[5]))};
     int rc = pb_vector_read(&request, raster, err, &polygons);

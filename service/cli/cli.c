@@ -416,6 +416,13 @@ void cli_json_errors(void)
     errors_as_json = true;
 }
 
+void cli_json_if_wanted(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            cli_json_errors();
+}
+
 /* Does nothing unless the errors of this command are printed as JSON as well. */
 static void put_error(const char *job, const char *code, const char *message, const char *hint)
 {

@@ -63,6 +63,8 @@ void cli_print_err_line(const char *job, const struct pb_err *err);
 /* Prints later errors to stdout as well, each as an object {"error": {code, message, hint}}, with
  * "job" if it is about a job. */
 void cli_json_errors(void);
+/* The same if the options of the command, from argv[2] on, have --json. */
+void cli_json_if_wanted(int argc, char **argv);
 /* Writes the buffered output to stdout. Returns 0, or the negative errno of the first such call
  * that failed: output that could not be written is lost. */
 int cli_flush(void);

@@ -40,8 +40,7 @@ static void give_turns(struct cli_jobs *jobs);
 static void note_publishing(struct cli_jobs *jobs, struct cli_slot *slot, const struct pb_job *job)
 {
     int n = 0;
-    if (slot->publishes || strcmp(job->stage, "publish") != 0 ||
-        job->tiles_done != job->tiles_total)
+    if (slot->publishes || !pb_job_publishes(job))
         return;
     for (int i = 0; i < jobs->n_slots; i++)
         n += jobs->slot[i].publishes;

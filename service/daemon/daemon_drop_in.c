@@ -32,7 +32,7 @@ static struct jobs jobs_at_most(const struct pb_config *config)
     uint64_t n = (uint64_t)pb_device_jobs(&config->service);
     const uint64_t budgets = n;
     if (parallel == 0 && !device)
-        n = compute->threads > 0 ? (uint64_t)compute->threads : pb_device_cores();
+        n = pb_device_threads(compute->threads);
     return (struct jobs){n + more, budgets + more};
 }
 

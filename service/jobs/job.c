@@ -144,6 +144,11 @@ bool pb_job_is_left_out(const struct pb_job *job)
     return strcmp(job->stage, "skipped") == 0;
 }
 
+bool pb_job_publishes(const struct pb_job *job)
+{
+    return strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
+}
+
 static void clear_run(struct pb_job *job)
 {
     job->progress = 0;

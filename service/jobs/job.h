@@ -127,6 +127,9 @@ bool pb_job_is_skipped(const struct pb_job *job);
 void pb_job_leave_out(struct pb_job *job, const char *message);
 /* Returns true after pb_job_leave_out: its stage is "skipped". */
 bool pb_job_is_left_out(const struct pb_job *job);
+/* Returns true if it publishes and all of its tiles are computed. While tiles are missing, a worker
+ * of this stage can only wait for the checksum of its input. */
+bool pb_job_publishes(const struct pb_job *job);
 /* Sets the error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 

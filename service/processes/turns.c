@@ -18,7 +18,7 @@ static uint32_t cores_of(const struct pb_turns *turns, int64_t tiles)
 void pb_turns_share(struct pb_turns *turns, const struct pb_compute_config *compute, bool apart)
 {
     turns->apart = apart;
-    turns->cores = compute->threads > 0 ? (uint32_t)compute->threads : pb_device_cores();
+    turns->cores = pb_device_threads(compute->threads);
     turns->memory_bytes = compute->memory_bytes;
     if (turns->begun == 0) /* the first job may need everything */
         turns->last = (struct pb_turn){.cores = turns->cores, .memory_bytes = turns->memory_bytes};

@@ -138,5 +138,6 @@ bool pb_worker_slot_is_empty(const struct pb_worker_slot *slot); /* no process a
 bool pb_worker_slot_is_idle(const struct pb_worker_slot *slot);
 int pb_worker_slot_pid(const struct pb_worker_slot *slot); /* 0 = no process */
 enum pb_ending pb_worker_slot_ending(const struct pb_worker_slot *slot);
-int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot); /* start of the run */
+/* Start of the run, or of its turn. */
+int64_t pb_worker_slot_began_ms(const struct pb_worker_slot *slot);
 #endif

@@ -96,6 +96,15 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     return json;
 }
 
+/* A worker whose command cannot be written is ended; its end ends the run. */
+static void send_or_end(struct pb_worker_slot *slot, struct pb_json *json)
+{
+    if (send_line(slot, json))
+        return;
+    slot->untold = true;
+    pb_worker_proc_kill(slot->proc);
+}
+
 void pb_slot_send_run(struct pb_worker_slot *slot)
 {
     const struct pb_job *job = &slot->job;
@@ -121,11 +130,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
     if (slot->device_try == PB_DEVICE_TRY_STREAM)
         pb_json_string(json, "stream_why", job->device_why);
     pb_json_end(json);
-    /* A worker whose command cannot be written is ended; its end ends the run. */
-    if (!send_line(slot, json)) {
-        slot->untold = true;
-        pb_worker_proc_kill(slot->proc);
-    }
+    send_or_end(slot, json);
 }
 
 void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *job,
@@ -150,10 +155,7 @@ void pb_worker_slot_turn(struct pb_worker_slot *slot)
     pb_json_string(json, "cmd", "turn");
     pb_json_string(json, "job", slot->job.id);
     pb_json_end(json);
-    if (!send_line(slot, json)) {
-        slot->untold = true;
-        pb_worker_proc_kill(slot->proc);
-    }
+    send_or_end(slot, json);
 }
 
 /* --- events ---------------------------------------------------------------------------------*/

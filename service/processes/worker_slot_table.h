@@ -90,13 +90,13 @@ struct pb_worker_slot {
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
         bool foreground, turn;
     } how;
-    bool waits;                 /* for its turn */
+    bool waits;                 /* true while the run waits for its turn */
     const char *known;          /* checksums for a run that begins; NULL: no comparison */
     char next[PB_JOB_ID_BYTES]; /* job that the worker has received already; "" if none */
     enum pb_device_try device_try;
     enum pb_ending ending;
     bool untold;      /* the command could not be written, therefore the worker was ended */
-    int64_t began_ms; /* start of the run */
+    int64_t began_ms; /* start of the run, or of its turn */
     int64_t moved_ms; /* time of its last progress */
     /* time since which a call waits for storage, by the last report; 0 = no call waits */
     int64_t io_since_ms;

@@ -116,8 +116,7 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
     return true;
 }
 
-/* --- jobs that share the memory -----------------------------------------------------------------
- */
+/* --- jobs that share the memory -------------------------------------------------------------- */
 
 /* Returns true if the ordinary jobs compute on the CPU, by turns. */
 static bool shares(const struct pb_worker_pool *pool)
@@ -128,11 +127,10 @@ static bool shares(const struct pb_worker_pool *pool)
 
 int64_t pb_pool_most(const struct pb_worker_pool *pool)
 {
-    const int32_t jobs = pool->env->config->service.parallel_jobs;
     const int64_t cores = pool->turns.cores;
-    if (jobs > 0)
-        return jobs;
-    return !shares(pool) ? 1 : cores < PB_POOL_SLOTS_MAX ? cores : PB_POOL_SLOTS_MAX;
+    if (!shares(pool))
+        return pb_device_jobs(&pool->env->config->service);
+    return cores < PB_POOL_SLOTS_MAX ? cores : PB_POOL_SLOTS_MAX;
 }
 
 /* Determines the jobs that publish in addition to those that compute. A job that has left stays

@@ -11,7 +11,7 @@
 #include "service/processes/turns.h"
 #include "service/processes/worker_slot.h"
 
-#define PB_POOL_SLOTS_MAX 64
+#define PB_POOL_SLOTS_MAX PB_TURNS_MAX
 
 /* Worker slot, and the runner's data about it. */
 struct pb_pool_slot {

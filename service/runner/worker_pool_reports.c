@@ -35,8 +35,7 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
     struct pb_worker_pool *pool = user;
     struct pb_pool_slot *slot = &pool->slots[number];
     const bool before = slot->publishes;
-    /* While tiles are missing, a worker can only wait for the checksum of its input. */
-    slot->publishes = strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
+    slot->publishes = pb_job_publishes(job);
     if (slot->publishes && !before) {
         pb_device_owners_give(pool->device_owners, &slot->owner); /* its connection has ended */
         pb_pool_give_turns(pool);

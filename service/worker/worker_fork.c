@@ -44,8 +44,7 @@ static uint64_t address_bytes(const struct pb_config *config)
         (void)fclose(file);
     if (!known)
         return 0;
-    int32_t wanted = config->compute.threads;
-    uint64_t threads = 8 + 3 * (uint64_t)(wanted > 0 ? (uint32_t)wanted : pb_device_cores());
+    uint64_t threads = 8 + 3 * (uint64_t)pb_device_threads(config->compute.threads);
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) + 2 * config->compute.memory_bytes +
            4 * config->limits.max_block_bytes + threads * THREAD_BYTES + OTHER_BYTES;
 #endif

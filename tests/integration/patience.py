@@ -37,15 +37,23 @@ def wait_for(what, *, progress=lambda: None, seconds=PATIENCE_S, step=0.02):
         time.sleep(max(step, min(0.25, (time.monotonic() - begun) / 20)))
 
 
+def children(pid):
+    """Processes that the first thread of a process started; none when it is gone."""
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def cpu_ticks(pid):
     """CPU time of a process and of those that it started; 0 when it is gone."""
     try:
         fields = pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
-        children = [int(child) for task in pathlib.Path("/proc/%d/task" % pid).iterdir()
-                    for child in (task / "children").read_text().split()]
+        started = [int(child) for task in pathlib.Path("/proc/%d/task" % pid).iterdir()
+                   for child in (task / "children").read_text().split()]
     except OSError:
         return 0
-    return sum(map(int, fields[11:15])) + sum(map(cpu_ticks, children))
+    return sum(map(int, fields[11:15])) + sum(map(cpu_ticks, started))
 
 
 def finish(process):

@@ -15,7 +15,7 @@ import subprocess
 
 import pbtest
 from daemon_kit import Daemon, wait_for
-from patience import finish, run_to_end
+from patience import children, finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
@@ -437,14 +437,6 @@ def test_ctrl_c_while_publishing_leaves_nothing(scratch):
     assert code == -signal.SIGINT and "interrupted" in text and "cancelled" in text, (code, text)
     left = [p.name for p in (scratch / "out").iterdir() if tries == 0 or p.name.startswith(".")]
     assert not left, left
-
-
-def children(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(word) for word in file.read().split()]
-    except FileNotFoundError:
-        return []
 
 
 def test_a_worker_that_is_killed_costs_an_attempt(scratch):

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 import pbtest
-from patience import cpu_ticks, wait_for
+from patience import children, cpu_ticks, wait_for
 from pbtest import BIN, program_folder, run
 
 FOLDER = program_folder()
@@ -55,7 +55,7 @@ def config(scratch, compute="threads: 4", products="- cog: {bands: [NDVI]}", nam
 
 
 def start(*words, results=subprocess.PIPE):
-    """A command whose results nobody reads before its end gets a file for them: some 15 of them fill a pipe."""
+    """A test that reads the results only after the end gives a file for them: some 15 results fill a pipe."""
     return subprocess.Popen([str(BIN / "pushbroom"), *map(str, words)], stdout=results, stderr=subprocess.PIPE, text=True)
 
 
@@ -64,14 +64,6 @@ def results_of(process, file):
     _, err = process.communicate()
     file.seek(0)
     return file.read(), err
-
-
-def children(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(word) for word in file.read().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
 
 
 def files(folder):

@@ -68,8 +68,7 @@ static int read_polygons(struct pb_zones_polygons *of, const struct pb_product_e
     if (!env->place_info->has_transform)
         return pb_fail(err, PB_E_PIPELINE_PRODUCT,
                        "zones: the image has no geotransform, so polygons have no place in it");
-    const int32_t threads = env->config->compute.threads;
-    request.threads = threads > 0 ? (uint32_t)threads : pb_device_cores();
+    request.threads = pb_device_threads(env->config->compute.threads);
     request.tolerance = 0.001 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
     /* The raster with the zones' grid: the scene, or the grid to which steps have transformed it.
      */
