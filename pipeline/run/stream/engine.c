@@ -85,7 +85,7 @@ static void *body(void *arg)
     (void)snprintf(name, sizeof name, "%s-%u", names[self->role], self->number % 100);
     (void)pthread_setname_np(pthread_self(), name);
     switch (self->role) {
-    case PB_ROLE_READ:
+    case PB_ENGINE_READ:
         if (e->type->read != NULL)
             e->type->read(e->exec, self->number);
         else
@@ -93,15 +93,15 @@ static void *body(void *arg)
         if (atomic_fetch_sub(&e->readers_left, 1) == 1)
             wic_close(e->stream.in);
         break;
-    case PB_ROLE_COMPUTE:
+    case PB_ENGINE_COMPUTE:
         e->type->run(e->exec, self->number);
         if (atomic_fetch_sub(&e->workers_left, 1) == 1)
             wic_close(e->stream.out);
         break;
-    case PB_ROLE_WRITE:
+    case PB_ENGINE_WRITE:
         pb_writer_run(&e->stream, self->number);
         break;
-    case PB_ROLE_TILES:
+    case PB_ENGINE_TILES:
         pb_tile_worker_run(e->workers, self->number);
         break;
     }
@@ -112,7 +112,7 @@ static void *body(void *arg)
     return NULL;
 }
 
-static int start_one(struct pb_engine *e, enum pb_role role, uint32_t number)
+static int start_one(struct pb_engine *e, enum pb_engine_role role, uint32_t number)
 {
     struct pb_engine_thread *thread = &e->thread[e->n];
     thread->engine = e;
@@ -132,7 +132,7 @@ static int start_one(struct pb_engine *e, enum pb_role role, uint32_t number)
     return rc;
 }
 
-static int start_all(struct pb_engine *e, enum pb_role role, uint32_t count)
+static int start_all(struct pb_engine *e, enum pb_engine_role role, uint32_t count)
 {
     int rc = 0;
     for (uint32_t i = 0; i < count && rc == 0; i++)
@@ -145,16 +145,16 @@ static int start_stages(struct pb_engine *e, struct pb_err *err)
 {
     const uint32_t count[] = {e->stream.plan->layout.readers, e->type->threads(e->exec),
                               e->stream.plan->layout.writers};
-    atomic_store(&e->readers_left, count[PB_ROLE_READ]);
-    atomic_store(&e->workers_left, count[PB_ROLE_COMPUTE]);
+    atomic_store(&e->readers_left, count[PB_ENGINE_READ]);
+    atomic_store(&e->workers_left, count[PB_ENGINE_COMPUTE]);
     int rc = 0;
     if ((uint64_t)count[0] + count[1] + count[2] > PB_ENGINE_THREADS_MAX)
         return pb_fail(err, PB_E_CONFIG_VALUE,
                        "compute.threads makes %u reading, %u computing and %u writing threads; at "
                        "most %d are run",
                        count[0], count[1], count[2], PB_ENGINE_THREADS_MAX);
-    for (int role = PB_ROLE_WRITE; role >= PB_ROLE_READ && rc == 0; role--)
-        rc = start_all(e, (enum pb_role)role, count[role]);
+    for (int role = PB_ENGINE_WRITE; role >= PB_ENGINE_READ && rc == 0; role--)
+        rc = start_all(e, (enum pb_engine_role)role, count[role]);
     return rc;
 }
 
@@ -165,7 +165,7 @@ static int start_workers(struct pb_engine *e, struct pb_err *err)
         return pb_fail(err, PB_E_CONFIG_VALUE, "compute.threads is %u; at most %d threads are run",
                        count, PB_ENGINE_THREADS_MAX);
     int rc = pb_tile_workers_create(&e->stream, e->exec, err, &e->workers);
-    return rc ? rc : start_all(e, PB_ROLE_TILES, count);
+    return rc ? rc : start_all(e, PB_ENGINE_TILES, count);
 }
 
 int pb_engine_start(struct pb_engine *e, struct pb_err *err)

@@ -17,12 +17,12 @@
 
 enum { PB_ENGINE_THREADS_MAX = 512 };
 
-enum pb_role { PB_ROLE_READ, PB_ROLE_COMPUTE, PB_ROLE_WRITE, PB_ROLE_TILES };
+enum pb_engine_role { PB_ENGINE_READ, PB_ENGINE_COMPUTE, PB_ENGINE_WRITE, PB_ENGINE_TILES };
 
 struct pb_engine;
 struct pb_engine_thread {
     struct pb_engine *engine;
-    enum pb_role role;
+    enum pb_engine_role role;
     uint32_t number; /* within its role */
     pthread_t id;
 };

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SCENE_MANIFEST_H
+#define PB_SCENE_MANIFEST_H
+/* Files of one scene as data: for each file its place, its state at delivery and its roles. It is
+ * stored with a job and sent to the worker that opens the files. A place is a root (an absolute
+ * path) and a path below it, therefore a machine that has the same root elsewhere changes the root
+ * alone. The record that pushbroom writes into directories of products is another thing
+ * (pipeline/publish/manifest.h). Plain data without I/O. Thread: any, one at a time an object.
+ *
+ * JSON form, version 1; members with unknown or zero values are left out:
+ *
+ *   {"version":1,"roots":[{"path":"/data/inbox","files":[
+ *     {"path":"a/x_B4.tif","bytes":5,"inode":7,"mtime_ns":8,"ctime_ns":9,"checksum":"sha256:...",
+ *      "folder":true,"gone":true,"verifies":true,"roles":[["band",0,3]]}]}]}
+ *
+ * A role is its name, its source and its order. Paths are written by config/base/json_path.h. */
+#include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PB_SCENE_MANIFEST_VERSION     1
+#define PB_SCENE_MANIFEST_ROOTS_MAX   1100  /* deliveries of one scene, and its companion */
+#define PB_SCENE_MANIFEST_ENTRIES_MAX 20000 /* the same as PB_SCENE_ENTRIES_MAX */
+#define PB_SCENE_MANIFEST_PATH_BYTES  4096
+#define PB_SCENE_MANIFEST_BYTES_MAX   (8u << 20) /* limit of the JSON form */
+
+/* Purpose of a file in a scene. */
+enum pb_role {
+    PB_ROLE_IMAGE,     /* has all bands of its source */
+    PB_ROLE_BAND,      /* has one band */
+    PB_ROLE_METADATA,  /* input.metadata */
+    PB_ROLE_SIDECAR,   /* input.sidecars */
+    PB_ROLE_LIST,      /* input.list: order of the counted files */
+    PB_ROLE_COMPANION, /* marker or checksum file of the delivery */
+    PB_ROLE_UNUSED     /* was delivered with the scene and is not read */
+};
+#define PB_ROLES (PB_ROLE_UNUSED + 1)
+
+struct pb_member {
+    uint32_t entry; /* index of the file */
+    enum pb_role role;
+    uint16_t source; /* number of the band or source that it serves, from 0 */
+    uint16_t nth;    /* order among the files of that source, from 0 */
+};
+
+/* A file or folder, and its state at delivery. */
+struct pb_manifest_entry {
+    char *path;     /* below the root, without "." and ".." */
+    uint16_t root;  /* index */
+    bool is_folder; /* a folder with all files in it */
+    bool is_gone;   /* it was expected or there, and is not there any more */
+    bool verifies;  /* a companion with checksums, with which the scene must be verified */
+    int64_t bytes;  /* -1 = unknown */
+    uint64_t inode; /* 0 = unknown, like the times */
+    int64_t mtime_ns, ctime_ns;
+    char *checksum; /* text of pipeline/io/checksum.h; NULL = unknown */
+};
+
+/* All-zero: empty. A file may have several roles, or none while its role is unknown. */
+struct pb_scene_manifest {
+    char **root;
+    size_t n_roots;
+    struct pb_manifest_entry *entry;
+    size_t n_entries;
+    struct pb_member *member;
+    size_t n_members;
+};
+
+void pb_scene_manifest_fini(struct pb_scene_manifest *manifest); /* makes it empty */
+/* Initialises *out with a copy. 0, or -ENOMEM and *out empty. */
+int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest);
+/* Finds or adds the root with that path. Returns its index; -EINVAL: not an absolute path;
+ * -E2BIG; -ENOMEM. */
+int pb_scene_manifest_root(struct pb_scene_manifest *manifest, const char *path);
+/* Adds a copy of the entry. Returns its index; -EINVAL: a path that could leave its root, or
+ * another invalid value; -E2BIG; -ENOMEM. */
+int pb_scene_manifest_add(struct pb_scene_manifest *manifest,
+                          const struct pb_manifest_entry *entry);
+/* Adds a role of an entry. 0; -EINVAL: there is no such entry; -ENOMEM. */
+int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb_member *member);
+/* Removes all files of the role, and the role. */
+void pb_scene_manifest_remove(struct pb_scene_manifest *manifest, enum pb_role role);
+/* Returns the first file of the role; NULL if absent. */
+struct pb_manifest_entry *pb_scene_manifest_find(const struct pb_scene_manifest *manifest,
+                                                 enum pb_role role);
+/* Returns true if the entry has the role. */
+bool pb_scene_manifest_is(const struct pb_scene_manifest *manifest, size_t entry,
+                          enum pb_role role);
+/* Writes root and path of the entry as one path. 0 or -ENAMETOOLONG. */
+int pb_scene_manifest_path(const struct pb_scene_manifest *manifest,
+                           const struct pb_manifest_entry *entry,
+                           char out[PB_SCENE_MANIFEST_PATH_BYTES]);
+
+/* Sets the place of an entry of the manifest: root and path below it of an absolute path. A root
+ * without files is removed; indices of roots change. 0, -EINVAL, -E2BIG, -ENOMEM. */
+int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifest_entry *entry,
+                           const char *path);
+
+/* Prints the JSON form as member `key`, or (key NULL) as an element. */
+void pb_scene_manifest_print(const struct pb_scene_manifest *manifest, struct pb_json *json,
+                             const char *key);
+/* Reads it from a parsed value, or from text. 0; -EINVAL: another version, an unknown member, a
+ * value or a path that add refuses; -EFBIG; -ENOMEM. *out is untouched on failure. */
+int pb_scene_manifest_read(const struct pb_json_value *value, struct pb_scene_manifest *out);
+int pb_scene_manifest_parse(const char *text, struct pb_scene_manifest *out);
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/scene/manifest.h"
+
+#include "run_suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct pb_scene_manifest manifest;
+
+static void make(void)
+{
+    manifest = (struct pb_scene_manifest){.n_roots = 0};
+}
+
+static void end(void)
+{
+    pb_scene_manifest_fini(&manifest);
+}
+
+static int add(const char *root, const char *path)
+{
+    int number = pb_scene_manifest_root(&manifest, root);
+    const struct pb_manifest_entry entry = {
+        .path = (char *)path, .root = (uint16_t)number, .bytes = -1};
+    return number < 0 ? number : pb_scene_manifest_add(&manifest, &entry);
+}
+
+static void assign(int entry, enum pb_role role, int source, int nth)
+{
+    const struct pb_member member = {(uint32_t)entry, role, (uint16_t)source, (uint16_t)nth};
+    ck_assert_int_eq(pb_scene_manifest_assign(&manifest, &member), 0);
+}
+
+/* JSON form of a manifest, malloc'd. */
+static char *text_of(const struct pb_scene_manifest *of)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_scene_manifest_print(of, json, NULL);
+    char *text = strdup(pb_json_text(json, NULL));
+    pb_json_destroy(json);
+    return text;
+}
+
+START_TEST(test_json_form_is_read_back)
+{
+    const char *want =
+        "{\"version\":1,\"roots\":[{\"path\":\"/data/in\",\"files\":["
+        "{\"path\":\"a/x_B4.tif\",\"bytes\":5,\"inode\":7,\"mtime_ns\":8,\"ctime_ns\":9,"
+        "\"checksum\":\"sha256:0000000000000000000000000000000000000000000000000000000000000001\","
+        "\"roles\":[[\"band\",0,3],[\"metadata\",65535,0]]},"
+        "{\"path\":\"bytes:%FF\",\"folder\":true}]},"
+        "{\"path\":\"/\",\"files\":[{\"path\":\"x.md5\",\"gone\":true,\"verifies\":true,"
+        "\"roles\":[[\"companion\",0,0]]}]}]}";
+    struct pb_scene_manifest read, copy;
+    ck_assert_int_eq(pb_scene_manifest_parse(want, &read), 0);
+    ck_assert_uint_eq(read.n_entries, 3);
+    ck_assert_str_eq(read.entry[1].path, "\xff");
+    ck_assert_int_eq(read.entry[0].bytes, 5);
+    ck_assert_int_eq(read.entry[1].bytes, -1);
+    ck_assert_int_eq(pb_scene_manifest_copy(&copy, &read), 0);
+    pb_scene_manifest_fini(&read);
+    char *text = text_of(&copy);
+    ck_assert_str_eq(text, want);
+    free(text);
+    pb_scene_manifest_fini(&copy);
+}
+END_TEST
+
+static const char *const refused[] = {
+    "",
+    "[]",
+    "{}",
+    "{\"version\":2,\"roots\":[]}",
+    "{\"version\":1}",
+    "{\"version\":1,\"roots\":{}}",
+    "{\"version\":1,\"roots\":[],\"more\":0}",
+    "{\"version\":1,\"roots\":[{\"path\":\"a\",\"files\":[]}]}",
+    "{\"version\":1,\"roots\":[{\"path\":\"/a\"}]}",
+    "{\"version\":1,\"roots\":[{\"path\":\"/a\",\"files\":[]},{\"path\":\"/a\",\"files\":[]}]}",
+#define FILE_OF(members) "{\"version\":1,\"roots\":[{\"path\":\"/a\",\"files\":[{" members "}]}]}"
+    FILE_OF(""),
+    FILE_OF("\"path\":7"),
+    FILE_OF("\"path\":\"\""),
+    FILE_OF("\"path\":\"/b\""),
+    FILE_OF("\"path\":\"..\""),
+    FILE_OF("\"path\":\"b/../../c\""),
+    FILE_OF("\"path\":\"b/./c\""),
+    FILE_OF("\"path\":\"b//c\""),
+    FILE_OF("\"path\":\"b/\""),
+    FILE_OF("\"path\":\"bytes:%00\""),
+    FILE_OF("\"path\":\"b\",\"size\":1"),
+    FILE_OF("\"path\":\"b\",\"bytes\":\"1\""),
+    FILE_OF("\"path\":\"b\",\"bytes\":-2"),
+    FILE_OF("\"path\":\"b\",\"folder\":1"),
+    FILE_OF("\"path\":\"b\",\"checksum\":\"sha256:0\""),
+    FILE_OF("\"path\":\"b\",\"checksum\":null"),
+    FILE_OF("\"path\":\"b\",\"roles\":\"band\""),
+    FILE_OF("\"path\":\"b\",\"roles\":[\"band\"]"),
+    FILE_OF("\"path\":\"b\",\"roles\":[[\"band\",0]]"),
+    FILE_OF("\"path\":\"b\",\"roles\":[[\"strip\",0,0]]"),
+    FILE_OF("\"path\":\"b\",\"roles\":[[\"band\",0.5,0]]"),
+    FILE_OF("\"path\":\"b\",\"roles\":[[\"band\",0,65536]]"),
+    FILE_OF("\"path\":\"b\",\"roles\":[[\"band\",-1,0]]"),
+};
+
+START_TEST(test_parse_refuses_what_print_never_writes)
+{
+    struct pb_scene_manifest read = {.n_roots = 77};
+    ck_assert_msg(pb_scene_manifest_parse(refused[_i], &read) == -EINVAL, "%s", refused[_i]);
+    ck_assert_uint_eq(read.n_roots, 77);
+}
+END_TEST
+
+START_TEST(test_parse_refuses_too_long_a_path)
+{
+    char text[PB_SCENE_MANIFEST_PATH_BYTES + 200], path[PB_SCENE_MANIFEST_PATH_BYTES + 1];
+    struct pb_scene_manifest read;
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    (void)snprintf(text, sizeof text, FILE_OF("\"path\":\"%s\""), path);
+    ck_assert_int_eq(pb_scene_manifest_parse(text, &read), -EINVAL);
+    path[sizeof path - 2] = '\0';
+    (void)snprintf(text, sizeof text, FILE_OF("\"path\":\"%s\""), path);
+    ck_assert_int_eq(pb_scene_manifest_parse(text, &read), 0);
+    char joined[PB_SCENE_MANIFEST_PATH_BYTES];
+    ck_assert_int_eq(pb_scene_manifest_path(&read, read.entry, joined), -ENAMETOOLONG);
+    pb_scene_manifest_fini(&read);
+}
+END_TEST
+
+START_TEST(test_counts_of_roots_and_files_are_limited)
+{
+    char root[32];
+    for (int i = 0; i < PB_SCENE_MANIFEST_ROOTS_MAX; i++) {
+        (void)snprintf(root, sizeof root, "/r%d", i);
+        ck_assert_int_eq(pb_scene_manifest_root(&manifest, root), i);
+    }
+    ck_assert_int_eq(pb_scene_manifest_root(&manifest, "/more"), -E2BIG);
+    ck_assert_int_eq(pb_scene_manifest_root(&manifest, "/r7"), 7);
+    for (int i = 0; i < PB_SCENE_MANIFEST_ENTRIES_MAX; i++)
+        ck_assert_int_eq(add("/r0", "f"), i);
+    ck_assert_int_eq(add("/r0", "f"), -E2BIG);
+}
+END_TEST
+
+START_TEST(test_move_takes_the_place_of_a_path)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    int first = add("/in", "a.md5"), second = add("/other", "b");
+    assign(first, PB_ROLE_COMPANION, 0, 0);
+    struct pb_manifest_entry *companion = pb_scene_manifest_find(&manifest, PB_ROLE_COMPANION);
+    ck_assert_int_eq(pb_scene_manifest_move(&manifest, companion, "/done/a.md5.1"), 0);
+    ck_assert_uint_eq(manifest.n_roots, 2);
+    ck_assert_int_eq(pb_scene_manifest_path(&manifest, companion, path), 0);
+    ck_assert_str_eq(path, "/done/a.md5.1");
+    ck_assert_int_eq(pb_scene_manifest_path(&manifest, &manifest.entry[second], path), 0);
+    ck_assert_str_eq(path, "/other/b");
+    ck_assert_int_eq(pb_scene_manifest_move(&manifest, companion, "/a"), 0);
+    ck_assert_int_eq(pb_scene_manifest_path(&manifest, companion, path), 0);
+    ck_assert_str_eq(path, "/a");
+    ck_assert_int_eq(pb_scene_manifest_move(&manifest, companion, "/done/.."), -EINVAL);
+}
+END_TEST
+
+START_TEST(test_remove_leaves_files_of_other_roles)
+{
+    int a = add("/in", "a"), b = add("/in", "b"), c = add("/in", "c");
+    assign(a, PB_ROLE_COMPANION, 0, 0);
+    assign(c, PB_ROLE_BAND, 2, 1);
+    assign(b, PB_ROLE_IMAGE, 0, 0);
+    ck_assert_ptr_null(pb_scene_manifest_find(&manifest, PB_ROLE_LIST));
+    pb_scene_manifest_remove(&manifest, PB_ROLE_COMPANION);
+    ck_assert_uint_eq(manifest.n_entries, 2);
+    ck_assert_ptr_null(pb_scene_manifest_find(&manifest, PB_ROLE_COMPANION));
+    ck_assert_str_eq(pb_scene_manifest_find(&manifest, PB_ROLE_BAND)->path, "c");
+    ck_assert_str_eq(pb_scene_manifest_find(&manifest, PB_ROLE_IMAGE)->path, "b");
+    ck_assert(pb_scene_manifest_is(&manifest, 1, PB_ROLE_BAND));
+    ck_assert(!pb_scene_manifest_is(&manifest, 0, PB_ROLE_BAND));
+}
+END_TEST
+
+START_TEST(test_add_refuses_what_is_not_below_a_root)
+{
+    const struct pb_manifest_entry no_root = {.path = "a", .root = 3, .bytes = -1};
+    const struct pb_member no_entry = {.entry = 9, .role = PB_ROLE_BAND};
+    ck_assert_int_eq(pb_scene_manifest_root(&manifest, "in"), -EINVAL);
+    ck_assert_int_eq(pb_scene_manifest_add(&manifest, &no_root), -EINVAL);
+    ck_assert_int_eq(pb_scene_manifest_assign(&manifest, &no_entry), -EINVAL);
+    ck_assert_int_eq(add("/in", "../a"), -EINVAL);
+    ck_assert_int_eq(add("/in", "/a"), -EINVAL);
+    ck_assert_uint_eq(manifest.n_entries, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scene_manifest");
+    TCase *tests = tcase_create("scene_manifest");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, test_json_form_is_read_back);
+    tcase_add_loop_test(tests, test_parse_refuses_what_print_never_writes, 0,
+                        sizeof refused / sizeof refused[0]);
+    tcase_add_test(tests, test_parse_refuses_too_long_a_path);
+    tcase_add_test(tests, test_counts_of_roots_and_files_are_limited);
+    tcase_add_test(tests, test_move_takes_the_place_of_a_path);
+    tcase_add_test(tests, test_remove_leaves_files_of_other_roles);
+    tcase_add_test(tests, test_add_refuses_what_is_not_below_a_root);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
