@@ -7,7 +7,6 @@
 #include "pipeline/io/path.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,30 +37,24 @@ static int by_path(const void *a, const void *b)
 /* --- comparison of files with the delivery
  * ------------------------------------------------------ */
 
-void pb_scene_joined_facts(int64_t bytes, int64_t mtime_ns, int64_t ctime_ns,
-                           char out[PB_SCENE_FACTS_BYTES])
-{
-    (void)snprintf(out, PB_SCENE_FACTS_BYTES, "%" PRId64 " %" PRId64 " %" PRId64, bytes, mtime_ns,
-                   ctime_ns);
-}
-
 static int64_t ns_of(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Finds the file of that path in a folder; NULL: not delivered with it. *out_any: the folder's
- * files are known. */
-static const struct pb_scene_joined_file *find_came(const struct pb_scene_joined *joined,
-                                                    size_t folder, const char *path, bool *out_any)
+/* Finds the file of that path in a root; NULL: not delivered with it. *out_any: the root lists all
+ * of its files. */
+static const struct pb_manifest_entry *find_came(const struct pb_scene_manifest *manifest,
+                                                 size_t root, const char *path, bool *out_any)
 {
-    const struct pb_scene_joined_file *found = NULL;
+    const struct pb_manifest_entry *found = NULL;
     *out_any = false;
-    for (size_t i = 0; i < joined->n_came && found == NULL; i++) {
-        const bool of_folder = joined->came[i].folder == folder;
-        *out_any = *out_any || of_folder;
-        if (of_folder && strcmp(joined->came[i].path, path) == 0)
-            found = &joined->came[i];
+    for (size_t i = 0; i < manifest->n_entries && found == NULL; i++) {
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        const bool is_known = entry->root == root && entry->bytes >= 0;
+        *out_any = *out_any || is_known;
+        if (is_known && strcmp(entry->path, path) == 0)
+            found = entry;
     }
     return found;
 }
@@ -90,27 +83,22 @@ static int has_checksum(int fd, const char *checksum)
 }
 
 /* Checks that the open file is the delivered one: 1, 0, or a negative errno. */
-static int is_what_came(const struct pb_scene_joined_file *came, int fd)
+static int is_what_came(const struct pb_manifest_entry *came, int fd)
 {
-    char facts[PB_SCENE_FACTS_BYTES];
     struct stat st;
     if (fstat(fd, &st) != 0)
         return -errno;
-    pb_scene_joined_facts(st.st_size, ns_of(&st.st_mtim), ns_of(&st.st_ctim), facts);
-    if (strcmp(facts, came->facts) == 0)
-        return 1;
-    if (strtoll(came->facts, NULL, 10) != (long long)st.st_size)
+    if (came->bytes != st.st_size)
         return 0;
-    if (came->checksum != NULL)
-        return has_checksum(fd, came->checksum);
     /* A file that was restored, or whose permissions were changed, has another ctime. */
-    size_t n = (size_t)(strrchr(facts, ' ') - facts);
-    return strncmp(facts, came->facts, n + 1) == 0;
+    const bool is_unchanged = came->mtime_ns == ns_of(&st.st_mtim);
+    if ((is_unchanged && came->ctime_ns == ns_of(&st.st_ctim)) || came->checksum == NULL)
+        return is_unchanged;
+    return has_checksum(fd, came->checksum);
 }
 
-static int check_entry(const struct pb_scene_joined *joined,
-                       const struct pb_scene_joined_file *came, const struct pb_scene_walk *from,
-                       struct pb_err *err)
+static int check_entry(const struct pb_scene_joined *joined, const struct pb_manifest_entry *came,
+                       const struct pb_scene_walk *from, struct pb_err *err)
 {
     int fd = pb_scene_walk_open_file(from, came->path, -1);
     int rc = fd >= 0 ? is_what_came(came, fd) : fd;
@@ -129,14 +117,14 @@ static int check_entry(const struct pb_scene_joined *joined,
 /* --- joining --------------------------------------------------------------------------------- */
 
 /* Decides if an entry of a joined folder is used: 1, 0, or a negative errno and *err. */
-static int is_taken(const struct pb_scene_joined *joined, size_t folder,
+static int is_taken(const struct pb_scene_joined *joined, size_t root,
                     const struct pb_scene_walk *walk, const struct pb_scene_walk *from,
                     const char *path, struct pb_err *err)
 {
     bool is_known = false;
     if (has(walk, path))
         return 0;
-    const struct pb_scene_joined_file *came = find_came(joined, folder, path, &is_known);
+    const struct pb_manifest_entry *came = find_came(joined->manifest, root, path, &is_known);
     if (came == NULL)
         return !is_known; /* not delivered: added later */
     int rc = check_entry(joined, came, from, err);
@@ -144,7 +132,7 @@ static int is_taken(const struct pb_scene_joined *joined, size_t folder,
 }
 
 /* Moves the used entries of a joined folder to the walk; the others remain. */
-static int take_entries(const struct pb_scene_joined *joined, size_t folder,
+static int take_entries(const struct pb_scene_joined *joined, size_t root,
                         struct pb_scene_walk *walk, struct pb_scene_walk *from, struct pb_err *err)
 {
     size_t left = 0;
@@ -156,7 +144,7 @@ static int take_entries(const struct pb_scene_joined *joined, size_t folder,
     int rc = 0;
     for (size_t i = 0; i < from->n; i++) {
         struct pb_scene_entry *entry = &from->entry[i];
-        int taken = rc < 0 ? 0 : is_taken(joined, folder, walk, from, entry->path, err);
+        int taken = rc < 0 ? 0 : is_taken(joined, root, walk, from, entry->path, err);
         rc = taken < 0 ? taken : rc;
         if (taken != 1) {
             from->entry[left++] = *entry;
@@ -169,10 +157,10 @@ static int take_entries(const struct pb_scene_joined *joined, size_t folder,
     return rc;
 }
 
-static int join(const struct pb_scene_joined *joined, size_t index, struct pb_scene_walk *walk,
+static int join(const struct pb_scene_joined *joined, size_t root, struct pb_scene_walk *walk,
                 struct pb_err *err)
 {
-    const char *folder = joined->folder[index];
+    const char *folder = joined->manifest->root[root];
     struct pb_scene_walk *from = &walk->joined[walk->n_joined];
     if (access(folder, F_OK) != 0)
         return 0;
@@ -180,19 +168,22 @@ static int join(const struct pb_scene_joined *joined, size_t index, struct pb_sc
     walk->n_joined++;
     if (rc == 0 && pb_scene_walk_rest(from, folder) != 0)
         rc = no_memory(folder, err);
-    return rc ? rc : take_entries(joined, index, walk, from, err);
+    return rc ? rc : take_entries(joined, root, walk, from, err);
 }
 
 /* Checks that no file of the earlier jobs is missing. */
 static int check(const struct pb_scene_joined *joined, const char *folder,
                  const struct pb_scene_walk *walk, struct pb_err *err)
 {
-    size_t n_gone = 0;
+    const struct pb_scene_manifest *manifest = joined->manifest;
+    size_t n = 0, n_gone = 0;
     const char *first = NULL;
-    for (size_t i = 0; i < joined->n_files; i++) {
-        if (has(walk, joined->file[i]))
+    for (size_t i = 0; i < manifest->n_entries; i++) {
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        n += entry->root > 0;
+        if (entry->root == 0 || has(walk, entry->path))
             continue;
-        first = first ? first : joined->file[i];
+        first = first ? first : entry->path;
         n_gone++;
     }
     if (n_gone == 0)
@@ -200,7 +191,7 @@ static int check(const struct pb_scene_joined *joined, const char *folder,
     return pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
                       "it joins the scene that job %s made, and %zu of the %zu files of that %s in "
                       "the archive no more: %.200s%s",
-                      joined->by, n_gone, joined->n_files, n_gone == 1 ? "is" : "are", first,
+                      joined->by, n_gone, n, n_gone == 1 ? "is" : "are", first,
                       n_gone > 1 ? " and others" : "");
 }
 
@@ -208,10 +199,10 @@ int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder
                         struct pb_scene_walk *walk, struct pb_err *err)
 {
     int rc = 0;
-    walk->joined = calloc(joined->n_folders + 1, sizeof *walk->joined);
+    walk->joined = calloc(joined->manifest->n_roots + 1, sizeof *walk->joined);
     if (walk->joined == NULL)
         return no_memory(folder, err);
-    for (size_t i = 0; i < joined->n_folders && rc == 0; i++)
+    for (size_t i = 1; i < joined->manifest->n_roots && rc == 0; i++)
         rc = join(joined, i, walk, err);
     if (rc == 0 && walk->n > 0)
         qsort(walk->entry, walk->n, sizeof *walk->entry, by_path);

@@ -6,33 +6,17 @@
  * of its earlier jobs. The walk of its folder gets the entries of the others. If two entries
  * have one path, the one in the scene's own folder counts, then the one in the first listed
  * folder, which is newer. One thread. */
+#include "pipeline/scene/manifest.h"
 #include "pipeline/scene/scene_walk.h"
 
-#include <stdint.h>
-
-/* State of a file of a joined folder when its job ended. */
-struct pb_scene_joined_file {
-    size_t folder;        /* index in pb_scene_joined.folder */
-    const char *path;     /* inside the folder */
-    const char *facts;    /* text of pb_scene_joined_facts */
-    const char *checksum; /* text of pipeline/io/checksum.h; NULL = unknown */
-};
-
+/* Borrowed. The first root of the manifest is the scene's own folder. The others are the folders
+ * whose files join; a missing folder has no files. The files of the manifest in these, by their
+ * paths, must be in one of the folders. A root with files of known sizes lists all of its files: it
+ * has their state when their job ended, and other files in that folder are ignored. */
 struct pb_scene_joined {
-    const char *const *folder; /* folders whose files join; a missing folder has no files */
-    size_t n_folders;
-    const char *const *file; /* names that must be in one of them, or in the scene's own folder */
-    size_t n_files;
+    const struct pb_scene_manifest *manifest;
     const char *by; /* job that combines them, for messages */
-    /* Delivered files, by folder. Other files of a folder that is listed here are ignored. */
-    const struct pb_scene_joined_file *came;
-    size_t n_came;
 };
-
-/* Writes "size mtime ctime" of a file, times in nanoseconds. */
-#define PB_SCENE_FACTS_BYTES 72
-void pb_scene_joined_facts(int64_t bytes, int64_t mtime_ns, int64_t ctime_ns,
-                           char out[PB_SCENE_FACTS_BYTES]);
 
 /* Adds the entries to a walk of the scene's folder, in the order of their paths. input.gone: a
  * required file is not found, or its content was changed since its job ended; else an error of

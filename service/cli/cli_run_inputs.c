@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of `pushbroom run` as tasks: makes jobs for the workers from them, and prints the results
  * in the order of the inputs. */
-#include "config/base/json_writer.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run_jobs_parts.h"
+#include "service/jobs/delivered.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,19 +146,16 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
                                .existing = jobs->o->existing};
 }
 
-/* Sets the names of the files whose metadata determine the scene. */
-static int set_files(struct pb_job *job, const struct cli_group *group)
+/* Adds the files whose metadata determine the scene. */
+static int add_files(struct pb_job *job, const struct cli_input *input)
 {
+    const struct cli_group *group = input->group;
+    char folder[PATH_MAX], real[PATH_MAX];
     if (group == NULL || group->names == NULL)
         return 0;
-    struct pb_json *json = pb_json_create(false);
-    pb_json_array(json, NULL);
-    for (size_t i = 0; i < group->n; i++)
-        pb_json_string(json, NULL, group->names[i]);
-    pb_json_end(json);
-    int rc = pb_job_set(&job->files, pb_json_text(json, NULL));
-    pb_json_destroy(json);
-    return rc ? rc : job->files != NULL ? 0 : -ENOMEM;
+    pb_path_parent(input->path, folder);
+    return realpath(folder, real) != NULL ? pb_delivered_add(job, real, group->names, group->n)
+                                          : -errno;
 }
 
 static int make_job(const struct cli_task *task, struct pb_job *out_job)
@@ -170,7 +169,7 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
     out_job->attempts = task->attempt;
     int rc = pb_job_set(&out_job->input, input->path);
-    return rc ? rc : set_files(out_job, input->group);
+    return rc ? rc : add_files(out_job, input);
 }
 
 /* Returns true if an input may be bound to a slot: inputs are left even if each free slot takes

@@ -88,15 +88,17 @@ static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char 
                        const char *from, bool is_set)
 {
     struct pb_companion_rule rule;
-    char companion[PB_FILES_PATH_BYTES];
+    char companion[PB_FILES_PATH_BYTES], expected[PB_FILES_PATH_BYTES];
     int rc = pb_intake_describe_place(intake, job, from, &rule);
     if (rc != 0 || rule.kind == PB_COMPANION_NONE || is_set) /* a set has no companion */
         return rc;
-    job->has_checksum = rule.kind == PB_COMPANION_CHECKSUM;
-    if (pb_companion_find(claim, companion) ||
-        fetch_companion(intake, &rule, job, claim, from, companion))
-        rc = pb_job_set(&job->companion, companion);
-    return rc;
+    const bool found = pb_companion_find(claim, companion) ||
+                       fetch_companion(intake, &rule, job, claim, from, companion);
+    if (!pb_companion_of(&rule, job->name, expected))
+        (void)snprintf(expected, sizeof expected, "%s", job->name);
+    rc = pb_job_expect_companion(job, from, found ? pb_base_name(companion) : expected,
+                                 rule.kind == PB_COMPANION_CHECKSUM);
+    return rc || !found ? rc : pb_job_set_companion(job, companion);
 }
 
 /* Finds the directory that the input was claimed from. A claim without an origin link is from the
@@ -143,8 +145,8 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     if (rc == 0 && is_known)
         rc = adopt_place(sweep->intake, &job, claim, from, is_set);
     if (rc == 0 && is_known)
-        rc = is_set || is_beside ? pb_delivered_set_folder(&job, from, path)
-                                 : pb_delivered_set(&job, from, &name, 1);
+        rc = is_set || is_beside ? pb_delivered_add_folder(&job, from, path)
+                                 : pb_delivered_add(&job, from, &name, 1);
     if (rc == 0 && is_set)
         rc = pb_earlier_join(sweep->intake, &job, err);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);

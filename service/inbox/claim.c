@@ -20,7 +20,6 @@
 #include "service/inbox/claim_place.h"
 #include "service/inbox/claim_set.h"
 #include "service/inbox/earlier.h"
-#include "service/jobs/delivered.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/origin.h"
 #include "service/inbox/writer_events.h"
@@ -230,19 +229,32 @@ static void unmove_set(struct pb_intake *intake, struct claim *claim)
            claim->staging->path);
 }
 
+/* Adds the files to the manifest, with the state that had settled. */
 static int note_delivered(const struct claim *claim)
 {
     const struct pb_set *set = claim->set;
-    const char *alone = pb_base_name(claim->file->name), **name = &alone;
-    size_t n = set != NULL ? set->n : 1;
+    const struct pb_settle_file *file = claim->file;
+    int rc = 0;
+    for (size_t i = 0; set != NULL && i < set->n && rc == 0; i++) {
+        const struct pb_manifest_entry of_set = {.path = (char *)pb_base_name(set->file[i].name),
+                                                 .bytes = (int64_t)set->file[i].size,
+                                                 .inode = set->file[i].inode,
+                                                 .mtime_ns = set->file[i].mtime_ns,
+                                                 .ctime_ns = set->file[i].ctime_ns};
+        rc = pb_job_add_delivered(claim->job, claim->place.real, &of_set);
+    }
     if (set != NULL)
-        name = calloc(n, sizeof *name);
-    for (size_t i = 0; set != NULL && name != NULL && i < n; i++)
-        name[i] = pb_base_name(set->file[i].name);
-    int rc = name ? pb_delivered_set(claim->job, claim->place.real, name, n) : -ENOMEM;
-    if (set != NULL)
-        free(name);
-    return rc;
+        return rc;
+    /* size and times of a folder are those of its content */
+    struct pb_manifest_entry entry = {
+        .path = (char *)pb_base_name(file->name), .is_folder = file->is_folder, .bytes = -1};
+    entry.inode = file->inode;
+    if (!file->is_folder) {
+        entry.bytes = (int64_t)file->size;
+        entry.mtime_ns = file->mtime_ns;
+        entry.ctime_ns = file->ctime_ns;
+    }
+    return pb_job_add_delivered(claim->job, claim->place.real, &entry);
 }
 
 /* Arrival time of the last file of the input: ctime is also set by a rename and by a copy. */

@@ -16,24 +16,27 @@ int pb_claim_companion_take(const struct pb_companion_rule *rule,
     char beside[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
     if (rule->kind == PB_COMPANION_NONE)
         return 0;
-    int rc = pb_companion_of(rule, pb_base_name(name), beside)
-                 ? pb_companion_take(place->path, beside, claim, moved)
-                 : -ENOENT;
+    if (!pb_companion_of(rule, pb_base_name(name), beside))
+        return -EAGAIN;
+    int rc = pb_job_expect_companion(job, place->real, beside, rule->kind == PB_COMPANION_CHECKSUM);
+    if (rc != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    rc = pb_companion_take(place->path, beside, claim, moved);
     if (rc == -ENOENT)
         return -EAGAIN;
-    job->has_checksum = rule->kind == PB_COMPANION_CHECKSUM;
     if (rc != 0)
         return pb_fail(err, rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
                        "cannot move %.200s to %s: %s", beside, claim, strerror(-rc));
-    rc = pb_job_set(&job->companion, moved);
+    rc = pb_job_set_companion(job, moved);
     return rc ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
 }
 
 void pb_claim_companion_give_back(const struct pb_claim_place *place, const char *name,
                                   const struct pb_job *job)
 {
-    char input[PB_FILES_PATH_BYTES];
-    if (job->companion != NULL && pb_files_join(input, place->path, pb_base_name(name)) == 0 &&
+    char input[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    const char *companion = pb_job_companion(job, path);
+    if (companion != NULL && pb_files_join(input, place->path, pb_base_name(name)) == 0 &&
         faccessat(AT_FDCWD, input, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        (void)pb_companion_give_back(job->companion, place->path);
+        (void)pb_companion_give_back(companion, place->path);
 }

@@ -9,8 +9,8 @@
 
 /* Moves the companion into claim (work/<id>) after its input `name`: if the service dies in
  * between, the companion is still in the inbox, where pb_intake_adopt finds it. Sets
- * job->companion. Returns 0, also if the rule expects no companion; -EAGAIN: the companion is
- * gone; otherwise *err. */
+ * the companion of the job's manifest. Returns 0, also if the rule expects no companion; -EAGAIN:
+ * the companion is gone; otherwise *err. */
 int pb_claim_companion_take(const struct pb_companion_rule *rule,
                             const struct pb_claim_place *place, const char *name, const char *claim,
                             struct pb_job *job, struct pb_err *err);

@@ -3,7 +3,6 @@
 #include "service/inbox/earlier.h"
 
 #include "config/base/base_name.h"
-#include "config/base/json_reader.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "service/inbox/inbox.h"
@@ -14,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DELIVERED_MAX (1 << 20)
 
 static int no_memory(struct pb_err *err)
 {
@@ -41,26 +38,22 @@ static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
 static int add_names(void *user, const struct pb_set_part *part)
 {
     struct pb_set_earlier *out = user;
-    struct pb_json_value *list = NULL;
-    int rc = part->delivered == NULL
-                 ? -ENOENT
-                 : pb_json_parse(part->delivered, strlen(part->delivered), DELIVERED_MAX, &list);
+    struct pb_scene_manifest manifest = {.n_roots = 0};
+    int rc = part->manifest == NULL ? -ENOENT : pb_scene_manifest_parse(part->manifest, &manifest);
     if (rc != 0)
         return rc == -ENOMEM ? rc : 0;
-    const size_t n = pb_json_count(list);
-    char **more = realloc(out->name, (out->n + n + 1) * sizeof *more);
+    char **more = realloc(out->name, (out->n + manifest.n_entries + 1) * sizeof *more);
     rc = more != NULL ? 0 : -ENOMEM;
     if (more != NULL)
         out->name = more;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        const char *path = pb_json_text_of(pb_json_at(list, i));
-        char *copy = path ? strdup(pb_base_name(path)) : NULL;
+    for (size_t i = 0; rc == 0 && i < manifest.n_entries; i++) {
+        char *copy = strdup(pb_base_name(manifest.entry[i].path));
         if (copy != NULL)
             out->name[out->n++] = copy;
-        else if (path != NULL)
+        else
             rc = -ENOMEM;
     }
-    pb_json_release(list);
+    pb_scene_manifest_fini(&manifest);
     return rc;
 }
 

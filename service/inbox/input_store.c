@@ -35,7 +35,7 @@ static bool is_input(const struct stat *st)
 static int write_record(const struct pb_job *job, const char *path, const char *input,
                         struct pb_err *err)
 {
-    char when[PB_CLOCK_TEXT_BYTES];
+    char when[PB_CLOCK_TEXT_BYTES], companion[PB_FILES_PATH_BYTES];
     pb_clock_text(job->finished_ms, when);
     struct pb_json *json = pb_json_create(true);
     pb_json_object(json, NULL);
@@ -47,9 +47,9 @@ static int write_record(const struct pb_job *job, const char *path, const char *
     pb_json_string(json, "pipeline", job->pipeline[0] ? job->pipeline : NULL);
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "input", input);
-    pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
-    if (job->companion != NULL)
-        pb_json_string(json, "companion", job->companion);
+    pb_job_print_delivered(json, "delivered", job);
+    if (pb_job_companion(job, companion) != NULL)
+        pb_json_string(json, "companion", companion);
     pb_json_string(json, "time", when);
     pb_json_end(json);
     size_t bytes = 0;
@@ -144,16 +144,17 @@ static int make_place(const char *root, const struct pb_job *job, const char *wh
 static int put_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *directory,
                          struct pb_err *err)
 {
-    char claim[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
-    if (job->companion == NULL || pb_files_join(claim, dirs->work, job->id) != 0 ||
-        !lies_in(job->companion, claim) || access(job->companion, F_OK) != 0)
+    char claim[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    const char *companion = pb_job_companion(job, path);
+    if (companion == NULL || pb_files_join(claim, dirs->work, job->id) != 0 ||
+        !lies_in(companion, claim) || access(companion, F_OK) != 0)
         return 0;
     if (directory == NULL) {
-        (void)unlink(job->companion);
-        return pb_job_set(&job->companion, NULL);
+        (void)unlink(companion);
+        return pb_job_set_companion(job, NULL);
     }
-    int rc = pb_files_move(job->companion, directory, pb_base_name(job->companion), moved, err);
-    return rc ? rc : pb_job_set(&job->companion, moved);
+    int rc = pb_files_move(companion, directory, pb_base_name(companion), moved, err);
+    return rc ? rc : pb_job_set_companion(job, moved);
 }
 
 static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
@@ -241,26 +242,28 @@ static bool is_plain(const char *path)
     return path != NULL && lstat(path, &st) == 0 && is_input(&st);
 }
 
-static int find_moved(char **path, const char *directory, const struct pb_file_list *files)
+/* Finds a file of the list in the directory if it is not at `path` any more. */
+static bool find_moved(const char *path, const char *directory, const struct pb_file_list *files,
+                       char found[PB_FILES_PATH_BYTES])
 {
-    char name[256], found[PB_FILES_PATH_BYTES];
+    char name[256];
     struct stat st;
-    if (*path == NULL || lstat(*path, &st) == 0 || !pb_file_list_find(files, directory, name) ||
-        pb_files_join(found, directory, name) != 0)
-        return 0;
-    return pb_job_set(path, found) == 0;
+    return path != NULL && lstat(path, &st) != 0 && pb_file_list_find(files, directory, name) &&
+           pb_files_join(found, directory, name) == 0;
 }
 
 bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
                          const struct pb_input_lists *lists)
 {
-    char directory[PB_FILES_PATH_BYTES];
+    char directory[PB_FILES_PATH_BYTES], found[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     const bool archived = job->status == PB_JOB_SUCCESSFUL || pb_job_is_skipped(job);
     if (!job->owned || place_in(archived ? dirs->archive : dirs->quarantine, job, directory) != 0)
         return false;
-    int n = find_moved(&job->input, directory, &lists->input);
-    n += find_moved(&job->companion, directory, &lists->companion);
-    return n > 0;
+    bool any = find_moved(job->input, directory, &lists->input, found) &&
+               pb_job_set(&job->input, found) == 0;
+    if (find_moved(pb_job_companion(job, path), directory, &lists->companion, found))
+        any = pb_job_set_companion(job, found) == 0 || any;
+    return any;
 }
 
 /* Makes job->input name the file again. */
@@ -308,13 +311,14 @@ static bool is_put_away(const char *path, const struct pb_dirs *dirs)
 static int restore_companion(struct pb_job *job, const struct pb_dirs *dirs, const char *claim,
                              struct pb_err *err)
 {
-    char room[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
-    if (job->companion == NULL || !is_put_away(job->companion, dirs) || !is_plain(job->companion))
+    char room[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    const char *companion = pb_job_companion(job, path);
+    if (companion == NULL || !is_put_away(companion, dirs) || !is_plain(companion))
         return 0;
     if (pb_companion_room(claim, room) != 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s/.with: %s", claim, strerror(errno));
-    int rc = pb_files_move(job->companion, room, pb_base_name(job->companion), moved, err);
-    return rc ? rc : pb_job_set(&job->companion, moved);
+    int rc = pb_files_move(companion, room, pb_base_name(companion), moved, err);
+    return rc ? rc : pb_job_set_companion(job, moved);
 }
 
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
@@ -372,7 +376,8 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
                         const struct pb_input_lists *lists, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
-    char parent[PATH_MAX] = "";
+    char parent[PATH_MAX] = "", path[PB_FILES_PATH_BYTES];
+    const char *companion = pb_job_companion(job, path);
     bool is_there = false;
     if (job->owned && !lies_in(job->input, dirs->quarantine))
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in %s", job->id,
@@ -385,10 +390,10 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
     if (job->owned && strcmp(parent, directory) != 0)
         return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, directory);
     int rc = job->owned ? remove_quarantined(dirs, job->input, &lists->input, err) : 0;
-    if (rc == 0 && job->owned && lies_in(job->companion, directory))
-        rc = remove_quarantined(dirs, job->companion, &lists->companion, err);
+    if (rc == 0 && job->owned && lies_in(companion, directory))
+        rc = remove_quarantined(dirs, companion, &lists->companion, err);
     if (rc == 0 && job->owned)
-        rc = pb_job_set(&job->companion, NULL);
+        rc = pb_job_set_companion(job, NULL);
     if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));
     return rc == 0 && job->owned ? pb_job_set(&job->input, NULL) : rc;

@@ -14,7 +14,6 @@
 #include "config/base/clock.h"
 #include "service/inbox/inbox.h"
 #include "service/base/log.h"
-#include "service/jobs/delivered.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -229,6 +228,20 @@ static int check_submitted(const struct pb_intake *intake, const char *path, boo
     return 0;
 }
 
+/* Adds the input to the manifest. A path that ends in "..", which is no name, is left out. */
+static int note_submitted(struct pb_job *job, const char *path, bool is_folder)
+{
+    char directory[PATH_MAX], name[NAME_MAX + 1];
+    size_t n = 0;
+    const char *base = pb_base_name_folder(path, &n);
+    const struct pb_manifest_entry entry = {.path = name, .is_folder = is_folder, .bytes = -1};
+    (void)snprintf(name, sizeof name, "%.*s", (int)n, base);
+    (void)snprintf(directory, sizeof directory, "%.*s",
+                   base - path > 1 ? (int)(base - path - 1) : 1, path);
+    int rc = pb_job_add_delivered(job, directory, &entry);
+    return rc == -EINVAL ? 0 : rc;
+}
+
 int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, bool is_folder,
                                  const char *pipeline, int64_t uid, const char *identity,
                                  struct pb_err *err, struct pb_job *out_job)
@@ -242,12 +255,9 @@ int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, boo
     pb_intake_describe(intake, out_job, pb_base_name(path), is_folder);
     if (pipeline != NULL)
         (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
-    char directory[PATH_MAX];
-    const char *name = pb_base_name(path);
-    pb_path_parent(path, directory);
-    bool set = pb_job_set(&out_job->input, path) == 0 &&
-               pb_delivered_set(out_job, directory, &name, 1) == 0;
-    return set ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+    if (pb_job_set(&out_job->input, path) == 0 && note_submitted(out_job, path, is_folder) == 0)
+        return 0;
+    return pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err)

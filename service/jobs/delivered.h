@@ -2,15 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DELIVERED_H
 #define PB_DELIVERED_H
-/* Files that a sender delivered for a job: their paths at delivery, independent of the present
- * place of the input. Thread: any. */
+/* Files that a sender delivered for a job: members of its manifest, with their places at delivery,
+ * independent of the present place of the input. Thread: any. */
 #include "service/jobs/job.h"
 
-#define PB_DELIVERED_MAX 100 /* maximum number of paths; further ones are left out */
-
-/* Sets job->delivered to these n names in a directory (absolute path). 0 or -ENOMEM. */
-int pb_delivered_set(struct pb_job *job, const char *directory, const char *const *name, size_t n);
+/* Adds these n names in a directory (absolute path). 0, -EINVAL or -ENOMEM. */
+int pb_delivered_add(struct pb_job *job, const char *directory, const char *const *name, size_t n);
 /* Does the same for the files of a folder, which were delivered as single files, in the order of
  * their names. */
-int pb_delivered_set_folder(struct pb_job *job, const char *directory, const char *folder);
+int pb_delivered_add_folder(struct pb_job *job, const char *directory, const char *folder);
 #endif

@@ -5,6 +5,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_path.h"
 #include "config/base/json_reader.h"
+#include "pipeline/io/path.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -41,11 +42,10 @@ void pb_job_fini(struct pb_job *job)
 {
     free(job->inbox);
     free(job->folder);
-    free(job->delivered);
+    pb_scene_manifest_fini(&job->manifest);
     free(job->input);
-    free(job->companion);
-    free(job->files);
-    free(job->joined);
+    pb_scene_manifest_fini(&job->joined);
+    free(job->earlier);
     free(job->published);
     free(job->directory);
     free(job->products);
@@ -67,18 +67,83 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->inbox = out->folder = out->delivered = out->input = out->companion = out->files = NULL;
-    out->published = out->joined = out->directory = out->products = out->report = out->bbox = NULL;
-    if (pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
-        pb_job_set(&out->delivered, job->delivered) == 0 &&
+    out->inbox = out->folder = out->input = out->earlier = NULL;
+    out->published = out->directory = out->products = out->report = out->bbox = NULL;
+    out->joined = (struct pb_scene_manifest){.n_roots = 0};
+    if (pb_scene_manifest_copy(&out->manifest, &job->manifest) == 0 &&
+        pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
         pb_job_set(&out->input, job->input) == 0 &&
-        pb_job_set(&out->companion, job->companion) == 0 &&
         pb_job_set(&out->directory, job->directory) == 0 &&
         pb_job_set(&out->products, job->products) == 0 &&
         pb_job_set(&out->report, job->report) == 0 && pb_job_set(&out->bbox, job->bbox) == 0)
         return 0;
     pb_job_fini(out);
     return -ENOMEM;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+int pb_job_add_delivered(struct pb_job *job, const char *directory,
+                         const struct pb_manifest_entry *file)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    const char *below = job->inbox != NULL ? pb_path_below(directory, job->inbox) : NULL;
+    const int n = snprintf(path, sizeof path, "%s%s%s", below != NULL ? below : "",
+                           below != NULL ? "/" : "", file->path);
+    int root = pb_scene_manifest_root(&job->manifest, below != NULL ? job->inbox : directory);
+    if (root < 0 || n < 0 || n >= (int)sizeof path)
+        return root < 0 ? root : -EINVAL;
+    struct pb_manifest_entry entry = *file;
+    entry.path = path;
+    entry.root = (uint16_t)root;
+    int rc = pb_scene_manifest_add(&job->manifest, &entry);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,
+                            bool verifies)
+{
+    const struct pb_manifest_entry file = {
+        .path = (char *)name, .bytes = -1, .is_gone = true, .verifies = verifies};
+    pb_scene_manifest_remove(&job->manifest, PB_ROLE_COMPANION);
+    int rc = pb_job_add_delivered(job, directory, &file);
+    const struct pb_member member = {.entry = (uint32_t)job->manifest.n_entries - 1,
+                                     .role = PB_ROLE_COMPANION};
+    return rc ? rc : pb_scene_manifest_assign(&job->manifest, &member);
+}
+
+int pb_job_set_companion(struct pb_job *job, const char *path)
+{
+    struct pb_manifest_entry *companion = pb_scene_manifest_find(&job->manifest, PB_ROLE_COMPANION);
+    if (companion == NULL)
+        return path != NULL ? -EINVAL : 0;
+    companion->is_gone = path == NULL;
+    return path != NULL ? pb_scene_manifest_move(&job->manifest, companion, path) : 0;
+}
+
+const char *pb_job_companion(const struct pb_job *job, char out[PB_SCENE_MANIFEST_PATH_BYTES])
+{
+    const struct pb_manifest_entry *companion =
+        pb_scene_manifest_find(&job->manifest, PB_ROLE_COMPANION);
+    return companion != NULL && !companion->is_gone &&
+                   pb_scene_manifest_path(&job->manifest, companion, out) == 0
+               ? out
+               : NULL;
+}
+
+void pb_job_print_delivered(struct pb_json *json, const char *key, const struct pb_job *job)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    int n = 0;
+    pb_json_array(json, key);
+    for (size_t i = 0; i < job->manifest.n_entries && n < PB_JOB_DELIVERED_MAX; i++) {
+        if (pb_scene_manifest_is(&job->manifest, i, PB_ROLE_COMPANION) ||
+            pb_scene_manifest_path(&job->manifest, &job->manifest.entry[i], path) != 0)
+            continue;
+        pb_json_string(json, NULL, path);
+        n++;
+    }
+    pb_json_end(json);
 }
 
 /* Digits of ids, without i, l, o and u, which are easily confused by readers. */
@@ -305,13 +370,14 @@ static const char *or_null(const char *text)
 
 static void print_members(struct pb_json *json, const struct pb_job *job)
 {
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
     pb_json_string(json, "id", job->id);
     pb_json_string(json, "name", job->name);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "folder", job->folder);
-    pb_json_raw(json, "delivered", job->delivered ? job->delivered : "[]");
+    pb_job_print_delivered(json, "delivered", job);
     pb_json_path(json, "input", job->input);
-    pb_json_string(json, "companion", job->companion);
+    pb_json_string(json, "companion", pb_job_companion(job, path));
     pb_json_string(json, "pipeline", or_null(job->pipeline));
     if (job->uid >= 0)
         pb_json_int(json, "uid", job->uid);

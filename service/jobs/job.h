@@ -7,6 +7,7 @@
  * a time for each job. */
 #include "config/base/err.h"
 #include "config/base/json_writer.h"
+#include "pipeline/scene/manifest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #define PB_JOB_PRIORITY_MAX   100   /* the lowest is -100 */
 #define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
 #define PB_JOB_DATETIME_BYTES 40
+#define PB_JOB_DELIVERED_MAX  100 /* paths that are printed */
 
 enum pb_job_status {
     PB_JOB_ACCEPTED,
@@ -48,13 +50,12 @@ struct pb_job {
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];    /* name of the directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = no pipeline was found yet */
-    char *delivered;   /* JSON array of the paths of its files at delivery (delivered.h) */
-    char *inbox;       /* inbox of its delivery; NULL if not delivered to an inbox, or unknown */
-    char *folder;      /* sub-folder of the inbox at delivery; NULL = the inbox itself */
-    char *input;       /* present path of the input */
-    char *companion;   /* present path of its marker or checksum file; NULL if absent */
-    bool has_checksum; /* companion is a checksum, which must be verified */
-    int64_t uid;       /* owner of the file or of the submission; -1 if unknown */
+    /* its files at delivery, and its companion (PB_ROLE_COMPANION) at the present place */
+    struct pb_scene_manifest manifest;
+    char *inbox;  /* inbox of its delivery; NULL if not delivered to an inbox, or unknown */
+    char *folder; /* sub-folder of the inbox at delivery; NULL = the inbox itself */
+    char *input;  /* present path of the input */
+    int64_t uid;  /* owner of the file or of the submission; -1 if unknown */
     char identity[PB_JOB_IDENTITY_BYTES]; /* identity of a submitted file that its client could
                                              read, in the form of pipeline/io/file_identity.h; "" if
                                              unknown */
@@ -64,9 +65,11 @@ struct pb_job {
     char replaces[PB_JOB_ID_BYTES];
     char again[PB_JOB_ID_BYTES]; /* id of the job whose products this one makes again from the same
                                     input, never one with such an id itself; "" = not set */
-    char *files; /* JSON for the worker: its loose files if metadata chose them; not stored */
-    char
-        *joined; /* JSON for the worker: files that it joins; not stored, set when the job starts */
+    /* If it joins a scene: its present folder and files, then those of the earlier jobs of its set;
+     * otherwise empty. JSON about these jobs, or NULL (service/worker/joined.h). Set when the job
+     * starts, not stored. */
+    struct pb_scene_manifest joined;
+    char *earlier;
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
     /* requested again by a client: it runs even if its content was processed before */
@@ -97,6 +100,22 @@ void pb_job_fini(struct pb_job *job); /* an all-zero job is allowed */
 int pb_job_copy(struct pb_job *out, const struct pb_job *job);
 /* Replaces a string member of a job by a copy (NULL clears it). Returns 0 or -ENOMEM. */
 int pb_job_set(char **field, const char *value);
+
+/* Adds a file to the manifest that was delivered in a directory (absolute path). file: its name and
+ * its state; its root is ignored. The root is the inbox (job->inbox) if the directory is in it. 0,
+ * -EINVAL or -ENOMEM. */
+int pb_job_add_delivered(struct pb_job *job, const char *directory,
+                         const struct pb_manifest_entry *file);
+/* Adds the companion that the inbox requires, as a file of that directory, which is not there yet.
+ * verifies: the input must be verified with it. Returns the same. */
+int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,
+                            bool verifies);
+/* Sets the present path of the companion; NULL: it is gone. 0, -EINVAL or -ENOMEM. */
+int pb_job_set_companion(struct pb_job *job, const char *path);
+/* Returns `out` with the present path of the companion; NULL if it is absent. */
+const char *pb_job_companion(const struct pb_job *job, char out[PB_SCENE_MANIFEST_PATH_BYTES]);
+/* Prints the paths of its files at delivery as a JSON array, at most PB_JOB_DELIVERED_MAX. */
+void pb_job_print_delivered(struct pb_json *json, const char *key, const struct pb_job *job);
 
 /* Makes an id "YYYYMMDD-HHMMSS-xxxx": it sorts by creation, and its last part is short enough to
  * type. */

@@ -5,6 +5,7 @@
 #include "service/jobs/job_store_sql.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,13 +16,16 @@ enum field_kind {
     FIELD_STATUS,
     FIELD_RANK,
     FIELD_TEXT,
-    FIELD_STRING
+    FIELD_STRING,
+    FIELD_MANIFEST,
+    FIELD_COMPANION
 };
 
 /* Columns and the members that they hold, in one order for reading and writing. FIELD_RANK is an
  * int that is stored with the opposite sign, so that the order of the index is that of the queue;
- * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. The first PB_JOB_FIXED
- * columns never change. */
+ * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. FIELD_MANIFEST
+ * is the JSON form; FIELD_COMPANION, the present path of its companion, is written for the triggers
+ * and not read. The first PB_JOB_FIXED columns never change. */
 struct field {
     enum field_kind kind;
     size_t offset, bytes;
@@ -31,28 +35,72 @@ struct field {
         FIELD_##kind, offsetof(struct pb_job, member), sizeof(((struct pb_job *)0)->member)        \
     }
 static const struct field fields[] = {
-    FIELD(TEXT, id),           FIELD(TEXT, name),           FIELD(INT64, created_ms),
-    FIELD(INT64, uid),         FIELD(RANK, priority),       FIELD(STRING, folder),
-    FIELD(STRING, delivered),  FIELD(STRING, inbox),        FIELD(INT64, delivered_ms),
-    FIELD(TEXT, again),        FIELD(STATUS, status),       FIELD(BOOL, owned),
-    FIELD(TEXT, scene),        FIELD(TEXT, pipeline),       FIELD(STRING, input),
-    FIELD(INT, attempts),      FIELD(INT64, started_ms),    FIELD(INT64, updated_ms),
-    FIELD(INT64, finished_ms), FIELD(INT, progress),        FIELD(TEXT, stage),
-    FIELD(TEXT, device),       FIELD(INT64, tiles_done),    FIELD(INT64, tiles_total),
-    FIELD(INT64, bytes_read),  FIELD(INT64, bytes_written), FIELD(INT64, elapsed_ms),
-    FIELD(STRING, directory),  FIELD(STRING, products),     FIELD(STRING, report),
-    FIELD(TEXT, error.code),   FIELD(TEXT, error.message),  FIELD(TEXT, error.hint),
-    FIELD(TEXT, device_why),   FIELD(TEXT, identity),       FIELD(STRING, companion),
-    FIELD(BOOL, has_checksum), FIELD(BOOL, anyway),         FIELD(TEXT, set_id),
-    FIELD(TEXT, replaces),     FIELD(STRING, bbox),         FIELD(TEXT, datetime),
+    FIELD(TEXT, id),
+    FIELD(TEXT, name),
+    FIELD(INT64, created_ms),
+    FIELD(INT64, uid),
+    FIELD(RANK, priority),
+    FIELD(STRING, folder),
+    FIELD(STRING, inbox),
+    FIELD(INT64, delivered_ms),
+    FIELD(TEXT, again),
+    FIELD(STATUS, status),
+    FIELD(BOOL, owned),
+    FIELD(TEXT, scene),
+    FIELD(TEXT, pipeline),
+    FIELD(STRING, input),
+    FIELD(INT, attempts),
+    FIELD(INT64, started_ms),
+    FIELD(INT64, updated_ms),
+    FIELD(INT64, finished_ms),
+    FIELD(INT, progress),
+    FIELD(TEXT, stage),
+    FIELD(TEXT, device),
+    FIELD(INT64, tiles_done),
+    FIELD(INT64, tiles_total),
+    FIELD(INT64, bytes_read),
+    FIELD(INT64, bytes_written),
+    FIELD(INT64, elapsed_ms),
+    FIELD(STRING, directory),
+    FIELD(STRING, products),
+    FIELD(STRING, report),
+    FIELD(TEXT, error.code),
+    FIELD(TEXT, error.message),
+    FIELD(TEXT, error.hint),
+    FIELD(TEXT, device_why),
+    FIELD(TEXT, identity),
+    FIELD(MANIFEST, manifest),
+    FIELD(COMPANION, manifest),
+    FIELD(BOOL, anyway),
+    FIELD(TEXT, set_id),
+    FIELD(TEXT, replaces),
+    FIELD(STRING, bbox),
+    FIELD(TEXT, datetime),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,
               "a parameter for each field that changes");
 
-/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
-void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
+/* Binds a copy; NULL for a job without files. */
+static bool bind_manifest(sqlite3_stmt *s, int at, const struct pb_scene_manifest *manifest)
 {
+    size_t bytes = 0;
+    if (manifest->n_entries == 0)
+        return sqlite3_bind_null(s, at) == SQLITE_OK;
+    struct pb_json *json = pb_json_create(false);
+    pb_scene_manifest_print(manifest, json, NULL);
+    const char *text = pb_json_text(json, &bytes);
+    const bool bound = text != NULL && sqlite3_bind_text64(s, at, text, bytes, SQLITE_TRANSIENT,
+                                                           SQLITE_UTF8) == SQLITE_OK;
+    pb_json_destroy(json);
+    return bound;
+}
+
+/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
+bool pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
+{
+    char path[PB_FILES_PATH_BYTES];
+    bool bound = true;
     for (size_t i = first; i < sizeof fields / sizeof fields[0]; i++, at++) {
         const char *member = (const char *)job + fields[i].offset;
         switch (fields[i].kind) {
@@ -77,8 +125,17 @@ void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_j
         case FIELD_STRING:
             (void)sqlite3_bind_text(s, at, *(char *const *)(const void *)member, -1, SQLITE_STATIC);
             break;
+        case FIELD_MANIFEST:
+            bound = bind_manifest(s, at, &job->manifest) && bound;
+            break;
+        case FIELD_COMPANION:
+            bound = sqlite3_bind_text(s, at, pb_job_companion(job, path), -1, SQLITE_TRANSIENT) ==
+                        SQLITE_OK &&
+                    bound;
+            break;
         }
     }
+    return bound;
 }
 
 /* Reads a text, cut to fit; "" for NULL. */
@@ -95,6 +152,12 @@ static enum pb_job_status read_status(sqlite3_stmt *s, int at)
 {
     int number = sqlite3_column_int(s, at);
     return number >= 0 && number < PB_JOB_STATUS_COUNT ? (enum pb_job_status)number : PB_JOB_FAILED;
+}
+
+/* A text that is no manifest (a damaged row) leaves the manifest empty. */
+static bool read_manifest(const unsigned char *text, struct pb_scene_manifest *out)
+{
+    return text == NULL || pb_scene_manifest_parse((const char *)text, out) != -ENOMEM;
 }
 
 /* Reads PB_JOB_COLUMNS into a job that is initialised here; false = out of memory (the job then
@@ -128,6 +191,11 @@ bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
             break;
         case FIELD_STRING:
             ok = pb_job_set(member, (const char *)sqlite3_column_text(s, at)) == 0 && ok;
+            break;
+        case FIELD_MANIFEST:
+            ok = read_manifest(sqlite3_column_text(s, at), member) && ok;
+            break;
+        case FIELD_COMPANION:
             break;
         }
     }

@@ -19,7 +19,7 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
@@ -79,7 +79,10 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_
     sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
-    pb_job_fields_bind(s, 1, 0, job);
+    if (!pb_job_fields_bind(s, 1, 0, job)) {
+        pb_job_row_end(store, s);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    }
     int rc = sqlite3_step(s);
     bool taken = rc == SQLITE_CONSTRAINT;
     if (rc == SQLITE_DONE)
@@ -116,9 +119,11 @@ int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, stru
     sqlite3_stmt *s = found ? NULL : pb_job_row_begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
         return -EIO;
-    pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
+    const bool bound = pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
     (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 1, job->id, -1, SQLITE_STATIC);
-    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "update");
+    int result = !bound ? pb_fail(err, PB_E_MEMORY, "out of memory for a job")
+                 : sqlite3_step(s) == SQLITE_DONE ? 0
+                                                  : db_fail(store, err, "update");
     pb_job_row_end(store, s);
     return result || !before.is_there ? result : pb_journal_record(store, &before, job, err);
 }

@@ -47,7 +47,7 @@ static bool upgrade(sqlite3 *db, int version)
     bool ok = true;
     if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
         return true;
-    ok = execute(db, "BEGIN IMMEDIATE");
+    ok = pb_job_schema_prepare(db) && execute(db, "BEGIN IMMEDIATE");
     for (; ok && version < PB_JOB_SCHEMA_VERSION; version++)
         ok = execute(db, pb_job_schema[version]);
     return ok && execute(db, "COMMIT");

@@ -4,11 +4,18 @@
  * Tables of the job store, as the steps from each version to the next. */
 #include "service/jobs/job_store_sql.h"
 
+#include "config/base/base_name.h"
+#include "pipeline/io/path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
 /* 2: device_why; 3: uid, identity, counts; 4: the journal; 5: kept; 6: priority;
  * 7: folder; 8: delivered; 9: companion; 10: contents;
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
- * 16: again, bbox, datetime */
+ * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -209,4 +216,84 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "CREATE INDEX jobs_again ON jobs (again) WHERE again <> '';"
     "CREATE INDEX jobs_by_set ON jobs (set_id) WHERE set_id <> '';"
     "PRAGMA user_version = 16;",
+
+    /* companion remains, as a copy of a part of the manifest: the triggers use it. */
+    "DROP TRIGGER jobs_part;"
+    "ALTER TABLE jobs ADD COLUMN manifest TEXT;"
+    "UPDATE jobs SET manifest = pb_manifest(inbox, delivered, companion, has_checksum);"
+    "ALTER TABLE jobs DROP COLUMN delivered;"
+    "ALTER TABLE jobs DROP COLUMN has_checksum;"
+    "ALTER TABLE set_parts ADD COLUMN manifest TEXT;"
+    "UPDATE set_parts SET manifest = pb_manifest(inbox, delivered, NULL, 0);"
+    "ALTER TABLE set_parts DROP COLUMN delivered;"
+    "CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs"
+    " WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL"
+    " AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN"
+    " INSERT OR REPLACE INTO set_parts (job, set_id, pipeline, inbox, folder, scene, path,"
+    " manifest, directory, time_ms) VALUES (NEW.id, NEW.set_id, NEW.pipeline,"
+    " ifnull(NEW.inbox, ''), ifnull(NEW.folder, ''), NEW.scene, NEW.input, NEW.manifest,"
+    " NEW.directory, " NOW_MS "); END;"
+    "PRAGMA user_version = 17;",
 };
+
+/* --- version 17: manifests of older rows ----------------------------------------------------- */
+
+#define DELIVERED_MAX (1 << 20)
+
+static const char *text_of(sqlite3_value *value)
+{
+    return (const char *)sqlite3_value_text(value);
+}
+
+/* Adds the paths of the JSON array, and the companion; invalid paths are left out. -ENOMEM. */
+static int read_older(struct pb_job *job, const char *delivered, const char *companion,
+                      bool verifies)
+{
+    struct pb_json_value *list = NULL;
+    char directory[PATH_MAX];
+    int rc =
+        delivered != NULL ? pb_json_parse(delivered, strlen(delivered), DELIVERED_MAX, &list) : 0;
+    for (size_t i = 0; rc != -ENOMEM && i < pb_json_count(list); i++) {
+        const char *path = pb_json_text_of(pb_json_at(list, i));
+        if (path == NULL || strlen(path) >= sizeof directory)
+            continue;
+        const struct pb_manifest_entry file = {.path = (char *)pb_base_name(path), .bytes = -1};
+        pb_path_parent(path, directory);
+        rc = pb_job_add_delivered(job, directory, &file);
+    }
+    pb_json_release(list);
+    if (rc == -ENOMEM || (companion == NULL && !verifies))
+        return rc;
+    rc = pb_job_expect_companion(job, "/", companion ? pb_base_name(companion) : "checksum",
+                                 verifies);
+    return rc || companion == NULL ? rc : pb_job_set_companion(job, companion);
+}
+
+/* pb_manifest(inbox, delivered, companion, has_checksum): JSON form of the manifest; NULL for a job
+ * without files. */
+static void manifest_of(sqlite3_context *context, int n, sqlite3_value **value)
+{
+    struct pb_job job;
+    (void)n;
+    pb_job_init(&job);
+    const char *inbox = text_of(value[0]);
+    int rc = pb_job_set(&job.inbox, inbox != NULL && inbox[0] != '\0' ? inbox : NULL);
+    if (rc == 0)
+        rc = read_older(&job, text_of(value[1]), text_of(value[2]),
+                        sqlite3_value_int(value[3]) != 0);
+    struct pb_json *json = pb_json_create(false);
+    pb_scene_manifest_print(&job.manifest, json, NULL);
+    const char *text = pb_json_text(json, NULL);
+    if (rc == -ENOMEM || text == NULL)
+        sqlite3_result_error_nomem(context);
+    else if (job.manifest.n_entries > 0)
+        sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+    pb_json_destroy(json);
+    pb_job_fini(&job);
+}
+
+bool pb_job_schema_prepare(sqlite3 *db)
+{
+    return sqlite3_create_function(db, "pb_manifest", 4, SQLITE_UTF8, NULL, manifest_of, NULL,
+                                   NULL) == SQLITE_OK;
+}

@@ -92,13 +92,17 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 16
-/* Statements that make version i + 1 from version i; version 0 is an empty file. */
+#define PB_JOB_SCHEMA_VERSION 17
+/* Statements that make version i + 1 from version i; version 0 is an empty file. They use the
+ * functions that prepare registers. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
+/* Registers these functions; false on failure. */
+bool pb_job_schema_prepare(sqlite3 *db);
 
 /* --- job_fields.c --- */
-/* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. */
-void pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
+/* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. Returns
+ * false if out of memory. */
+bool pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
 /* Reads PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (it then needs no
  * fini). */
 bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *out_job);
@@ -147,16 +151,15 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
  * checkpoints. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
-#define PB_JOB_FIXED     10 /* columns that never change */
-#define PB_JOB_SET_COUNT 32 /* columns that may change */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
-#define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, delivered, inbox, delivered_ms, again, "
+#define PB_JOB_FIXED         9  /* columns that never change */
+#define PB_JOB_SET_COUNT     32 /* columns that may change */
+#define PB_JOB_HOLD_SET      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_COLUMNS_FIXED "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "companion, has_checksum, anyway, set_id, replaces, bbox, datetime"
+    "manifest, companion, anyway, set_id, replaces, bbox, datetime"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, reversed: the sort key of jobs_by_tail. */

@@ -112,7 +112,7 @@ static int visit_all(struct pb_job_store *store, sqlite3_stmt *s,
         pb_job_read_text(s, 5, part.maker, sizeof part.maker);
         pb_job_read_text(s, 1, part.path, sizeof part.path);
         pb_job_read_text(s, 2, part.directory, sizeof part.directory);
-        part.delivered = (const char *)sqlite3_column_text(s, 3);
+        part.manifest = (const char *)sqlite3_column_text(s, 3);
         part.files = sqlite3_column_blob(s, 4);
         part.files_bytes = (size_t)sqlite3_column_bytes(s, 4);
         result = visit(user, &part);
@@ -141,7 +141,7 @@ int pb_set_parts_list(struct pb_job_store *store, const char *set_id,
                       struct pb_err *err)
 {
     return list(store,
-                "SELECT p.job, p.path, p.directory, p.delivered, k.files, " MAKER_OF(
+                "SELECT p.job, p.path, p.directory, p.manifest, k.files, " MAKER_OF(
                     "p.job") " FROM set_parts p LEFT JOIN kept k ON k.path = p.path AND"
                              " k.job = p.job WHERE p.set_id = ?1"
                              " ORDER BY ifnull(p.up_ms, " LAST ") DESC, p.time_ms DESC, p.job DESC",
@@ -154,7 +154,7 @@ int pb_set_parts_list_jobs(struct pb_job_store *store, const char *set_id,
 {
     return list(
         store,
-        "SELECT j.id, j.input, ifnull(j.directory, ''), j.delivered, k.files, " MAKER_OF(
+        "SELECT j.id, j.input, ifnull(j.directory, ''), j.manifest, k.files, " MAKER_OF(
             "j.id") " FROM jobs j LEFT JOIN kept k ON k.path = j.input AND k.job = j.id"
                     " WHERE j.set_id = ?1 AND j.set_id <> '' AND j.status = 2 AND j.owned = 1"
                     " AND j.input IS NOT NULL ORDER BY j.finished_ms DESC, j.seq DESC",

@@ -28,7 +28,7 @@ struct pb_set_part {
     char path[PB_FILES_PATH_BYTES]; /* folder of its files */
     char
         directory[PB_FILES_PATH_BYTES]; /* directory of the products; "" if there are no products */
-    const char *delivered;              /* JSON array, as in struct pb_job; NULL = unknown */
+    const char *manifest;               /* JSON form of its job's manifest; NULL = unknown */
     const void *files;                  /* packed list of its files (file_list.h); NULL = unknown */
     size_t files_bytes;
 };

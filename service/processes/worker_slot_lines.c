@@ -66,8 +66,9 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     pb_json_string(json, "products", how->products);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);
-    if (job->has_checksum)
-        pb_json_string(json, "checksum", job->companion ? job->companion : "");
+    const struct pb_scene_manifest *manifest = job->earlier != NULL ? &job->joined : &job->manifest;
+    if (manifest->n_roots > 0)
+        pb_scene_manifest_print(manifest, json, "manifest");
     if (job->identity[0] != '\0')
         pb_json_string(json, "identity", job->identity);
     if (job->identity[0] != '\0' && job->uid > 0 && job->uid != (int64_t)geteuid()) {
@@ -89,10 +90,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "known", how->known);
     if (job->again[0] != '\0')
         pb_json_string(json, "again", job->again);
-    if (job->files != NULL)
-        pb_json_raw(json, "files", job->files);
-    if (job->joined != NULL)
-        pb_json_raw(json, "joined", job->joined);
+    if (job->earlier != NULL)
+        pb_json_raw(json, "earlier", job->earlier);
     return json;
 }
 

@@ -131,8 +131,10 @@ static int describe(const struct pb_again *again, const struct pb_job *of, struc
     out->created_ms = out->updated_ms = pb_clock_wall_ms();
     if (pb_job_set(&out->input, of->input) == 0 && pb_job_set(&out->inbox, of->inbox) == 0 &&
         pb_job_set(&out->folder, of->folder) == 0 &&
-        pb_job_set(&out->delivered, of->delivered) == 0)
+        pb_scene_manifest_copy(&out->manifest, &of->manifest) == 0) {
+        pb_scene_manifest_remove(&out->manifest, PB_ROLE_COMPANION); /* was verified */
         return 0;
+    }
     pb_job_fini(out);
     return pb_fail(err, PB_E_MEMORY, "out of memory");
 }

@@ -4,6 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "config/base/json_writer.h"
+#include "pipeline/io/checksum.h"
 #include "pipeline/publish/manifest.h"
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_joined.h"
@@ -15,56 +16,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DELIVERED_MAX (1 << 20)
-
 /* --- in the service ---------------------------------------------------------------------------*/
 
-/* Parts of a set, except that of a job: their folders, the names of their files, and the newest
- * part. */
+/* Parts of a set, except that of a job: their folders and files, and the newest part. */
 struct parts {
     const char *self;
     const char *input; /* the job's own part if it makes products again, else NULL */
-    struct pb_json *folders, *files;
-    struct pb_json *came; /* files at their delivery: [folder, path, facts] */
+    /* the job's folder and files, and those of the parts; NULL: not collected */
+    struct pb_scene_manifest *manifest;
     /* ids of their jobs, a space after each; NULL: no ids, or out of memory */
     char *jobs;
     size_t n;
     struct pb_set_part newest;
 };
 
-static void add_names(struct pb_json *files, const char *delivered)
+static bool has_file(const struct pb_scene_manifest *manifest, int root, const char *path)
 {
-    struct pb_json_value *list = NULL;
-    if (delivered == NULL)
-        return;
-    if (pb_json_parse(delivered, strlen(delivered), DELIVERED_MAX, &list) == -ENOMEM)
-        pb_json_raw(files, NULL, NULL); /* the record is not written in part */
-    for (size_t i = 0; i < pb_json_count(list); i++)
-        if (pb_json_text_of(pb_json_at(list, i)) != NULL)
-            pb_json_string(files, NULL, pb_base_name(pb_json_text_of(pb_json_at(list, i))));
-    pb_json_release(list);
+    for (size_t i = manifest->n_entries; i-- > 0;)
+        if (manifest->entry[i].root == root && strcmp(manifest->entry[i].path, path) == 0)
+            return true;
+    return false;
 }
 
-/* Adds the delivered files of a part. index: index of the part's folder. */
-static int add_came(struct pb_json *json, size_t index, const struct pb_set_part *part)
+/* Adds the files that the folder of a part had when its job ended. */
+static int add_listed(struct pb_scene_manifest *manifest, int root, const struct pb_set_part *part)
 {
-    char facts[PB_SCENE_FACTS_BYTES], number[24];
     struct pb_file_list list = {NULL, 0};
     int rc = part->files != NULL ? pb_file_list_unpack(part->files, part->files_bytes, &list) : 0;
-    for (size_t i = 0; i < list.n; i++) {
+    for (size_t i = 0; i < list.n && rc >= 0; i++) {
         const struct pb_listed_file *file = &list.file[i];
-        if (file->kind != 'f')
-            continue;
-        pb_scene_joined_facts(file->bytes, file->mtime_ns, file->ctime_ns, facts);
-        (void)snprintf(number, sizeof number, "%zu", index);
-        pb_json_array(json, NULL);
-        pb_json_string(json, NULL, number);
-        pb_json_string(json, NULL, file->path);
-        pb_json_string(json, NULL, facts);
-        pb_json_end(json);
+        const struct pb_manifest_entry entry = {.path = file->path,
+                                                .root = (uint16_t)root,
+                                                .bytes = file->bytes,
+                                                .inode = file->inode,
+                                                .mtime_ns = file->mtime_ns,
+                                                .ctime_ns = file->ctime_ns};
+        if (file->kind == 'f' && file->path[0] != '\0')
+            rc = pb_scene_manifest_add(manifest, &entry);
     }
     pb_file_list_fini(&list);
-    return rc == -ENOMEM ? rc : 0;
+    return rc == -EINVAL ? 0 : rc; /* a damaged list: the names at delivery remain */
+}
+
+/* Adds the names of delivered files that the root does not have. */
+static int add_names(struct pb_scene_manifest *manifest, int root,
+                     const struct pb_scene_manifest *delivered)
+{
+    int rc = 0;
+    for (size_t i = 0; i < delivered->n_entries && rc >= 0; i++) {
+        const struct pb_manifest_entry entry = {.path =
+                                                    (char *)pb_base_name(delivered->entry[i].path),
+                                                .root = (uint16_t)root,
+                                                .bytes = -1};
+        if (!has_file(manifest, root, entry.path))
+            rc = pb_scene_manifest_add(manifest, &entry);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int add_files(struct pb_scene_manifest *manifest, const struct pb_set_part *part)
+{
+    struct pb_scene_manifest delivered = {.n_roots = 0};
+    int root = pb_scene_manifest_root(manifest, part->path);
+    int rc = root < 0 ? root : add_listed(manifest, root, part);
+    if (rc >= 0 && part->manifest != NULL) {
+        rc = pb_scene_manifest_parse(part->manifest, &delivered);
+        rc = rc == -EINVAL ? 0 : rc ? rc : add_names(manifest, root, &delivered);
+    }
+    pb_scene_manifest_fini(&delivered);
+    return rc < 0 ? rc : 0;
 }
 
 static int add_job(struct parts *parts, const char *id)
@@ -84,7 +104,7 @@ static int add_part(void *user, const struct pb_set_part *part)
         return 0;
     if (parts->newest.job[0] == '\0') {
         parts->newest = *part;
-        parts->newest.delivered = NULL; /* borrowed */
+        parts->newest.manifest = NULL; /* borrowed */
         parts->newest.files = NULL;
     }
     int rc = add_job(parts, part->job);
@@ -92,101 +112,103 @@ static int add_part(void *user, const struct pb_set_part *part)
         rc = add_job(parts, part->maker);
     if (rc != 0 || (parts->input != NULL && strcmp(part->path, parts->input) == 0))
         return rc;
-    if (parts->came != NULL && add_came(parts->came, parts->n, part) != 0)
-        return -ENOMEM;
     parts->n++;
-    if (parts->folders != NULL)
-        pb_json_string(parts->folders, NULL, part->path);
-    if (parts->files != NULL)
-        add_names(parts->files, part->delivered);
+    return parts->manifest != NULL ? add_files(parts->manifest, part) : 0;
+}
+
+/* Prints the identity of the files that were the input of products. */
+static void print_known(struct pb_json *json, const struct pb_manifest *products)
+{
+    char known[PB_CHECKSUM_KINDS * (PB_CHECKSUM_TEXT_BYTES + 1)] = "";
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
+        const char *checksum = products->input.checksum[k];
+        size_t n = strlen(known);
+        if (checksum[0] != '\0')
+            (void)snprintf(known + n, sizeof known - n, "%s ", checksum);
+    }
+    pb_json_string(json, "known", known);
+    pb_json_int(json, "pixels", (int64_t)products->n_pixels);
+}
+
+/* Sets the checksum that a file of the earlier jobs had when the products were made of it. */
+static int set_checksum(struct pb_scene_manifest *manifest, const struct pb_manifest_read *read)
+{
+    enum pb_checksum kind;
+    const char *digits = NULL;
+    if (pb_checksum_parse(read->checksum, &kind, &digits) != 0 || digits == NULL)
+        return 0;
+    for (size_t i = 0; i < manifest->n_entries; i++) {
+        struct pb_manifest_entry *entry = &manifest->entry[i];
+        if (entry->root == 0 || entry->checksum != NULL || strcmp(entry->path, read->name) != 0)
+            continue;
+        entry->checksum = strdup(read->checksum);
+        if (entry->checksum == NULL)
+            return -ENOMEM;
+    }
     return 0;
 }
 
-/* Prints the identity of the files that were the input of the products of the newest part, if the
- * products exist. */
-static void print_products(struct pb_json *json, const struct pb_set_part *part)
+/* Describes the earlier jobs, and completes the files by the products of the newest part, if these
+ * exist. */
+static int describe_earlier(struct pb_job *job, const struct parts *parts)
 {
-    struct pb_manifest manifest = {0};
-    char known[PB_CHECKSUM_KINDS * (PB_CHECKSUM_TEXT_BYTES + 1)] = "";
-    if (pb_duplicates_products(part->directory, part->maker, &manifest) == 0) {
-        for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
-            const char *checksum = manifest.input.checksum[k];
-            size_t n = strlen(known);
-            if (checksum[0] != '\0')
-                (void)snprintf(known + n, sizeof known - n, "%s ", checksum);
-        }
-        pb_json_string(json, "known", known);
-        pb_json_int(json, "pixels", (int64_t)manifest.n_pixels);
-    }
-    pb_manifest_fini(&manifest);
-}
-
-/* Prints the checksums of the files that were the input of the products of the newest part. */
-static void print_checksums(struct pb_json *json, const struct pb_set_part *part)
-{
-    struct pb_manifest manifest = {0};
-    if (pb_duplicates_products(part->directory, part->maker, &manifest) != 0)
-        return;
-    pb_json_array(json, "checksums");
-    for (size_t i = 0; i < manifest.n_pixels; i++) {
-        pb_json_array(json, NULL);
-        pb_json_string(json, NULL, manifest.read[i].name);
-        pb_json_string(json, NULL, manifest.read[i].checksum);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
-    pb_manifest_fini(&manifest);
-}
-
-static char *print(const struct pb_job *job, const struct parts *parts)
-{
+    struct pb_manifest products = {0};
     struct pb_json *json = pb_json_create(false);
+    const bool has_products =
+        parts->newest.job[0] != '\0' &&
+        pb_duplicates_products(parts->newest.directory, parts->newest.maker, &products) == 0;
+    int rc = 0;
     pb_json_object(json, NULL);
     pb_json_string(json, "by", parts->newest.job[0] ? parts->newest.job : job->replaces);
     pb_json_string(json, "jobs", parts->jobs ? parts->jobs : "");
-    pb_json_raw(json, "folders", pb_json_text(parts->folders, NULL));
-    pb_json_raw(json, "files", pb_json_text(parts->files, NULL));
-    pb_json_raw(json, "came", pb_json_text(parts->came, NULL));
-    if (parts->newest.job[0] != '\0')
-        print_checksums(json, &parts->newest);
-    if (parts->newest.job[0] != '\0' && !job->anyway)
-        print_products(json, &parts->newest);
+    if (has_products && !job->anyway)
+        print_known(json, &products);
     pb_json_end(json);
+    for (size_t i = 0; has_products && i < products.n_pixels && rc == 0; i++)
+        rc = set_checksum(&job->joined, &products.read[i]);
     const char *text = pb_json_text(json, NULL);
-    char *copy = text ? strdup(text) : NULL;
+    if (rc == 0)
+        rc = text != NULL ? pb_job_set(&job->earlier, text) : -ENOMEM;
     pb_json_destroy(json);
-    return copy;
+    pb_manifest_fini(&products);
+    return rc;
+}
+
+static int collect(struct pb_job_store *store, struct pb_job *job, struct parts *parts,
+                   struct pb_err *err)
+{
+    const bool again = job->again[0] != '\0';
+    parts->self = job->id;
+    parts->input = again ? job->input : NULL;
+    parts->manifest = &job->joined;
+    int root = job->input != NULL ? pb_scene_manifest_root(&job->joined, job->input) : -EINVAL;
+    int rc = root < 0 ? root : add_names(&job->joined, root, &job->manifest);
+    if (rc == 0)
+        rc = again ? pb_set_parts_list_jobs(store, job->set_id, add_part, parts, err)
+                   : pb_set_parts_list(store, job->set_id, add_part, parts, err);
+    if (rc == 0 && (parts->n > 0 || job->replaces[0] != '\0'))
+        rc = describe_earlier(job, parts);
+    return rc;
 }
 
 int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     struct parts *parts = calloc(1, sizeof *parts);
+    pb_scene_manifest_fini(&job->joined);
+    (void)pb_job_set(&job->earlier, NULL);
     if (parts == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    const bool again = job->again[0] != '\0';
-    parts->self = job->id;
-    parts->input = again ? job->input : NULL;
-    parts->folders = pb_json_create(false);
-    parts->files = pb_json_create(false);
-    parts->came = pb_json_create(false);
-    pb_json_array(parts->came, NULL);
-    pb_json_array(parts->folders, NULL);
-    pb_json_array(parts->files, NULL);
-    int rc = again ? pb_set_parts_list_jobs(store, job->set_id, add_part, parts, err)
-                   : pb_set_parts_list(store, job->set_id, add_part, parts, err);
+    int rc = collect(store, job, parts, err);
     if (rc == -ENOMEM)
         (void)pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_json_end(parts->folders);
-    pb_json_end(parts->files);
-    pb_json_end(parts->came);
-    free(job->joined);
-    job->joined = NULL;
-    if (rc == 0 && (parts->n > 0 || job->replaces[0] != '\0') &&
-        (job->joined = print(job, parts)) == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_json_destroy(parts->folders);
-    pb_json_destroy(parts->files);
-    pb_json_destroy(parts->came);
+    else if (rc == -E2BIG)
+        (void)pb_fail(err, PB_E_INPUT_LIMIT, "the earlier jobs of %.200s have too many files",
+                      job->name);
+    else if (rc == -EINVAL)
+        (void)pb_fail(err, PB_E_SERVICE_STATE, "the earlier jobs of %.200s have invalid paths",
+                      job->name);
+    if (rc != 0 || job->earlier == NULL)
+        pb_scene_manifest_fini(&job->joined);
     free(parts->jobs);
     free(parts);
     return rc;
@@ -231,84 +253,27 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* --- in the worker ----------------------------------------------------------------------------*/
 
-/* Makes an array of the texts of a list, borrowed from it; NULL = out of memory. */
-static const char **texts(const struct pb_json_value *list, size_t *out_n)
+int pb_joined_open(const struct pb_json_value *earlier, const struct pb_scene_manifest *manifest,
+                   const struct pb_pipeline_config *pipeline, const char *folder, const char *scene,
+                   struct pb_err *err, struct pb_scene_files *out)
 {
-    const size_t n = pb_json_count(list);
-    const char **text = calloc(n + 1, sizeof *text);
-    *out_n = 0;
-    for (size_t i = 0; text != NULL && i < n; i++)
-        if (pb_json_text_of(pb_json_at(list, i)) != NULL)
-            text[(*out_n)++] = pb_json_text_of(pb_json_at(list, i));
-    return text;
+    const struct pb_scene_joined joined = {manifest, pb_json_get_text(earlier, "by")};
+    if (joined.by == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken 'earlier'");
+    if (manifest->n_roots < 2)
+        return pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
+                          "it was to join the scene that job %s made, and the service keeps the "
+                          "files of that no more: input.complete.reopen is over",
+                          joined.by);
+    return pb_scene_files_open_joined(pipeline, folder, scene, &joined, err, out);
 }
 
-/* Finds the checksum of a file of the scene; NULL = unknown. */
-static const char *checksum_of(const struct pb_json_value *joined, const char *path)
-{
-    const struct pb_json_value *list = pb_json_get(joined, "checksums", NULL);
-    const char *found = NULL;
-    for (size_t i = 0; i < pb_json_count(list) && found == NULL; i++) {
-        const struct pb_json_value *one = pb_json_at(list, i);
-        const char *name = pb_json_text_of(pb_json_at(one, 0));
-        if (name != NULL && strcmp(name, path) == 0)
-            found = pb_json_text_of(pb_json_at(one, 1));
-    }
-    return found != NULL && found[0] != '\0' ? found : NULL;
-}
-
-/* Reads the files delivered to the joined folders: borrowed from joined. Returns false if out of
- * memory. */
-static bool read_came(const struct pb_json_value *joined, struct pb_scene_joined *all)
-{
-    const struct pb_json_value *list = pb_json_get(joined, "came", NULL);
-    const size_t n = pb_json_count(list);
-    struct pb_scene_joined_file *file = calloc(n + 1, sizeof *file);
-    for (size_t i = 0; file != NULL && i < n; i++) {
-        const struct pb_json_value *one = pb_json_at(list, i);
-        const char *folder = pb_json_text_of(pb_json_at(one, 0)),
-                   *path = pb_json_text_of(pb_json_at(one, 1)),
-                   *facts = pb_json_text_of(pb_json_at(one, 2));
-        if (folder == NULL || path == NULL || facts == NULL)
-            continue;
-        file[all->n_came++] = (struct pb_scene_joined_file){(size_t)strtoull(folder, NULL, 10),
-                                                            path, facts, checksum_of(joined, path)};
-    }
-    all->came = file;
-    return file != NULL;
-}
-
-int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
-                   const char *folder, const char *scene, struct pb_err *err,
-                   struct pb_scene_files *out)
-{
-    struct pb_scene_joined all = {.by = pb_json_get_text(joined, "by")};
-    const char **folders = texts(pb_json_get(joined, "folders", NULL), &all.n_folders);
-    const char **files = texts(pb_json_get(joined, "files", NULL), &all.n_files);
-    all.folder = folders;
-    all.file = files;
-    int rc = 0;
-    if (folders == NULL || files == NULL || all.by == NULL || !read_came(joined, &all))
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    else if (all.n_folders == 0)
-        rc = pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
-                        "it was to join the scene that job %s made, and the service keeps the "
-                        "files of that no more: input.complete.reopen is over",
-                        all.by);
-    else
-        rc = pb_scene_files_open_joined(pipeline, folder, scene, &all, err, out);
-    free(folders);
-    free(files);
-    free((void *)all.came);
-    return rc;
-}
-
-int pb_joined_compare(const struct pb_json_value *joined, struct pb_input_sum *sum,
+int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,
                       struct pb_err *err)
 {
     int64_t pixels = -1;
-    const char *known = joined ? pb_json_get_text(joined, "known") : NULL;
-    if (known == NULL || pb_json_get_int(joined, "pixels", &pixels) != 0 ||
+    const char *known = earlier ? pb_json_get_text(earlier, "known") : NULL;
+    if (known == NULL || pb_json_get_int(earlier, "pixels", &pixels) != 0 ||
         pixels != (int64_t)pb_input_sum_pixels(sum))
         return 0;
     return pb_duplicates_find(sum, known, err);

@@ -3,10 +3,15 @@
 #ifndef PB_JOINED_H
 #define PB_JOINED_H
 /* Loose files that join a scene which was processed before (input.complete.reopen): their job uses
- * them and the files of the set's earlier jobs, read from the archive. The service sends the list
- * with the job, as the member `joined` of the command. It contains all files of the scene, so that
- * products are never rebuilt from fewer files, and the checksums of the input files of the
- * existing products, so that files which were used already start no run. */
+ * them and the files of the set's earlier jobs, read from the archive. The service sends a manifest
+ * of all files of the scene with the job, so that products are never rebuilt from fewer files, and
+ * the member `earlier` of the command:
+ *
+ *   {"by","jobs","known","pixels"}
+ *     "by"      the job that combined the files last
+ *     "jobs"    ids of the earlier jobs, a space after each
+ *     "known"   if the products exist: the checksums of their input of "pixels" files of pixels, so
+ *               that files which were used already start no run */
 #include "config/base/json_reader.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/jobs/set_parts.h"
@@ -16,7 +21,8 @@ struct pb_input_sum;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
-/* Sets job->joined: NULL if it joins no scene. Returns 0, or *err: the job must not start. */
+/* Sets job->joined and job->earlier; both are empty if it joins no scene. Returns 0, or *err: the
+ * job must not start. */
 int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Does the same as pb_duplicates_judge for a job of a set. */
 enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb_job *job);
@@ -24,11 +30,12 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 /* --- in the worker --- */
 
 /* Opens a scene of loose files in a folder of their own, together with the files that it joins,
- * like pb_scene_files_open_joined. joined: member of the command. */
-int pb_joined_open(const struct pb_json_value *joined, const struct pb_pipeline_config *pipeline,
-                   const char *folder, const char *scene, struct pb_err *err,
-                   struct pb_scene_files *out);
-/* Compares like pb_duplicates_compare. joined: member of the command; NULL if it joins no scene. */
-int pb_joined_compare(const struct pb_json_value *joined, struct pb_input_sum *sum,
+ * like pb_scene_files_open_joined. earlier, manifest: members of the command. */
+int pb_joined_open(const struct pb_json_value *earlier, const struct pb_scene_manifest *manifest,
+                   const struct pb_pipeline_config *pipeline, const char *folder, const char *scene,
+                   struct pb_err *err, struct pb_scene_files *out);
+/* Compares like pb_duplicates_compare. earlier: member of the command; NULL if it joins no scene.
+ */
+int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,
                       struct pb_err *err);
 #endif

@@ -22,11 +22,13 @@
  *     "existing"     instead of the pipeline's output.exists
  *     "known"        checksums that the input is compared with before anything is computed
  *                    (duplicates.h); an equal one is input.duplicate, with the checksum as message
- *     "joined"       files of the set's earlier jobs, which are read as well (joined.h)
+ *     "manifest"     files of the scene, as far as they are known (pipeline/scene/manifest.h): its
+ *                    companion; loose files that belong to one scene by their metadata; the files
+ *                    of the set's earlier jobs, which are read as well
+ *     "earlier"      these jobs (joined.h)
  *     "foreground"   for `pushbroom run`: the manifest names no job, permissions are the umask's,
  *                    no other job runs, and the first answer is a "device"
  *     "turn"         the run sends a "turn" and waits for {"cmd":"turn"} before it computes
- *     "files"        for `pushbroom run`: loose files that belong to one scene by their metadata
  *   {"cmd":"turn","job"}              the run may compute
  *   {"cmd":"cancel"}                  cancels the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"}

@@ -14,6 +14,7 @@
 #include "pipeline/io/nameless.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_identity.h"
+#include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/scene/scene_inputs.h"
 #include "pipeline/scene/sidecar.h"
@@ -39,10 +40,10 @@ static enum pb_existing existing_of(const struct pb_json_value *command,
     return existing >= 0 ? (enum pb_existing)existing : output->exists;
 }
 
-/* The `joined` member of the command; NULL if the loose files join nothing. */
-static const struct pb_json_value *joined_of(const struct pb_worker_job *job)
+/* The `earlier` member of the command; NULL if the loose files join nothing. */
+static const struct pb_json_value *earlier_of(const struct pb_worker_job *job)
 {
-    return pb_json_get(job->command, "joined", NULL);
+    return pb_json_get(job->command, "earlier", NULL);
 }
 
 static int open_publish(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
@@ -64,8 +65,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .is_folder = files != NULL && job->pipeline->input.group == NULL,
         .is_set = files != NULL && job->pipeline->input.group != NULL,
         .is_open =
-            joined_of(job) != NULL || (unnamed && job->pipeline->input.complete.reopen_ms > 0),
-        .earlier = joined_of(job) ? pb_json_get_text(joined_of(job), "jobs") : NULL,
+            earlier_of(job) != NULL || (unnamed && job->pipeline->input.complete.reopen_ms > 0),
+        .earlier = earlier_of(job) ? pb_json_get_text(earlier_of(job), "jobs") : NULL,
         .path = output->path,
         .late = true,
         .collection = pb_products_collection(job->pipeline),
@@ -90,7 +91,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
     rc = pb_duplicates_compare(options.sum, pb_json_get_text(command, "known"), err);
-    rc = rc ? rc : pb_joined_compare(joined_of(job), options.sum, err);
+    rc = rc ? rc : pb_joined_compare(earlier_of(job), options.sum, err);
     if (rc != 0) {
         pb_input_sum_destroy(options.sum);
         return rc;
@@ -135,19 +136,21 @@ static int open_sidecars(struct pb_worker_job *job, struct pb_err *err)
     return pb_sidecars_open(job->pipeline, job->path, reader_of(job), err, job->sidecars);
 }
 
-/* Opens loose files in a folder among others; "files" lists those that metadata assigned to the
- * scene. */
+/* Opens loose files in a folder among others; the manifest lists those that metadata assigned to
+ * the scene. */
 static int open_loose(struct pb_worker_job *job, struct pb_err *err)
 {
-    const struct pb_json_value *files = pb_json_get(job->command, "files", NULL);
-    const size_t n = pb_json_count(files);
-    const char **name = calloc(n + 1, sizeof *name);
+    const struct pb_scene_manifest *manifest = &job->manifest;
+    const char **name = calloc(manifest->n_entries + 1, sizeof *name);
+    char folder[PATH_MAX], real[PATH_MAX];
+    size_t n = 0;
     if (name == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    for (size_t i = 0; i < n; i++) {
-        const char *text = pb_json_text_of(pb_json_at(files, i));
-        name[i] = text != NULL ? text : "";
-    }
+    pb_path_parent(job->path, folder);
+    const bool is_known = realpath(folder, real) != NULL;
+    for (size_t i = 0; is_known && i < manifest->n_entries; i++)
+        if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
+            name[n++] = manifest->entry[i].path;
     int rc = pb_scene_files_open_group(job->pipeline, job->path, n > 0 ? name : NULL, n, err,
                                        &job->files);
     free(name);
@@ -161,8 +164,8 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
     pb_metadata_files_init(&job->metadata);
-    if (takes_folders && is_folder && joined_of(job) != NULL)
-        return pb_joined_open(joined_of(job), job->pipeline, path,
+    if (takes_folders && is_folder && earlier_of(job) != NULL)
+        return pb_joined_open(earlier_of(job), &job->manifest, job->pipeline, path,
                               pb_json_get_text(job->command, "scene"), err, &job->files);
     if (takes_folders && is_folder) {
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
@@ -186,17 +189,32 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
 }
 
 /* Runs before the computation: an input that was damaged in transfer is not computed. */
-static int verify_checksum(const struct pb_json_value *command, const struct pb_worker_wait *wait,
+static int verify_checksum(const struct pb_worker_job *job, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
-    char main[PATH_MAX], room[PB_JSON_PATH_BYTES];
-    const char *input = pb_json_get_path(command, "input", room);
-    const struct pb_checksum_job sum = {.file = pb_json_get_text(command, "checksum"),
+    char main[PATH_MAX], room[PB_JSON_PATH_BYTES], path[PB_SCENE_MANIFEST_PATH_BYTES] = "";
+    const char *input = pb_json_get_path(job->command, "input", room);
+    const struct pb_manifest_entry *companion =
+        pb_scene_manifest_find(&job->manifest, PB_ROLE_COMPANION);
+    const struct pb_checksum_job sum = {.file = path,
                                         .input = pb_sidecar_main(input, main) ? main : input,
-                                        .name = pb_json_get_text(command, "name"),
+                                        .name = pb_json_get_text(job->command, "name"),
                                         .alive = wait->alive,
                                         .user = wait->user};
-    return sum.file == NULL || sum.name == NULL ? 0 : pb_checksum_verify(&sum, err);
+    if (companion == NULL || !companion->verifies || sum.name == NULL)
+        return 0;
+    if (!companion->is_gone && pb_scene_manifest_path(&job->manifest, companion, path) != 0)
+        path[0] = '\0';
+    return pb_checksum_verify(&sum, err);
+}
+
+static int read_manifest(struct pb_worker_job *job, struct pb_err *err)
+{
+    const struct pb_json_value *value = pb_json_get(job->command, "manifest", NULL);
+    const int rc = value != NULL ? pb_scene_manifest_read(value, &job->manifest) : 0;
+    return rc == 0         ? 0
+           : rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory")
+                           : pb_fail(err, PB_E_SERVICE_PROTOCOL, "a broken manifest of the scene");
 }
 
 /* Makes the file for the members of an archive. It has no name, therefore it need not be removed.
@@ -224,9 +242,10 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
     int rc = job->pipeline ? find_path(job, err)
                            : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
                                      pb_json_get_text(command, "pipeline"));
+    rc = rc ? rc : read_manifest(job, err);
     rc = rc ? rc : open_input(job, err);
     pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
-    rc = rc ? rc : verify_checksum(command, wait, err);
+    rc = rc ? rc : verify_checksum(job, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
     rc = rc ? rc : open_room(job, err);
     if (rc != 0)
@@ -368,6 +387,7 @@ void pb_worker_job_close(struct pb_worker_job *job)
     pb_raster_file_close(&job->input);
     pb_metadata_files_close(&job->metadata);
     pb_scene_files_close(&job->files);
+    pb_scene_manifest_fini(&job->manifest);
     if (job->room >= 0)
         (void)close(job->room);
     if (job->sidecars != NULL)

@@ -131,7 +131,10 @@ END_TEST
 
 /* Removes the additions of version 12. */
 #define VERSION_11                                                                                 \
-    "DROP TRIGGER jobs_part; DROP TABLE set_windows; ALTER TABLE jobs DROP COLUMN delivered_ms; "  \
+    "ALTER TABLE jobs ADD COLUMN delivered TEXT; "                                                 \
+    "ALTER TABLE jobs ADD COLUMN has_checksum INTEGER NOT NULL DEFAULT 0; "                        \
+    "DROP TRIGGER jobs_part; ALTER TABLE jobs DROP COLUMN manifest; DROP TABLE set_windows; "      \
+    "ALTER TABLE jobs DROP COLUMN delivered_ms; "                                                  \
     "ALTER TABLE jobs DROP COLUMN inbox; DROP "                                                    \
     "TABLE set_parts; DROP INDEX jobs_by_set; DROP INDEX jobs_again; ALTER TABLE jobs DROP "       \
     "COLUMN again; ALTER TABLE jobs DROP COLUMN bbox; ALTER TABLE jobs DROP COLUMN datetime; "     \

@@ -4,6 +4,7 @@
  * States of the file of the store: of an older or a newer service, damaged, on a disk that fails.
  */
 #include "job_store_fixture.h"
+#include "service/jobs/kept.h"
 #include "run_suite.h"
 
 static void reopen_after(const char *sql)
@@ -19,10 +20,129 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
+/* Undoes version 17. */
+#define WITHOUT_MANIFEST                                                                           \
+    "DROP TRIGGER jobs_part;"                                                                      \
+    "CREATE TRIGGER jobs_part AFTER UPDATE OF status ON jobs BEGIN SELECT 1; END;"                 \
+    "ALTER TABLE jobs DROP COLUMN manifest; ALTER TABLE set_parts DROP COLUMN manifest;"           \
+    "ALTER TABLE jobs ADD COLUMN delivered TEXT;"                                                  \
+    "ALTER TABLE jobs ADD COLUMN has_checksum INTEGER NOT NULL DEFAULT 0;"                         \
+    "ALTER TABLE set_parts ADD COLUMN delivered TEXT;"
+
 /* Undoes version 16. */
 #define WITHOUT_AGAIN                                                                              \
+    WITHOUT_MANIFEST                                                                               \
     "DROP INDEX jobs_again; DROP INDEX jobs_by_set; ALTER TABLE jobs DROP COLUMN again;"           \
     "ALTER TABLE jobs DROP COLUMN bbox; ALTER TABLE jobs DROP COLUMN datetime;"
+
+/* Reads a file of the source tree, malloc'd. */
+static char *text_of(const char *name)
+{
+    char path[PB_FILES_PATH_BYTES];
+    char *text = calloc(1, 1 << 20);
+    (void)snprintf(path, sizeof path, "%s/%s", PB_SOURCE_DIR, name);
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s", path);
+    ck_assert_uint_gt(fread(text, 1, (1 << 20) - 1, file), 0);
+    (void)fclose(file);
+    return text;
+}
+
+/* Opens the store of version 16 that a service wrote. */
+static void open_version_16(void)
+{
+    char path[PB_FILES_PATH_BYTES];
+    sqlite3 *db = NULL;
+    char *sql = text_of("tests/unit/job_store_16.sql");
+    pb_job_store_close(store);
+    store = NULL;
+    (void)pb_files_join(path, directory, "jobs.db");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+    free(sql);
+    open_store();
+    ck_assert_str_eq(moved, "");
+}
+
+static void find(const char *id, struct pb_job *out_job)
+{
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, out_job), 0);
+}
+
+START_TEST(test_version_16_jobs_keep_their_files)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    struct pb_job job;
+    open_version_16();
+    find("nkdv", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 2);
+    ck_assert_str_eq(job.manifest.root[0], "/srv/pb/inbox");
+    ck_assert_str_eq(job.manifest.entry[1].path, "T1_20260612.tif");
+    ck_assert_ptr_null(pb_job_companion(&job, path));
+    pb_job_fini(&job);
+    find("ygps", &job);
+    ck_assert_str_eq(job.manifest.entry[0].path, "probe2.tif");
+    ck_assert_str_eq(pb_job_companion(&job, path), "/srv/pb/quarantine/probe2.tif.sha256");
+    ck_assert(pb_scene_manifest_find(&job.manifest, PB_ROLE_COMPANION)->verifies);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    reopen_after("");
+    find("ygps", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 2);
+    ck_assert_str_eq(pb_job_companion(&job, path), "/srv/pb/quarantine/probe2.tif.sha256");
+    pb_job_fini(&job);
+}
+END_TEST
+
+static int add_part(void *user, const struct pb_set_part *part)
+{
+    struct pb_scene_manifest manifest;
+    char *text = user;
+    ck_assert_int_eq(pb_scene_manifest_parse(part->manifest, &manifest), 0);
+    for (size_t i = 0; i < manifest.n_entries; i++)
+        (void)strcat(strcat(text, manifest.entry[i].path), " ");
+    pb_scene_manifest_fini(&manifest);
+    return 0;
+}
+
+START_TEST(test_version_16_sets_keep_their_files)
+{
+    char text[256] = "";
+    open_version_16();
+    ck_assert_int_eq(pb_set_parts_list(store, "20261129-101600-nkdv", add_part, text, NULL), 0);
+    ck_assert_str_eq(text, "T1_20260620.tif T1_20260605.tif T1_20260612.tif ");
+}
+END_TEST
+
+/* The triggers follow a companion by its path. */
+START_TEST(test_version_16_companion_is_kept_at_its_new_place)
+{
+    struct pb_kept kept;
+    struct pb_job job;
+    open_version_16();
+    find("0p6g", &job);
+    ck_assert_int_eq(pb_job_set_companion(&job, "/srv/pb/elsewhere/probe1.tif.sha256"), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_kept_find(store, "/srv/pb/elsewhere/probe1.tif.sha256", NULL, &kept), 1);
+    ck_assert_str_eq(kept.job, "20261129-101602-0p6g");
+    ck_assert_int_eq(pb_kept_find(store, "/srv/pb/work/done/probe1.tif.sha256", NULL, &kept), 0);
+}
+END_TEST
+
+START_TEST(test_job_with_a_damaged_manifest_has_no_files)
+{
+    struct pb_job job;
+    open_version_16();
+    reopen_after("UPDATE jobs SET manifest = '{\"version\":1' WHERE seq = 1;");
+    find("nkdv", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 0);
+    ck_assert_str_eq(job.input, "/srv/pb/work/done/T1_202606");
+    pb_job_fini(&job);
+}
+END_TEST
 
 START_TEST(jobs_of_a_store_without_places_get_none)
 {
@@ -82,8 +202,9 @@ START_TEST(store_without_inboxes_gets_them_from_delivered)
         "CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, folder, time_ms);"
         "CREATE TRIGGER jobs_part AFTER UPDATE OF status ON jobs BEGIN SELECT 1; END;"
         "UPDATE jobs SET owned = 1, folder = 'a/b', delivered = '[\"/in/box/a/b/x.tif\"]';"
-        "INSERT INTO set_parts VALUES ('j', 's', 'p', '', 't', '/done/t', '[\"/in/box/x.tif\"]', "
-        "NULL, 5), ('k', 's', 'p', 'a', 'u', '/done/u', NULL, NULL, 5);"
+        "INSERT INTO set_parts (job, set_id, pipeline, folder, scene, path, delivered, time_ms)"
+        " VALUES ('j', 's', 'p', '', 't', '/done/t', '[\"/in/box/x.tif\"]', 5),"
+        " ('k', 's', 'p', 'a', 'u', '/done/u', NULL, 5);"
         "PRAGMA user_version = 12;";
     static const struct pb_set_key known = {"p", "t", "/in/box", NULL}, none = {"p", "u", "", "a"};
     struct pb_set_last last;
@@ -307,6 +428,10 @@ int main(void)
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
     tcase_add_test(tests, store_without_inboxes_gets_them_from_delivered);
+    tcase_add_test(tests, test_version_16_jobs_keep_their_files);
+    tcase_add_test(tests, test_version_16_sets_keep_their_files);
+    tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
+    tcase_add_test(tests, test_job_with_a_damaged_manifest_has_no_files);
     tcase_add_test(tests, jobs_of_a_store_without_places_get_none);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, failing_or_full_disk_does_not_condemn_the_store);

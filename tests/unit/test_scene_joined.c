@@ -74,8 +74,11 @@ START_TEST(there_may_be_more_folders_than_descriptors)
     ck_assert_int_eq(mkdir(own, 0755), 0);
     for (int i = 0; i < PARTS; i++)
         folder[i] = make_part(i);
-    const struct pb_scene_joined joined = {
-        .folder = (const char *const *)folder, .n_folders = PARTS, .by = "a job"};
+    struct pb_scene_manifest manifest = {.n_roots = 0};
+    ck_assert_int_eq(pb_scene_manifest_root(&manifest, own), 0);
+    for (int i = 0; i < PARTS; i++)
+        ck_assert_int_eq(pb_scene_manifest_root(&manifest, folder[i]), i + 1);
+    const struct pb_scene_joined joined = {.manifest = &manifest, .by = "a job"};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
     ck_assert_int_eq(pb_scene_walk_open(own, &err, &walk), 0);
     ck_assert_msg(pb_scene_joined_add(&joined, own, &walk, &err) == 0, "%s", err.msg);
@@ -83,6 +86,7 @@ START_TEST(there_may_be_more_folders_than_descriptors)
     for (size_t i = 0; i < walk.n; i++)
         ck_assert_int_eq(number_in(&walk.entry[i]), (int)(i % PARTS));
     pb_scene_walk_close(&walk);
+    pb_scene_manifest_fini(&manifest);
     for (int i = 0; i < PARTS; i++)
         free(folder[i]);
 }

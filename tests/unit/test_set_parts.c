@@ -52,7 +52,8 @@ static void insert(const char *id, const char *set_id, const char *folder)
     ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
     ck_assert_int_eq(pb_job_set(&job.folder, folder), 0);
     ck_assert_int_eq(pb_job_set(&job.input, "/work/x"), 0);
-    ck_assert_int_eq(pb_job_set(&job.delivered, "[\"/inbox/a.tif\"]"), 0);
+    const struct pb_manifest_entry file = {.path = "a.tif", .bytes = 5};
+    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file), 0);
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
@@ -75,10 +76,14 @@ static char last_maker[PB_JOB_ID_BYTES];
 static int note(void *user, const struct pb_set_part *part)
 {
     char *text = user;
+    struct pb_scene_manifest manifest;
     (void)snprintf(last_maker, sizeof last_maker, "%s", part->maker);
     size_t n = strlen(text);
+    ck_assert_int_eq(pb_scene_manifest_parse(part->manifest, &manifest), 0);
+    ck_assert_uint_eq(manifest.n_entries, 1);
     (void)snprintf(text + n, 256 - n, "%.4s %s %s;", part->job + 16, part->path,
-                   part->delivered ? part->delivered : "-");
+                   manifest.entry[0].path);
+    pb_scene_manifest_fini(&manifest);
     return 0;
 }
 
@@ -98,10 +103,9 @@ START_TEST(the_parts_of_a_set_are_its_successful_jobs)
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     insert(SECOND, FIRST, NULL);
     finish(SECOND, PB_JOB_FAILED, "/quarantine/a");
-    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a a.tif;");
     finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a.1");
-    ck_assert_str_eq(parts(FIRST),
-                     "bbbb /done/a.1 [\"/inbox/a.tif\"];aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(parts(FIRST), "bbbb /done/a.1 a.tif;aaaa /done/a a.tif;");
     ck_assert_int_eq(pb_set_parts_last(store, &key, 0, NULL, &last), 1);
     ck_assert_str_eq(last.set_id, FIRST);
     ck_assert_str_eq(last.job, SECOND);
@@ -199,8 +203,7 @@ START_TEST(age_and_order_of_parts_ignore_the_wall_clock)
     const int64_t now = pb_job_store_time_ms(store);
     ck_assert_int_eq(pb_set_parts_last(store, &key, now - 3600000, NULL, &last), 1);
     ck_assert_str_eq(last.job, SECOND);
-    ck_assert_str_eq(parts(FIRST),
-                     "bbbb /done/a.1 [\"/inbox/a.tif\"];aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(parts(FIRST), "bbbb /done/a.1 a.tif;aaaa /done/a a.tif;");
     ck_assert_int_eq(pb_set_parts_trim(store, "month", 3600000, now, NULL), 0);
     ck_assert_int_eq(pb_set_parts_trim(store, "month", 3600000, now + 3700000, NULL), 2);
 }
@@ -213,7 +216,7 @@ START_TEST(parts_stay_when_their_jobs_are_forgotten)
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     ck_assert_int_eq(pb_job_store_prune(store, 0, NULL), 1);
     ck_assert_int_ne(pb_job_store_find(store, FIRST, NULL, &job), 0);
-    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a a.tif;");
 }
 END_TEST
 
@@ -254,10 +257,10 @@ START_TEST(parts_have_the_job_that_made_them_last)
     insert(FIRST, FIRST, NULL);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     insert_again(SECOND, FIRST, FIRST);
-    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];");
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a a.tif;");
     ck_assert_str_eq(last_maker, FIRST);
     finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a");
-    ck_assert_str_eq(parts(FIRST), "aaaa /done/a [\"/inbox/a.tif\"];"); /* and no part more */
+    ck_assert_str_eq(parts(FIRST), "aaaa /done/a a.tif;"); /* and no part more */
     ck_assert_str_eq(last_maker, SECOND);
 }
 END_TEST

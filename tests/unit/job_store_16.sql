@@ -1,0 +1,56 @@
+-- SPDX-FileCopyrightText: pushbroom authors
+-- SPDX-License-Identifier: Apache-2.0
+-- A job store of version 16, dumped: a set of two jobs, and two files with checksum files, the
+-- second of which was wrong. Events, reports and products are left out.
+BEGIN TRANSACTION;
+CREATE TABLE contents (pipeline TEXT NOT NULL, bytes INTEGER NOT NULL, checksum TEXT NOT NULL, job TEXT NOT NULL, directory TEXT NOT NULL, time_ms INTEGER NOT NULL, PRIMARY KEY (pipeline, bytes, checksum));
+CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, time_ms INTEGER NOT NULL, kind TEXT NOT NULL, job TEXT NOT NULL, pipeline TEXT NOT NULL, data TEXT NOT NULL);
+CREATE TABLE job_counts (status INTEGER PRIMARY KEY, n INTEGER NOT NULL);
+INSERT INTO "job_counts" VALUES(0,0);
+INSERT INTO "job_counts" VALUES(1,0);
+INSERT INTO "job_counts" VALUES(2,3);
+INSERT INTO "job_counts" VALUES(3,1);
+INSERT INTO "job_counts" VALUES(4,0);
+CREATE TABLE jobs (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, created_ms INTEGER NOT NULL, status INTEGER NOT NULL, owned INTEGER NOT NULL, scene TEXT NOT NULL, pipeline TEXT NOT NULL, input TEXT, attempts INTEGER NOT NULL, started_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, progress INTEGER NOT NULL, stage TEXT NOT NULL, device TEXT NOT NULL, tiles_done INTEGER NOT NULL, tiles_total INTEGER NOT NULL, bytes_read INTEGER NOT NULL, bytes_written INTEGER NOT NULL, elapsed_ms INTEGER NOT NULL, directory TEXT, products TEXT, report TEXT, error_code TEXT NOT NULL, error_message TEXT NOT NULL, error_hint TEXT NOT NULL, device_why TEXT NOT NULL DEFAULT '', uid INTEGER NOT NULL DEFAULT -1, identity TEXT NOT NULL DEFAULT '', rank INTEGER NOT NULL DEFAULT 0, folder TEXT, delivered TEXT, companion TEXT, has_checksum INTEGER NOT NULL DEFAULT 0, anyway INTEGER NOT NULL DEFAULT 0, set_id TEXT NOT NULL DEFAULT '', replaces TEXT NOT NULL DEFAULT '', inbox TEXT, delivered_ms INTEGER NOT NULL DEFAULT 0, again TEXT NOT NULL DEFAULT '', bbox TEXT, datetime TEXT NOT NULL DEFAULT '');
+INSERT INTO "jobs" VALUES(1,'20261129-101600-nkdv','T1_202606',1795947360808,2,1,'T1_202606','month','/srv/pb/work/done/T1_202606',1,1795947360870,1795947361443,1795947361443,100,'done','cpu',1,1,12288,9294,11,'/srv/pb/products/T1_202606/month',NULL,NULL,'','','','',0,'',0,NULL,'["/srv/pb/inbox/T1_20260605.tif","/srv/pb/inbox/T1_20260612.tif"]',NULL,0,0,'20261129-101600-nkdv','','/srv/pb/inbox',1795947360606,'',NULL,'2026-11-29T10:16:00Z');
+INSERT INTO "jobs" VALUES(2,'20261129-101601-783m','T1_202606',1795947361760,2,1,'T1_202606','month','/srv/pb/work/done/T1_202606.1',1,1795947361830,1795947362224,1795947362224,100,'done','cpu',1,1,18432,9513,15,'/srv/pb/products/T1_202606/month',NULL,NULL,'','','','',0,'',0,NULL,'["/srv/pb/inbox/T1_20260620.tif"]',NULL,0,0,'20261129-101600-nkdv','20261129-101600-nkdv','/srv/pb/inbox',1795947361545,'',NULL,'2026-11-29T10:16:00Z');
+INSERT INTO "jobs" VALUES(3,'20261129-101602-0p6g','probe1.tif',1795947362614,2,1,'probe1','every','/srv/pb/work/done/probe1.tif',1,1795947362654,1795947363026,1795947363026,100,'done','cpu',1,1,6144,392,43,'/srv/pb/products/probe1/every',NULL,NULL,'','','','',0,'',0,NULL,'["/srv/pb/sums/probe1.tif"]','/srv/pb/work/done/probe1.tif.sha256',1,0,'','','/srv/pb/sums',1795947362430,'',NULL,'');
+INSERT INTO "jobs" VALUES(4,'20261129-101603-ygps','probe2.tif',1795947363338,3,1,'probe2','every','/srv/pb/quarantine/probe2.tif',1,1795947363390,1795947363418,1795947363418,0,'plan','',0,0,0,0,0,NULL,NULL,NULL,'input.checksum','probe2.tif has the SHA-256 checksum b814800e3c9c..., and probe2.tif.sha256 has 000000000000...','deliver the input and its checksum file again; its bytes changed on the way','',0,'',0,NULL,'["/srv/pb/sums/probe2.tif"]','/srv/pb/quarantine/probe2.tif.sha256',1,0,'','','/srv/pb/sums',1795947363178,'',NULL,'');
+CREATE TABLE kept (path TEXT PRIMARY KEY, since_ms INTEGER NOT NULL, job TEXT NOT NULL DEFAULT '', kind INTEGER NOT NULL DEFAULT 0, up_ms INTEGER, files BLOB, said INTEGER NOT NULL DEFAULT 0);
+INSERT INTO "kept" VALUES('/srv/pb/work/done/T1_202606',1795947361478,'20261129-101600-nkdv',0,1114,X'642031313138333432372034303936203137393539343733363038333839323138333320313739353934373336303834383138373036332000662031313138323531322036353034203137393539343733363035383339363132373920313739353934373336303830323932313833322054315F32303236303630352E74696600662031313138333430392036353034203137393539343733363035383439373635353420313739353934373336303833383932313833332054315F32303236303631322E74696600',0);
+INSERT INTO "kept" VALUES('/srv/pb/work/done/T1_202606.1',1795947362289,'20261129-101601-783m',0,1904,X'642031313138343539322034303936203137393539343733363137353937343237363920313739353934373336313738353633343331312000662031313138333737342036353034203137393539343733363135313938353634333620313739353934373336313735393734323736392054315F32303236303632302E74696600',0);
+INSERT INTO "kept" VALUES('/srv/pb/work/done/probe1.tif.sha256',1795947363133,'20261129-101602-0p6g',0,2720,X'66203131313836373032203635203137393539343733363234333039323139303720313739353934373336333039303932313933372000',0);
+INSERT INTO "kept" VALUES('/srv/pb/work/done/probe1.tif',1795947363133,'20261129-101602-0p6g',0,2720,X'662031313138363730312036353034203137393539343733363234303337333031353320313739353934373336333131303932313933382000',0);
+INSERT INTO "kept" VALUES('/srv/pb/quarantine/probe2.tif.sha256',1795947363489,'20261129-101603-ygps',2,3089,X'66203131313833323930203635203137393539343733363331373839323139343120313739353934373336333432363932313935332000',0);
+INSERT INTO "kept" VALUES('/srv/pb/quarantine/probe2.tif',1795947363489,'20261129-101603-ygps',1,3089,X'662031313138323438362036353034203137393539343733363331353231363239363120313739353934373336333435343932313935342000',0);
+CREATE TABLE service_time (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, boot_ms INTEGER NOT NULL, total_ms INTEGER NOT NULL);
+CREATE TABLE set_parts (job TEXT PRIMARY KEY, set_id TEXT NOT NULL, pipeline TEXT NOT NULL, folder TEXT NOT NULL, scene TEXT NOT NULL, path TEXT NOT NULL, delivered TEXT, directory TEXT, time_ms INTEGER NOT NULL, inbox TEXT NOT NULL DEFAULT '', up_ms INTEGER);
+INSERT INTO "set_parts" VALUES('20261129-101600-nkdv','20261129-101600-nkdv','month','','T1_202606','/srv/pb/work/done/T1_202606','["/srv/pb/inbox/T1_20260605.tif","/srv/pb/inbox/T1_20260612.tif"]','/srv/pb/products/T1_202606/month',1795947361478,'/srv/pb/inbox',1148);
+INSERT INTO "set_parts" VALUES('20261129-101601-783m','20261129-101600-nkdv','month','','T1_202606','/srv/pb/work/done/T1_202606.1','["/srv/pb/inbox/T1_20260620.tif"]','/srv/pb/products/T1_202606/month',1795947362289,'/srv/pb/inbox',1960);
+CREATE TABLE set_windows (pipeline TEXT PRIMARY KEY, reopen_ms INTEGER NOT NULL);
+CREATE TABLE subscribers (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, events TEXT NOT NULL, pipelines TEXT NOT NULL, expire_ms INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0, given_up INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX jobs_by_status ON jobs (status, seq);
+CREATE INDEX jobs_by_tail ON jobs (substr(id, -1, 1) || substr(id, -2, 1) || substr(id, -3, 1) || substr(id, -4, 1));
+CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;
+CREATE TRIGGER jobs_inserted AFTER INSERT ON jobs BEGIN UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;
+CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs BEGIN UPDATE job_counts SET n = n - 1 WHERE status = OLD.status; END;
+CREATE TRIGGER jobs_moved AFTER UPDATE OF status ON jobs WHEN OLD.status <> NEW.status BEGIN UPDATE job_counts SET n = n - 1 WHERE status = OLD.status; UPDATE job_counts SET n = n + 1 WHERE status = NEW.status; END;
+CREATE INDEX jobs_waiting ON jobs (rank, seq) WHERE status = 0;
+CREATE INDEX contents_by_age ON contents (time_ms);
+CREATE INDEX jobs_of_sets ON jobs (scene) WHERE set_id <> '' AND status < 2;
+CREATE INDEX set_parts_by_set ON set_parts (set_id, time_ms);
+CREATE INDEX set_parts_by_path ON set_parts (path);
+CREATE INDEX set_parts_by_scene ON set_parts (scene, pipeline, inbox, folder, time_ms);
+CREATE TRIGGER jobs_part AFTER UPDATE OF status, input ON jobs WHEN NEW.set_id <> '' AND NEW.owned = 1 AND NEW.status = 2 AND NEW.input IS NOT NULL AND (NEW.input IS NOT OLD.input OR OLD.status <> 2) BEGIN INSERT OR REPLACE INTO set_parts (job, set_id, pipeline, inbox, folder, scene, path, delivered, directory, time_ms) VALUES (NEW.id, NEW.set_id, NEW.pipeline, ifnull(NEW.inbox, ''), ifnull(NEW.folder, ''), NEW.scene, NEW.input, NEW.delivered, NEW.directory, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)); END;
+CREATE INDEX kept_by_time ON kept (kind, up_ms);
+CREATE INDEX kept_by_job ON kept (job);
+CREATE TRIGGER jobs_kept AFTER UPDATE OF input ON jobs WHEN NEW.owned = 1 AND NEW.status > 1 AND NEW.input IS NOT NULL AND (NEW.input IS NOT OLD.input OR OLD.status <> NEW.status) BEGIN UPDATE OR REPLACE kept SET path = NEW.input, since_ms = CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) WHERE job = NEW.id AND path = OLD.input AND path <> NEW.input; INSERT OR REPLACE INTO kept (path, since_ms, job, kind) SELECT NEW.input, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), NEW.id, NOT (NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate')) WHERE NOT EXISTS (SELECT 1 FROM kept WHERE path = NEW.input AND job = NEW.id); END;
+CREATE TRIGGER companions_kept AFTER UPDATE OF companion ON jobs WHEN NEW.owned = 1 AND NEW.status > 1 AND NEW.companion IS NOT NULL AND (NEW.companion IS NOT OLD.companion OR OLD.status <> NEW.status) BEGIN UPDATE OR REPLACE kept SET path = NEW.companion, since_ms = CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) WHERE job = NEW.id AND path = OLD.companion AND path <> NEW.companion; INSERT OR REPLACE INTO kept (path, since_ms, job, kind) SELECT NEW.companion, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), NEW.id, CASE WHEN (NEW.status = 2 OR (NEW.status = 4 AND NEW.error_code = 'input.duplicate')) THEN 0 ELSE 2 END WHERE NOT EXISTS (SELECT 1 FROM kept WHERE path = NEW.companion AND job = NEW.id); END;
+CREATE TRIGGER jobs_unkept AFTER UPDATE OF status, input ON jobs WHEN OLD.status > 1 AND (NEW.status < 2 OR NEW.input IS NULL) BEGIN DELETE FROM kept WHERE job = NEW.id; END;
+CREATE INDEX jobs_again ON jobs (again) WHERE again <> '';
+CREATE INDEX jobs_by_set ON jobs (set_id) WHERE set_id <> '';
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('events',1795947360270);
+INSERT INTO "sqlite_sequence" VALUES('jobs',4);
+COMMIT;
+PRAGMA user_version = 16;
