@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PLANES_FORMAT_H
 #define PB_PLANES_FORMAT_H
-/* Rules of the encoder of planes (pipeline/codec/deflate_planes.h) that decide about bytes, for the
- * CPU and for devices (deflate_planes.cuh). Integers only; sums, whose order changes nothing.
+/* Rules of the encoder of planes (pipeline/codec/deflate_planes.h) that determine its output, for
+ * the CPU and for devices (deflate_planes.cuh). Integers and sums of them, which do not depend on
+ * the order of rows.
  *
  * A row of float32 samples after predictor 3 has four planes of bytes. The two upper planes are
  * coded, with one code for the whole block. The two lower planes are noise in most rows and are
@@ -12,20 +13,20 @@
 
 enum {
     PB_PLANES_COUNT = 4,         /* planes of a row */
-    PB_PLANES_EVERY = 8,         /* one of this many rows is counted; of large blocks fewer */
-    PB_PLANES_COUNTED = 1 << 22, /* bytes at most of counted rows: devices sort counts of 23 bits */
-    PB_PLANES_NEAR = 8,          /* distances of literals below it have counts of their own ... */
-    PB_PLANES_FAR = 96,          /* ... and those from it on have one count */
-    PB_PLANES_ROW_MIN = 512, /* bytes; the table of a code would be too large for shorter rows */
-    /* Other bits of a row than its codes, its table and its lower planes: the head of the stored
-     * block, and the bits up to a whole byte. */
+    PB_PLANES_EVERY = 8,         /* one of this many rows is counted, fewer in large blocks */
+    PB_PLANES_COUNTED = 1 << 22, /* most bytes of counted rows: devices sort counts of 23 bits */
+    PB_PLANES_NEAR = 8,          /* literals with a smaller distance have their own counts */
+    PB_PLANES_FAR = 96,          /* literals with this distance or more have one count */
+    PB_PLANES_ROW_MIN = 512,     /* bytes; shorter rows are too small for a table */
+    /* Bits of a row in addition to its codes, its table and its lower planes: the head of the
+     * stored block, and the bits up to a whole byte. */
     PB_PLANES_STORED_BITS = 3 + 4 + 32,
-    PB_PLANES_FLAT_BITS = 48,    /* more bits for a flat row: runs end with its halves */
-    PB_PLANES_TABLE_EVERY = 128, /* estimate of runs: bytes for which tables take a bit */
+    PB_PLANES_FLAT_BITS = 48,    /* additional bits of a flat row, whose runs end at its middle */
+    PB_PLANES_TABLE_EVERY = 128, /* estimate of runs: tables take a bit for this many bytes */
     PB_PLANES_GAIN = 256         /* least gain over runs: a 256th */
 };
 
-/* True if blocks of such rows can be encoded: half a row is at most one stored block. Pure. */
+/* True if blocks of such rows can be encoded: a stored block has room for half a row. Pure. */
 PB_PIXEL bool pb_planes_fit(uint32_t planes, uint64_t row_bytes)
 {
     return planes == PB_PLANES_COUNT && row_bytes >= PB_PLANES_ROW_MIN && row_bytes % 16 == 0 &&
@@ -71,9 +72,10 @@ PB_PIXEL uint64_t pb_planes_sum(const uint32_t *count, uint32_t from, uint32_t t
     return sum;
 }
 
-/* Count of symbol s for the code. Differences are symmetric about 0 and their histogram is smooth:
- * the mean of a range of distances, two ranges an octave, makes the table of the code short, as one
- * count for all lengths does. Each symbol gets a code, because most rows are not counted. */
+/* Count of symbol s for the code. Differences are symmetric about 0 and their histogram is smooth.
+ * Therefore symbols share the mean of a range of distances, two ranges an octave, and all lengths
+ * share one mean: this makes the table of the code short. Each symbol gets a code, because most
+ * rows are not counted. */
 PB_PIXEL uint32_t pb_planes_smooth(const uint32_t *count, uint32_t s)
 {
     const uint32_t distance = s < 128 ? s : 256 - s;

@@ -2,45 +2,47 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STRINGS_PIXEL_H
 #define PB_STRINGS_PIXEL_H
-/* The estimate of what repeated strings are worth in a block, whose rule and figures are in
- * pipeline/codec/deflate_strings.c: the parts that the CPU and devices (deflate_strings.cuh) share.
- * Integers, and sums of them: the order of segments and windows changes nothing. */
+/* Estimate of the bits that repeated strings save in a block: the parts that the CPU and devices
+ * (deflate_strings.cuh) share. Rule and figures are in pipeline/codec/deflate_strings.c. Integers
+ * and sums of them, which do not depend on the order of segments and windows. */
 #include "kernels/codec/deflate_format.h"
 
 #define PB_STRINGS_HASH_BITS 14
 
 enum pb_strings {
-    PB_STRINGS_NONE, /* or not worth their time, or there is little but runs */
-    PB_STRINGS_SOME, /* short ones */
-    PB_STRINGS_MANY  /* likely: a byte takes less than two bits, as in maps of few values */
+    PB_STRINGS_NONE, /* no strings, few strings, or nearly only runs */
+    PB_STRINGS_SOME, /* short strings */
+    PB_STRINGS_MANY  /* probably long strings: a byte takes less than two bits, as in maps */
 };
 
 enum {
     PB_STRINGS_WINDOW = 32768,
-    PB_STRINGS_WINDOW_EVERY = 1 << 20, /* a window for so many bytes of a block */
+    PB_STRINGS_WINDOW_EVERY = 1 << 20, /* bytes of a block for each window */
     PB_STRINGS_WINDOWS_MAX = 4,
     PB_STRINGS_SEGMENT = 64,
-    PB_STRINGS_SEGMENT_EVERY = 1012, /* lines have other lengths */
-    PB_STRINGS_PAIR = 2,             /* words begin and end at its multiples */
+    PB_STRINGS_SEGMENT_EVERY = 1012, /* no divisor or multiple of the length of a line */
+    PB_STRINGS_PAIR = 2,             /* words begin at multiples of this many bytes */
     PB_STRINGS_WORD = 4,
     PB_STRINGS_NOWHERE = 0xffff,
     PB_STRINGS_MIN_PERCENT = 3,
-    PB_STRINGS_LOST_HALVES = 5, /* of what is saved, at most */
-    PB_STRINGS_BIT = 16,
-    PB_STRINGS_MATCH = 4 * PB_STRINGS_BIT, /* cost at distance 1; its logarithm is added */
-    PB_STRINGS_RUN_SHARE = 8,              /* bytes of a run that cost a bit */
-    PB_STRINGS_ALL_RUNS = 5,               /* so many bytes a bit: little but runs */
-    PB_STRINGS_FEW_VALUES = 5 /* bits of a byte that is in no run, at most, where values are few */
+    PB_STRINGS_LOST_HALVES = 5, /* largest loss, in halves of the savings */
+    PB_STRINGS_BIT = 16,        /* unit of a cost: a 16th of a bit */
+    /* Cost of a match at distance 1; the logarithm of the distance is added. */
+    PB_STRINGS_MATCH = 4 * PB_STRINGS_BIT,
+    PB_STRINGS_RUN_SHARE = 8, /* bytes of a run that cost a bit */
+    PB_STRINGS_ALL_RUNS = 5,  /* bytes that cost a bit in a block of nearly only runs */
+    PB_STRINGS_FEW_VALUES = 5 /* largest mean of the bits of a literal if values are few */
 };
 
 struct pb_strings_sizes {
-    uint64_t all;         /* cost without strings, in sixteenths of a bit */
-    uint64_t saved, lost; /* by strings that cost less than their literals, or more */
+    uint64_t all;   /* cost without strings, in sixteenths of a bit */
+    uint64_t saved; /* sum over the strings that cost less than their literals */
+    uint64_t lost;  /* sum over the strings that cost more */
     uint64_t bytes;
-    uint64_t literals, literal_bytes; /* what is in no run, of all and of bytes */
+    uint64_t literals, literal_bytes; /* the shares of `all` and `bytes` outside of runs */
 };
 
-/* Windows of a block, and the bytes of one. */
+/* Count of the windows of a block, and the bytes of each. */
 PB_PIXEL uint32_t pb_strings_windows(size_t bytes, uint32_t *out_window_bytes)
 {
     const size_t windows = bytes / PB_STRINGS_WINDOW_EVERY;
@@ -50,20 +52,20 @@ PB_PIXEL uint32_t pb_strings_windows(size_t bytes, uint32_t *out_window_bytes)
     return windows < PB_STRINGS_WINDOWS_MAX ? (uint32_t)windows : (uint32_t)PB_STRINGS_WINDOWS_MAX;
 }
 
-/* Where window i of n begins. */
+/* First byte of window i of n. */
 PB_PIXEL size_t pb_strings_window_at(size_t bytes, uint32_t window_bytes, uint32_t i, uint32_t n)
 {
     const size_t at = (bytes - window_bytes) / ((size_t)2 * n) * ((size_t)2 * i + 1);
     return at - at % PB_STRINGS_PAIR;
 }
 
-/* Words that begin in a window of n bytes. */
+/* Count of the words in a window of n bytes. */
 PB_PIXEL uint32_t pb_strings_words(uint32_t n)
 {
     return n < PB_STRINGS_WORD ? 0 : (n - PB_STRINGS_WORD) / PB_STRINGS_PAIR + 1;
 }
 
-/* Whether the segment from `at` on, and a word behind it, lies in a window of n bytes. */
+/* True if the segment from `at` on, and a word after it, are in a window of n bytes. */
 PB_PIXEL bool pb_strings_has_segment(uint32_t at, uint32_t n)
 {
     return at + PB_STRINGS_SEGMENT + PB_STRINGS_WORD <= n;
@@ -90,7 +92,7 @@ PB_PIXEL uint32_t pb_strings_hash(uint32_t word)
     return (word * UINT32_C(2654435761)) >> (32 - PB_STRINGS_HASH_BITS);
 }
 
-/* Of a byte that `count` of `total` bytes are. */
+/* Cost of a byte whose value `count` of `total` bytes have. */
 PB_PIXEL uint16_t pb_strings_literal_cost(uint32_t count, uint32_t total)
 {
     const uint32_t cost = pb_strings_log2(total) - (count > 0 ? pb_strings_log2(count) : 0);
@@ -98,14 +100,15 @@ PB_PIXEL uint16_t pb_strings_literal_cost(uint32_t count, uint32_t total)
     return (uint16_t)(cost > least ? cost : least);
 }
 
-/* What a segment is coded with: a window, by hash the pair of it that began the first word, and
- * what literals cost, in sixteenths of a bit. */
+/* Tables for the segments of a window. */
 struct pb_strings_coder {
-    const uint8_t *in;
-    const uint16_t *first, *cost;
+    const uint8_t *in;     /* the window */
+    const uint16_t *first; /* by hash: first pair of the first word with it, or NOWHERE */
+    const uint16_t *cost;  /* cost of each literal */
 };
 
-/* Bytes of whole pairs from `at` on that repeat the byte before it; 0: less than a word. */
+/* Count of the bytes, in whole pairs, from `at` on that repeat the byte before it; 0 if they are
+ * fewer than a word. */
 PB_PIXEL uint32_t pb_strings_run(const uint8_t *in, uint32_t at, uint32_t end)
 {
     const uint8_t before = in[at - 1];
@@ -117,8 +120,8 @@ PB_PIXEL uint32_t pb_strings_run(const uint8_t *in, uint32_t at, uint32_t end)
     return n;
 }
 
-/* Bytes of whole pairs from `at` on that are before in the window as well; 0: none, as far as the
- * table has them. */
+/* Length in bytes of the string of whole pairs from `at` on that occurs earlier in the window, at
+ * *out_from; 0 if the table has no such string. */
 PB_PIXEL uint32_t pb_strings_match(const struct pb_strings_coder *coder, uint32_t at, uint32_t end,
                                    uint32_t *out_from)
 {
@@ -160,10 +163,10 @@ PB_PIXEL void pb_strings_code_segment(const struct pb_strings_coder *coder, uint
     }
 }
 
-/* Of the sizes of all windows. */
+/* Verdict from the sizes of all windows. */
 PB_PIXEL enum pb_strings pb_strings_verdict(const struct pb_strings_sizes *sizes)
 {
-    if (sizes->bytes == 0) /* a block so small costs no time */
+    if (sizes->bytes == 0) /* a search in such a small block takes no time */
         return PB_STRINGS_MANY;
     if (sizes->all * PB_STRINGS_ALL_RUNS < PB_STRINGS_BIT * sizes->bytes)
         return PB_STRINGS_NONE;
@@ -171,8 +174,8 @@ PB_PIXEL enum pb_strings pb_strings_verdict(const struct pb_strings_sizes *sizes
                        sizes->lost * 2 <= sizes->saved * PB_STRINGS_LOST_HALVES;
     const bool few =
         sizes->literals < (uint64_t)PB_STRINGS_FEW_VALUES * PB_STRINGS_BIT * sizes->literal_bytes;
-    if (sizes->all < 2 * PB_STRINGS_BIT * sizes->bytes && /* not by runs beside noise alone */
-        (saves || few))
+    /* Runs next to noise take less than two bits a byte as well, but have no strings. */
+    if (sizes->all < 2 * PB_STRINGS_BIT * sizes->bytes && (saves || few))
         return PB_STRINGS_MANY;
     return saves ? PB_STRINGS_SOME : PB_STRINGS_NONE;
 }

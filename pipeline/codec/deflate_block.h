@@ -7,6 +7,8 @@
 #include "pipeline/codec/bits_out.h"
 #include "pipeline/codec/deflate_runs.h"
 
+#include <string.h>
+
 /* The code of a block. */
 struct pb_deflate_table {
     uint8_t lengths[PB_DEFLATE_LITLEN]; /* bits of each symbol */
@@ -20,6 +22,22 @@ struct pb_deflate_table {
     uint16_t code[PB_DEFLATE_LENGTHS];
     uint64_t size; /* bits in the stream, including the block's head */
 };
+
+/* First position from `at` on whose byte differs from the one before `at`; n if all are equal.
+ * at > 0. */
+static inline uint32_t pb_deflate_run_end(const uint8_t *in, uint32_t at, uint32_t n)
+{
+    const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
+    uint64_t word;
+    for (; at + 8 <= n; at += 8) {
+        memcpy(&word, in + at, 8);
+        if (word != same)
+            return at + (uint32_t)__builtin_ctzll(word ^ same) / 8;
+    }
+    while (at < n && in[at] == (uint8_t)same)
+        at++;
+    return at;
+}
 
 /* Finds the runs of n <= PB_DEFLATE_RUNS_CHUNK bytes, n > 0: work->run. */
 void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n);

@@ -101,18 +101,11 @@ static inline bool has_run(const uint8_t *in)
     return (any[0] | any[1]) != 0;
 }
 
-/* Whole pairs from p on that repeat the byte before p. */
+/* Count of the whole pairs from p on that repeat the byte before p. */
 static uint32_t run_of(const struct chunk *chunk, uint32_t p)
 {
-    const uint8_t *const in = pair_at(chunk, p);
-    const uint32_t n = chunk->bytes - 2 * p;
-    const uint64_t same = in[-1] * UINT64_C(0x0101010101010101);
-    uint32_t at = 0;
-    while (at + 8 <= n && long_at(in + at) == same)
-        at += 8;
-    while (at < n && in[at] == (uint8_t)same)
-        at++;
-    return at / 2;
+    const uint8_t *const before = pair_at(chunk, p) - 1;
+    return (pb_deflate_run_end(before, 1, chunk->bytes - 2 * p + 1) - 1) / 2;
 }
 
 /* Looks up the word at p and enters it. Bit 0 of the result: the last word of the same hash is

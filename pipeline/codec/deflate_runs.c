@@ -57,26 +57,11 @@ static inline uint32_t run_start(const uint8_t *in, uint32_t i, uint32_t n)
     return i;
 }
 
-/* First position from `at` on whose byte differs from that before `at`, at most n. */
-static inline uint32_t run_end(const uint8_t *in, uint32_t at, uint32_t n)
-{
-    const uint64_t same = in[at - 1] * UINT64_C(0x0101010101010101);
-    uint64_t word;
-    for (; at + 8 <= n; at += 8) {
-        memcpy(&word, in + at, 8);
-        if (word != same)
-            return at + (uint32_t)__builtin_ctzll(word ^ same) / 8;
-    }
-    while (at < n && in[at] == (uint8_t)same)
-        at++;
-    return at;
-}
-
 void pb_deflate_find_runs(struct pb_deflate_runs *work, const uint8_t *in, uint32_t n)
 {
     work->n_runs = 0;
     for (uint32_t i = run_start(in, 1, n), end; i + 4 <= n; i = run_start(in, end + 1, n)) {
-        end = run_end(in, i + 4, n);
+        end = pb_deflate_run_end(in, i + 4, n);
         work->run[work->n_runs].at = i;
         work->run[work->n_runs++].bytes = end - i;
     }
