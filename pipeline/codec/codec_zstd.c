@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Zstandard frames, by zstd's library or, of floats after predictor 3, by the encoder of planes
  * (zstd_planes.h). Both encode sample rows of each block; planes encode the block unless the
- * library's result at the level is estimated to be smaller. The choice depends on the block's bytes
- * alone. Default levels: 9, like GDAL, for integers; 1 for floats.
+ * library's result at the level is estimated to be smaller. The library encodes the sample at level
+ * 1 first, in a twentieth of the time of level 9: only if a higher level can turn the decision is
+ * the sample encoded at that level. The choice depends on the block's bytes alone. Default levels:
+ * 9, like GDAL, for integers; 1 for floats.
  *
  * The library's context is in one allocation of known size ("static" contexts of zstd's advanced
  * interface), so that it can be planned for and encode cannot allocate.
@@ -44,7 +46,9 @@ enum {
      * library writes less often in a block. */
     SLACK = 100,
     DOUBT = 128,
-    HEADS = 128 /* bytes */
+    HEADS = 128, /* bytes */
+    FIRST_LEVEL = 1,
+    HIGHER = 33 /* a 33rd of the result of FIRST_LEVEL: planes that save it win at all levels */
 };
 
 struct zstd_context {
@@ -85,11 +89,12 @@ static bool has_planes(const struct pb_codec_blocks *blocks)
     return pb_zstd_planes_fit(blocks->bytes, blocks->row_bytes, blocks->planes);
 }
 
-/* The level's parameters for a sample can need more memory than those for a block. */
+/* The parameters for a sample can need more memory than those for a block. */
 static size_t memory_bytes(int level, const struct pb_codec_blocks *blocks)
 {
-    size_t bytes = library_bytes(level, blocks->bytes);
-    return has_planes(blocks) ? larger(bytes, library_bytes(level, sample_of(blocks))) : bytes;
+    const size_t bytes = library_bytes(level, blocks->bytes), sample = sample_of(blocks);
+    const size_t samples = larger(library_bytes(level, sample), library_bytes(FIRST_LEVEL, sample));
+    return has_planes(blocks) ? larger(bytes, samples) : bytes;
 }
 
 static uint64_t zstd_context_bytes(int level, const struct pb_codec_blocks *blocks)
@@ -145,16 +150,30 @@ static size_t take_sample(const struct zstd_context *own, const uint8_t *in, siz
     return most / GROUP * GROUP;
 }
 
+/* Size of the first `bytes` bytes of the sample by the library, or 0; `out` is overwritten. */
+static size_t library_size(const struct zstd_context *own, size_t bytes, int level, void *out,
+                           size_t capacity)
+{
+    const size_t n = ZSTD_compressCCtx(own->zstd, out, capacity, own->sample, bytes, level);
+    return ZSTD_isError(n) ? 0 : n;
+}
+
 /* True if the block is encoded by planes, whose codes are ready then; `out` is overwritten. */
 static bool planes_win(const struct zstd_context *own, const uint8_t *in, size_t rows, void *out,
                        size_t capacity)
 {
-    size_t n = take_sample(own, in, rows);
+    const size_t bytes = take_sample(own, in, rows) * own->blocks.row_bytes;
     pb_zstd_planes_prepare(own->planes, in, rows, own->blocks.row_bytes, own->blocks.planes);
-    const size_t bytes = n * own->blocks.row_bytes;
-    size_t planes = pb_zstd_planes_try(own->planes, own->sample, n, out);
-    size_t library = ZSTD_compressCCtx(own->zstd, out, capacity, own->sample, bytes, own->level);
-    return !ZSTD_isError(library) && planes + bytes / DOUBT + HEADS <= library + library / SLACK;
+    const size_t planes =
+        pb_zstd_planes_try(own->planes, own->sample, bytes / own->blocks.row_bytes, out) +
+        bytes / DOUBT + HEADS;
+    const size_t first = library_size(own, bytes, FIRST_LEVEL, out, capacity);
+    if (own->level == FIRST_LEVEL || planes > first + first / SLACK)
+        return planes <= first + first / SLACK;
+    if (planes <= first - first / HIGHER)
+        return true;
+    const size_t library = library_size(own, bytes, own->level, out, capacity);
+    return planes <= library + library / SLACK;
 }
 
 static int zstd_encode(void *context, const void *in, size_t bytes, void *out, size_t capacity,
