@@ -12,8 +12,9 @@
  * after a predictor a longer search often finds nothing, and matches that cost more than their
  * bytes make files larger. Therefore samples of each block are encoded by the encoder of planes or
  * runs, by the encoder of pairs, and by libdeflate at the level. The block is encoded by the
- * fastest of these whose result exceeds the smallest by TRIAL_SLACK at most. All choices depend on
- * the block's bytes alone.
+ * fastest of these whose result exceeds the smallest by TRIAL_SLACK at most. libdeflate, which
+ * takes most of the time, is not tried if planes are smaller than pairs, and pairs hardly smaller
+ * than runs: the block has few strings. All choices depend on the block's bytes alone.
  *
  * Measured (512 px blocks after their predictor, one core of an Intel Xeon, KiB at MB/s; levels 1,
  * 6 and 9 are libdeflate's own):
@@ -63,7 +64,9 @@ enum {
     SAMPLES = 2,
     SAMPLE_SHARE = 32, /* fraction of a block, but ... */
     SAMPLE_MIN = 32768,
-    TRIAL_SLACK = 200 /* a 200th of the smallest */
+    TRIAL_SLACK = 200, /* a 200th of the smallest */
+    TRIAL_CLEAR = 100, /* planes without doubt: a hundredth smaller than pairs, ... */
+    TRIAL_STRINGS = 50 /* ... which save a 50th of their result at most */
 };
 
 enum encoder { RUNS, PLANES, PAIRS, SEARCH };
@@ -208,6 +211,9 @@ static enum encoder try_three(const struct deflate *own, enum encoder first, con
 {
     size_t fast = encode_samples(own, first, in, bytes, out, capacity);
     size_t pairs = encode_samples(own, PAIRS, in, bytes, out, capacity);
+    if (first == PLANES && fast <= pairs - pairs / TRIAL_CLEAR &&
+        encode_samples(own, RUNS, in, bytes, out, capacity) <= pairs + pairs / TRIAL_STRINGS)
+        return first; /* few strings */
     size_t search = encode_samples(own, SEARCH, in, bytes, out, capacity);
     size_t least = pairs < search ? pairs : search;
     least += least / TRIAL_SLACK;

@@ -235,6 +235,43 @@ START_TEST(test_levels_find_strings_of_floats)
 }
 END_TEST
 
+/* Means of noise around each pixel have strings that only a search finds: planes are smaller than
+ * runs, but not clearly smaller than pairs. */
+START_TEST(test_levels_search_filtered_noise)
+{
+    enum { SIDE = 512, WINDOW = 15, WIDE = SIDE + WINDOW - 1 };
+    const struct case_of_rows shape = {SIDE, 1};
+    const struct pb_codec_blocks blocks = blocks_of(&shape, 4);
+    uint32_t *sums = calloc((size_t)WIDE * SIDE, sizeof *sums); /* column sums */
+    uint8_t *raw = malloc(blocks.bytes);
+    for (size_t y = 0; y < WIDE; y++)
+        for (size_t x = 0; x < WIDE; x++) {
+            const uint32_t value = 1000 + (uint32_t)rand() % 100;
+            for (size_t to = y < WINDOW ? 0 : y - WINDOW + 1; to <= y && to < SIDE; to++)
+                sums[to * WIDE + x] += value;
+        }
+    for (size_t y = 0; y < SIDE; y++) {
+        float row[SIDE];
+        for (size_t x = 0; x < SIDE; x++) {
+            uint32_t sum = 0;
+            for (size_t k = 0; k < WINDOW; k++)
+                sum += sums[y * WIDE + x + k];
+            row[x] = (float)sum / (WINDOW * WINDOW);
+        }
+        pb_predict_row(PB_PREDICTOR_FLOAT, PB_F32, row, SIDE, 1, raw + y * blocks.row_bytes);
+    }
+    struct encoded planes = encode(pb_codec_deflate.default_float_level, &blocks, raw);
+    struct encoded searched = encode(6, &blocks, raw);
+    check_decoders(&searched);
+    ck_assert_msg(100 * searched.bytes < 99 * planes.bytes, "%zu of %zu", searched.bytes,
+                  planes.bytes);
+    encoded_free(&searched);
+    encoded_free(&planes);
+    free(sums);
+    free(raw);
+}
+END_TEST
+
 /* Other numbers of planes, rows that are too short or too long, and a block with a part of a row.
  */
 START_TEST(test_other_layouts_are_encoded_by_runs)
@@ -281,6 +318,7 @@ int main(void)
     tcase_add_test(tc, test_levels_take_planes_of_noise);
     tcase_add_loop_test(tc, test_levels_keep_the_code_of_the_plan, 0, 5);
     tcase_add_test(tc, test_levels_find_strings_of_floats);
+    tcase_add_test(tc, test_levels_search_filtered_noise);
     tcase_add_test(tc, test_large_blocks_count_fewer_rows);
     tcase_add_test(tc, test_other_layouts_are_encoded_by_runs);
     suite_add_tcase(suite, tc);
