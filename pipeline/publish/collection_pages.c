@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/collection_pages.h"
 
+#include "config/base/href.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/product/stac/stac.h"
-#include "pipeline/product/stac/stac_asset.h"
 #include "pipeline/publish/collection.h"
 #include "pipeline/publish/collection_file.h"
 #include "pipeline/publish/publish_lock.h"
@@ -99,17 +99,10 @@ static bool is_gone(int products_fd, const struct link *link)
 /* The path of a file below the directory of products as a relative address. */
 static void href_of(const char *directory, const char *file, char out[HREF_BYTES])
 {
-    char part[NAME_MAX + 1];
-    size_t used = (size_t)snprintf(out, HREF_BYTES, "./");
-    for (const char *at = directory; *at != '\0'; at += *at == '/') {
-        const size_t n = strcspn(at, "/");
-        (void)snprintf(part, sizeof part, "%.*s", (int)n, at);
-        pb_stac_href("", part, out + used, HREF_BYTES - used - 1);
-        used += strlen(out + used);
-        out[used++] = '/';
-        at += n;
-    }
-    pb_stac_href("", file, out + used, HREF_BYTES - used);
+    char path[PATH_MAX + NAME_MAX + 2];
+    const size_t used = (size_t)snprintf(out, HREF_BYTES, "./");
+    (void)snprintf(path, sizeof path, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", file);
+    (void)pb_href_path(path, out + used, HREF_BYTES - used);
 }
 
 /* FNV-1a, folded to a byte. */

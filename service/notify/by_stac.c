@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* STAC APIs with the Transaction extension: the item of a published STAC product is created, or
  * replaced if it exists. */
+#include "config/base/href.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/notify_config.h"
-#include "pipeline/product/stac/stac.h"
-#include "pipeline/product/stac/stac_asset.h"
 #include "service/notify/http.h"
 #include "service/notify/sender.h"
 
@@ -37,11 +36,10 @@ static void write_url(const struct pb_http *http, const char *collection, const 
         n--;
     size_t used =
         (size_t)snprintf(out, URL_BYTES, "%.*s/collections/", (int)(n < 2048 ? n : 2048), root);
-    pb_stac_href("", collection, out + used, 900);
-    used += strlen(out + used);
+    used += pb_href_part(collection, out + used, 900);
     used += (size_t)snprintf(out + used, URL_BYTES - used, "%s", rest);
     if (id != NULL)
-        pb_stac_href("", id, out + used, URL_BYTES - used);
+        (void)pb_href_part(id, out + used, URL_BYTES - used);
 }
 
 /* --- the item as the API gets it -------------------------------------------------------------*/
@@ -60,14 +58,11 @@ static void write_base(const char *base_url, const char *place, char out[HREF_BY
     while (n > 0 && base_url[n - 1] == '/')
         n--;
     size_t used = (size_t)snprintf(out, HREF_BYTES, "%.*s/", (int)(n < 2048 ? n : 2048), base_url);
-    for (const char *at = place, *slash; (slash = strchr(at, '/')) != NULL; at = slash + 1) {
-        char part[NAME_MAX + 1];
-        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - at), at);
-        pb_stac_href("", part, out + used, HREF_BYTES - used - 1);
-        used += strlen(out + used);
-        out[used++] = '/';
-        out[used] = '\0';
-    }
+    const char *slash = strrchr(place, '/');
+    char directory[PATH_MAX];
+    (void)snprintf(directory, sizeof directory, "%.*s",
+                   slash != NULL ? (int)(slash + 1 - place) : 0, place);
+    (void)pb_href_path(directory, out + used, HREF_BYTES - used);
 }
 
 static void copy_members(struct pb_json *json, const struct pb_json_value *object, const char *but)

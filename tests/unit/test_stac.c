@@ -246,17 +246,6 @@ START_TEST(footprint_around_a_gap_is_a_polygon_with_a_hole)
 }
 END_TEST
 
-START_TEST(hrefs_are_escaped)
-{
-    char href[64];
-    pb_stac_href("./", "a b:c%\xc3\xa4.tif", href, sizeof href);
-    ck_assert_str_eq(href, "./a%20b%3Ac%25%C3%A4.tif");
-    char tiny[8];
-    pb_stac_href("./", "\xc3\xa4\xc3\xa4", tiny, sizeof tiny);
-    ck_assert_uint_lt(strlen(tiny), sizeof tiny);
-}
-END_TEST
-
 static char *asset(const struct pb_product_env *env, const struct pb_product_result *results,
                    size_t n, size_t i)
 {
@@ -374,7 +363,6 @@ int main(void)
     tcase_add_test(tc, footprint_is_a_polygon);
     tcase_add_test(tc, footprint_across_the_antimeridian_is_two_polygons);
     tcase_add_test(tc, footprint_around_a_gap_is_a_polygon_with_a_hole);
-    tcase_add_test(tc, hrefs_are_escaped);
     tcase_add_test(tc, cog_asset_tells_grid_bands_and_checksum);
     tcase_add_test(tc, integer_cog_has_its_nodata_and_no_float_statistics);
     tcase_add_test(tc, quicklook_asset_is_not_placed);

@@ -5,6 +5,7 @@
  * it with null. */
 #include "pipeline/product/stac/stac_asset.h"
 
+#include "config/base/href.h"
 #include "config/product_words.h"
 #include "pipeline/product/stac/stac_classes.h"
 #include "pipeline/product/stac/stac_facts.h"
@@ -18,27 +19,6 @@
 #include <string.h>
 
 enum { THUMBNAIL_PX = 600 }; /* STAC's best practices: the greatest width of a thumbnail */
-
-/* Writes a file name as a relative URI reference: all but RFC 3986's unreserved characters are
- * escaped, and "./" prevents that a colon in the name is read as a scheme. */
-void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    size_t n = (size_t)snprintf(out, bytes, "%s", prefix);
-    for (; *file != '\0' && n + 4 <= bytes; file++) {
-        unsigned char c = (unsigned char)*file;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~", c) != NULL;
-        if (plain) {
-            out[n++] = (char)c;
-        } else {
-            out[n++] = '%';
-            out[n++] = hex[c >> 4];
-            out[n++] = hex[c & 15];
-        }
-    }
-    out[n] = '\0';
-}
 
 static const struct pb_band_statistics *find_statistics(const struct pb_stac_item *item,
                                                         const char *band)
@@ -341,10 +321,11 @@ int pb_stac_asset(const struct pb_stac_item *item, size_t i, struct pb_err *err)
     const struct pb_product_result *result = &item->results[i];
     const struct pb_product_type *type = pb_product_type(result->kind);
     struct pb_json *json = item->json;
-    char key[80], href[1024], checksum[PB_CHECKSUM_MULTIHASH_BYTES];
+    char key[80], checksum[PB_CHECKSUM_MULTIHASH_BYTES];
+    char href[1024] = "./"; /* a colon in the name is not read as the end of a scheme */
     int rc = 0;
     pb_stac_asset_key(item, i, key, sizeof key);
-    pb_stac_href("./", result->file, href, sizeof href);
+    (void)pb_href_part(result->file, href + 2, sizeof href - 2);
     pb_json_object(json, key);
     pb_json_string(json, "href", href);
     if (result->media_type != NULL)

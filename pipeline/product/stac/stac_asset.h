@@ -51,6 +51,4 @@ void pb_stac_picture(const struct pb_stac_item *item, int32_t width, int32_t hei
 /* Writes the legend of a picture: its ramp, or the lines of its colour file, and its ends.
  * Writes nothing without a ramp. */
 void pb_stac_legend(const struct pb_stac_item *item, const struct pb_paint_config *paint);
-/* prefix and the escaped file name as a relative URI reference. */
-void pb_stac_href(const char *prefix, const char *file, char *out, size_t bytes);
 #endif

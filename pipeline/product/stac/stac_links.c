@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/product/stac/stac_links.h"
 
+#include "config/base/href.h"
 #include "config/pipeline_config.h"
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/product/stac/stac.h"
@@ -98,19 +99,8 @@ static void escape_path(const struct pb_input_files *inputs, const char *name, c
                         size_t bytes)
 {
     char path[sizeof inputs->folder + sizeof inputs->file[0].name + 2];
-    size_t used = 0;
     (void)snprintf(path, sizeof path, "%s%s%s", inputs->folder, inputs->folder[0] ? "/" : "", name);
-    out[0] = '\0';
-    for (char *part = path, *next; part != NULL && used + 2 < bytes; part = next) {
-        next = strchr(part, '/');
-        if (next != NULL)
-            *next++ = '\0';
-        pb_stac_href("", part, out + used, bytes - used - 1);
-        used += strlen(out + used);
-        if (next != NULL)
-            out[used++] = '/';
-    }
-    out[used] = '\0';
+    (void)pb_href_path(path, out, bytes);
 }
 
 static void input_href(const struct pb_stac_item *item, const struct pb_input_file *file,
