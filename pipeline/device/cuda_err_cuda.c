@@ -4,12 +4,13 @@
 #include "pipeline/device/device.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static enum pb_code code_of(cudaError_t rc)
 {
     switch (rc) {
-    case cudaErrorMemoryAllocation: /* the plan fits: other programs have the GPU's memory */
+    case cudaErrorMemoryAllocation: /* the plan fits: other programs have the memory */
         return PB_E_DEVICE_BUSY;
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
@@ -49,6 +50,17 @@ int pb_cuda_err(struct pb_err *err, cudaError_t rc, const char *what)
         return 0;
     return pb_fail(err, code_of(rc), "the GPU failed while %s: %s (%s)", what,
                    cudaGetErrorString(rc), cudaGetErrorName(rc));
+}
+
+int pb_cuda_pin_err(struct pb_err *err, cudaError_t rc, size_t bytes, const char *what)
+{
+    char text[120];
+    if (rc == cudaErrorMemoryAllocation)
+        return pb_fail(err, PB_E_DEVICE_BUSY,
+                       "the host cannot pin %zu bytes of its memory for %s: %s (%s)", bytes, what,
+                       cudaGetErrorString(rc), cudaGetErrorName(rc));
+    (void)snprintf(text, sizeof text, "pinning memory of the host for %s", what);
+    return pb_cuda_err(err, rc, text);
 }
 
 int pb_cuda_rc(struct pb_err *err, int rc, const char *what)

@@ -8,9 +8,9 @@
 int pb_mem_cuda_alloc(size_t bytes, struct pb_err *err, void **out_memory)
 {
     void *memory = NULL;
-    int rc =
-        pb_cuda_err(err, cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
-                    "pinning tile buffers");
+    int rc = pb_cuda_pin_err(
+        err, cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped), bytes,
+        "tile buffers");
     if (rc < 0)
         return rc;
     memset(memory, 0, bytes);
@@ -25,9 +25,9 @@ void pb_mem_cuda_free(void *memory)
 
 int pb_mem_pin(void *memory, size_t bytes, struct pb_err *err)
 {
-    return pb_cuda_err(
+    return pb_cuda_pin_err(
         err, cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
-        "pinning tile buffers");
+        bytes, "tile buffers");
 }
 
 void pb_mem_unpin(void *memory)

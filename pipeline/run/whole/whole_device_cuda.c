@@ -182,8 +182,9 @@ static int take_table(void *device, size_t bytes, struct pb_err *err, void **out
 {
     struct cuda *c = device;
     void *memory = NULL;
-    int rc = pb_cuda_err(err, cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocMapped),
-                         "pinning the lists of blocks");
+    const size_t takes = bytes > 0 ? bytes : 1;
+    int rc = pb_cuda_pin_err(err, cudaHostAlloc(&memory, takes, cudaHostAllocMapped), takes,
+                             "the lists of blocks");
     rc = rc ? rc : take(c->table, &c->n_tables, memory, err);
     *out = memory;
     return rc;
