@@ -42,32 +42,36 @@ static uint64_t most_bytes(const struct pb_cog_file_options *o, uint32_t level)
     return o->image.masks && level % 2 == 1 ? o->most_mask_bytes : o->most_bytes;
 }
 
-/* Memory for all blocks; stops counting at POOL_MOST_BYTES. */
-static uint64_t all_bytes(const struct pb_cog_file_options *o)
+/* Returns the largest size of all blocks together, with `more` bytes for each. */
+static uint64_t all_bytes(const struct pb_cog_file_options *o, uint64_t more)
 {
     uint64_t all = 0;
-    for (uint32_t k = 0; k < o->image.n_levels && all < POOL_MOST_BYTES; k++)
-        all += o->image.level[k].n_blocks * (most_bytes(o, k) + (32 << 10));
+    for (uint32_t k = 0; k < o->image.n_levels; k++)
+        all += o->image.level[k].n_blocks * (most_bytes(o, k) + more);
     return all;
+}
+
+/* Memory to keep all blocks. */
+static uint64_t store_bytes(const struct pb_cog_file_options *o)
+{
+    return all_bytes(o, 32 << 10);
 }
 
 /* Memory for an early block from each thread; for all blocks if they are few. */
 static uint64_t pool_bytes(const struct pb_cog_file_options *o)
 {
-    uint64_t wanted = o->most_bytes * o->workers, all = all_bytes(o);
+    uint64_t wanted = o->most_bytes * o->workers, all = store_bytes(o);
     wanted = wanted > POOL_LEAST_BYTES ? wanted : POOL_LEAST_BYTES;
     wanted = wanted < POOL_MOST_BYTES ? wanted : POOL_MOST_BYTES;
     wanted = wanted < all ? wanted : all;
     return o->pool_bytes > 0 ? o->pool_bytes : wanted;
 }
 
-/* Upper limit of the bytes of the file, without tags. */
+/* Upper limit of the bytes of the file, without tags: a block has an offset and a size of 8 bytes
+ * each. */
 static uint64_t largest_bytes(const struct pb_cog_file_options *o)
 {
-    uint64_t all = 0;
-    for (uint32_t k = 0; k < o->image.n_levels; k++)
-        all += o->image.level[k].n_blocks * (most_bytes(o, k) + PB_TIFF_FRAME + 16);
-    return all;
+    return all_bytes(o, PB_TIFF_FRAME + 16);
 }
 
 uint64_t pb_cog_file_bytes(const struct pb_cog_file_options *o, size_t n_tags)
@@ -131,7 +135,7 @@ static int find_runs(struct pb_cog_file *file, struct pb_err *err)
     largest.block_bytes = file->options.most_bytes;
     largest.mask_block_bytes = file->options.most_mask_bytes;
     largest.force_big = true;
-    if (pool_bytes(&file->options) >= all_bytes(&file->options))
+    if (pool_bytes(&file->options) >= store_bytes(&file->options))
         return 0;
     int rc = pb_tiff_layout_create(&largest, err, &layout);
     if (rc != 0)
@@ -231,23 +235,25 @@ static int check_complete(const struct pb_cog_file *file, struct pb_err *err)
     return 0;
 }
 
-/* A file that is written from memory is hashed in its order; one whose blocks are in the file by
- * threads, which begin with the levels that are there, at the end of the file. */
+/* Begins the checksum of the file. If all blocks are written from memory, the bytes are hashed in
+ * the order of the file. If levels are in the file already, threads hash a tree, from its end: the
+ * placed levels are there. A file of even blocks has begun its tree before. */
 static int begin_sum(const struct pb_cog_file *file, const struct pb_tiff_layout *layout,
                      const struct pb_tiff_blocks *source, struct pb_err *err)
 {
     const struct pb_cog_file_options *o = &file->options;
-    struct pb_gap_file_tree tree = {.total = pb_tiff_layout_total(layout),
-                                    .ready = pb_tiff_layout_total(layout),
-                                    .n_gaps = source->n_gaps,
-                                    .threads = o->workers};
+    const uint64_t total = pb_tiff_layout_total(layout);
     if (o->checksum != PB_CHECKSUM_BLAKE3 || source->placed == 0)
         return pb_gap_file_sum(file->file, o->checksum, err);
+    assert(!is_even(o) || total == pb_tiff_layout_total(file->even));
+    if (is_even(o))
+        return 0;
+    struct pb_gap_file_tree tree = {
+        .total = total, .ready = total, .n_gaps = source->n_gaps, .threads = o->workers};
     memcpy(tree.gap, source->gaps, source->n_gaps * sizeof *source->gaps);
-    assert(!is_even(o) || tree.total == pb_tiff_layout_total(file->even));
     for (uint32_t k = 0; k < o->image.n_levels && source->placed >> k & 1; k++)
         tree.ready = pb_tiff_layout_data(layout, k);
-    return is_even(o) ? 0 : pb_gap_file_tree(file->file, &tree, err);
+    return pb_gap_file_tree(file->file, &tree, err);
 }
 
 /* Writes everything except the placed levels, and completes the file. */

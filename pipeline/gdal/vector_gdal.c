@@ -265,16 +265,12 @@ static int wrong_feature(struct reading *r, int64_t fid, int rc, const char *kin
 /* Notes that the current polygon has a shape. */
 static int add_later(struct reading *r, int64_t shape)
 {
-    if (r->n_later == r->later_room) {
-        const size_t room = 2 * r->later_room + 1024;
-        struct pb_vector_later *more = realloc(r->later, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        r->later = more;
-        r->later_room = room;
-    }
-    r->later[r->n_later++] = (struct pb_vector_later){r->place.make.n - 1, (size_t)shape};
-    return 0;
+    void *list = r->later;
+    const int rc = pb_vector_grow(&list, r->n_later, 1, &r->later_room, sizeof *r->later);
+    r->later = list;
+    if (rc == 0)
+        r->later[r->n_later++] = (struct pb_vector_later){r->place.make.n - 1, (size_t)shape};
+    return rc;
 }
 
 static int add_geometry(struct reading *r, OGRFeatureH feature)
@@ -373,7 +369,6 @@ static int place_shapes(struct reading *r, const struct pb_raster *scene)
                                   .later = r->later,
                                   .n = r->n_later,
                                   .scene = scene,
-                                  .tolerance = r->request->tolerance,
                                   .threads = r->request->threads};
     if (r->n_later == 0)
         return 0;

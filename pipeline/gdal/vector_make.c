@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for n and `more` entries in a list of `room`. */
-static int grow(void **list, size_t n, size_t more, size_t *room, size_t entry_bytes)
+int pb_vector_grow(void **list, size_t n, size_t more, size_t *room, size_t entry_bytes)
 {
     size_t wanted = *room > 0 ? *room : 64;
     if (n + more <= *room)
@@ -25,7 +24,7 @@ static int grow(void **list, size_t n, size_t more, size_t *room, size_t entry_b
 int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid)
 {
     void *list = make->polygon;
-    int rc = grow(&list, make->n, 1, &make->room, sizeof *make->polygon);
+    int rc = pb_vector_grow(&list, make->n, 1, &make->room, sizeof *make->polygon);
     make->polygon = list;
     if (rc == 0)
         make->polygon[make->n++] = (struct pb_polygon){.fid = fid, .first_ring = make->n_rings};
@@ -35,7 +34,7 @@ int pb_vector_make_polygon(struct pb_vector_make *make, int64_t fid)
 int pb_vector_make_ring(struct pb_vector_make *make)
 {
     void *list = make->ring;
-    int rc = grow(&list, make->n_rings, 1, &make->ring_room, sizeof *make->ring);
+    int rc = pb_vector_grow(&list, make->n_rings, 1, &make->ring_room, sizeof *make->ring);
     make->ring = list;
     if (rc < 0)
         return rc;
@@ -47,7 +46,7 @@ int pb_vector_make_ring(struct pb_vector_make *make)
 int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y)
 {
     void *list = make->xy;
-    int rc = grow(&list, make->n_vertices, 1, &make->vertex_room, sizeof *make->xy);
+    int rc = pb_vector_grow(&list, make->n_vertices, 1, &make->vertex_room, sizeof *make->xy);
     make->xy = list;
     if (rc < 0)
         return rc;
@@ -60,10 +59,12 @@ int pb_vector_make_vertex(struct pb_vector_make *make, double x, double y)
 int pb_vector_make_append(struct pb_vector_make *make, struct pb_vector_make *from)
 {
     void *rings = make->ring, *xy = make->xy;
-    int rc = grow(&rings, make->n_rings, from->n_rings, &make->ring_room, sizeof *make->ring);
+    int rc =
+        pb_vector_grow(&rings, make->n_rings, from->n_rings, &make->ring_room, sizeof *make->ring);
     make->ring = rings;
     if (rc == 0)
-        rc = grow(&xy, make->n_vertices, from->n_vertices, &make->vertex_room, sizeof *make->xy);
+        rc = pb_vector_grow(&xy, make->n_vertices, from->n_vertices, &make->vertex_room,
+                            sizeof *make->xy);
     make->xy = xy;
     if (rc < 0)
         return rc;
@@ -90,10 +91,10 @@ int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_va
     const char *text = value->text;
     const size_t bytes = text != NULL ? strlen(text) + 1 : 0;
     void *values = make->value, *texts = make->text;
-    int rc = grow(&values, make->n_values, 1, &make->value_room, sizeof *make->value);
+    int rc = pb_vector_grow(&values, make->n_values, 1, &make->value_room, sizeof *make->value);
     make->value = values;
     if (rc == 0)
-        rc = grow(&texts, make->text_bytes, bytes, &make->text_room, 1);
+        rc = pb_vector_grow(&texts, make->text_bytes, bytes, &make->text_room, 1);
     make->text = texts;
     if (rc < 0)
         return rc;
@@ -103,13 +104,6 @@ int pb_vector_make_value(struct pb_vector_make *make, const struct pb_polygon_va
         (struct pb_vector_value){bytes > 0 ? make->text_bytes : SIZE_MAX, *value};
     make->text_bytes += bytes;
     return 0;
-}
-
-uint64_t pb_vector_make_bytes(const struct pb_vector_make *make)
-{
-    return make->n_vertices * sizeof *make->xy + make->n * sizeof *make->polygon +
-           make->n_rings * sizeof *make->ring + make->n_values * sizeof *make->value +
-           make->text_bytes;
 }
 
 /* Gives the unused room of the list of vertices back. */

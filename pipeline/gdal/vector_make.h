@@ -5,6 +5,10 @@
 /* Builder of struct pb_polygons: collects polygons feature by feature. */
 #include "pipeline/raster/polygons.h"
 
+/* Makes room in a list, which has room for *room entries, for `more` entries after its first n.
+ * Returns 0, or -ENOMEM and leaves the list as it was. */
+int pb_vector_grow(void **list, size_t n, size_t more, size_t *room, size_t entry_bytes);
+
 /* Growing lists; zeroed before the first use. After a negative errno from any call only free is
  * allowed. */
 struct pb_vector_make {
@@ -36,7 +40,5 @@ int pb_vector_make_append(struct pb_vector_make *make, struct pb_vector_make *fr
 /* Returns the polygons, n_fields values each, which take the list of vertices over; the facts of
  * the reading are unset. NULL: out of memory. */
 struct pb_polygons *pb_vector_make_polygons(struct pb_vector_make *make, size_t n_fields);
-/* Bytes of the lists, without unused room. */
-uint64_t pb_vector_make_bytes(const struct pb_vector_make *make);
 void pb_vector_make_free(struct pb_vector_make *make);
 #endif

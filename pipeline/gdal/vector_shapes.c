@@ -4,6 +4,7 @@
  * numbers, and checks them. A number with at most 15 digits and a small exponent is a product or a
  * quotient of two exact numbers, which has the bits of strtod; strtod reads the others. */
 #include "pipeline/gdal/vector_shapes.h"
+#include "pipeline/gdal/vector_make.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,10 +31,17 @@ static bool give_up(struct scan *s)
     return false;
 }
 
+/* Returns the first character that is not a space of JSON, or the end. */
+static const char *after_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
+}
+
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\r' || *s->at == '\t'))
-        s->at++;
+    s->at = after_space(s->at, s->end);
 }
 
 /* Skips spaces and the character; returns false without it. */
@@ -128,16 +136,11 @@ static bool add_shape(struct scan *s, const struct pb_vector_shape *shape)
 {
     struct pb_vector_shapes *all = s->shapes;
     char number[64];
-    if (all->n == all->room) {
-        const size_t room = 2 * all->room + 1024;
-        struct pb_vector_shape *more = realloc(all->shape, room * sizeof *more);
-        if (more == NULL) {
-            s->is_out_of_memory = true;
-            return give_up(s);
-        }
-        all->shape = more;
-        all->room = room;
-    }
+    void *list = all->shape;
+    s->is_out_of_memory = pb_vector_grow(&list, all->n, 1, &all->room, sizeof *all->shape) < 0;
+    all->shape = list;
+    if (s->is_out_of_memory)
+        return give_up(s);
     const int n =
         CPLsnprintf(number, sizeof number, shape->is_multi ? "[[[[%llu,0]]]]" : "[[[%llu,0]]]",
                     (unsigned long long)all->n);
@@ -239,7 +242,6 @@ int pb_vector_shapes_take(struct pb_vector_shapes *shapes, const char *name)
         VSIFree(s.out);
         return s.is_out_of_memory ? -ENOMEM : 0;
     }
-    shapes->text_bytes = bytes;
     (void)VSIGetMemFileBuffer(name, &bytes, TRUE);
     VSILFILE *smaller = VSIFileFromMemBuffer(name, (GByte *)s.out, s.n, TRUE);
     if (smaller == NULL) {
@@ -278,8 +280,7 @@ struct text {
 
 static char next_sign(struct text *t)
 {
-    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n' || *t->at == '\r' || *t->at == '\t'))
-        t->at++;
+    t->at = after_space(t->at, t->end);
     return t->at < t->end ? *t->at : '\0';
 }
 
@@ -379,14 +380,11 @@ static int read_ring(struct text *t, OGRGeometryH polygon)
     if (!take_sign(t, '['))
         return -EBADMSG;
     do {
-        if (n == reader->room) {
-            const size_t room = 2 * reader->room + 256;
-            void *more = realloc(reader->xy, room * sizeof *reader->xy);
-            if (more == NULL)
-                return -ENOMEM;
-            reader->xy = more;
-            reader->room = room;
-        }
+        void *list = reader->xy;
+        const int rc = pb_vector_grow(&list, n, 1, &reader->room, sizeof *reader->xy);
+        reader->xy = list;
+        if (rc < 0)
+            return rc;
         if (n == INT32_MAX || read_position(t, reader->xy[n]) < 0)
             return -EBADMSG;
         n++;

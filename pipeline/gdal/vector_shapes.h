@@ -14,17 +14,18 @@ struct pb_vector_shape {
 };
 
 struct pb_vector_shapes {
-    char *text; /* content of the file */
-    uint64_t text_bytes;
+    char *text;                    /* content of the file */
     struct pb_vector_shape *shape; /* n, in the order of the file */
     size_t n, room;
 };
 
-/* Takes the coordinates out of a file in GDAL's memory, which has smaller content afterwards. Text
- * that is no FeatureCollection, or is unusual, stays as it is, and n is 0. *shapes is zeroed
- * before, and needs free in any case. Returns 0 or -ENOMEM. */
+/* Takes the coordinates out of a file in GDAL's memory, which has smaller content afterwards. If
+ * the text is no FeatureCollection, or is unusual, the file keeps its content, and n is 0. *shapes
+ * is zeroed before the call; pb_vector_shapes_free is needed whatever the result is. Returns 0 or
+ * -ENOMEM. */
 int pb_vector_shapes_take(struct pb_vector_shapes *shapes, const char *name);
-/* Number of the shape of a geometry that GDAL has read from such a file; -1: it is not one. */
+/* Returns the number of the shape of a geometry that GDAL has read from such a file; -1: the
+ * geometry is not a shape. */
 int64_t pb_vector_shapes_number(const struct pb_vector_shapes *shapes, OGRGeometryH geometry);
 void pb_vector_shapes_free(struct pb_vector_shapes *shapes);
 

@@ -55,7 +55,7 @@ static int init(struct worker *w, const struct pb_vector_work *work, size_t numb
     w->file = way->file != NULL ? OSRClone(way->file) : NULL;
     w->scene = way->scene != NULL ? OSRClone(way->scene) : NULL;
     w->place.reach = work->place->reach;
-    return pb_vector_placer_init(&w->place, w->file, w->scene, &work->scene->info, work->tolerance);
+    return pb_vector_placer_init(&w->place, w->file, w->scene, &work->scene->info, way->tolerance);
 }
 
 static void fini(struct worker *w)

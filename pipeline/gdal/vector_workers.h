@@ -18,7 +18,6 @@ struct pb_vector_work {
     const struct pb_vector_later *later; /* n, ascending */
     size_t n;
     const struct pb_raster *scene;
-    double tolerance;
     uint32_t threads;
 
     uint64_t wkb_bytes; /* result: size of the shapes as WKB */

@@ -153,25 +153,31 @@ static int count(struct pb_gap_file *file, uint64_t bytes, struct pb_err *err)
     return 0;
 }
 
-int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err)
+/* Sets the kind of the checksum and allocates the buffer. state: the sum or the tree; NULL if its
+ * allocation failed. */
+static int set_checksum(struct pb_gap_file *file, enum pb_checksum checksum, const void *state,
+                        struct pb_err *err)
 {
     file->checksum = checksum;
-    file->sum = pb_sum_create(checksum);
     file->buffer = pb_pages_alloc(PB_GAP_FILE_BYTES);
-    return file->sum != NULL && file->buffer != NULL
+    return state != NULL && file->buffer != NULL
                ? 0
                : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
 }
 
+int pb_gap_file_sum(struct pb_gap_file *file, enum pb_checksum checksum, struct pb_err *err)
+{
+    file->sum = pb_sum_create(checksum);
+    return set_checksum(file, checksum, file->sum, err);
+}
+
 static int create_tree(struct pb_gap_file *file, uint64_t total, struct pb_err *err)
 {
-    file->checksum = PB_CHECKSUM_BLAKE3;
     file->tree = pb_tree_sum_create(total);
-    file->buffer = pb_pages_alloc(PB_GAP_FILE_BYTES);
-    if (file->tree == NULL || file->buffer == NULL)
-        return pb_fail(err, PB_E_MEMORY, "no memory for the checksum of '%s'", file->made.path);
-    file->hashing.left = (pb_tree_sum_granules(file->tree) - 1) / UNIT_GRANULES + 1;
-    return 0;
+    const int rc = set_checksum(file, PB_CHECKSUM_BLAKE3, file->tree, err);
+    if (rc == 0)
+        file->hashing.left = (pb_tree_sum_granules(file->tree) - 1) / UNIT_GRANULES + 1;
+    return rc;
 }
 
 int pb_gap_file_tree_early(struct pb_gap_file *file, uint64_t total, struct pb_err *err)
@@ -500,14 +506,19 @@ int pb_gap_file_tree(struct pb_gap_file *file, const struct pb_gap_file_tree *tr
     return 0;
 }
 
-/* Ends the threads: after the last unit, or with `stops` after the current one. */
-static void end_helpers(struct hashing *h, bool stops)
+/* Wakes the threads because all bytes are written; stops: they take no other unit. */
+static void note_written(struct hashing *h, bool stops)
 {
     (void)pthread_mutex_lock(&h->lock);
     h->written = true;
     h->left = stops ? 0 : h->left;
     (void)pthread_cond_broadcast(&h->changed);
     (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* Waits for the end of the threads. */
+static void end_helpers(struct hashing *h)
+{
     pb_work_begin(PB_WORK_WAIT, 0);
     while (h->n_helpers > 0)
         (void)pthread_join(h->helper[--h->n_helpers], NULL);
@@ -519,12 +530,9 @@ static int hash_rest(struct pb_gap_file *file, struct pb_err *err)
 {
     struct hashing *h = &file->hashing;
     (void)sync_file_range(file->made.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    (void)pthread_mutex_lock(&h->lock);
-    h->written = true;
-    (void)pthread_cond_broadcast(&h->changed);
-    (void)pthread_mutex_unlock(&h->lock);
+    note_written(h, false);
     (void)hash_units(file);
-    end_helpers(h, false);
+    end_helpers(h);
     if (h->rc != 0 && err != NULL && err->code == PB_OK)
         *err = h->err;
     return h->rc;
@@ -580,7 +588,8 @@ void pb_gap_file_destroy(struct pb_gap_file *file)
     if (file == NULL)
         return;
     pb_background_fini(&file->hash);
-    end_helpers(&file->hashing, true);
+    note_written(&file->hashing, true);
+    end_helpers(&file->hashing);
     (void)pthread_cond_destroy(&file->hashing.changed);
     (void)pthread_mutex_destroy(&file->hashing.lock);
     (void)sem_destroy(&file->writers);

@@ -62,8 +62,8 @@ static struct chunk *add_chunk(size_t bytes)
     return chunk;
 }
 
-/* Requests huge pages for the used part, including the last one if half of it is used: more than
- * half of a page that is never used would cost more memory than time is worth. */
+/* Requests huge pages for the used part of the chunk. The last of them is requested only if at
+ * least half of it is used, because a huge page takes its memory as a whole. */
 static void advise(struct chunk *chunk)
 {
     const size_t full = (chunk->used + HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;

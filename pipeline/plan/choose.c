@@ -207,8 +207,6 @@ int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *reques
 {
     plan->engine.device_index = request->device_index;
     plan->work.priority = request->pipeline->priority;
-    plan->work.geometry = pb_chain_geometry(plan->work.chain);
-    plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
     plan->engine.cuda = request->cuda;
     int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
     const struct pb_engine_case facts = {.plan = plan, .request = request, .side = side};
@@ -308,7 +306,6 @@ static int prepare(struct pb_plan *plan, const struct pb_plan_request *request, 
     struct pb_product_env env;
     if (request->prepare == NULL)
         return 0;
-    plan->work.geometry = pb_chain_geometry(plan->work.chain);
     pb_plan_product_env(plan, request, &env);
     return request->prepare(request->user, &env, err, &plan->work.prepared);
 }

@@ -438,13 +438,15 @@ static int copy_info(struct pb_plan *plan, const struct pb_plan_request *request
     return 0;
 }
 
-/* Sets the bands to read from each file, in the order of the chain's inputs, in which those of a
- * file follow each other. */
+/* Sets the grid of a pass, and the bands to read from each file, in the order of the chain's
+ * inputs, in which those of a file follow each other. */
 static void set_sources(struct pb_plan *plan, const struct pb_plan_request *request,
                         const struct pb_plan_inputs *in)
 {
     const uint32_t *used;
     size_t n = pb_chain_used(plan->work.chain, &used), planes[PB_SOURCES_MAX] = {0};
+    plan->work.geometry = pb_chain_geometry(plan->work.chain);
+    plan->work.halo = pb_chain_keeps_grid(plan->work.chain) ? pb_chain_halo(plan->work.chain) : 0;
     pb_plan_valid(plan, request);
     plan->work.complex = plan->work.info[0].complex;
     plan->work.n_sources = in->n_files;

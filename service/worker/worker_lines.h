@@ -66,7 +66,8 @@ struct pb_worker_lines {
     struct pb_output_pattern place;       /* pattern of the products' directory below `products` */
     char directory[PB_WORKER_PATH_BYTES]; /* directory that it writes to; "" = unknown */
     struct pb_worker_numbers said;
-    bool turn; /* a "turn" is expected: the run waits for one and has not begun to publish */
+    /* true if "turn" is allowed: the worker has neither requested its turn nor begun to publish */
+    bool turn;
     /* true after a breach of the protocol: the caller ignores its lines */
     bool refused;
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */
@@ -75,8 +76,8 @@ struct pb_worker_lines {
 /* Call for a new worker: sets all its credit and no job. */
 void pb_worker_lines_reset(struct pb_worker_lines *lines);
 /* Call after a job was sent to the worker (borrowed for the call); its products are below
- * `products`, at output.path of its pipeline (NULL = the default). turn: the run waits for its
- * turn. */
+ * `products`, at output.path of its pipeline (NULL = the default). turn: the worker
+ * requests its turn after the plan is made, and waits for it. */
 void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *job,
                            const char *products, const char *path, bool turn);
 /* Call when the worker has no job any more: lines about a job are then ignored. */

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 from daemon_kit import Daemon, wait_for
-from patience import PATIENCE_S, run_to_end
+from patience import PATIENCE_S, children, run_to_end
 from pbtest import BIN, main, plain_scene, program_folder, run
 
 VERSION = run("pushbroom", "--version").stdout.split()[1]
@@ -74,10 +74,6 @@ def pools(pid):
         return pathlib.Path(f"/proc/{pid}/maps").read_text().count("memfd:pushbroom-tiles")
     except FileNotFoundError:
         return 0
-
-
-def children(pid):
-    return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def computing(d, pid):

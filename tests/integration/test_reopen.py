@@ -4,10 +4,8 @@
 # ctest: threads
 """Files that join a scene of loose files after its job (input.complete.reopen): products that are made again and their files,
 cases without it, readers of the products meanwhile, and the state after a kill. Real workers."""
-import hashlib
 import json
 import os
-import pathlib
 import random
 import shutil
 import signal
@@ -61,10 +59,6 @@ def image(path, value):
     system.ImportFromEPSG(32632)
     out.SetProjection(system.ExportToWkt())
     out.GetRasterBand(1).WriteArray(np.full((48, 64), value, np.uint16))
-
-
-def digest(path):
-    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
 class Joining(DaemonCase):
@@ -159,7 +153,7 @@ class Made(Joining):
         self.assertEqual(self.of(d), [1, 5, 12, 20])
         pbtest.run("pushbroom", "run", "-c", d.config, "-o", d.root / "own", d.root / "made" / self.name(1))
         own = d.root / "own" / SCENE / "month"
-        self.assertEqual(digest(own / f"{SCENE}.tif"), digest(self.product(d)))
+        self.assertEqual(sums.digest(own / f"{SCENE}.tif"), sums.digest(self.product(d)))
         alone = json.loads((own / ".pushbroom.json").read_text())
         self.assertEqual(alone["input"]["blake3"], self.manifest(d)["input"]["blake3"])
 

@@ -7,7 +7,6 @@ other tests."""
 import base64
 import hashlib
 import json
-import pathlib
 import re
 import shutil
 import subprocess

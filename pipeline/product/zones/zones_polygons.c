@@ -70,8 +70,8 @@ static int read_polygons(struct pb_zones_polygons *of, const struct pb_product_e
                        "zones: the image has no geotransform, so polygons have no place in it");
     request.threads = pb_device_threads(env->config->compute.threads);
     request.tolerance = 0.001 * fmin(hypot(t[1], t[4]), hypot(t[2], t[5]));
-    /* The raster with the zones' grid: the scene, or the grid to which steps have transformed it.
-     */
+    /* Polygons are placed in the system of the products' grid: that of the scene, or the one that
+     * steps transformed it to. */
     int rc = pb_vector_read(&request, env->placed != NULL ? env->placed : env->raster, err,
                             &of->polygons);
     if (rc == 0 && pb_polygons_to_pixels(of->polygons, t) != 0)

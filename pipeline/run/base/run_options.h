@@ -50,9 +50,9 @@ struct pb_run_options {
     /* With directory: returns the input files with their checksums, which the caller computes;
      * waits for them; borrowed until destroy. NULL = the checksums are unknown. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
-    /* With products: called after the plan is made and before its memory is allocated, except that
-     * of polygons, which the plan needs; returns 0 when the run may continue, or fails if it is
-     * cancelled. NULL = it continues immediately. */
+    /* With products: called after the plan is made. Only the polygons' memory is allocated before,
+     * because the plan needs them. Returns 0 when the run may allocate `needs` and compute; fails
+     * if the run is cancelled. NULL = the run continues immediately. */
     int (*turn)(void *user, const struct pb_run_needs *needs, struct pb_err *err);
     /* Without products: the directory that they would get, whose free space is checked; NULL = no
      * check; borrowed until destroy. */

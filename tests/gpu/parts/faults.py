@@ -117,8 +117,8 @@ class Faults:
         return ("" if clean and not left else f"{code}: {result['error']['message']}; left {left}"), result
 
 
-def chosen(names, first=2, last=1, growth=3):
-    """Numbers of the calls that are to fail, of a run that made these: of each function the first ones, the last ones, and some between, ever farther apart."""
+def chosen(names):
+    """Numbers of the calls that are to fail, of a run that made these: of each function the first two, the last one, and some between, ever farther apart."""
     of = collections.defaultdict(list)
     for n, name in enumerate(names, 1):
         of[name].append(n)
@@ -127,8 +127,8 @@ def chosen(names, first=2, last=1, growth=3):
         at = 0
         while at < len(all_of):
             numbers.add(all_of[at])
-            at += max(1, int(at / first * (growth - 1)))
-        numbers.update(all_of[-last:])
+            at += max(1, at)
+        numbers.add(all_of[-1])
     return sorted(numbers)
 
 

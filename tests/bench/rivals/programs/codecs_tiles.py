@@ -198,18 +198,26 @@ def pixels_by_gaussian(job, source, pool):
     return code, compute
 
 
+def encode_tiles(source, compute, half, made, pool):
+    """Encodes the tiles that compute(i) gives, and fills the pyramid. made: (encoder, pyramid)."""
+    encode, pyramid = made
+
+    def one(i):
+        pixels = compute(i)
+        y, x = divmod(i, source.across)
+        pyramid.add(half, pixels, x, y)
+        return encode(pixels)
+    parts = list(pool.map(one, range(len(source.counts))))
+    pyramid.halve(half)
+    return parts
+
+
 def make(job, source, n_threads=None):
     encode, pyramid = Encoder(job), Pyramid(job, source, len(job.outputs))
     with threads(n_threads) as pool:
         code, compute = pixels_by_gaussian(job, source, pool) if job.gaussian else pixels_by_formula(job, source)
 
-        def one(i):
-            pixels = compute(i)
-            y, x = divmod(i, source.across)
-            pyramid.add(code.half, pixels, x, y)
-            return encode(pixels)
-        parts = list(pool.map(one, range(len(source.counts))))
-        pyramid.halve(code.half)
+        parts = encode_tiles(source, compute, code.half, (encode, pyramid), pool)
         write(job, source, encode, pyramid, parts, pool)
 
 

@@ -98,13 +98,7 @@ def make(job, source):
     cog, quicklook, statistics, item = products.files_of(job)
     scene, encode, pyramid = Scene(job, source), codecs.Encoder(job), codecs.Pyramid(job, source, len(job.outputs))
     with codecs.threads() as pool:
-        def one(i):
-            pixels = scene.compute(i)
-            y, x = divmod(i, source.across)
-            pyramid.add(scene.code.half, pixels, x, y)
-            return encode(pixels)
-        parts = list(pool.map(one, range(len(source.counts))))
-        pyramid.halve(scene.code.half)
+        parts = codecs.encode_tiles(source, scene.compute, scene.code.half, (encode, pyramid), pool)
         seen = scene.seen()
         products.write_statistics(statistics, job, seen, scene.histograms(seen, pool))
         quicklook.write_bytes(imagecodecs.png_encode(np.ascontiguousarray(np.moveaxis(products.stretched(seen.picture), 0, 2))))
