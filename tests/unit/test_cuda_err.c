@@ -55,6 +55,22 @@ START_TEST(a_cuda_error_gets_the_code_that_says_what_is_left)
 }
 END_TEST
 
+START_TEST(test_pinning_error_names_memory_of_the_host)
+{
+    struct pb_err err = {0};
+    int rc = pb_cuda_pin_err(&err, cudaErrorMemoryAllocation, 4096, "tile buffers");
+    ck_assert_int_eq(rc, pb_code_errno(PB_E_DEVICE_BUSY));
+    ck_assert_ptr_nonnull(
+        strstr(err.msg, "the host cannot pin 4096 bytes of its memory for tile buffers: "));
+    ck_assert_ptr_null(strstr(err.msg, "GPU"));
+    memset(&err, 0, sizeof err);
+    rc = pb_cuda_pin_err(&err, cudaErrorIllegalAddress, 1, "tile buffers");
+    ck_assert_int_eq(rc, pb_code_errno(PB_E_DEVICE_LOST));
+    memset(&err, 0, sizeof err);
+    ck_assert_int_eq(pb_cuda_pin_err(&err, cudaSuccess, 1, "tile buffers"), 0);
+}
+END_TEST
+
 START_TEST(success_is_no_error)
 {
     struct pb_err err = {0};
@@ -70,6 +86,7 @@ int main(void)
     tcase_add_loop_test(tests, a_cuda_error_gets_the_code_that_says_what_is_left, 0,
                         sizeof rows / sizeof rows[0]);
     tcase_add_test(tests, success_is_no_error);
+    tcase_add_test(tests, test_pinning_error_names_memory_of_the_host);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
