@@ -1,6 +1,5 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* ctest: threads */
 #include "config/base/json_reader.h"
 #include "pipeline/publish/collection.h"
 #include "pipeline/publish/publish_lock.h"
