@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""The test's side of fault_shim.c: a control file that makes calls of the service and its workers fail, wait or hang."""
+"""The test's side of fault_shim.c: a control file that makes calls of the service and its workers fail, wait or hang, or
+kills them there."""
 import mmap
 import os
 import pathlib
 import struct
 
-CALLS = ["", "malloc", "open", "read", "pread", "write", "pwrite", "fsync", "rename", "mkdir", "clone", "mmap", "accept", "unlink"]
+CALLS = ["", "malloc", "open", "read", "pread", "write", "pwrite", "fsync", "rename", "mkdir", "clone", "mmap", "accept", "unlink",
+         "link", "change"]  # change: any call that changes a directory or makes a change durable
 ROLES = ["any", "daemon", "worker", "other"]
 CALLERS = ["any", "program", "library"]
-OFF, FAIL_NTH, FAIL_ALL, FAIL_FROM, DELAY, HANG = range(6)
+OFF, FAIL_NTH, FAIL_ALL, FAIL_FROM, DELAY, HANG, KILL_NTH = range(7)
 MAGIC, HEADER, RULE, RULES_MAX = 0x70626661, 256, 256, 15
 FIELDS = struct.Struct("<IIIIiIQQQ128s")
+PLACE = struct.Struct("<iI72s")  # after FIELDS
 
 
 class Faults:
@@ -38,6 +41,7 @@ class Faults:
         number = struct.unpack_from("<I", self.map, 4)[0]
         FIELDS.pack_into(self.map, HEADER + RULE * number, CALLS.index(call), ROLES.index(role), CALLERS.index(caller),
                          mode, error, delay_ms, n, 0, 0, os.fsencode(path))
+        PLACE.pack_into(self.map, HEADER + RULE * number + FIELDS.size, 0, 0, b"")
         struct.pack_into("<I", self.map, 4, number + 1)
         return number
 
@@ -47,3 +51,8 @@ class Faults:
     def counts(self, number):
         """How many calls matched the rule, and in how many of them it acted."""
         return struct.unpack_from("<QQ", self.map, HEADER + RULE * number + 32)
+
+    def place(self, number):
+        """The process that reached the call of KILL_NTH (0 before), the call, and the end of its path."""
+        pid, call, path = PLACE.unpack_from(self.map, HEADER + RULE * number + FIELDS.size)
+        return pid, CALLS[call], os.fsdecode(path.split(b"\0")[0])

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A library for LD_PRELOAD that makes chosen calls of a process fail, wait or hang, and shifts its
- * wall clock. Its actions are set by a control file (named by PB_FAULTS) that all processes map and
- * that the test changes while they run: see control.py for the other side of the layout. Nothing is
- * logged from here; every rule counts its calls and its hits in the file. The mapping outlives
- * closed descriptors, fork and a sandbox.
+ * A library for LD_PRELOAD that makes chosen calls of a process fail, wait, hang or end it, and
+ * shifts its wall clock. Its actions are set by a control file (named by PB_FAULTS) that all
+ * processes map and that the test changes while they run: see control.py for the other side of the
+ * layout. Nothing is logged from here; every rule counts its calls and its hits in the file. The
+ * mapping outlives closed descriptors, fork and a sandbox.
  *
  * malloc and its kind call glibc's __libc_ functions, so that no symbol has to be looked up during
  * an allocation. */
@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,11 +46,21 @@ enum call {
     CALL_CLONE,
     CALL_MMAP,
     CALL_ACCEPT,
-    CALL_UNLINK
+    CALL_UNLINK,
+    CALL_LINK,
+    CALL_CHANGE /* in a rule: any call that changes a directory or makes a change durable */
 };
 enum role { ROLE_ANY, ROLE_DAEMON, ROLE_WORKER, ROLE_OTHER };
 enum caller { CALLER_ANY, CALLER_PROGRAM, CALLER_LIBRARY };
-enum mode { MODE_OFF, MODE_FAIL_NTH, MODE_FAIL_ALL, MODE_FAIL_FROM, MODE_DELAY, MODE_HANG };
+enum mode {
+    MODE_OFF,
+    MODE_FAIL_NTH,
+    MODE_FAIL_ALL,
+    MODE_FAIL_FROM,
+    MODE_DELAY,
+    MODE_HANG,
+    MODE_KILL_NTH /* SIGKILL before the call; where a sandbox refuses that, the call hangs */
+};
 
 struct rule {
     uint32_t call, role, caller;
@@ -58,8 +69,10 @@ struct rule {
     uint32_t delay_ms; /* each call waits a random part of it */
     uint64_t n;        /* 1 = the first matching call */
     _Atomic uint64_t count, hits;
-    char path[128]; /* part of the path; "" = every call */
-    char reserved[80];
+    char path[128];      /* part of the path; "" = every call */
+    _Atomic int32_t pid; /* process of MODE_KILL_NTH, once it is there */
+    uint32_t at_call;    /* its call ... */
+    char at_path[72];    /* ... and the end of its path; "" = unknown */
 };
 
 struct control {
@@ -214,8 +227,23 @@ static void wait_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Returns true if the rule makes this call fail. Waits and hangs happen here. */
-static bool acts(struct rule *rule)
+/* Ends the process in the call, after a note of it in the rule. */
+static void end_process(struct rule *rule, enum call call, const char *path, int fd)
+{
+    if (path == NULL)
+        path = fd >= 0 && fd < OPENED_MOST ? opened[fd] : "";
+    rule->at_call = call;
+    (void)snprintf(rule->at_path, sizeof rule->at_path, "%s",
+                   end_of(path, sizeof rule->at_path - 1));
+    atomic_store(&rule->pid, (int32_t)getpid());
+    atomic_fetch_add(&rule->hits, 1);
+    (void)kill(getpid(), SIGKILL);
+    while (atomic_load(&rule->mode) == MODE_KILL_NTH)
+        wait_ms(20);
+}
+
+/* Returns true if the rule makes this call fail. Waits, hangs and kills happen here. */
+static bool acts(struct rule *rule, enum call call, const char *path, int fd)
 {
     static _Atomic uint64_t random = 88172645463325252u;
     uint64_t number = atomic_fetch_add(&rule->count, 1) + 1;
@@ -233,6 +261,10 @@ static bool acts(struct rule *rule)
         atomic_fetch_add(&rule->hits, 1);
         return false;
     }
+    case MODE_KILL_NTH:
+        if (number == rule->n)
+            end_process(rule, call, path, fd);
+        return false;
     case MODE_HANG:
         atomic_fetch_add(&rule->hits, 1);
         while (atomic_load(&rule->mode) == MODE_HANG)
@@ -243,6 +275,13 @@ static bool acts(struct rule *rule)
     }
 }
 
+static bool is_call(const struct rule *rule, enum call call)
+{
+    return rule->call == call || (rule->call == CALL_CHANGE &&
+                                  (call == CALL_FSYNC || call == CALL_RENAME ||
+                                   call == CALL_MKDIR || call == CALL_UNLINK || call == CALL_LINK));
+}
+
 /* 0, or the errno that the call has to fail with. fd: the file, or the directory of path. */
 static int fault(enum call call, const char *path, int fd, const void *from)
 {
@@ -251,14 +290,14 @@ static int fault(enum call call, const char *path, int fd, const void *from)
     uint32_t n = atomic_load(&control->n_rules);
     for (uint32_t i = 0; i < n && i < RULES_MAX; i++) {
         struct rule *rule = &control->rules[i];
-        if (rule->call != call || (rule->role != ROLE_ANY && rule->role != role) ||
+        if (!is_call(rule, call) || (rule->role != ROLE_ANY && rule->role != role) ||
             atomic_load(&rule->mode) == MODE_OFF || !is_caller(rule, from))
             continue;
         int keep = errno;
         bool matches =
             path != NULL && fd != -1 ? is_path_at(rule, fd, path) : is_path(rule, path, fd);
         errno = keep;
-        if (matches && acts(rule)) {
+        if (matches && acts(rule, call, path, fd)) {
             atomic_fetch_add(&rule->hits, 1);
             return rule->error;
         }
@@ -414,6 +453,41 @@ int unlinkat(int at, const char *path, int flags)
     REAL(int, "unlinkat", int, const char *, int);
     FAIL(CALL_UNLINK, path, at, -1);
     return real(at, path, flags);
+}
+
+int rmdir(const char *path)
+{
+    REAL(int, "rmdir", const char *);
+    FAIL(CALL_UNLINK, path, -1, -1);
+    return real(path);
+}
+
+int link(const char *from, const char *to)
+{
+    REAL(int, "link", const char *, const char *);
+    FAIL(CALL_LINK, to, -1, -1);
+    return real(from, to);
+}
+
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+{
+    REAL(int, "linkat", int, const char *, int, const char *, int);
+    FAIL(CALL_LINK, to, to_at, -1);
+    return real(from_at, from, to_at, to, flags);
+}
+
+int symlink(const char *target, const char *to)
+{
+    REAL(int, "symlink", const char *, const char *);
+    FAIL(CALL_LINK, to, -1, -1);
+    return real(target, to);
+}
+
+int symlinkat(const char *target, int to_at, const char *to)
+{
+    REAL(int, "symlinkat", const char *, int, const char *);
+    FAIL(CALL_LINK, to, to_at, -1);
+    return real(target, to_at, to);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
