@@ -9,7 +9,7 @@
 #include "pipeline/io/path.h"
 #include "pipeline/metadata/observation.h"
 #include "pipeline/raster/source_files.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/sidecars.h"
@@ -101,9 +101,10 @@ static const char *name_of(const struct pb_run_view *view, size_t i, char room[P
     if (source != NULL && !source->of_scene)
         return pb_source_path(o->config, source, view->scene, room, NULL) == 0 ? room
                                                                                : source->file;
-    if (o->files != NULL)
-        return pb_scene_files_inner(o->files, o->files->file[i].path);
-    return pb_base_name(o->name ? o->name : o->input);
+    if (pb_scene_several(o->input) != NULL)
+        return pb_scene_files_inner(pb_scene_several(o->input),
+                                    pb_scene_several(o->input)->file[i].path);
+    return pb_base_name(o->name ? o->name : o->input->path);
 }
 
 static void explain_file(const struct pb_run_view *view, size_t i, struct pb_json *json)
@@ -171,7 +172,7 @@ static bool fits(const struct pb_run_view *view, const char *pattern, const char
 static bool is_of_file(const struct pb_run_view *view, size_t i, const char *pattern, int32_t nth,
                        const char *path)
 {
-    const struct pb_scene_files *files = view->options->files;
+    const struct pb_scene_files *files = pb_scene_several(view->options->input);
     const char *opened = nth > 0 ? files->file[i].path : NULL;
     if (nth > 0)
         return opened != NULL && strcmp(pb_scene_files_inner(files, opened), path) == 0;
@@ -193,10 +194,11 @@ static bool is_of_pipeline(const struct pb_run_view *view, const char *path)
 
 static bool is_sidecar(const struct pb_run_options *o, const char *path)
 {
-    const struct pb_sidecars *sidecars = o->sidecars;
+    const struct pb_sidecars *sidecars = pb_scene_sidecars(o->input);
     bool is = false;
     for (size_t i = 0; sidecars != NULL && !is && i < sidecars->n; i++)
-        is = strcmp(pb_scene_files_inner(o->files, sidecars->file[i].path), path) == 0;
+        is = strcmp(pb_scene_files_inner(pb_scene_several(o->input), sidecars->file[i].path),
+                    path) == 0;
     for (size_t i = 0; sidecars != NULL && !is && i < sidecars->n_unused; i++)
         is = strcmp(sidecars->unused[i], path) == 0;
     return is;
@@ -214,9 +216,9 @@ static void explain_not_used(const struct pb_run_view *view,
     struct pb_scene_walk walk;
     char folder[PATH_MAX];
     if (options->is_group)
-        pb_path_parent(o->input, folder);
+        pb_path_parent(o->input->path, folder);
     else
-        (void)snprintf(folder, sizeof folder, "%s", o->files->folder);
+        (void)snprintf(folder, sizeof folder, "%s", pb_scene_several(o->input)->folder);
     int rc = options->is_group ? pb_scene_walk_open_group(folder, &loose, NULL, &walk)
                                : pb_scene_walk_open(folder, NULL, &walk);
     pb_json_bool(json, "counts_files", o->pipeline->input.file_nth > 0);
@@ -236,7 +238,7 @@ static int32_t nth_of(const struct pb_input_config *input, size_t i)
 static void explain_counted(const struct pb_run_view *view, size_t i, bool dated,
                             struct pb_json *json)
 {
-    const struct pb_scene_files *files = view->options->files;
+    const struct pb_scene_files *files = pb_scene_several(view->options->input);
     const struct pb_input_config *input = &view->options->pipeline->input;
     const char *name = pb_scene_files_inner(files, files->file[i].path);
     char date[PB_GROUP_DATE_BYTES] = "";
@@ -253,7 +255,7 @@ static void explain_counted(const struct pb_run_view *view, size_t i, bool dated
 static void explain_order(const struct pb_run_view *view, struct pb_json *json)
 {
     const struct pb_input_config *input = &view->options->pipeline->input;
-    const struct pb_scene_files *files = view->options->files;
+    const struct pb_scene_files *files = pb_scene_several(view->options->input);
     const bool dated = pb_files_by_date(input->order);
     if (view->observations->n > 0)
         pb_observations_print(view->observations, json);
@@ -304,15 +306,15 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
                       struct pb_json *json)
 {
     size_t n = view->options->pipeline->input.n_sources;
-    bool is_folder = view->options->files != NULL;
-    bool is_archive = is_folder && view->options->files->n_members > 0;
+    bool is_folder = pb_scene_several(view->options->input) != NULL;
+    bool is_archive = is_folder && pb_scene_several(view->options->input)->n_members > 0;
     pb_json_string(json, "kind",
                    is_archive          ? "archive"
                    : options->is_group ? "group"
                    : is_folder         ? "folder"
                                        : "file");
     if (is_archive)
-        explain_archive(view->options->files, json);
+        explain_archive(pb_scene_several(view->options->input), json);
     pb_json_array(json, "files");
     for (size_t i = 0; i <= n; i++)
         if (view->sources->raster[i] != NULL)
@@ -324,6 +326,6 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
         explain_not_used(view, options, json);
     if (is_folder)
         explain_order(view, json);
-    pb_sidecars_print(view->options->sidecars, json);
+    pb_sidecars_print(pb_scene_sidecars(view->options->input), json);
     explain_metadata(view, json);
 }

@@ -7,7 +7,7 @@
 #include "pipeline/explain/explain_parts.h"
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_place.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 #include "pipeline/scene/scene_inputs.h"
 
 #include <errno.h>
@@ -51,11 +51,12 @@ static struct pb_input_id identity_of(const struct pb_run_view *view)
     const struct pb_run_options *o = view->options;
     const struct pb_raster_info *info = view->env->info;
     struct pb_input_id id = {.bytes = 0};
-    if (o->files != NULL)
-        pb_input_id_set(&id, o->name ? o->name : o->files->folder, o->files->bytes,
-                        o->files->mtime_ns);
+    const struct pb_scene_files *files = pb_scene_several(o->input);
+    if (files != NULL)
+        pb_input_id_set(&id, o->name ? o->name : files->folder, files->bytes, files->mtime_ns);
     else
-        pb_input_id_set(&id, o->name ? o->name : o->input, info->file_bytes, info->file_mtime_ns);
+        pb_input_id_set(&id, o->name ? o->name : o->input->path, info->file_bytes,
+                        info->file_mtime_ns);
     return id;
 }
 
@@ -81,10 +82,10 @@ static int find_files(const struct pb_run_view *view, struct pb_err *err, struct
     const struct pb_run_options *o = view->options;
     const struct pb_scene_inputs inputs = {.config = o->config,
                                            .pipeline = o->pipeline,
-                                           .scene = view->env->facts.scene,
-                                           .files = o->files};
+                                           .name = view->env->facts.scene,
+                                           .scene = o->input};
     *out = NULL;
-    if (o->files == NULL)
+    if (pb_scene_several(o->input) == NULL)
         return 0;
     return pb_scene_inputs_sum(&inputs, err, out);
 }
@@ -114,7 +115,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         .pipeline = view->options->pipeline->name,
         .input = &input,
         .checksum = output->checksum,
-        .input_path = view->options->input,
+        .input_path = view->options->input->path,
         .existing = output->exists,
         .files = files,
         .is_set = view->options->pipeline->input.group != NULL,

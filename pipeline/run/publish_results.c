@@ -3,6 +3,7 @@
 #include "pipeline/run/publish_results.h"
 #include "config/pipeline_config.h"
 #include "pipeline/run/finish.h"
+#include "pipeline/scene/scene.h"
 #include "pipeline/scene/scene_inputs.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                      const struct pb_raster_info *info, struct pb_err *err,
                      struct pb_publish **out_publish)
 {
+    const struct pb_scene_files *files = pb_scene_several(run->input);
     struct pb_publish_options options = {
         .products = run->products,
         .scene = facts->scene,
@@ -24,29 +26,25 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
         .path = run->pipeline->output.path,
         .collection = pb_products_collection(run->pipeline),
         .job = run->job,
-        .input_path = run->input,
-        .is_folder = run->files != NULL && run->pipeline->input.group == NULL,
-        .is_set = run->files != NULL && run->pipeline->input.group != NULL,
+        .input_path = run->input->path,
+        .is_folder = files != NULL && run->pipeline->input.group == NULL,
+        .is_set = files != NULL && run->pipeline->input.group != NULL,
         .is_open = run->pipeline->input.complete.reopen_ms > 0,
         .existing = run->pipeline->output.exists,
         .mode = run->mode};
-    struct pb_raster_file file = {.fd = -1};
-    const struct pb_scene_files *files = run->files;
-    const struct pb_scene_inputs inputs = {.config = run->config,
-                                           .pipeline = run->pipeline,
-                                           .scene = facts->scene,
-                                           .files = files,
-                                           .file = &file,
-                                           .metadata = run->metadata};
+    struct pb_scene scene = *run->input; /* only its file is opened here */
+    const struct pb_scene_inputs inputs = {
+        .config = run->config, .pipeline = run->pipeline, .name = facts->scene, .scene = &scene};
     pb_input_id_set(&options.input,
                     run->name ? run->name
                     : files   ? files->folder
-                              : run->input,
+                              : run->input->path,
                     files ? files->bytes : info->file_bytes,
                     files ? files->mtime_ns : info->file_mtime_ns);
-    int rc = files != NULL ? 0 : pb_raster_file_open(&file, run->input, err);
+    int rc = files != NULL ? 0 : pb_raster_file_open(&scene.file, scene.path, err);
     rc = rc ? rc : pb_scene_inputs_sum(&inputs, err, &options.sum);
-    pb_raster_file_close(&file);
+    if (files == NULL)
+        pb_raster_file_close(&scene.file);
     return rc ? rc : pb_publish_open(&options, err, out_publish);
 }
 

@@ -12,6 +12,7 @@
 #include "pipeline/run/run_heights.h"
 #include "pipeline/run/run_inside.h"
 #include "pipeline/run/run_view.h"
+#include "pipeline/scene/scene.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     if (options->scene != NULL)
         (void)snprintf(run->scene, sizeof run->scene, "%s", options->scene);
     else
-        pb_file_name_scene(options->input, run->scene, sizeof run->scene);
+        pb_file_name_scene(options->input->path, run->scene, sizeof run->scene);
     pb_run_work_begin(&run->work);
     pb_work_begin(PB_WORK_OPEN, 0);
     int rc = run->prepared != NULL ? pb_raster_ready(err)

@@ -56,6 +56,7 @@ static int find_device(struct pb_run *run, struct pb_plan_request *request, stru
 static int make_env(struct pb_run *run, struct pb_err *err)
 {
     const struct pb_plan_request *request = &run->facts;
+    const struct pb_scene_files *files = pb_scene_several(run->options.input);
     pb_plan_product_env(run->plan, request, &run->env);
     run->env.raster = run->sources.raster[0];
     run->env.scene = run->scene;
@@ -65,11 +66,11 @@ static int make_env(struct pb_run *run, struct pb_err *err)
                        request->tile->id);
         run->env.name = run->tiles.name;
     }
-    run->env.input = run->options.input;
-    if (run->options.files != NULL && run->options.files->n_members > 0)
-        run->env.n_files = pb_scene_files_names(run->options.files, run->file_names);
+    run->env.input = run->options.input->path;
+    if (files != NULL && files->n_members > 0)
+        run->env.n_files = pb_scene_files_names(files, run->file_names);
     run->env.files = run->file_names;
-    run->env.sidecars = run->options.sidecars;
+    run->env.sidecars = pb_scene_sidecars(run->options.input);
     run->env.device = run->device;
     run->env.progress = &run->files;
     run->env.checksum = pb_products_checksum(request->pipeline);

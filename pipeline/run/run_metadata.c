@@ -5,7 +5,7 @@
 #include "config/base/base_name.h"
 #include "config/base/clock.h"
 #include "config/pipeline_config.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 #include "pipeline/scene/sidecar.h"
 
 #include <stdio.h>
@@ -14,8 +14,10 @@
 static void set_names(struct pb_run_metadata *out, const struct pb_run_options *options)
 {
     const struct pb_input_config *input = &options->pipeline->input;
-    const struct pb_scene_files *files = options->files;
-    out->name[0] = files ? files->file[0].path : options->name ? options->name : options->input;
+    const struct pb_scene_files *files = pb_scene_several(options->input);
+    out->name[0] = files           ? files->file[0].path
+                   : options->name ? options->name
+                                   : options->input->path;
     for (size_t i = 0; i < input->n_sources; i++)
         out->name[i + 1] = files != NULL && files->file[i + 1].path != NULL
                                ? files->file[i + 1].path
@@ -45,7 +47,8 @@ static void name_files(struct pb_run_metadata *out, const struct pb_metadata_fil
 int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
                          const char *scene, const struct pb_raster_info *info, struct pb_err *err)
 {
-    struct pb_metadata_files own, files;
+    const struct pb_scene_files *files = pb_scene_several(options->input);
+    struct pb_metadata_files own, found;
     int rc = 0;
     pb_metadata_init(&out->facts);
     set_names(out, options);
@@ -53,14 +56,14 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
         options->pipeline->input.metadata_each) /* run_order.h reads the metadata of each file */
         return 0;
     pb_metadata_files_init(&own);
-    if (options->files == NULL && options->metadata == NULL)
-        rc = pb_sidecar_open(options->pipeline, options->input, scene, -1, &own, err);
-    files = options->files      ? options->files->metadata /* descriptors stay the owner's */
-            : options->metadata ? *options->metadata
-                                : own;
+    if (files == NULL && options->input->metadata.n == 0)
+        rc = pb_sidecar_open(options->pipeline, options->input->path, scene, -1, &own, err);
+    found = files                            ? files->metadata /* descriptors stay the owner's */
+            : options->input->metadata.n > 0 ? options->input->metadata
+                                             : own;
     if (rc == 0)
-        name_files(out, &files);
-    rc = rc ? rc : pb_metadata_read_files(files.file, files.n, &out->facts, err);
+        name_files(out, &found);
+    rc = rc ? rc : pb_metadata_read_files(found.file, found.n, &out->facts, err);
     pb_metadata_files_close(&own);
     return rc ? rc : check(&out->facts, info, err);
 }

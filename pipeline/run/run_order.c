@@ -375,43 +375,44 @@ int pb_run_order_make(struct pb_run_order *order, struct pb_run_options *options
                       struct pb_err *err)
 {
     const struct pb_input_config *input = &options->pipeline->input;
-    struct ordering o = {.options = options, .input = input, .files = options->files, .err = err};
+    const struct pb_scene_files *files = pb_scene_several(options->input);
+    struct ordering o = {.options = options, .input = input, .files = files, .err = err};
     *order = (struct pb_run_order){.given = NULL};
-    if (options->files == NULL || (!pb_files_by_content(input->order) && !input->metadata_each))
+    if (files == NULL || (!pb_files_by_content(input->order) && !input->metadata_each))
         return 0;
     if (!pb_files_by_content(input->order)) {
         int observed = observe(&o, &order->observations);
         free(o.one);
         if (observed < 0)
-            pb_scene_files_blame(options->files, err);
+            pb_scene_files_blame(files, err);
         return observed;
     }
-    order->given = options->files;
-    order->files = *options->files;
+    order->given = options->input;
+    order->scene = *options->input;
     for (size_t i = 0; i < PB_SCENE_FILES_MAX; i++)
-        order->files.file[i] = (struct pb_raster_file){.fd = -1};
-    order->files.n_spare = 0;
+        order->scene.files.file[i] = (struct pb_raster_file){.fd = -1};
+    order->scene.files.n_spare = 0;
     int rc = gather(&o);
     rc = rc ? rc : decide(&o);
-    rc = rc ? rc : place(&o, &order->files);
-    rc = rc ? rc : place_spares(&o, &order->files);
+    rc = rc ? rc : place(&o, &order->scene.files);
+    rc = rc ? rc : place_spares(&o, &order->scene.files);
     rc = rc ? rc : keep_observations(&o, &order->observations);
     free(o.one);
     if (rc < 0) {
-        pb_scene_files_blame(options->files, err);
+        pb_scene_files_blame(files, err);
         return rc;
     }
-    options->files = &order->files;
-    pb_scene_files_hand(&order->files);
+    options->input = &order->scene;
+    pb_scene_hand(&order->scene);
     return 0;
 }
 
 void pb_run_order_fini(struct pb_run_order *order)
 {
     for (size_t i = 0; order->given != NULL && i < PB_SCENE_FILES_MAX; i++)
-        pb_raster_file_close(&order->files.file[i]);
+        pb_raster_file_close(&order->scene.files.file[i]);
     if (order->given != NULL)
-        pb_scene_files_hand(order->given);
+        pb_scene_hand(order->given);
     free(order->observations.one);
     *order = (struct pb_run_order){.given = NULL};
 }

@@ -8,18 +8,19 @@
  * metadata of each file (metadata_each). One thread an object. */
 #include "pipeline/metadata/observation.h"
 #include "pipeline/run/run.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 
 struct pb_run_order {
-    /* Files in name order, borrowed; NULL if the order does not change. */
-    const struct pb_scene_files *given;
-    /* The same in the configured order; owns file[] only, the rest is borrowed from `given`. */
-    struct pb_scene_files files;
+    /* Scene with its files in name order, borrowed; NULL if the order does not change. */
+    const struct pb_scene *given;
+    /* The same in the configured order; owns files.file[] only, the rest is borrowed from `given`.
+     */
+    struct pb_scene scene;
     struct pb_observations observations;
 };
 
 /* Reads the metadata of all counted files, or the list. If the order of the files follows from
- * them, *options gets the files in that order, also registered (pb_scene_files_hand) until fini;
+ * them, *options gets the scene in that order, also registered (pb_scene_hand) until fini;
  * else only the observations are set. fini is needed in any case. Fails with
  *
  *  - input.metadata_missing: the cloud cover of all of several files is unknown

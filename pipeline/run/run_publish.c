@@ -39,7 +39,7 @@ static bool is_warped_away(const struct pb_run *run)
 static void add_notes(struct pb_run *run)
 {
     const struct pb_chain *chain = run->plan->work.chain;
-    const struct pb_scene_files *files = run->options.files;
+    const struct pb_scene_files *files = pb_scene_several(run->options.input);
     for (size_t i = 0; i < pb_chain_note_count(chain); i++)
         pb_notes_add(&run->notes, "%s", pb_chain_note(chain, i));
     if (files != NULL && files->n_left_out > 0)
@@ -189,8 +189,8 @@ int pb_run_publish(struct pb_run *run, struct pb_err *err, struct pb_run_result 
         run->tiles.n > 1 ? NULL : run->plan->work.chain; /* each tile has its own chain */
     out_result->tiles = run->tiles.n > 0 ? &run->tiles : NULL;
     out_result->pipeline = run->options.pipeline;
-    out_result->files = run->options.files;
-    out_result->sidecars = run->options.sidecars;
+    out_result->files = pb_scene_several(run->options.input);
+    out_result->sidecars = pb_scene_sidecars(run->options.input);
     out_result->metadata = &run->metadata.facts;
     out_result->observations = &run->order.observations;
     out_result->calibrated = run->plan->work.calibrated;

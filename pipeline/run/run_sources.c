@@ -9,7 +9,7 @@
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"
 #include "pipeline/sar/sar_tables.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -21,10 +21,16 @@ static const struct pb_input_config *input_of(const struct pb_run_sources *s)
     return &s->options->pipeline->input;
 }
 
+/* NULL: the scene is one file. */
+static const struct pb_scene_files *files_of(const struct pb_run_sources *s)
+{
+    return pb_scene_several(s->options->input);
+}
+
 int pb_run_sources_blame(const struct pb_run_sources *s, int rc, struct pb_err *err)
 {
-    if (rc < 0 && s->options->files != NULL)
-        pb_scene_files_blame(s->options->files, err);
+    if (rc < 0 && files_of(s) != NULL)
+        pb_scene_files_blame(files_of(s), err);
     if (rc < 0)
         pb_source_files_blame(s->options->config, s->options->pipeline, s->scene, err);
     return rc;
@@ -34,7 +40,7 @@ int pb_run_sources_blame(const struct pb_run_sources *s, int rc, struct pb_err *
 
 static const char *inner_of(const struct pb_run_sources *s, size_t file)
 {
-    return pb_scene_files_inner(s->options->files, s->options->files->file[file].path);
+    return pb_scene_files_inner(files_of(s), files_of(s)->file[file].path);
 }
 
 /* Name of one of the scene's files, or of a file outside the scene. */
@@ -44,7 +50,8 @@ static const char *name_of(const struct pb_run_sources *s, size_t file)
     const struct pb_source_config *source = file > 0 ? &o->pipeline->input.sources[file - 1] : NULL;
     if (source != NULL && !source->of_scene)
         return source->file;
-    return o->files != NULL ? inner_of(s, file) : pb_base_name(o->name ? o->name : o->input);
+    return pb_scene_several(o->input) != NULL ? inner_of(s, file)
+                                              : pb_base_name(o->name ? o->name : o->input->path);
 }
 
 void pb_run_sources_pages(const struct pb_run_sources *s, char *text, size_t bytes)
@@ -83,15 +90,15 @@ static int elsewhere(const struct pb_run_sources *s, size_t file, struct pb_err 
                                 *b = pb_raster_info(s->raster[file]);
     const char *name = inner_of(s, file), *first = inner_of(s, 0);
     if (!pb_raster_same_crs(s->raster[0], s->raster[file]))
-        return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
                           "%s has %s, and %s, whose grid is the scene's, %s", name, crs_of(b),
                           first, crs_of(a));
     if (a->has_transform && b->has_transform)
-        return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+        return pb_fail_at(err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
                           "the axes of %s are not parallel to those of %s, whose grid is the "
                           "scene's",
                           name, first);
-    return pb_fail_at(err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+    return pb_fail_at(err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
                       "%s has no geotransform and %d x %d pixels, where %s, whose grid is the "
                       "scene's, has %d x %d",
                       a->has_transform ? name : first, b->width, b->height,
@@ -126,7 +133,7 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
                                         meets(m->offset_y, m->scale_y, a->height, b->height)))
         return 0;
     return pb_fail_at(
-        err, PB_E_INPUT_GRID, s->options->files->folder, 0, 0,
+        err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
         "%s does not overlap %s, whose grid is the scene's: they have no pixel in common",
         inner_of(s, file), inner_of(s, 0));
 }
@@ -171,12 +178,12 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
     char path[PATH_MAX];
     int rc = 0;
     other->config = config;
-    if (config->of_scene && s->options->files->file[i + 1].fd < 0) {
+    if (config->of_scene && files_of(s)->file[i + 1].fd < 0) {
         stand_in(s, i);
         return 0;
     }
     if (config->of_scene)
-        (void)snprintf(path, sizeof path, "%s", s->options->files->file[i + 1].path);
+        (void)snprintf(path, sizeof path, "%s", files_of(s)->file[i + 1].path);
     else
         rc = pb_source_path(s->options->config, config, s->scene, path, err);
     if (rc == 0)
@@ -282,19 +289,19 @@ void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *pl
 int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err)
 {
-    const struct pb_scene_files *files = options->files;
+    const struct pb_scene_files *files = pb_scene_several(options->input);
     *s = (struct pb_run_sources){.options = options, .scene = scene};
     if (input_of(s)->n_files > 0 && files == NULL)
         return pb_fail_at(
-            err, PB_E_INPUT_NO_PIPELINE, options->input, 0, 0,
+            err, PB_E_INPUT_NO_PIPELINE, options->input->path, 0, 0,
             "pipeline %s takes folders (input.scene) and archives of them, and this is "
             "another file",
             options->pipeline->name);
     s->stand_in = calloc(input_of(s)->n_sources + 1, sizeof *s->stand_in);
     if (s->stand_in == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
-    int rc = pb_raster_open(files ? files->file[0].path : options->input, &options->config->limits,
-                            err, &s->raster[0]);
+    int rc = pb_raster_open(files ? files->file[0].path : options->input->path,
+                            &options->config->limits, err, &s->raster[0]);
     if (rc == 0) {
         pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid, input_of(s)->bands,
                                input_of(s)->n_bands);

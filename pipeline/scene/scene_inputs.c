@@ -5,7 +5,6 @@
 #include "config/base/base_name.h"
 #include "config/pipeline_config.h"
 #include "pipeline/raster/source_files.h"
-#include "pipeline/scene/sidecars.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -43,15 +42,16 @@ static void add_sidecars(struct list *list, const struct pb_sidecars *sidecars,
     }
 }
 
-static void add_scene(struct list *list, const struct pb_scene_inputs *in)
+static void add_scene(struct list *list, const struct pb_scene *scene)
 {
-    const struct pb_scene_files *files = in->files;
+    const struct pb_scene_files *files = pb_scene_several(scene);
     if (files == NULL) {
-        bool alone = in->sidecars == NULL || in->sidecars->n == 0;
-        add(list, in->file, alone ? NULL : pb_base_name(in->file->path), PB_INPUT_PIXELS, false);
-        add_sidecars(list, in->sidecars, NULL);
-        for (size_t i = 0; in->metadata != NULL && i < in->metadata->n; i++)
-            add(list, &in->metadata->file[i], pb_base_name(in->metadata->file[i].path),
+        bool alone = scene->sidecars.n == 0;
+        add(list, &scene->file, alone ? NULL : pb_base_name(scene->file.path), PB_INPUT_PIXELS,
+            false);
+        add_sidecars(list, &scene->sidecars, NULL);
+        for (size_t i = 0; i < scene->metadata.n; i++)
+            add(list, &scene->metadata.file[i], pb_base_name(scene->metadata.file[i].path),
                 PB_INPUT_METADATA, true);
         return;
     }
@@ -79,7 +79,7 @@ static void add_sources(struct list *list, const struct pb_scene_inputs *in)
         struct pb_raster_file *file = &list->source[list->n_sources];
         struct pb_err ignored = {0};
         if (source->of_scene || strstr(source->file, "{scene}") == NULL ||
-            pb_source_path(in->config, source, in->scene, path, &ignored) < 0)
+            pb_source_path(in->config, source, in->name, path, &ignored) < 0)
             continue;
         list->n_sources++;
         if (pb_raster_file_open(file, path, &ignored) == 0)
@@ -91,7 +91,7 @@ int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err
                         struct pb_input_sum **out_sum)
 {
     struct list list = {.n = 0};
-    add_scene(&list, inputs);
+    add_scene(&list, inputs->scene);
     add_sources(&list, inputs);
     int rc =
         pb_input_sum_create(list.part, list.n, inputs->pipeline->output.checksum, err, out_sum);

@@ -6,20 +6,16 @@
  * input.sources that belong to the scene. A source whose path is the same for every scene (an
  * elevation model) is not read for a checksum. One thread. */
 #include "pipeline/raster/input_sum.h"
-#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene.h"
 
 struct pb_config;
 struct pb_pipeline_config;
-struct pb_sidecars;
 
 struct pb_scene_inputs {
     const struct pb_config *config;
     const struct pb_pipeline_config *pipeline;
-    const char *scene;                  /* its name, for {scene} */
-    const struct pb_scene_files *files; /* files of a scene of several files; NULL: it is `file` */
-    const struct pb_raster_file *file;  /* open */
-    const struct pb_metadata_files *metadata; /* next to `file`; NULL = absent */
-    const struct pb_sidecars *sidecars; /* next to `file`; NULL = absent; `files` has its own */
+    const char *name;             /* name of the scene, for {scene} */
+    const struct pb_scene *scene; /* open */
 };
 
 /* Creates the checksum of the input, of the pipeline's kind (output.checksum), and of all files;

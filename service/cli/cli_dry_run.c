@@ -13,8 +13,8 @@
 #include "pipeline/io/nameless.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_view.h"
+#include "pipeline/scene/scene.h"
 #include "pipeline/scene/scene_archive.h"
-#include "pipeline/scene/sidecars.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_as.h"
 #include "service/cli/cli_plan.h"
@@ -139,26 +139,19 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
 {
     char scene[256];
     struct pb_run *run = NULL;
-    struct pb_scene_files files = {.folder = NULL};
+    struct pb_scene opened = pb_scene_at(input->path);
     struct pb_run_options options = {
-        .config = config, .pipeline = input->pipeline, .input = input->path, .room = o->output};
+        .config = config, .pipeline = input->pipeline, .input = &opened, .room = o->output};
     if (as->device != NULL)
         options.remote = &as->remote;
-    struct pb_sidecars *sidecars = calloc(1, sizeof *sidecars);
     int rc = 0;
-    if (sidecars == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
     if (input->is_folder || input->is_group || input->is_archive) {
-        rc = open_files(o, config, input, scene, err, &files);
-        pb_scene_files_hand(&files);
+        rc = open_files(o, config, input, scene, err, &opened.files);
         options.scene = scene;
-        options.files = &files;
-        options.sidecars = files.sidecars;
     } else {
-        rc = pb_sidecars_open(input->pipeline, input->path, -1, err, sidecars);
-        pb_raster_file_hand_sidecars(sidecars->file, sidecars->n);
-        options.sidecars = sidecars;
+        rc = pb_sidecars_open(input->pipeline, input->path, -1, err, &opened.sidecars);
     }
+    pb_scene_hand(&opened);
     rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0) {
         rc = print_plan(o, config, as, input, run, err);
@@ -167,12 +160,9 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
     }
     pb_run_destroy(run);
-    if (options.files != NULL)
-        pb_scene_files_hand(NULL);
-    pb_scene_files_close(&files);
-    pb_raster_file_hand_sidecars(NULL, 0);
-    pb_sidecars_close(sidecars);
-    free(sidecars);
+    pb_scene_hand(NULL);
+    pb_scene_files_close(&opened.files);
+    pb_sidecars_close(&opened.sidecars);
     return rc;
 }
 

@@ -102,7 +102,7 @@ void pb_worker_forget(struct worker *worker)
 void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
-    const char *path = worker->job.path;
+    const char *path = worker->job.scene.path;
     char room[PB_JSON_PATH_BYTES];
     const char *input = path ? path : pb_json_get_path(worker->command, "input", room);
     struct pb_err said = *err;
@@ -362,7 +362,7 @@ static void become_worker(struct worker *worker)
     worker->in = (struct pb_line_reader){.fd = STDIN_FILENO};
     worker->child.lines = (struct pb_line_reader){.fd = -1};
     worker->child.owner_fd = -1;
-    worker->job.input.fd = worker->job.room = -1;
+    worker->job.room = -1;
     pb_confine_hide();
     if (worker->warms)
         pb_worker_fork_warm(&worker->child);

@@ -32,7 +32,7 @@ int pb_worker_archive_open(struct pb_worker_archive *unpacking, const struct pb_
         .goes_on = goes_on,
         .user = unpacking};
     out->folder = NULL;
-    int rc = pb_raster_file_open(&file, child->input, err);
+    int rc = pb_raster_file_open(&file, child->scene->path, err);
     atomic_store(&unpacking->is_unpacking, true);
     rc = rc ? rc : pb_scene_archive_open(pipeline, &archive, err, out);
     atomic_store(&unpacking->is_unpacking, false);

@@ -6,7 +6,6 @@
  * loaded there before the fork. Output of libraries on stdout is redirected to stderr. */
 #include "config/config.h"
 #include "service/worker/worker_child_parts.h"
-#include "config/base/json_path.h"
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
@@ -103,7 +102,6 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
     const bool foreground = pb_json_get_text(command, "foreground") != NULL;
-    char room[PB_JSON_PATH_BYTES];
     if (worker->unfit.code != PB_OK) {
         *err = worker->unfit;
         return pb_code_errno(err->code);
@@ -111,10 +109,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
     struct pb_run_options options = {
         .config = worker->config,
         .pipeline = pb_config_pipeline(worker->config, pipeline),
-        .input = pb_json_get_path(command, "input", room),
-        .files = worker->child->files,
-        .metadata = worker->child->metadata,
-        .sidecars = worker->child->sidecars,
+        .input = worker->child->scene,
         .products = pb_json_get_text(command, "products"),
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
@@ -126,18 +121,17 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         .stream_why = pb_json_get_text(command, "stream_why"),
         .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,
     };
-    struct pb_scene_files unpacked = {.folder = NULL};
+    struct pb_scene unpacked = pb_scene_at(worker->child->scene->path);
     int rc = 0;
     if (options.pipeline == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
     if (worker->child->room >= 0) {
         rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline,
-                                    options.scene, foreground, err, &unpacked);
-        options.files = &unpacked;
-        options.sidecars = unpacked.sidecars;
+                                    options.scene, foreground, err, &unpacked.files);
+        options.input = &unpacked;
     }
     rc = rc ? rc : run_options(worker, &options, err);
-    pb_scene_files_close(&unpacked);
+    pb_scene_files_close(&unpacked.files);
     return rc;
 }
 
@@ -163,8 +157,7 @@ static int find_device(struct pb_child *worker, char why[200], struct pb_err *er
 
 static bool is_run_complete(const struct pb_json_value *command)
 {
-    static const char *const needed[] = {"job",   "config",   "pipeline",
-                                         "input", "products", "directory"};
+    static const char *const needed[] = {"job", "config", "pipeline", "products", "directory"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (pb_json_get_text(command, needed[i]) == NULL)
             return false;
@@ -271,12 +264,7 @@ static void become_child(struct pb_child *worker, const struct pb_worker_child *
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)sem_init(&worker->given, 0, 0);
     pb_worker_ask_init(&worker->ask, worker->woken);
-    if (child->files != NULL)
-        pb_scene_files_hand(child->files);
-    else
-        pb_raster_file_hand(child->input, child->input_fd);
-    if (child->files == NULL && child->sidecars != NULL)
-        pb_raster_file_hand_sidecars(child->sidecars->file, child->sidecars->n);
+    pb_scene_hand(child->scene);
     (void)pb_confine_apply(child->confine, &worker->unfit, text);
 }
 

@@ -5,8 +5,7 @@
 /* The process that computes: forked by the worker (worker.h) and confined (confine.h); the lines of
  * worker.h are sent over a socket. In addition, "run" has "directory", to which it writes: its
  * parent publishes the files there, and its "done" names that directory. It runs one job. */
-#include "pipeline/scene/scene_files.h"
-#include "pipeline/scene/sidecars.h"
+#include "pipeline/scene/scene.h"
 #include "service/confine/confine.h"
 
 struct pb_config;
@@ -15,14 +14,8 @@ struct pb_pipeline_config;
 struct pb_worker_child {
     int socket;
     struct pb_config *config;
-    const char *input; /* path of the job's input, and its descriptor */
-    int input_fd;
-    const struct pb_scene_files
-        *files; /* files of a scene that is a folder, in place of input_fd; else NULL */
-    const struct pb_metadata_files *metadata; /* metadata of the input; NULL if absent */
-    const struct pb_sidecars
-        *sidecars; /* open sidecars of the input or the files; NULL if absent */
-    int room;      /* an empty file to unpack the input, an archive, into; -1 if it is no archive */
+    const struct pb_scene *scene; /* open scene of the job */
+    int room; /* an empty file to unpack the input, an archive, into; -1 if it is no archive */
     const char *room_name;
     /* connection to the process that computes (owner_client.h); -1 = no such process */
     int owner_fd;

@@ -22,23 +22,14 @@ static int read_facts(const struct pb_worker_child *child,
                       struct pb_group_facts *out)
 {
     static const struct pb_group_facts none = {.date = "", .tile = "x"};
-    struct pb_metadata_files metadata = {.n = 0};
-    struct pb_raster_file file = {.path = strdup(child->input), .fd = child->input_fd};
+    struct pb_metadata_files metadata = child->scene->metadata; /* files belong to the caller */
+    struct pb_raster_file file = child->scene->file;
     struct pb_file_facts facts;
     const struct pb_file_wants wants = {
         .date = pb_group_pattern_lacks(pipeline->input.group_pattern, &none) != NULL};
-    if (child->metadata != NULL)
-        metadata = *child->metadata; /* descriptors and paths belong to the caller */
-    int rc = file.path == NULL                 ? pb_fail(err, PB_E_MEMORY, "out of memory")
-             : fstat(file.fd, &file.stat) != 0 ? pb_fail(err, PB_E_INPUT_IO, "cannot stat it")
-                                               : 0;
-    file.bytes = (uint64_t)file.stat.st_size;
-    file.mtime_ns = pb_raster_file_mtime_ns(&file.stat);
     file.handed = true;
-    rc = rc ? rc
-            : pb_file_facts_read(metadata.file, metadata.n, &file, &child->config->limits, &wants,
-                                 &facts, err);
-    free(file.path);
+    int rc = pb_file_facts_read(metadata.file, metadata.n, &file, &child->config->limits, &wants,
+                                &facts, err);
     if (rc == 0) {
         (void)snprintf(out->date, sizeof out->date, "%s", facts.datetime);
         (void)snprintf(out->tile, sizeof out->tile, "%s", facts.tile);
@@ -54,10 +45,9 @@ _Noreturn void pb_worker_child_describe(const struct pb_worker_child *child,
     char text[PB_CONFINE_TEXT_BYTES];
     size_t bytes = 0;
     int rc = pb_confine_apply(child->confine, &err, text);
-    if (child->sidecars != NULL)
-        pb_raster_file_hand_sidecars(child->sidecars->file, child->sidecars->n);
+    pb_raster_file_hand_sidecars(child->scene->sidecars.file, child->scene->sidecars.n);
     rc = rc ? rc : read_facts(child, pipeline, &err, &described.facts);
-    if (rc != 0 && err.line == 0 && strcmp(err.file, child->input) == 0)
+    if (rc != 0 && err.line == 0 && strcmp(err.file, child->scene->path) == 0)
         err.file[0] = '\0'; /* the service adds the name */
     if (rc != 0)
         pb_described_fail_err(&described, &err);

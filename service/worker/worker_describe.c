@@ -35,15 +35,13 @@ void pb_worker_describe_fail(struct worker *worker, const struct pb_err *err)
 static int open_files(struct pb_worker_job *job, struct pb_err *err)
 {
     char folder[PATH_MAX];
-    pb_path_parent(job->path, folder);
-    int rc = pb_raster_file_open(&job->input, job->path, err);
-    rc = rc ? rc : pb_sidecar_open_own(job->pipeline, job->path, -1, &job->metadata, err);
-    job->sidecars = rc == 0 ? calloc(1, sizeof *job->sidecars) : NULL;
-    if (rc == 0 && job->sidecars == NULL)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
-    if (rc == 0)
-        rc = pb_sidecars_take_loose(job->pipeline, folder, -1, &job->input, 1, err, job->sidecars);
-    return rc;
+    struct pb_scene *scene = &job->scene;
+    pb_path_parent(scene->path, folder);
+    int rc = pb_raster_file_open(&scene->file, scene->path, err);
+    rc = rc ? rc : pb_sidecar_open_own(job->pipeline, scene->path, -1, &scene->metadata, err);
+    return rc ? rc
+              : pb_sidecars_take_loose(job->pipeline, folder, -1, &scene->file, 1, err,
+                                       &scene->sidecars);
 }
 
 static int open_job(struct worker *worker, const struct pb_json_value *command, struct pb_err *err)
@@ -53,14 +51,14 @@ static int open_job(struct worker *worker, const struct pb_json_value *command, 
     char room[PB_JSON_PATH_BYTES];
     const char *path = pb_json_get_path(command, "input", room);
     memset(job, 0, sizeof *job);
-    job->input.fd = job->room = -1;
+    job->room = -1;
     job->command = command;
     job->describes = true;
-    pb_metadata_files_init(&job->metadata);
     job->pipeline = name != NULL ? pb_config_pipeline(worker->config, name) : NULL;
-    job->path = path != NULL ? strdup(path) : NULL;
-    if (job->pipeline == NULL || job->pipeline->input.group_pattern == NULL || job->path == NULL)
+    if (job->pipeline == NULL || job->pipeline->input.group_pattern == NULL || path == NULL)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a description of a file of no input.group");
+    if (pb_scene_init(&job->scene, path) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
     return open_files(job, err);
 }
 
@@ -88,9 +86,9 @@ static void list_metadata(const struct pb_worker_job *job, char *out, size_t byt
 {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < job->metadata.n && used < bytes; i++)
+    for (size_t i = 0; i < job->scene.metadata.n && used < bytes; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%.120s", i ? ", " : "",
-                                 pb_base_name(job->metadata.file[i].path));
+                                 pb_base_name(job->scene.metadata.file[i].path));
 }
 
 /* Reports the missing fact and the files that were searched for it. */
@@ -100,9 +98,9 @@ static void say_lacks(const struct pb_worker_job *job, const char *fact, struct 
     struct pb_err err = {0};
     const bool is_date = strcmp(fact, "meta.date") == 0;
     list_metadata(job, names, sizeof names);
-    if (job->metadata.n > 0)
+    if (job->scene.metadata.n > 0)
         (void)snprintf(looked, sizeof looked, "%.300s %s not have it", names,
-                       job->metadata.n == 1 ? "does" : "do");
+                       job->scene.metadata.n == 1 ? "does" : "do");
     else
         (void)snprintf(looked, sizeof looked, "%s",
                        job->pipeline->input.n_metadata == 0
@@ -120,7 +118,7 @@ static void check_scene(const struct pb_worker_job *job, struct pb_described *ou
 {
     char scene[256] = "";
     struct pb_err err = {0};
-    if (pb_group_pattern_fits(job->pipeline->input.group_pattern, pb_base_name(job->path),
+    if (pb_group_pattern_fits(job->pipeline->input.group_pattern, pb_base_name(job->scene.path),
                               &out->facts, scene) &&
         scene[0] != '\0')
         return;
@@ -137,7 +135,7 @@ static void fail(const struct pb_worker_job *job, const struct pb_err *err,
                  struct pb_described *out)
 {
     struct pb_err said = *err;
-    if (job->path != NULL && said.line == 0 && strcmp(said.file, job->path) == 0)
+    if (job->scene.path != NULL && said.line == 0 && strcmp(said.file, job->scene.path) == 0)
         said.file[0] = '\0';
     pb_described_fail_err(out, &said);
 }

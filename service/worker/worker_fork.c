@@ -87,22 +87,16 @@ static int by_number(const void *a, const void *b)
  * /dev/null. */
 static void close_others(const struct pb_worker_child *child, const struct pb_worker_fork *fork)
 {
-    int stay[PB_WORKER_FORK_KEPT + 4 + PB_SCENE_FDS_MAX] = {child->socket, child->input_fd,
-                                                            child->owner_fd, child->room};
-    size_t n = 4;
+    int stay[PB_WORKER_FORK_KEPT + 3 + PB_SCENE_FDS_MAX] = {child->socket, child->owner_fd,
+                                                            child->room};
+    size_t n = 3;
     unsigned from = STDERR_FILENO + 1;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     for (size_t i = 0; i < fork->n_kept; i++)
         stay[n++] = fork->kept[i];
-    if (child->files != NULL)
-        n += pb_scene_files_fds(child->files, stay + n);
-    if (child->metadata != NULL)
-        n += pb_metadata_files_fds(child->metadata, stay + n);
-    for (size_t i = 0; child->files == NULL && child->sidecars != NULL && i < child->sidecars->n;
-         i++)
-        stay[n++] = child->sidecars->file[i].fd;
+    n += pb_scene_fds(child->scene, stay + n);
     qsort(stay, n, sizeof stay[0], by_number);
     for (size_t i = 0; i < n; i++) {
         if (stay[i] < (int)from)
@@ -144,12 +138,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
                                  .user = &fork->user};
     struct pb_worker_child child = {.socket = socket,
                                     .config = config,
-                                    .input = job->path,
-                                    .input_fd = job->input.fd,
-                                    .files = job->files.folder != NULL ? &job->files : NULL,
-                                    .metadata = job->metadata.n > 0 ? &job->metadata : NULL,
-                                    .sidecars = job->files.folder != NULL ? job->files.sidecars
-                                                                          : job->sidecars,
+                                    .scene = &job->scene,
                                     .room = job->room,
                                     .room_name = job->room_name,
                                     .owner_fd = fork->owner_fd,

@@ -51,9 +51,9 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
 {
     const struct pb_output_config *output = &job->pipeline->output;
     const struct pb_json_value *command = job->command;
-    const struct stat *st = &job->input.stat;
-    const struct pb_scene_files *files = job->files.folder != NULL ? &job->files : NULL;
-    const char *input = job->path, *name = pb_json_get_text(command, "name"),
+    const struct stat *st = &job->scene.file.stat;
+    const struct pb_scene_files *files = pb_scene_several(&job->scene);
+    const char *input = job->scene.path, *name = pb_json_get_text(command, "name"),
                *job_id = pb_json_get_text(command, "job");
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {
@@ -79,13 +79,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
                     files ? files->bytes : (uint64_t)st->st_size,
                     files ? files->mtime_ns
                           : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
-    const struct pb_scene_inputs inputs = {.config = config,
-                                           .pipeline = job->pipeline,
-                                           .scene = options.scene,
-                                           .files = files,
-                                           .file = &job->input,
-                                           .metadata = &job->metadata,
-                                           .sidecars = job->sidecars};
+    const struct pb_scene_inputs inputs = {
+        .config = config, .pipeline = job->pipeline, .name = options.scene, .scene = &job->scene};
     int rc = pb_scene_inputs_sum(&inputs, err, &options.sum);
     if (rc != 0)
         return rc;
@@ -118,22 +113,15 @@ static int find_path(struct pb_worker_job *job, struct pb_err *err)
     if (path == NULL)
         return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken path");
     bool is_beside = job->pipeline->input.n_files == 0 && pb_sidecar_main(path, main);
-    job->path = strdup(is_beside ? main : path);
-    return job->path != NULL ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+    return pb_scene_init(&job->scene, is_beside ? main : path) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 static int64_t reader_of(const struct pb_worker_job *job)
 {
     const char *reader = pb_json_get_text(job->command, "reader");
     return reader ? strtoll(reader, NULL, 10) : -1;
-}
-
-static int open_sidecars(struct pb_worker_job *job, struct pb_err *err)
-{
-    job->sidecars = calloc(1, sizeof *job->sidecars);
-    if (job->sidecars == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    return pb_sidecars_open(job->pipeline, job->path, reader_of(job), err, job->sidecars);
 }
 
 /* Opens loose files in a folder among others; the manifest lists those that metadata assigned to
@@ -146,35 +134,35 @@ static int open_loose(struct pb_worker_job *job, struct pb_err *err)
     size_t n = 0;
     if (name == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_path_parent(job->path, folder);
+    pb_path_parent(job->scene.path, folder);
     const bool is_known = realpath(folder, real) != NULL;
     for (size_t i = 0; is_known && i < manifest->n_entries; i++)
         if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
             name[n++] = manifest->entry[i].path;
-    int rc = pb_scene_files_open_group(job->pipeline, job->path, n > 0 ? name : NULL, n, err,
-                                       &job->files);
+    int rc = pb_scene_files_open_group(job->pipeline, job->scene.path, n > 0 ? name : NULL, n, err,
+                                       &job->scene.files);
     free(name);
     return rc;
 }
 
 static int open_input(struct pb_worker_job *job, struct pb_err *err)
 {
-    const char *path = job->path;
+    struct pb_scene *scene = &job->scene;
+    const char *path = scene->path;
     struct stat st;
     bool takes_folders = job->pipeline->input.n_files > 0;
     bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
-    pb_metadata_files_init(&job->metadata);
     if (takes_folders && is_folder && earlier_of(job) != NULL)
         return pb_joined_open(earlier_of(job), &job->manifest, job->pipeline, path,
-                              pb_json_get_text(job->command, "scene"), err, &job->files);
+                              pb_json_get_text(job->command, "scene"), err, &job->scene.files);
     if (takes_folders && is_folder) {
         int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                                     reader_of(job), err, &job->files);
+                                     reader_of(job), err, &job->scene.files);
         return rc ? rc : check_folder(path, err);
     }
     if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
         return open_loose(job, err);
-    int rc = pb_raster_file_open(&job->input, path, err);
+    int rc = pb_raster_file_open(&scene->file, path, err);
     if (rc == 0 && takes_folders && pb_archive_name_stem(path) == 0)
         rc = pb_fail_at(err, PB_E_INPUT_NO_PIPELINE, path, 0, 0,
                         "pipeline %s takes folders (input.scene) and archives of them "
@@ -182,9 +170,9 @@ static int open_input(struct pb_worker_job *job, struct pb_err *err)
                         job->pipeline->name);
     if (rc == 0 && !takes_folders)
         rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                             reader_of(job), &job->metadata, err);
+                             reader_of(job), &scene->metadata, err);
     if (rc == 0 && !takes_folders) /* an archive contains the sidecars of its files */
-        rc = open_sidecars(job, err);
+        rc = pb_sidecars_open(job->pipeline, path, reader_of(job), err, &scene->sidecars);
     return rc;
 }
 
@@ -222,7 +210,7 @@ static int read_manifest(struct pb_worker_job *job, struct pb_err *err)
 static int open_room(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *given = pb_json_get_text(job->command, "unpack");
-    if (job->pipeline->input.n_files == 0 || job->input.fd < 0)
+    if (job->pipeline->input.n_files == 0 || job->scene.file.fd < 0)
         return 0;
     job->room_name = given != NULL ? given : pb_publish_directory(job->publish);
     job->room = pb_nameless_open(job->room_name);
@@ -260,7 +248,7 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
                        const struct pb_worker_wait *wait, struct pb_err *err)
 {
     memset(job, 0, sizeof *job);
-    job->input.fd = job->room = -1;
+    job->room = -1;
     job->command = command;
     job->process_ns = pb_run_work_process_ns();
     pb_run_work_begin(&job->work);
@@ -306,7 +294,6 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
             strcmp(key, "known") != 0)
             pb_json_string(json, key, value);
     }
-    pb_json_path(json, "input", job->path);
     pb_json_string(json, "directory", job->lines.directory);
     if (pb_publish_is_placed(job->publish))
         pb_json_string(json, "place", pb_publish_place(job->publish));
@@ -384,16 +371,10 @@ void pb_worker_job_close(struct pb_worker_job *job)
     if (job->command == NULL)
         return;
     pb_publish_close(job->publish);
-    pb_raster_file_close(&job->input);
-    pb_metadata_files_close(&job->metadata);
-    pb_scene_files_close(&job->files);
+    pb_scene_close(&job->scene);
     pb_scene_manifest_fini(&job->manifest);
     if (job->room >= 0)
         (void)close(job->room);
-    if (job->sidecars != NULL)
-        pb_sidecars_close(job->sidecars);
-    free(job->sidecars);
-    free(job->path);
     memset(job, 0, sizeof *job);
-    job->input.fd = job->room = -1;
+    job->room = -1;
 }

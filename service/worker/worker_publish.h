@@ -7,11 +7,9 @@
  * checked before: plain files, with the announced names and sizes. One thread. */
 #include "config/base/json_reader.h"
 #include "pipeline/publish/publish.h"
-#include "pipeline/raster/raster_file.h"
 #include "pipeline/run/base/run_work.h"
 #include "pipeline/scene/manifest.h"
-#include "pipeline/scene/scene_files.h"
-#include "pipeline/scene/sidecars.h"
+#include "pipeline/scene/scene.h"
 #include "service/confine/worker_user.h"
 #include "service/worker/worker_lines.h"
 
@@ -21,13 +19,10 @@ struct pb_pipeline_config;
 struct pb_worker_job {
     const struct pb_json_value *command;       /* "run", borrowed until close */
     const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL if absent */
-    char *path; /* path of the input, or of the file in it (pb_sidecar_main) */
     struct pb_scene_manifest manifest; /* files of the scene, as far as the command has them */
-    struct pb_raster_file input;       /* scene that is one file; otherwise fd -1 */
-    struct pb_scene_files files;       /* scene that is a folder; otherwise all-zero */
-    struct pb_metadata_files metadata; /* metadata next to the input */
-    struct pb_sidecars *sidecars;      /* sidecars next to the input; NULL if absent */
-    int room;              /* an archive is unpacked into it; -1 if the input is no archive */
+    struct pb_scene
+        scene; /* its path is that of the input, or of the file in it (pb_sidecar_main) */
+    int room;  /* an archive is unpacked into it; -1 if the input is no archive */
     const char *room_name; /* directory of that file */
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* limits for the lines of the child */

@@ -7,6 +7,7 @@
 #include "config/match.h"
 #include "config/yaml/report.h"
 #include "pipeline/run/run.h"
+#include "pipeline/scene/scene.h"
 
 #include <stdio.h>
 
@@ -24,9 +25,10 @@ static void say(const struct pb_run_report *r)
 static int run_one(const struct pb_config *config, const char *products, const char *input)
 {
     struct pb_err err = {0};
+    const struct pb_scene scene = pb_scene_at(input);
     struct pb_run_options options = {.config = config,
                                      .pipeline = pb_config_match(config, input),
-                                     .input = input,
+                                     .input = &scene,
                                      .products = products};
     struct pb_run_result result;
     struct pb_run *run = NULL;

@@ -8,6 +8,7 @@
  * device input" a run; the device is "stream" where kernels start and end. */
 #include "pipeline/device/device.h"
 #include "pipeline/run/run.h"
+#include "pipeline/scene/scene.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -68,13 +69,13 @@ static enum pb_code code_at(const char *codes, int at)
 int __wrap_pb_run_create(const struct pb_run_options *options, struct pb_err *err,
                          struct pb_run **out_run)
 {
-    const char *name = strrchr(options->input, '/');
+    const char *name = strrchr(options->input->path, '/');
     int before = atomic_fetch_add(count, 1);
     (void)fprintf(stderr, "LOSSY %d %s %s\n", (int)getpid(),
                   options->stream_why       ? "stream"
                   : options->remote != NULL ? "gpu"
                                             : "cpu",
-                  name ? name + 1 : options->input);
+                  name ? name + 1 : options->input->path);
     if (getenv("LOSSY_HANG") != NULL) /* like a driver */
         (void)sleep(600);
     outcome = code_at(getenv("LOSSY_CODES"), before);

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "config/yaml/report.h"
 #include "pipeline/run/run.h"
+#include "pipeline/scene/scene.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -114,11 +115,16 @@ static inline void run_teardown(void)
     config = NULL;
 }
 
+/* The scene is valid until the fourth call after this one. */
 static inline struct pb_run_options options_of(const char *path)
 {
+    static struct pb_scene scene[4];
+    static int n;
+    struct pb_scene *one = &scene[n++ % 4];
+    *one = pb_scene_at(path);
     return (struct pb_run_options){.config = config,
                                    .pipeline = pb_config_pipeline(config, "p"),
-                                   .input = path,
+                                   .input = one,
                                    .products = products};
 }
 

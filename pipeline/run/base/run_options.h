@@ -9,12 +9,10 @@
 
 struct pb_config;
 struct pb_input_files;
-struct pb_metadata_files;
 struct pb_output_facts;
 struct pb_pipeline_config;
 struct pb_remote;
-struct pb_scene_files;
-struct pb_sidecars;
+struct pb_scene;
 
 /* Needs of the tiles that a plan computes. */
 struct pb_run_needs {
@@ -25,16 +23,9 @@ struct pb_run_needs {
 struct pb_run_options {
     const struct pb_config *config; /* borrowed until destroy */
     const struct pb_pipeline_config *pipeline;
-    const char *input; /* path of the scene; borrowed until destroy */
-    /* Files of a scene that is a folder, registered before (pb_scene_files_hand); NULL = the scene
-     * is one file; borrowed until destroy. */
-    const struct pb_scene_files *files;
-    /* For a scene that is one file: the open files of pb_sidecar_open; NULL = the run opens them if
-     * the pipeline names metadata; borrowed until destroy. */
-    const struct pb_metadata_files *metadata;
-    /* Sidecars of the scene, registered before (pb_raster_file_hand_sidecars); NULL if absent;
-     * borrowed until destroy. */
-    const struct pb_sidecars *sidecars;
+    /* The scene, with its open files registered before (pb_scene_hand); without open files it is
+     * one file, which the run opens by its path, with its metadata; borrowed until destroy. */
+    const struct pb_scene *input;
     /* Directory that gets <scene>/<pipeline>/, created when missing; NULL = the run is only created
      * to be explained: no file is touched, no tile allocated. */
     const char *products;
