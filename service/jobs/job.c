@@ -83,8 +83,8 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-int pb_job_add_delivered(struct pb_job *job, const char *directory,
-                         const struct pb_manifest_entry *file)
+/* Returns the index of the new entry, or a negative errno. */
+static int add_file(struct pb_job *job, const char *directory, const struct pb_manifest_entry *file)
 {
     char path[PB_SCENE_MANIFEST_PATH_BYTES];
     const char *below = job->inbox != NULL ? pb_path_below(directory, job->inbox) : NULL;
@@ -96,8 +96,14 @@ int pb_job_add_delivered(struct pb_job *job, const char *directory,
     struct pb_manifest_entry entry = *file;
     entry.path = path;
     entry.root = (uint16_t)root;
-    int rc = pb_scene_manifest_add(&job->manifest, &entry);
-    return rc < 0 ? rc : 0;
+    return pb_scene_manifest_add(&job->manifest, &entry);
+}
+
+int pb_job_add_delivered(struct pb_job *job, const char *directory,
+                         const struct pb_manifest_entry *file)
+{
+    int rc = add_file(job, directory, file);
+    return rc < 0 && rc != -E2BIG ? rc : 0;
 }
 
 int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,
@@ -106,10 +112,9 @@ int pb_job_expect_companion(struct pb_job *job, const char *directory, const cha
     const struct pb_manifest_entry file = {
         .path = (char *)name, .bytes = -1, .is_gone = true, .verifies = verifies};
     pb_scene_manifest_remove(&job->manifest, PB_ROLE_COMPANION);
-    int rc = pb_job_add_delivered(job, directory, &file);
-    const struct pb_member member = {.entry = (uint32_t)job->manifest.n_entries - 1,
-                                     .role = PB_ROLE_COMPANION};
-    return rc ? rc : pb_scene_manifest_assign(&job->manifest, &member);
+    int entry = add_file(job, directory, &file);
+    const struct pb_member member = {.entry = (uint32_t)entry, .role = PB_ROLE_COMPANION};
+    return entry < 0 ? entry : pb_scene_manifest_assign(&job->manifest, &member);
 }
 
 int pb_job_set_companion(struct pb_job *job, const char *path)

@@ -102,8 +102,9 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job);
 int pb_job_set(char **field, const char *value);
 
 /* Adds a file to the manifest that was delivered in a directory (absolute path). file: its name and
- * its state; its root is ignored. The root is the inbox (job->inbox) if the directory is in it. 0,
- * -EINVAL or -ENOMEM. */
+ * its state; its root is ignored. The root is the inbox (job->inbox) if the directory is in it.
+ * Files beyond the limit of a manifest are left out; a job with more files fails. 0, -EINVAL or
+ * -ENOMEM. */
 int pb_job_add_delivered(struct pb_job *job, const char *directory,
                          const struct pb_manifest_entry *file);
 /* Adds the companion that the inbox requires, as a file of that directory, which is not there yet.
