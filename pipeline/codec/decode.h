@@ -14,6 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pb_decode_limits {
+    size_t least, most;
+};
+
+/* What next_part() found. */
+struct pb_decode_part {
+    size_t bytes; /* in the window */
+    bool ended;
+    const char *why;
+};
+
 struct pb_decode {
     const char *name;
     bool verifies_only;   /* checks whether a stream is complete; run() writes nothing */
@@ -32,6 +43,17 @@ struct pb_decode {
                   size_t least, size_t most);
     int (*next)(void *context, unsigned *out_lane, const char **out_why);
     void (*stop)(void *context, unsigned lane);
+    /* The same for a block that is taken in rows of row_bytes while it is decoded: its output
+     * begins in a window of window_bytes(row_bytes), and next_part() also returns when a window is
+     * full, with the count of bytes in it. *out_ended: the block is complete, or refused. slide()
+     * removes up to `most` bytes from the beginning of a full window; the others move there.
+     * Returns their count. Take only bytes of whole blocks as pixels: the rest of a stream may be
+     * refused. */
+    size_t (*window_bytes)(size_t row_bytes);
+    void (*start_window)(void *context, unsigned lane, const uint8_t *in, size_t in_bytes,
+                         uint8_t *window, size_t bytes, const struct pb_decode_limits *limits);
+    int (*next_part)(void *context, unsigned *out_lane, struct pb_decode_part *out_part);
+    size_t (*slide)(void *context, unsigned lane, size_t most);
 };
 
 extern const struct pb_decode pb_decode_deflate;  /* decode_deflate.c */

@@ -20,7 +20,7 @@ enum { OWN_BYTES = 8 << 10, OWN_RATIO = 32 };
 struct context {
     struct libdeflate_decompressor *one;
     struct pb_inflate_pair *two;
-    size_t least[2]; /* indexed by lane */
+    size_t least[2]; /* indexed by lane; less the bytes that left its window */
 };
 
 static const char damaged[] = "it is cut short, not a valid zlib stream, or its Adler-32 is wrong";
@@ -104,6 +104,34 @@ static int next(void *context, unsigned *out_lane, const char **out_why)
     return result_of(end, made, c->least[*out_lane], out_why);
 }
 
+static void start_window(void *context, unsigned lane, const uint8_t *in, size_t in_bytes,
+                         uint8_t *window, size_t bytes, const struct pb_decode_limits *limits)
+{
+    struct context *c = context;
+    c->least[lane] = limits->least;
+    pb_inflate_pair_start_window(c->two, lane, in, in_bytes, window, bytes, limits->most);
+}
+
+static int next_part(void *context, unsigned *out_lane, struct pb_decode_part *out_part)
+{
+    const struct context *c = context;
+    enum pb_inflate_end end = PB_INFLATE_DAMAGED;
+    struct pb_decode_part part = {0};
+    *out_lane = pb_inflate_pair_next(c->two, &end, &part.bytes);
+    part.ended = end != PB_INFLATE_PAUSED;
+    int rc = part.ended ? result_of(end, part.bytes, c->least[*out_lane], &part.why) : 0;
+    *out_part = part;
+    return rc;
+}
+
+static size_t slide(void *context, unsigned lane, size_t most)
+{
+    struct context *c = context;
+    size_t n = pb_inflate_pair_slide(c->two, lane, most);
+    c->least[lane] -= n < c->least[lane] ? n : c->least[lane];
+    return n;
+}
+
 static void stop(void *context, unsigned lane)
 {
     const struct context *c = context;
@@ -119,4 +147,8 @@ const struct pb_decode pb_decode_deflate = {
     .start = start,
     .next = next,
     .stop = stop,
+    .window_bytes = pb_inflate_window_bytes,
+    .start_window = start_window,
+    .next_part = next_part,
+    .slide = slide,
 };

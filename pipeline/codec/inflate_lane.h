@@ -57,9 +57,16 @@ struct pb_inflate_lane {
     const uint8_t *in_fast; /* the fast loops end here, and at out_fast */
     uint8_t *out, *out_start, *out_end;
     uint8_t *out_fast;
-    uint64_t bits; /* the next bits of the input, first lowest */
-    uint32_t left; /* count of these bits */
-    uint32_t over; /* count of zero bytes that were appended to the input */
+    /* An output through a window: the lane pauses between symbols from `pause` on. NULL: it runs to
+     * its end. */
+    uint8_t *pause;
+    size_t window_bytes;
+    size_t most;     /* bytes that the stream may have from out_start on */
+    uint8_t *summed; /* the bytes before it are in `sum` */
+    uint32_t sum;    /* Adler-32 */
+    uint64_t bits;   /* the next bits of the input, first lowest */
+    uint32_t left;   /* count of these bits */
+    uint32_t over;   /* count of zero bytes that were appended to the input */
     /* The head of the block that the tables were made for: it begins after head_skip bits of a byte
      * and has head_bits. head NULL = no such block. */
     const uint8_t *head;

@@ -11,7 +11,18 @@
 
 #include <libdeflate.h>
 
-enum { HEAD_BYTES = 2, TAIL_BYTES = 4 };
+/* PAUSE_BYTES: output between two pauses, so that it is summed and taken while it is in the core's
+ * cache. OVER_BYTES: output after a pause was due. A stored block has 65535 bytes; the symbols that
+ * are decoded with care at the end of the input have PB_INFLATE_IN_ROOM and 16 bytes, of two bits
+ * and 258 bytes of output each. */
+enum {
+    HEAD_BYTES = 2,
+    TAIL_BYTES = 4,
+    ALIGN = 64,
+    PAUSE_BYTES = 96 << 10,
+    OVER_BYTES = (PB_INFLATE_IN_ROOM + 16) * 4 * 258 + PB_INFLATE_OUT_ROOM
+};
+_Static_assert(OVER_BYTES > 65535, "a stored block fits behind the pause");
 
 struct pb_inflate_pair {
     struct pb_inflate_lane lane[2];
@@ -47,29 +58,64 @@ static bool is_zlib(const uint8_t *in)
     return head % 31 == 0 && (head >> 8 & 15) == 8 && head >> 12 <= 7 && (head >> 5 & 1) == 0;
 }
 
+size_t pb_inflate_window_bytes(size_t row_bytes)
+{
+    size_t room = row_bytes > PAUSE_BYTES / 2 ? 2 * row_bytes : PAUSE_BYTES;
+    return PB_INFLATE_DISTANCE_MAX + room + OVER_BYTES;
+}
+
+/* Sets the ends of the output, which has `out` to be written next. */
+static void set_ends(struct pb_inflate_lane *l)
+{
+    const bool is_all = l->most <= l->window_bytes;
+    l->pause = is_all ? NULL : l->out_start + l->window_bytes - OVER_BYTES;
+    l->out_end = l->out_start + (is_all ? l->most : l->window_bytes);
+    l->out_fast = !is_all                         ? l->pause
+                  : l->most > PB_INFLATE_OUT_ROOM ? l->out_end - PB_INFLATE_OUT_ROOM
+                                                  : l->out_start;
+}
+
 void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
                            size_t in_bytes, uint8_t *out, size_t most)
 {
+    pb_inflate_pair_start_window(pair, lane, in, in_bytes, out, most, most);
+}
+
+void pb_inflate_pair_start_window(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
+                                  size_t in_bytes, uint8_t *window, size_t window_bytes,
+                                  size_t most)
+{
     struct pb_inflate_lane *l = &pair->lane[lane];
     l->state = PB_INFLATE_BAD;
+    l->pause = NULL;
     if (in_bytes < HEAD_BYTES + TAIL_BYTES || !is_zlib(in))
         return;
     l->state = PB_INFLATE_HEADER;
     l->in = in + HEAD_BYTES;
     l->in_end = in + in_bytes - TAIL_BYTES;
     l->in_fast = l->in_end - l->in > PB_INFLATE_IN_ROOM ? l->in_end - PB_INFLATE_IN_ROOM : l->in;
-    l->out = l->out_start = out;
-    l->out_end = out + most;
-    l->out_fast = most > PB_INFLATE_OUT_ROOM ? l->out_end - PB_INFLATE_OUT_ROOM : out;
+    l->out = l->out_start = l->summed = window;
+    l->sum = 1;
+    l->window_bytes = window_bytes;
+    l->most = most;
+    set_ends(l);
     l->bits = 0;
     l->left = l->over = 0;
     l->head = NULL;
 }
 
-/* Brings a lane into the state for the fast loops. False: it has ended, or is idle. */
+static bool is_paused(const struct pb_inflate_lane *l)
+{
+    return (l->state == PB_INFLATE_HEADER || l->state == PB_INFLATE_CODES) && l->pause != NULL &&
+           l->out >= l->pause;
+}
+
+/* Brings a lane into the state for the fast loops. False: it has ended or paused, or is idle. */
 static bool make_ready(struct pb_inflate_lane *l)
 {
     for (;;) {
+        if (is_paused(l))
+            return false;
         if (l->state == PB_INFLATE_HEADER)
             l->state = pb_inflate_header(l);
         else if (l->state != PB_INFLATE_CODES)
@@ -81,9 +127,20 @@ static bool make_ready(struct pb_inflate_lane *l)
     }
 }
 
+static void sum_up(struct pb_inflate_lane *l)
+{
+    l->sum = libdeflate_adler32(l->sum, l->summed, (size_t)(l->out - l->summed));
+    l->summed = l->out;
+}
+
 static enum pb_inflate_end end_of(struct pb_inflate_lane *l, size_t *out_bytes)
 {
     enum pb_inflate_state state = l->state;
+    if (is_paused(l)) {
+        sum_up(l);
+        *out_bytes = (size_t)(l->out - l->out_start);
+        return PB_INFLATE_PAUSED;
+    }
     l->state = PB_INFLATE_IDLE;
     if (state == PB_INFLATE_TOO_LONG)
         return PB_INFLATE_LONGER;
@@ -93,8 +150,23 @@ static enum pb_inflate_end end_of(struct pb_inflate_lane *l, size_t *out_bytes)
     *out_bytes = (size_t)(l->out - l->out_start);
     uint32_t wanted =
         (uint32_t)sum[0] << 24 | (uint32_t)sum[1] << 16 | (uint32_t)sum[2] << 8 | sum[3];
-    return libdeflate_adler32(1, l->out_start, *out_bytes) == wanted ? PB_INFLATE_COMPLETE
-                                                                     : PB_INFLATE_DAMAGED;
+    sum_up(l);
+    return l->sum == wanted ? PB_INFLATE_COMPLETE : PB_INFLATE_DAMAGED;
+}
+
+size_t pb_inflate_pair_slide(struct pb_inflate_pair *pair, unsigned lane, size_t most)
+{
+    struct pb_inflate_lane *l = &pair->lane[lane];
+    const size_t have = (size_t)(l->out - l->out_start);
+    size_t n = have > PB_INFLATE_DISTANCE_MAX ? have - PB_INFLATE_DISTANCE_MAX : 0;
+    n = n < most ? n : most;
+    n -= n % ALIGN; /* samples stay aligned */
+    memmove(l->out_start, l->out_start + n, have - n);
+    l->out -= n;
+    l->summed -= n;
+    l->most -= n;
+    set_ends(l);
+    return n;
 }
 
 /* Blocks with different loops: one lane runs alone, the one without the loop of literals. */
@@ -106,6 +178,7 @@ static void run_two(struct pb_inflate_lane *a, struct pb_inflate_lane *b)
         pb_inflate_fast(a->loop != PB_INFLATE_LITERALS ? a : b);
 }
 
+/* True if it has ended or paused. */
 static bool has_ended(struct pb_inflate_lane *l)
 {
     return !make_ready(l) && l->state != PB_INFLATE_IDLE;

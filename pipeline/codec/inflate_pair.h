@@ -15,9 +15,13 @@ struct pb_inflate_pair;
 
 enum pb_inflate_end {
     PB_INFLATE_COMPLETE, /* complete, with the right Adler-32 */
-    PB_INFLATE_LONGER,   /* longer than the output buffer */
-    PB_INFLATE_DAMAGED
+    PB_INFLATE_LONGER,   /* longer than the output may be */
+    PB_INFLATE_DAMAGED,
+    PB_INFLATE_PAUSED /* not ended: the window is full */
 };
+
+/* Bytes of a window for an output that is taken in rows of row_bytes. */
+size_t pb_inflate_window_bytes(size_t row_bytes);
 
 int pb_inflate_pair_create(struct pb_inflate_pair **out_pair); /* 0 or -ENOMEM. Thread: init */
 void pb_inflate_pair_destroy(struct pb_inflate_pair *pair);    /* NULL is fine */
@@ -27,9 +31,19 @@ extern const size_t pb_inflate_pair_bytes;                     /* memory that cr
  * has ended; out has `most` bytes, all of which may be written. */
 void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
                            size_t in_bytes, uint8_t *out, size_t most);
-/* Decodes until a stream has ended, and returns its lane, which is empty then; the other lane can
- * continue with a new partner. At least one lane must be started. *out_bytes: output size of a
- * complete stream. */
+/* The same for an output of `most` bytes that does not fit into memory: next reports a full window,
+ * and slide makes room in it. What was written stays unchanged until then, because the stream may
+ * repeat it. */
+void pb_inflate_pair_start_window(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
+                                  size_t in_bytes, uint8_t *window, size_t window_bytes,
+                                  size_t most);
+/* Call it after PAUSED, before the next call of next. Removes bytes from the beginning of the
+ * window that the stream cannot repeat, up to `most`, a multiple of 64, and returns their count.
+ * There is room for a row then if `most` includes all whole rows. */
+size_t pb_inflate_pair_slide(struct pb_inflate_pair *pair, unsigned lane, size_t most);
+/* Decodes until a stream has ended or paused, and returns its lane. After its end it is empty, and
+ * the other lane can continue with a new partner. At least one lane must be started. *out_bytes:
+ * bytes of a complete stream, or those in its window. */
 unsigned pb_inflate_pair_next(struct pb_inflate_pair *pair, enum pb_inflate_end *out_end,
                               size_t *out_bytes);
 bool pb_inflate_pair_is_idle(const struct pb_inflate_pair *pair);       /* no stream is started */

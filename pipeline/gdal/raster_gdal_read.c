@@ -150,15 +150,15 @@ static int check_blocks(struct read *read, bool mask, struct pb_err *err)
     return own_failed(read->raster, &own, err);
 }
 
-static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
+/* *to: a window without the mask if that is GDAL's. */
+static struct pb_block_target target_of(const struct pb_raster *raster, const int32_t *bands,
+                                        size_t n_bands, struct pb_window *to)
 {
-    struct pb_raster *raster = read->raster;
-    struct pb_window to = *read->to;
     if (raster->dataset_mask)
-        to.mask = NULL; /* the mask is GDAL's */
-    const struct pb_block_target target = {
+        to->mask = NULL;
+    return (struct pb_block_target){
         .layout = pb_block_reader_layout(raster->blocks.image),
-        .rect = &to.rect,
+        .rect = &to->rect,
         .bands = bands,
         .n_bands = n_bands,
         .sample_bytes = (size_t)pb_gdal_types[raster->info.type].bytes,
@@ -166,11 +166,14 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
         .complex = raster->info.complex.kind != PB_COMPLEX_NONE ? &raster->info.complex : NULL,
         .alpha_band = raster->info.alpha_band,
         .fill = &raster->blocks.fill,
-        .to = &to,
+        .to = to,
     };
-    struct pb_err own = {0};
-    if (pb_block_reader_read(raster->blocks.image, &target, &own) < 0)
-        return own_failed(read->raster, &own, err);
+}
+
+/* Reads the mask of a window whose pixels are read, if that is GDAL's. */
+static int read_own_mask(struct read *read, struct pb_err *err)
+{
+    struct pb_raster *raster = read->raster;
     if (read->to->mask == NULL || !raster->dataset_mask)
         return 0;
     int rc = check_blocks(read, true, err);
@@ -181,6 +184,34 @@ static int read_own(struct read *read, const int32_t *bands, size_t n_bands, str
     bool fine = read_mask(read);
     pb_gdal_unlisten();
     return fine && raster->file.error == 0 ? 0 : read_failed(read, err);
+}
+
+static int read_own(struct read *read, const int32_t *bands, size_t n_bands, struct pb_err *err)
+{
+    struct pb_window to = *read->to;
+    const struct pb_block_target target = target_of(read->raster, bands, n_bands, &to);
+    struct pb_err own = {0};
+    if (pb_block_reader_read(read->raster->blocks.image, &target, &own) < 0)
+        return own_failed(read->raster, &own, err);
+    return read_own_mask(read, err);
+}
+
+static void read_two_own(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                         const struct pb_window *to, unsigned n, struct pb_read_result *result)
+{
+    struct pb_window image[2] = {{0}};
+    struct pb_block_target target[2] = {{0}};
+    struct pb_read_result own[2] = {{0}};
+    for (unsigned i = 0; i < n; i++) {
+        image[i] = to[i];
+        target[i] = target_of(raster, bands, n_bands, &image[i]);
+    }
+    pb_block_reader_read_two(raster->blocks.image, target, n, own);
+    for (unsigned i = 0; i < n; i++) {
+        struct read read = {.raster = raster, .to = &to[i]};
+        result[i].rc = own[i].rc < 0 ? own_failed(raster, &own[i].err, &result[i].err)
+                                     : read_own_mask(&read, &result[i].err);
+    }
 }
 
 bool pb_raster_is_ahead(const struct pb_raster *raster)
@@ -250,12 +281,11 @@ int pb_raster_fetch_block(const struct pb_raster *raster, uint64_t index,
     return 0;
 }
 
-static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                       const struct pb_window *to, struct pb_err *err)
+static int check_window(const struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                        const struct pb_window *to, struct pb_err *err)
 {
     const struct pb_raster_info *info = &raster->info;
     const struct pb_rect *rect = &to->rect;
-    struct read read = {.raster = raster, .to = to};
     if (rect->x < 0 || rect->y < 0 || rect->w < 1 || rect->h < 1 ||
         rect->w > info->width - rect->x || rect->h > info->height - rect->y)
         return pb_fail_at(err, PB_E_SYSTEM, raster->file.path, 0, 0,
@@ -276,11 +306,22 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
         return pb_fail_at(err, PB_E_INPUT_COMPLEX, raster->file.path, 0, 0,
                           "its pixels are complex numbers (%s); no way to read them was chosen",
                           pb_complex_name(info->complex.kind));
+    return 0;
+}
+
+static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                       const struct pb_window *to, struct pb_err *err)
+{
+    const struct pb_raster_info *info = &raster->info;
+    struct read read = {.raster = raster, .to = to};
+    int rc = check_window(raster, bands, n_bands, to, err);
+    if (rc < 0)
+        return rc;
     if (info->is_made)
         return pb_gdal_read_made(raster, bands, n_bands, to, err);
     if (info->own_blocks)
         return read_own(&read, bands, n_bands, err);
-    int rc = check_blocks(&read, false, err);
+    rc = check_blocks(&read, false, err);
     if (rc == 0 && to->mask != NULL && raster->dataset_mask)
         rc = check_blocks(&read, true, err);
     if (rc < 0)
@@ -303,4 +344,20 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
     int rc = read_window(raster, bands, n_bands, to, err);
     pb_work_end();
     return rc;
+}
+
+void pb_raster_read_two(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                        const struct pb_window *to, unsigned n, struct pb_read_result *out_result)
+{
+    bool fit = pb_raster_is_ahead(raster) && !raster->info.is_made;
+    for (unsigned i = 0; i < n; i++) {
+        out_result[i] = (struct pb_read_result){0};
+        fit = fit && check_window(raster, bands, n_bands, &to[i], NULL) == 0;
+    }
+    pb_work_begin(PB_WORK_DECODE, (uint32_t)to->rect.y);
+    for (unsigned i = 0; i < n && !fit; i++)
+        out_result[i].rc = read_window(raster, bands, n_bands, &to[i], &out_result[i].err);
+    if (fit)
+        read_two_own(raster, bands, n_bands, to, n, out_result);
+    pb_work_end();
 }

@@ -15,6 +15,11 @@ struct pb_plan_decoding pb_plan_cache(const struct pb_plan *plan, uint32_t growt
 /* Returns how often cells can be doubled in height for less decoding; 0: taller cells save nothing.
  */
 uint32_t pb_plan_cache_grow(const struct pb_plan *plan);
+/* Returns true if the cells that a tile reads are known to be spent after it
+ * (pb_cache_reader.rest), and sets the two rectangles of the tile's window that later tiles need.
+ */
+bool pb_plan_cache_rest(const struct pb_plan *plan, uint32_t number, uint32_t window,
+                        struct pb_rect out_rest[2]);
 /* Options for the block cache. */
 struct pb_block_cache_options pb_plan_cache_options(const struct pb_plan *plan, size_t source,
                                                     enum pb_plan_part part);

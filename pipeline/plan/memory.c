@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Fits a plan to the budget. A candidate is a number of threads, a width of stripes and a height of
  * cells. Each has a price, the decoding of a reader relative to the least possible; they are
- * compared from the cheapest up, and the first that fits is the plan. An eighth more decoding is
- * free here, because it saves much memory. More than DECODES_MAX times as much is never planned.
+ * compared from the cheapest up, and the first that fits is the plan. A sixteenth more decoding
+ * is free here, because it saves memory. More than DECODES_MAX times as much is never planned.
  *
  * Each number of threads has a candidate with a window of tiles in flight for which no thread ever
  * waits, and a lean one with about half of it; if the stages have threads of their own, with slots
@@ -39,7 +39,7 @@
 #include <stdlib.h>
 
 #define DECODES_MAX  4.0
-#define DECODES_EVEN 1.125
+#define DECODES_EVEN 1.0625
 #define LEAN_PRICE   1.03
 
 enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };

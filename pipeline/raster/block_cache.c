@@ -20,9 +20,11 @@
  * others. Failure and abort wake all. Only parked readers are woken; therefore a reader parks only
  * if it has held the lock since the start of its last sweep over its cells.
  *
- * Evicts the least recently used unpinned cell. The cells that a tile will need are marked as
- * used when it begins, so that its own decodes do not evict them; a later cell evicts none that
- * was used since then.
+ * Evicts an unpinned cell: one that no later tile needs if its last reader knew that, or else the
+ * least recently used one. The cells that a tile will need are marked as used when it begins, so
+ * that its own decodes do not evict them; a later cell evicts none that was used since then, and
+ * only those that no tile needs if the reader knows that. With fewer cells than all tiles in work
+ * need, blocks are decoded one at a time then, instead of again.
  *
  * The pixels of a cell are written without the lock by the reader that claimed it, and read
  * without it by readers that pinned it; claim, publication and pin happen under the lock. */
@@ -43,6 +45,7 @@ enum state { CELL_EMPTY, CELL_DECODING, CELL_READY };
 
 struct cell {
     enum state state;
+    bool spent; /* no later read needs it */
     int32_t col, row;
     uint32_t pins; /* count of readers that copy from it */
     uint64_t used; /* value of pb_block_cache.clock at the last use */
@@ -132,24 +135,18 @@ static void copy_fragment(const struct job *job, const struct cell *cell,
                mask + (from_y + y) * (size_t)from.w + from_x, n);
 }
 
-/* next: the rectangle of the decode after this one, empty = unknown. */
-static int decode(const struct job *job, const struct claim *claim, const struct pb_rect *next,
-                  struct pb_err *err)
+static struct pb_window window_of(const struct pb_block_cache *cache, const struct claim *claim)
 {
-    const struct pb_block_cache *cache = job->cache;
     const struct pb_block_cache_options *o = &cache->options;
     const struct pb_rect *rect = &claim->rect;
     char *base = pixels_of(cache, claim->cell);
-    const struct pb_window to = {
+    return (struct pb_window){
         .data = base,
         .row_bytes = (size_t)rect->w * pb_type_bytes(o->type),
         .plane_bytes = cache->plane_bytes,
         .mask = o->has_mask ? (uint8_t *)base + o->n_bands * cache->plane_bytes : NULL,
         .mask_row_bytes = (size_t)rect->w,
         .rect = *rect};
-    if (job->reader->later != NULL)
-        o->expect(job->reader->raster, next);
-    return o->decode(job->reader->raster, o->bands, o->n_bands, &to, err);
 }
 
 /* --- the table; the lock is held -------------------------------------------------------------- */
@@ -164,23 +161,30 @@ static struct cell *find(struct pb_block_cache *cache, const struct pb_cell_frag
     return NULL;
 }
 
-/* Claims a cell to decode the fragment's cell into: an empty one, or the least recently used one
- * if that was before `before`. Returns false if all are in use. */
+/* Time of the last use for eviction: 0 if no tile needs the content; UINT64_MAX: it is in use. */
+static uint64_t last_use(const struct cell *cell)
+{
+    if (cell->state == CELL_EMPTY)
+        return 0;
+    if (cell->state == CELL_DECODING || cell->pins > 0)
+        return UINT64_MAX;
+    return cell->spent ? 0 : cell->used;
+}
+
+/* Claims a cell to decode the fragment's cell into: one that no tile needs, or the least recently
+ * used one if that was before `before`. Returns false if all are in use. */
 static bool claim_cell(struct pb_block_cache *cache, const struct pb_cell_fragment *fragment,
                        uint64_t before, struct claim *out)
 {
     struct cell *best = NULL;
     for (uint32_t i = 0; i < cache->options.count; i++) {
         struct cell *cell = &cache->cell[i];
-        bool is_free = cell->state == CELL_EMPTY ||
-                       (cell->state == CELL_READY && cell->pins == 0 && cell->used < before);
-        if (is_free && (best == NULL || (best->state != CELL_EMPTY &&
-                                         (cell->state == CELL_EMPTY || cell->used < best->used))))
+        if (last_use(cell) < (best != NULL ? last_use(best) : before))
             best = cell;
     }
     if (best == NULL)
         return false;
-    *best = (struct cell){CELL_DECODING, fragment->col, fragment->row, 0, ++cache->clock};
+    *best = (struct cell){CELL_DECODING, false, fragment->col, fragment->row, 0, ++cache->clock};
     *out = (struct claim){best, pb_cell_rect(&cache->options.shape, fragment->col, fragment->row)};
     return true;
 }
@@ -205,6 +209,13 @@ static uint32_t list_later(const struct job *job, uint32_t n, struct pb_cell_fra
     return found;
 }
 
+/* Claims a cell for a later one; see the head of this file. */
+static bool claim_later(const struct job *job, const struct pb_cell_fragment *fragment,
+                        struct claim *out)
+{
+    return claim_cell(job->cache, fragment, job->reader->rest != NULL ? 1 : job->began, out);
+}
+
 /* Finds the next missing cell of this read after fragment `i`, or else a later one. */
 static bool find_second(const struct job *job, uint32_t i, struct pb_cell_fragment *out)
 {
@@ -222,7 +233,7 @@ static bool claim_second(const struct job *job, uint32_t i, struct claim *out)
 {
     struct pb_cell_fragment fragment;
     return job->reader->later != NULL && find_second(job, i, &fragment) &&
-           claim_cell(job->cache, &fragment, job->began, out);
+           claim_later(job, &fragment, out);
 }
 
 static void wake(struct pb_block_cache *cache)
@@ -265,19 +276,24 @@ static void copy_from(struct job *job, struct cell *cell, const struct pb_cell_f
         wake(cache); /* another reader may wait for the cell */
 }
 
-/* Decodes into a claimed cell without the lock. */
-static int decode_into(struct job *job, const struct claim *claim, const struct pb_rect *next,
-                       struct pb_err *err)
+/* Decodes one or two claimed cells without the lock. */
+static void decode_claims(struct job *job, const struct claim *claim, unsigned n,
+                          struct pb_read_result *out_result)
 {
     struct pb_block_cache *cache = job->cache;
+    const struct pb_block_cache_options *o = &cache->options;
+    struct pb_window to[2];
     pthread_mutex_unlock(&cache->lock);
-    int rc = decode(job, claim, next, err);
+    for (unsigned i = 0; i < n; i++)
+        to[i] = window_of(cache, &claim[i]);
+    o->decode(job->reader->raster, o->bands, o->n_bands, to, n, out_result);
     pthread_mutex_lock(&cache->lock);
-    claim->cell->state = rc < 0 ? CELL_EMPTY : CELL_READY;
-    if (rc == 0)
-        cache->decoded_px += (uint64_t)claim->rect.w * (uint64_t)claim->rect.h;
+    for (unsigned i = 0; i < n; i++) {
+        const bool is_good = out_result[i].rc == 0;
+        claim[i].cell->state = is_good ? CELL_READY : CELL_EMPTY;
+        cache->decoded_px += is_good ? (uint64_t)claim[i].rect.w * (uint64_t)claim[i].rect.h : 0;
+    }
     wake(cache);
-    return rc;
 }
 
 /* Records the first failed decode of a cell that a read needs. */
@@ -291,26 +307,6 @@ static void fail(struct pb_block_cache *cache, int rc, struct pb_err *err)
     cache->failed = true;
 }
 
-/* Decodes a cell of this read and, if n is 2, a second one, which its own read decodes if it fails
- * here. */
-static int decode_claims(struct job *job, const struct claim claim[2], uint32_t n)
-{
-    struct pb_block_cache *cache = job->cache;
-    const struct pb_rect none = {0};
-    struct pb_err err = {0}, quiet = {0};
-    int rc = decode_into(job, &claim[0], n == 2 ? &claim[1].rect : &none, &err);
-    if (rc < 0)
-        fail(cache, rc, &err);
-    if (n == 2 && standing(cache, NULL) < 0)
-        claim[1].cell->state = CELL_EMPTY; /* no reader waits after a failure or abort */
-    else if (n == 2) {
-        claim[0].cell->pins++; /* until it is copied */
-        (void)decode_into(job, &claim[1], &none, &quiet);
-        claim[0].cell->pins--;
-    }
-    return rc;
-}
-
 /* Handles fragment i if that is possible now. Returns 1 = done, 0 = later, or the error of this
  * read's decode. */
 static int take_fragment(struct job *job, uint32_t i)
@@ -322,11 +318,14 @@ static int take_fragment(struct job *job, uint32_t i)
         return 0;
     if (cell == NULL) {
         struct claim claim[2];
+        struct pb_read_result result[2] = {{0}};
         if (!claim_cell(cache, &fragment, UINT64_MAX, &claim[0]))
             return 0;
-        int rc = decode_claims(job, claim, claim_second(job, i, &claim[1]) ? 2 : 1);
-        if (rc < 0)
-            return rc;
+        decode_claims(job, claim, claim_second(job, i, &claim[1]) ? 2 : 1, result);
+        if (result[0].rc < 0) { /* the other one fails in its own read */
+            fail(cache, result[0].rc, &result[0].err);
+            return result[0].rc;
+        }
         cell = claim[0].cell;
     }
     copy_from(job, cell, &fragment);
@@ -360,15 +359,12 @@ static bool decode_later(struct job *job)
 {
     struct pb_cell_fragment fragment[2];
     struct claim claim[2];
-    const struct pb_rect none = {0};
-    struct pb_err quiet = {0};
+    struct pb_read_result result[2] = {{0}};
     if (job->later_failed || job->reader->later == NULL || list_later(job, 2, fragment) < 2 ||
-        !claim_cell(job->cache, &fragment[0], job->began, &claim[0]))
+        !claim_later(job, &fragment[0], &claim[0]))
         return false;
-    bool two = claim_cell(job->cache, &fragment[1], job->began, &claim[1]);
-    job->later_failed = decode_into(job, &claim[0], two ? &claim[1].rect : &none, &quiet) < 0;
-    if (two && decode_into(job, &claim[1], &none, &quiet) < 0)
-        job->later_failed = true;
+    decode_claims(job, claim, claim_later(job, &fragment[1], &claim[1]) ? 2 : 1, result);
+    job->later_failed = result[0].rc < 0 || result[1].rc < 0;
     return true;
 }
 
@@ -395,6 +391,25 @@ static int read_chunk(struct job *job, uint32_t first, uint32_t n, struct pb_err
     return 0;
 }
 
+static bool is_apart(const struct pb_rect *a, const struct pb_rect *b)
+{
+    return b->w == 0 || (int64_t)a->x + a->w <= b->x || (int64_t)b->x + b->w <= a->x ||
+           (int64_t)a->y + a->h <= b->y || (int64_t)b->y + b->h <= a->y;
+}
+
+/* Marks the cells of this read that no later one needs. */
+static void mark_spent(const struct job *job, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pb_cell_fragment fragment = pb_cell_fragment(&job->fragments, i);
+        struct pb_rect rect = pb_cell_rect(&job->cache->options.shape, fragment.col, fragment.row);
+        struct cell *cell = find(job->cache, &fragment);
+        if (cell != NULL && is_apart(&rect, &job->reader->rest[0]) &&
+            is_apart(&rect, &job->reader->rest[1]))
+            cell->spent = true;
+    }
+}
+
 int pb_block_cache_read(struct pb_block_cache *cache, const struct pb_cache_reader *reader,
                         const struct pb_window *target, struct pb_err *err)
 {
@@ -405,6 +420,8 @@ int pb_block_cache_read(struct pb_block_cache *cache, const struct pb_cache_read
     pthread_mutex_lock(&cache->lock);
     for (uint32_t first = 0; first < n && rc == 0; first += CHUNK_MAX)
         rc = read_chunk(&job, first, n - first < CHUNK_MAX ? n - first : CHUNK_MAX, err);
+    if (rc == 0 && reader->rest != NULL)
+        mark_spent(&job, n);
     pthread_mutex_unlock(&cache->lock);
     return rc;
 }
@@ -419,10 +436,8 @@ int pb_block_cache_create(const struct pb_block_cache_options *options, struct p
     if (cache == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the readers");
     cache->options = *options;
-    if (options->decode == NULL) {
-        cache->options.decode = pb_raster_read;
-        cache->options.expect = pb_raster_expect;
-    }
+    if (options->decode == NULL)
+        cache->options.decode = pb_raster_read_two;
     cache->plane_bytes =
         align_up((size_t)pb_cell_px_max(&options->shape) * pb_type_bytes(options->type));
     cache->cell_bytes = (size_t)pb_block_cache_cell_bytes(options);

@@ -23,11 +23,9 @@ struct pb_block_cache_options {
     size_t n_bands;
     enum pb_type type;
     bool has_mask;
-    /* How a cell is decoded; NULL = pb_raster_read and pb_raster_expect. expect: announces the
-     * rectangle of the raster's next decode, empty = unknown. */
-    int (*decode)(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
-                  const struct pb_window *to, struct pb_err *err);
-    void (*expect)(struct pb_raster *raster, const struct pb_rect *rect);
+    /* How one or two cells are decoded; NULL = pb_raster_read_two. */
+    void (*decode)(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                   const struct pb_window *to, unsigned n, struct pb_read_result *out_result);
 };
 
 /* A user of the cache, with its own raster. */
@@ -39,6 +37,10 @@ struct pb_cache_reader {
      * known one. It is called with the cache's lock held. */
     bool (*later)(void *user, uint32_t i, struct pb_rect *out_rect);
     void *user;
+    /* NULL, or two rectangles, empty if w is 0, with all pixels that later reads need of the cells
+     * of this one: cells outside of both are free after this read. Later cells are decoded into
+     * free cells only. NULL: not known; the least recently used cells make room for later ones. */
+    const struct pb_rect *rest;
 };
 
 /* Bytes of one cell, and of a whole cache without GDAL's memory. */

@@ -9,7 +9,13 @@
 
 /* Limits of decoding two blocks at a time: larger blocks would need too much memory, and with
  * fewer compressed bytes there is no gain. */
-enum { COMPRESSION_NONE = 1, RUN_BYTES = 1 << 20, PAIR_BYTES = 8 << 20, PAIR_STORED = 4096 };
+enum {
+    COMPRESSION_NONE = 1,
+    RUN_BYTES = 1 << 20,
+    PAIR_BYTES = 8 << 20,
+    PAIR_STORED = 4096,
+    WINDOW_ALIGN = 64
+};
 
 int pb_block_damaged(const struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
                      const struct pb_block *block, const char *why)
@@ -72,43 +78,96 @@ static uint64_t first_bytes(const struct pb_block_decoder *d)
     return scratch_bytes(d) + d->layout->row_bytes;
 }
 
+static uint64_t stored_bytes(const struct pb_block_decoder *d)
+{
+    return d->decode != NULL ? d->layout->stored_max : 0;
+}
+
+static size_t window_bytes(const struct pb_block_decoder *d)
+{
+    const size_t bytes = d->decode->window_bytes((size_t)d->layout->row_bytes);
+    return bytes < d->layout->block_bytes ? bytes : (size_t)d->layout->block_bytes;
+}
+
+static size_t align_up(size_t bytes)
+{
+    return (bytes + WINDOW_ALIGN - 1) / WINDOW_ALIGN * WINDOW_ALIGN;
+}
+
+static uint64_t windows_bytes(const struct pb_block_decoder *d)
+{
+    return d->n_buffers == 2
+               ? 2 * (align_up(window_bytes(d)) + align_up((size_t)d->layout->row_bytes))
+               : 0;
+}
+
 void pb_block_decoder_fini(struct pb_block_decoder *d)
 {
     if (d->decode != NULL)
         d->decode->destroy(d->context);
     for (unsigned i = 0; i < d->n_buffers; i++) {
-        pb_mem_free(PB_MEM_HOST, d->buffer[i].decoded, i == 0 ? first_bytes(d) : d->decoded_bytes);
-        pb_mem_free(PB_MEM_HOST, d->buffer[i].stored, d->stored_bytes);
+        pb_mem_free(PB_MEM_HOST, d->buffer[i].decoded, i == 0 ? first_bytes(d) : scratch_bytes(d));
+        pb_mem_free(PB_MEM_HOST, d->buffer[i].stored, stored_bytes(d));
     }
+    pb_mem_free(PB_MEM_HOST, d->windows, windows_bytes(d));
+}
+
+static uint64_t whole_bytes(const struct pb_block_decoder *d)
+{
+    return d->n_buffers * scratch_bytes(d) + d->layout->row_bytes;
 }
 
 uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *d)
 {
-    uint64_t bytes = d->n_buffers * scratch_bytes(d) + d->layout->row_bytes;
+    const uint64_t whole = whole_bytes(d), windows = windows_bytes(d);
+    uint64_t bytes = whole > windows ? whole : windows; /* a reader uses one of the two */
     if (d->decode != NULL)
         bytes += d->n_buffers * d->layout->stored_max + d->decode->context_bytes;
     return bytes;
 }
 
-int pb_block_decoder_take_memory(struct pb_block_decoder *d, struct pb_err *err)
+uint64_t pb_block_decoder_spared_bytes(const struct pb_block_decoder *d)
+{
+    const uint64_t whole = whole_bytes(d), windows = windows_bytes(d);
+    return windows > 0 && windows < whole ? whole - windows : 0;
+}
+
+/* Allocates memory, whose pages are zeros, if there is none yet. */
+static int take(unsigned char **memory, uint64_t bytes, struct pb_err *err)
+{
+    void *taken = NULL;
+    if (*memory != NULL || bytes == 0)
+        return 0;
+    int rc = pb_mem_alloc(PB_MEM_HOST, bytes, err, &taken);
+    *memory = taken;
+    return rc;
+}
+
+static int take_stored(struct pb_block_decoder *d, struct pb_err *err)
 {
     int rc = 0;
+    d->stored_bytes = stored_bytes(d);
+    for (unsigned i = 0; i < d->n_buffers && rc == 0; i++)
+        rc = take(&d->buffer[i].stored, d->stored_bytes, err);
+    return rc;
+}
+
+int pb_block_decoder_take_memory(struct pb_block_decoder *d, struct pb_err *err)
+{
+    int rc = take_stored(d, err);
     d->decoded_bytes = scratch_bytes(d);
-    d->stored_bytes = d->decode != NULL ? d->layout->stored_max : 0;
-    for (unsigned i = 0; i < d->n_buffers && rc == 0; i++) {
-        struct pb_block_buffer *b = &d->buffer[i];
-        void *decoded = b->decoded, *stored = b->stored;
-        if (decoded == NULL) /* pages of zeros */
-            rc = pb_mem_alloc(PB_MEM_HOST, i == 0 ? first_bytes(d) : d->decoded_bytes, err,
-                              &decoded);
-        b->decoded = decoded;
-        if (rc == 0 && stored == NULL && d->stored_bytes > 0)
-            rc = pb_mem_alloc(PB_MEM_HOST, d->stored_bytes, err, &stored);
-        b->stored = stored;
-    }
+    for (unsigned i = 0; i < d->n_buffers && rc == 0; i++)
+        rc = take(&d->buffer[i].decoded, i == 0 ? first_bytes(d) : d->decoded_bytes, err);
     if (rc == 0)
         d->row = d->buffer[0].decoded + d->decoded_bytes;
     return rc;
+}
+
+int pb_block_decoder_take_windows(struct pb_block_decoder *d, struct pb_err *err)
+{
+    int rc = take_stored(d, err);
+    d->window_bytes = window_bytes(d);
+    return rc ? rc : take(&d->windows, windows_bytes(d), err);
 }
 
 /* --- a block --------------------------------------------------------------------------------- */
@@ -234,5 +293,34 @@ int pb_block_decode(struct pb_block_decoder *d, const struct pb_tiff_file *file,
     *out_buffer = b;
     if (rc == 0 && (b->state == PB_BLOCK_REFUSED || b->state == PB_BLOCK_UNREAD))
         rc = refused(d, file, block, b);
+    return rc;
+}
+
+/* --- two blocks through windows --------------------------------------------------------------- */
+
+unsigned char *pb_block_window(const struct pb_block_decoder *d, unsigned lane)
+{
+    return d->windows + lane * align_up(d->window_bytes);
+}
+
+unsigned char *pb_block_window_row(const struct pb_block_decoder *d, unsigned i)
+{
+    return pb_block_window(d, 2) + i * align_up((size_t)d->layout->row_bytes);
+}
+
+int pb_block_start_window(struct pb_block_decoder *d, const struct pb_tiff_file *file,
+                          const struct pb_block *block, unsigned lane)
+{
+    struct pb_block_buffer *b = &d->buffer[lane];
+    const struct pb_decode_limits limits = {(size_t)pb_block_layout_need(d->layout, block->row),
+                                            (size_t)d->layout->block_bytes};
+    const uint64_t bytes = stored_of(d, block);
+    if (b->state == PB_BLOCK_STARTED)
+        d->decode->stop(d->context, lane);
+    b->state = PB_BLOCK_NONE;
+    int rc = pb_block_read_bytes(d, file, block, block->place.offset, b->stored, bytes);
+    if (rc == 0)
+        d->decode->start_window(d->context, lane, b->stored, (size_t)bytes,
+                                pb_block_window(d, lane), d->window_bytes, &limits);
     return rc;
 }

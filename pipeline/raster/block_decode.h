@@ -43,15 +43,29 @@ struct pb_block_decoder {
     unsigned n_buffers;
     uint64_t decoded_bytes, stored_bytes; /* bytes of each buffer */
     unsigned char *row;                   /* row after the first buffer's decoded bytes */
+    /* Windows of two blocks that are decoded at once, and two rows; NULL until they are used. */
+    unsigned char *windows;
+    size_t window_bytes;
 };
+
+/* Windows of a decoder: their addresses, and two rows for the samples of one. */
+unsigned char *pb_block_window(const struct pb_block_decoder *decoder, unsigned lane);
+unsigned char *pb_block_window_row(const struct pb_block_decoder *decoder, unsigned i);
 
 /* decoder: zeroed; call fini after a failure too. Returns 0; -ENOTSUP: the codec is not
  * supported here; memory. */
 int pb_block_decoder_init(struct pb_block_decoder *decoder, const struct pb_block_layout *layout,
                           struct pb_err *err);
 void pb_block_decoder_fini(struct pb_block_decoder *decoder);
-uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* upper bound */
+uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder);        /* upper bound */
+uint64_t pb_block_decoder_spared_bytes(const struct pb_block_decoder *decoder); /* by windows */
 int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
+/* The same for windows; requires two buffers, of which only the stored bytes are used. */
+int pb_block_decoder_take_windows(struct pb_block_decoder *decoder, struct pb_err *err);
+
+/* Reads a stored block and starts to decode it through window `lane`, 0 or 1. Errors of reading. */
+int pb_block_start_window(struct pb_block_decoder *decoder, const struct pb_tiff_file *file,
+                          const struct pb_block *block, unsigned lane);
 
 /* Reads and decodes a stored block: *out_buffer is valid until the next call. next: the block of
  * the next call, NULL = unknown; it is read and decoded together with this one if that is

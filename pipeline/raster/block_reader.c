@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A compressed block is decoded completely into memory of this reader and copied from there: its
- * users (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read
+ * A compressed block is decoded completely into memory of this reader and copied from there, or
+ * two blocks at once are copied row by row while they are decoded: its users (block_cache.c, tiles
+ * of whole blocks) read a block once. Uncompressed blocks are read
  * in runs of rows, however large a block is, and only the requested columns if these are few. */
 #include "pipeline/raster/block_reader_inside.h"
 
@@ -72,6 +73,11 @@ uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader)
     return sizeof *reader + pb_block_decoder_bytes(&reader->decoder);
 }
 
+uint64_t pb_block_reader_spared_bytes(const struct pb_block_reader *reader)
+{
+    return pb_block_decoder_spared_bytes(&reader->decoder);
+}
+
 /* --- a block --------------------------------------------------------------------------------- */
 
 static int rows_in_image(const struct pb_block_layout *l, uint32_t row)
@@ -80,13 +86,14 @@ static int rows_in_image(const struct pb_block_layout *l, uint32_t row)
     return left < l->block_h ? (int)left : (int)l->block_h;
 }
 
-static void unpredict(const struct pb_block_reader *reader, unsigned char *row, size_t n_px)
+static void unpredict(const struct pb_block_reader *reader, unsigned char *row, size_t n_px,
+                      unsigned char *temp)
 {
     const struct pb_block_layout *l = &reader->layout;
     size_t parts = pb_block_layout_is_complex(l) ? 2 : 1; /* parts of a sample */
     pb_unpredict_row(reader->decoder.decode == NULL || l->compression == 32773 ? 1 : l->predictor,
                      l->bits / 8 / parts, l->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
-                     row, n_px, (l->planar ? 1 : (size_t)l->bands) * parts, reader->decoder.row);
+                     row, n_px, (l->planar ? 1 : (size_t)l->bands) * parts, temp);
 }
 
 static int take_decoded(struct pb_block_reader *reader, const struct pb_block_target *target,
@@ -106,7 +113,7 @@ static int take_decoded(struct pb_block_reader *reader, const struct pb_block_ta
     for (int y = 0; y < rows; y++) { /* a row is copied while it is in the cache */
         unsigned char *row = buffer->decoded + (size_t)y * l->row_bytes;
         if (is_new)
-            unpredict(reader, row, l->block_w);
+            unpredict(reader, row, l->block_w, reader->decoder.row);
         if (y >= first && y < first + p->h)
             pb_block_copy_row(target, block->plane, p->x, p->y + y - first, p->w, row + x0 * px);
     }
@@ -137,7 +144,7 @@ static int take_stored(struct pb_block_reader *reader, const struct pb_block_tar
         for (int32_t i = 0; i < n; i++) {
             unsigned char *row =
                 reader->decoder.buffer[0].decoded + (size_t)i * l->row_bytes + (whole ? x0 : 0);
-            unpredict(reader, row, (size_t)p->w);
+            unpredict(reader, row, (size_t)p->w, reader->decoder.row);
             pb_block_copy_row(target, block->plane, p->x, p->y + y + i, p->w, row);
         }
     }
@@ -285,13 +292,18 @@ void pb_block_reader_expect(struct pb_block_reader *reader, const struct pb_rect
     reader->expected = *rect;
 }
 
-int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
-                         struct pb_err *err)
+static void fill_mask(const struct pb_block_target *target)
 {
     const struct pb_window *to = target->to;
     if (to->mask != NULL && target->alpha_band == 0)
         for (size_t y = 0; y < (size_t)target->rect->h; y++)
             memset(to->mask + y * to->mask_row_bytes, 255, (size_t)target->rect->w);
+}
+
+int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
+                         struct pb_err *err)
+{
+    fill_mask(target);
     return take_all(reader, target, err);
 }
 
@@ -300,4 +312,134 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
 {
     const struct pb_block_target target = {.layout = &reader->layout, .rect = rect};
     return take_all(reader, &target, err);
+}
+
+/* --- blocks of two rectangles ----------------------------------------------------------------- */
+
+/* A block that is decoded. */
+struct lane {
+    bool is_busy;
+    unsigned target;
+    struct pb_block block;
+    int32_t row; /* the next row of the block, and where it begins in the window */
+    size_t at;
+};
+
+struct two {
+    struct pb_block_reader *reader;
+    const struct pb_block_target *target;
+    struct pb_read_result *result; /* of each target */
+    unsigned n;
+    unsigned current;      /* the target whose blocks are begun */
+    bool is_begun;         /* `block` is the last one of it that was begun */
+    struct pb_block block; /* else nothing */
+    struct lane lane[2];
+};
+
+/* Finds the next block of the current target. Returns 1, or 0 after the last one. */
+static int next_of_target(const struct two *two, struct pb_block *out)
+{
+    const struct pb_block_target *target = &two->target[two->current];
+    const uint32_t planes = two->reader->layout.planar ? (uint32_t)two->reader->layout.bands : 1;
+    const uint32_t plane = wanted_plane(two->reader, target, 0);
+    if (two->is_begun)
+        return block_after(two->reader, target, &two->block, out);
+    if (plane >= planes)
+        return 0;
+    int rc = block_at(two->reader, target->rect, plane, target->rect->x, target->rect->y, out);
+    return rc < 0 ? rc : 1;
+}
+
+/* Steps to the next stored block of the targets that have not failed; fills those that are not
+ * stored. Returns false after the last one. */
+static bool next_block(struct two *two)
+{
+    for (; two->current < two->n; two->current++, two->is_begun = false) {
+        struct pb_read_result *result = &two->result[two->current];
+        struct pb_block next;
+        int rc = result->rc < 0 ? 0 : 1;
+        two->reader->file.err = &result->err;
+        while (rc == 1 && (rc = next_of_target(two, &next)) == 1) {
+            two->is_begun = true;
+            two->block = next;
+            if (next.place.bytes > 0)
+                return true;
+            pb_block_fill_part(&two->target[two->current], next.plane, &next.part);
+        }
+        result->rc = rc < 0 ? rc : result->rc;
+    }
+    return false;
+}
+
+/* Starts the next block in a free lane. */
+static void start_next(struct two *two, unsigned i)
+{
+    struct lane *lane = &two->lane[i];
+    while (!lane->is_busy && next_block(two)) {
+        struct pb_read_result *result = &two->result[two->current];
+        result->rc =
+            pb_block_start_window(&two->reader->decoder, &two->reader->file, &two->block, i);
+        *lane = (struct lane){result->rc == 0, two->current, two->block, 0, 0};
+    }
+}
+
+/* Copies the whole rows of a lane's window, which has `bytes` bytes. */
+static void take_rows(struct two *two, unsigned i, size_t bytes)
+{
+    const struct pb_block_reader *reader = two->reader;
+    const struct pb_block_layout *l = &reader->layout;
+    const size_t px = (l->planar ? 1 : (size_t)l->bands) * (l->bits / 8);
+    struct lane *lane = &two->lane[i];
+    const struct pb_rect *part = &lane->block.part;
+    const size_t x = (size_t)(part->x - (int64_t)lane->block.col * l->block_w);
+    const int32_t y = (int32_t)(part->y - (int64_t)lane->block.row * l->block_h);
+    unsigned char *row = pb_block_window_row(&reader->decoder, 0);
+    for (; lane->row < y + part->h && bytes - lane->at >= l->row_bytes; lane->row++) {
+        if (lane->row >= y) {
+            memcpy(row, pb_block_window(&reader->decoder, i) + lane->at, (size_t)l->row_bytes);
+            unpredict(reader, row, l->block_w, pb_block_window_row(&reader->decoder, 1));
+            pb_block_copy_row(&two->target[lane->target], lane->block.plane, part->x,
+                              part->y + lane->row - y, part->w, row + x * px);
+        }
+        lane->at += (size_t)l->row_bytes;
+    }
+    if (lane->row == y + part->h)
+        lane->at = bytes; /* the rest is not needed */
+}
+
+/* Decodes until a block has ended or a window is full. */
+static void decode_part(struct two *two)
+{
+    const struct pb_block_decoder *d = &two->reader->decoder;
+    struct pb_decode_part part;
+    unsigned i;
+    int rc = d->decode->next_part(d->context, &i, &part);
+    struct lane *lane = &two->lane[i];
+    struct pb_read_result *result = &two->result[lane->target];
+    two->reader->file.err = &result->err;
+    if (rc == 0)
+        take_rows(two, i, part.bytes);
+    else if (result->rc == 0)
+        result->rc = pb_block_damaged(d, &two->reader->file, &lane->block, part.why);
+    if (!part.ended) {
+        lane->at -= d->decode->slide(d->context, i, lane->at);
+        return;
+    }
+    lane->is_busy = false;
+    start_next(two, i);
+}
+
+void pb_block_reader_read_two(struct pb_block_reader *reader, const struct pb_block_target *target,
+                              unsigned n, struct pb_read_result *result)
+{
+    struct two two = {.reader = reader, .target = target, .n = n, .result = result};
+    for (unsigned k = 0; k < n; k++) {
+        fill_mask(&target[k]);
+        result[k].rc = pb_block_decoder_take_windows(&reader->decoder, &result[k].err);
+    }
+    start_next(&two, 0);
+    start_next(&two, 1);
+    while (two.lane[0].is_busy || two.lane[1].is_busy)
+        decode_part(&two);
+    reader->file.err = NULL;
 }

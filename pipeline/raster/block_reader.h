@@ -7,8 +7,9 @@
  * consistently or fails the read; memory is cleared before a decoder reads it. For images whose
  * pixels only GDAL can make, it verifies that the blocks decode (pb_block_reader_check).
  *
- * Holds one stored and one decoded block, or two of each, allocated by the first read. Belongs
- * to one thread at a time. */
+ * Holds one stored and one decoded block, or two of each, or two stored ones and the windows
+ * through which they are decoded, allocated by the first read of that kind. Belongs to one thread
+ * at a time. */
 #include "pipeline/raster/block_copy.h"
 #include "pipeline/raster/block_layout.h"
 #include "pipeline/raster/raster.h"
@@ -25,8 +26,10 @@ void pb_block_reader_destroy(struct pb_block_reader *reader); /* NULL is fine */
 /* True if it can read pixels: a plain layout and a codec that is decoded here. */
 bool pb_block_reader_decodes(const struct pb_block_reader *reader);
 const struct pb_block_layout *pb_block_reader_layout(const struct pb_block_reader *reader);
-/* Upper bound of its memory in bytes. */
+/* Upper bound of its memory in bytes. spared: bytes of it that reads by pb_block_reader_read_two
+ * alone do not need. */
 uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
+uint64_t pb_block_reader_spared_bytes(const struct pb_block_reader *reader);
 
 /* Reads into target->to as pb_raster_read does, for a plain layout of samples of target->type.
  * The mask is made from the alpha band: a sample that rounds to 0 is invalid; without an alpha
@@ -35,6 +38,12 @@ uint64_t pb_block_reader_bytes(const struct pb_block_reader *reader);
  * memory. Thread: the reader's. */
 int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
                          struct pb_err *err);
+
+/* Reads n targets, 1 or 2, with blocks of both at once, if pb_block_reader_is_ahead. Rows are
+ * copied while their block is decoded: after a failure a target has any pixels. Errors as above,
+ * for each target. out_result: zeroed. */
+void pb_block_reader_read_two(struct pb_block_reader *reader, const struct pb_block_target *target,
+                              unsigned n, struct pb_read_result *out_result);
 
 /* Returns true if two blocks are decoded alternately, which is faster. The second one is the
  * next block in the rectangle of a read or, after its last block, the first block of the

@@ -7,6 +7,7 @@
  * file; sidecars and directory scans are off. Declarations of a header are checked against
  * limits before anything is read. A pb_raster belongs to one thread at a time; open one per
  * thread. */
+#include "config/base/err.h"
 #include "config/input_values.h"
 #include "kernels/geometry.h"
 #include "pipeline/raster/complex.h"
@@ -16,7 +17,6 @@
 #include <stdint.h>
 
 struct pb_band_config;
-struct pb_err;
 struct pb_limits;
 struct pb_raster;
 
@@ -75,7 +75,8 @@ struct pb_raster_info {
     uint16_t tiff_compression, tiff_predictor; /* values of tags 259 and 317 */
     struct pb_mask_blocks mask_blocks;         /* with has_mask */
     uint64_t decoder_bytes;                    /* memory of our own decoders */
-    char compression[32];                      /* "NONE", "DEFLATE", ... */
+    uint64_t spared_bytes; /* of these, with reads by pb_raster_read_two alone */
+    char compression[32];  /* "NONE", "DEFLATE", ... */
     bool has_transform;
     double transform[6];        /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,
                                    invertible */
@@ -168,6 +169,15 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
  * the window and GDAL's message; a read that the system refused: input.io, memory. */
 int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                    const struct pb_window *to, struct pb_err *err);
+
+/* Reads one or two windows as pb_raster_read does, each with its own result; with
+ * pb_raster_is_ahead two at once, without whole blocks in memory. */
+struct pb_read_result {
+    int rc;
+    struct pb_err err;
+};
+void pb_raster_read_two(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                        const struct pb_window *to, unsigned n, struct pb_read_result *out_result);
 
 /* pb_raster_is_ahead: true if the decoder is faster when it knows the next read.
  * pb_raster_expect: sets the rectangle of the next read, inside the image; empty if unknown.

@@ -79,6 +79,8 @@ int pb_raster_blocks_open(struct pb_raster_blocks *blocks, const struct pb_file_
         const struct pb_block_layout *layout = pb_block_reader_layout(blocks->image);
         blocks->own = pb_block_reader_decodes(blocks->image) && agrees(layout, info);
         info->decoder_bytes += info->top_down ? 0 : pb_block_reader_bytes(blocks->image);
+        info->spared_bytes =
+            blocks->own && !info->top_down ? pb_block_reader_spared_bytes(blocks->image) : 0;
     }
     if (blocks->mask != NULL) {
         info->mask_blocks = mask_of(pb_block_reader_layout(blocks->mask), info);

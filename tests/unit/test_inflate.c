@@ -280,6 +280,100 @@ START_TEST(dropped_stream_does_not_delay_the_other)
 }
 END_TEST
 
+/* --- through windows -------------------------------------------------------------------------- */
+
+enum { LONG = 900000, SEGMENT = 60000 };
+
+/* A stream whose output is taken in rows. */
+struct windowed {
+    uint8_t in[LONG + 10000], expected[LONG];
+    uint8_t *window; /* as large as it must be */
+    size_t in_bytes, wanted, row, at, taken;
+    enum libdeflate_result result;
+    bool has_ended;
+};
+
+/* Segments of all kinds; most of the matches reach beyond the window's beginning if it is slid too
+ * far. */
+static void compress_long(struct windowed *w, struct mutate *m, size_t bytes)
+{
+    static const int strategies[] = {0, Z_FIXED, Z_HUFFMAN_ONLY, Z_RLE};
+    static uint8_t plain[LONG];
+    z_stream z = {0};
+    const int level = (int)mutate_below(m, 10);
+    for (size_t at = 0; at < bytes; at += SEGMENT)
+        make(m, mutate_below(m, KINDS), plain + at, bytes - at < SEGMENT ? bytes - at : SEGMENT);
+    ck_assert_int_eq(deflateInit2(&z, level, Z_DEFLATED, 15, 8, strategies[mutate_below(m, 4)]),
+                     Z_OK);
+    z.next_in = plain, z.avail_in = (uInt)bytes;
+    z.next_out = w->in, z.avail_out = sizeof w->in;
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    w->in_bytes = sizeof w->in - z.avail_out;
+    (void)deflateEnd(&z);
+}
+
+static void start_windowed(struct windowed *w, unsigned lane, size_t row, size_t most)
+{
+    const size_t bytes = pb_inflate_window_bytes(row);
+    size_t used;
+    w->result = libdeflate_zlib_decompress_ex(one, w->in, w->in_bytes, w->expected, most, &used,
+                                              &w->wanted);
+    w->window = malloc(bytes < most ? bytes : most);
+    w->row = row;
+    w->at = w->taken = 0;
+    w->has_ended = false;
+    pb_inflate_pair_start_window(pair, lane, w->in, w->in_bytes, w->window,
+                                 bytes < most ? bytes : most, most);
+}
+
+/* Takes the whole rows, or what is left after the end. */
+static void take_windowed(struct windowed *w, unsigned lane, enum pb_inflate_end end, size_t made)
+{
+    const bool good = w->result == LIBDEFLATE_SUCCESS, paused = end == PB_INFLATE_PAUSED;
+    w->has_ended = !paused;
+    ck_assert(paused || good == (end == PB_INFLATE_COMPLETE));
+    if (!paused && !good)
+        return;
+    const size_t n = paused ? (made - w->at) / w->row * w->row : made - w->at;
+    ck_assert(!paused || n > 0);
+    ck_assert(!good || memcmp(w->window + w->at, w->expected + w->taken, n) == 0);
+    w->at += n;
+    w->taken += n;
+    if (paused)
+        w->at -= pb_inflate_pair_slide(pair, lane, w->at);
+    else
+        ck_assert_uint_eq(w->taken, w->wanted);
+}
+
+START_TEST(test_window_gives_the_bytes_of_the_whole)
+{
+    static struct windowed both[2];
+    struct mutate m = {.state = 23};
+    unsigned good = 0;
+    for (int i = 0; i < 60; i++) {
+        for (unsigned lane = 0; lane < 2; lane++) {
+            const size_t bytes = mutate_below(&m, LONG + 1);
+            const size_t row = 1 + mutate_below(&m, i % 3 == 0 ? 100000 : 8000);
+            compress_long(&both[lane], &m, bytes);
+            if (mutate_below(&m, 3) == 0)
+                mutate_once(&m, both[lane].in + 2, both[lane].in_bytes - 2);
+            start_windowed(&both[lane], lane, row, bytes - (mutate_below(&m, 9) == 0 && bytes > 0));
+            good += both[lane].result == LIBDEFLATE_SUCCESS;
+        }
+        while (!both[0].has_ended || !both[1].has_ended) {
+            enum pb_inflate_end end = PB_INFLATE_DAMAGED;
+            size_t made = 0;
+            unsigned lane = pb_inflate_pair_next(pair, &end, &made);
+            take_windowed(&both[lane], lane, end, made);
+        }
+        free(both[0].window);
+        free(both[1].window);
+    }
+    ck_assert_uint_gt(good, 40);
+    ck_assert_uint_lt(good, 110);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("inflate");
@@ -292,6 +386,7 @@ int main(void)
     tcase_add_test(tc, test_single_stream_gets_libdeflates_verdict);
     tcase_add_test(tc, what_is_wrong_is_found);
     tcase_add_test(tc, dropped_stream_does_not_delay_the_other);
+    tcase_add_test(tc, test_window_gives_the_bytes_of_the_whole);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -424,11 +424,11 @@ END_TEST
 START_TEST(the_description_says_how_often_blocks_are_decoded)
 {
     char text[2000];
-    struct pb_raster_info info = scene(10980, 10980, 512, 512);
-    struct pb_plan *plan = planned(&info, HALO, 256);
+    struct pb_raster_info info = scene(20000, 10980, 512, 512);
+    struct pb_plan *plan = planned(&info, HALO, 512);
     ck_assert_int_lt(pb_plan_describe(plan, text, sizeof text), (int)sizeof text);
-    ck_assert_msg(strstr(text, "every block 1.09 times") != NULL, "%s", text);
-    ck_assert_msg(strstr(text, "stripes of 16 of 22 tiles") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "every block 1.05 times") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "stripes of 32 of 40 tiles") != NULL, "%s", text);
     pb_plan_destroy(plan);
 }
 END_TEST

@@ -360,6 +360,75 @@ START_TEST(damaged_block_is_reported_when_read_and_not_before)
 }
 END_TEST
 
+/* Reads blocks i and k of the image at once. */
+static void read_blocks(struct pb_raster *raster, int i, int k, uint16_t *image,
+                        struct pb_read_result result[2])
+{
+    const int32_t band = 1;
+    const int number[2] = {i, k};
+    struct pb_window to[2];
+    for (int j = 0; j < 2; j++) {
+        const struct pb_rect r = block_rect(number[j]);
+        to[j] = (struct pb_window){.data = image + (size_t)r.y * SIDE + (size_t)r.x,
+                                   .row_bytes = SIDE * sizeof *image,
+                                   .plane_bytes = SIDE * SIDE * sizeof *image,
+                                   .rect = r};
+    }
+    pb_raster_read_two(raster, &band, 1, to, 2, result);
+}
+
+START_TEST(test_two_blocks_at_once_equal_the_image)
+{
+    static uint16_t whole[SIDE * SIDE], blocks[SIDE * SIDE];
+    struct pb_err err = {0};
+    struct pb_read_result result[2];
+    if (!has_large_blocks())
+        return;
+    struct pb_raster *raster = opened(LARGE_BLOCKS);
+    ck_assert_int_eq(read_rect(raster, (struct pb_rect){0, 0, SIDE, SIDE}, whole, &err), 0);
+    for (int step = 1; step < ACROSS * ACROSS; step++) {
+        memset(blocks, 0x5a, sizeof blocks);
+        for (int i = 0; i < ACROSS * ACROSS; i++) {
+            read_blocks(raster, i, (i + step) % (ACROSS * ACROSS), blocks, result);
+            ck_assert_int_eq(result[0].rc, 0);
+            ck_assert_int_eq(result[1].rc, 0);
+        }
+        ck_assert(memcmp(whole, blocks, sizeof whole) == 0);
+    }
+    pb_raster_close(raster);
+}
+END_TEST
+
+START_TEST(test_damaged_block_fails_one_of_two)
+{
+    static uint16_t whole[SIDE * SIDE], image[SIDE * SIDE];
+    struct pb_err err = {0};
+    struct pb_read_result result[2];
+    if (!has_large_blocks())
+        return;
+    struct pb_raster *raster = opened(LARGE_BLOCKS);
+    ck_assert_int_eq(read_rect(raster, (struct pb_rect){0, 0, SIDE, SIDE}, whole, &err), 0);
+    char *path = copied(LARGE_BLOCKS, 4 << 20);
+    damage_block(raster, path, 1);
+    pb_raster_close(raster);
+    raster = opened(path);
+    for (int bad = 0; bad < 2; bad++) {
+        const struct pb_rect r = block_rect(3);
+        read_blocks(raster, bad == 0 ? 1 : 3, bad == 0 ? 3 : 1, image, result);
+        ck_assert_int_lt(result[bad].rc, 0);
+        ck_assert_int_eq(result[bad].err.code, PB_E_INPUT_DAMAGED);
+        ck_assert_ptr_nonnull(strstr(result[bad].err.msg, "tile 1 (column 1, row 0; "));
+        ck_assert_int_eq(result[1 - bad].rc, 0);
+        ck_assert_int_eq(result[1 - bad].err.code, PB_OK);
+        for (int32_t y = r.y; y < r.y + r.h; y++)
+            ck_assert(memcmp(whole + y * SIDE + r.x, image + y * SIDE + r.x,
+                             (size_t)r.w * sizeof *whole) == 0);
+    }
+    pb_raster_close(raster);
+    unlink(path);
+}
+END_TEST
+
 /* Counts invalid and other pixels of the whole mask. */
 static void count_mask(const char *path, size_t *out_invalid, size_t *out_valid)
 {
@@ -584,6 +653,8 @@ int main(void)
     tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
     tcase_add_test(read_case, reads_the_same_pixels_whatever_was_expected);
     tcase_add_test(read_case, damaged_block_is_reported_when_read_and_not_before);
+    tcase_add_test(read_case, test_two_blocks_at_once_equal_the_image);
+    tcase_add_test(read_case, test_damaged_block_fails_one_of_two);
     tcase_add_test(read_case, fills_the_mask_from_mask_bands_and_alpha);
     tcase_add_test(read_case, fails_a_read_with_codec_and_block);
     tcase_add_test(read_case, fails_a_read_whose_codec_only_complains);

@@ -5,6 +5,7 @@
  * (pipeline/plan/exchange.h) decides which part is read next, and when the tile is complete.
  */
 #include "pipeline/run/stream/reader.h"
+#include "pipeline/plan/cache.h"
 #include "pipeline/plan/exchange.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
@@ -49,6 +50,9 @@ static int read_cells(struct pb_reader *r, size_t source, enum pb_plan_part part
 {
     const struct pb_stream *s = r->stream;
     struct source_of_reader later = {.reader = r, .source = source};
+    struct pb_rect rest[2];
+    const bool knows_rest =
+        pb_plan_cache_rest(s->plan, r->number, s->plan->work.source[source].window, rest);
     const struct pb_cache_reader reader = {
         .raster = r->source[source],
         .parked_ns = &r->parked,
@@ -56,6 +60,7 @@ static int read_cells(struct pb_reader *r, size_t source, enum pb_plan_part part
                      ? later_rect
                      : NULL,
         .user = &later,
+        .rest = knows_rest ? rest : NULL,
     };
     return pb_block_cache_read(s->cache[source][part], &reader, to, err);
 }
