@@ -22,7 +22,7 @@ enum {
     PAUSE_BYTES = 96 << 10,
     OVER_BYTES = (PB_INFLATE_IN_ROOM + 16) * 4 * 258 + PB_INFLATE_OUT_ROOM
 };
-_Static_assert(OVER_BYTES > 65535, "a stored block fits behind the pause");
+_Static_assert(OVER_BYTES > 65535, "a stored block fits after the pause");
 
 struct pb_inflate_pair {
     struct pb_inflate_lane lane[2];

@@ -132,7 +132,7 @@ uint64_t pb_block_decoder_spared_bytes(const struct pb_block_decoder *d)
     return windows > 0 && windows < whole ? whole - windows : 0;
 }
 
-/* Allocates memory, whose pages are zeros, if there is none yet. */
+/* Allocates memory, whose pages are zeros, unless *memory is allocated. */
 static int take(unsigned char **memory, uint64_t bytes, struct pb_err *err)
 {
     void *taken = NULL;

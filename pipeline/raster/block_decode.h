@@ -57,8 +57,9 @@ unsigned char *pb_block_window_row(const struct pb_block_decoder *decoder, unsig
 int pb_block_decoder_init(struct pb_block_decoder *decoder, const struct pb_block_layout *layout,
                           struct pb_err *err);
 void pb_block_decoder_fini(struct pb_block_decoder *decoder);
-uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder);        /* upper bound */
-uint64_t pb_block_decoder_spared_bytes(const struct pb_block_decoder *decoder); /* by windows */
+uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* upper bound */
+uint64_t
+pb_block_decoder_spared_bytes(const struct pb_block_decoder *decoder); /* bytes that windows save */
 int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
 /* The same for windows; requires two buffers, of which only the stored bytes are used. */
 int pb_block_decoder_take_windows(struct pb_block_decoder *decoder, struct pb_err *err);

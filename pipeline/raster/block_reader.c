@@ -328,7 +328,7 @@ struct lane {
 struct two {
     struct pb_block_reader *reader;
     const struct pb_block_target *target;
-    struct pb_read_result *result; /* of each target */
+    struct pb_read_result *result; /* results of the targets */
     unsigned n;
     unsigned current;      /* the target whose blocks are begun */
     bool is_begun;         /* `block` is the last one of it that was begun */

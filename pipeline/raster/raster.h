@@ -75,7 +75,7 @@ struct pb_raster_info {
     uint16_t tiff_compression, tiff_predictor; /* values of tags 259 and 317 */
     struct pb_mask_blocks mask_blocks;         /* with has_mask */
     uint64_t decoder_bytes;                    /* memory of our own decoders */
-    uint64_t spared_bytes; /* of these, with reads by pb_raster_read_two alone */
+    uint64_t spared_bytes; /* bytes of it that pb_raster_read_two does not need */
     char compression[32];  /* "NONE", "DEFLATE", ... */
     bool has_transform;
     double transform[6];        /* GDAL order: x0, dx/dcol, dx/drow, y0, dy/dcol, dy/drow; finite,

@@ -287,7 +287,7 @@ enum { LONG = 900000, SEGMENT = 60000 };
 /* A stream whose output is taken in rows. */
 struct windowed {
     uint8_t in[LONG + 10000], expected[LONG];
-    uint8_t *window; /* as large as it must be */
+    uint8_t *window; /* memory of exactly the needed size */
     size_t in_bytes, wanted, row, at, taken;
     enum libdeflate_result result;
     bool has_ended;
