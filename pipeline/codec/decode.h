@@ -18,7 +18,7 @@ struct pb_decode_limits {
     size_t least, most;
 };
 
-/* What next_part() found. */
+/* Result of next_part(). */
 struct pb_decode_part {
     size_t bytes; /* in the window */
     bool ended;

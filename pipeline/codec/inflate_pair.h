@@ -32,8 +32,8 @@ extern const size_t pb_inflate_pair_bytes;                     /* memory that cr
 void pb_inflate_pair_start(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
                            size_t in_bytes, uint8_t *out, size_t most);
 /* The same for an output of `most` bytes that does not fit into memory: next reports a full window,
- * and slide makes room in it. What was written stays unchanged until then, because the stream may
- * repeat it. */
+ * and slide makes room in it. The caller leaves the window unchanged, because the stream may repeat
+ * its bytes. */
 void pb_inflate_pair_start_window(struct pb_inflate_pair *pair, unsigned lane, const uint8_t *in,
                                   size_t in_bytes, uint8_t *window, size_t window_bytes,
                                   size_t most);
