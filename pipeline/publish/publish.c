@@ -169,10 +169,20 @@ static int try_place(struct pb_publish *p, struct pb_err *err)
     return rc;
 }
 
+/* Leaves the temporary directory for the next publication. Returns false if it is to be removed. */
+static bool leave_temp(struct pb_publish *p)
+{
+    return p->leaves_temp && pb_publish_rows_are_none(&p->rows) &&
+           pb_publish_temp_empty(p->products_fd, p->temp.fd) &&
+           pb_publish_temp_leave(p->products_fd, &p->temp);
+}
+
 /* Removes the rest of the temporary directory: nothing, or the older products. A record of
  * pending rows is preserved for a sweep. */
 static void remove_rest(struct pb_publish *p)
 {
+    if (leave_temp(p))
+        return;
     pb_publish_temp_unlock(&p->temp);
     bool gone = p->rows_left ? pb_publish_temp_empty(p->products_fd, p->temp.fd)
                              : pb_publish_temp_discard(p->products_fd, p->temp.name);
@@ -290,6 +300,8 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
     int rc = p->placed ? name_leaf(p, err)
                        : pb_fail(err, PB_E_OUTPUT_PATH, "the place of the products is not known");
     rc = rc ? rc : pb_publish_inputs(p, err, &inputs);
+    if (rc == 0 && p->sum != NULL) /* the checksum may be older than the computation */
+        rc = pb_input_sum_unchanged(p->sum, err);
     if (rc < 0)
         return rc;
     int fd = openat(p->temp.scene_fd, p->leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -95,6 +95,12 @@ int pb_publish_prepare(struct pb_publish *publish, struct pb_err *err);
  * (series.h). If the series cannot take them, commit fails before anything is visible. */
 int pb_publish_append(struct pb_publish *publish, const char *table, const char *series,
                       struct pb_err *err);
+/* Makes commit leave the temporary directory, empty and locked, for the next publication of this
+ * process into the same directory of products, which renames it. It saves making and removing a
+ * directory and a lock, and the search for directories of runs that were killed. */
+void pb_publish_leave_temp(struct pb_publish *publish);
+/* Removes the directory that a publication of this process has left and no other one has taken. */
+void pb_publish_drop_temp(void);
 const char *pb_publish_directory(const struct pb_publish *publish); /* directory to write into */
 /* The scene directory below products: "a", "a~2", "2026/a". Borrowed; commit may change it. */
 const char *pb_publish_place(const struct pb_publish *publish);

@@ -32,7 +32,8 @@ struct pb_publish {
     int mark_fd;                          /* descriptor of its mark until that is synced, else -1 */
     bool placed;                          /* path, base_fd and place are chosen */
     bool committed, unsynced, identified; /* identified: the marker has the checksum */
-    bool rows_left; /* rows or the extent are pending: their record is preserved */
+    bool leaves_temp; /* the temporary directory is left for the next publication */
+    bool rows_left;   /* rows or the extent are pending: their record is preserved */
     struct pb_publish_rows rows;
     char warning[PATH_MAX + 400];
 };

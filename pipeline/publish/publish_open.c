@@ -223,8 +223,10 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
         if (p->products_fd < 0)
             rc = pb_io_fail(err, errno, "cannot open", p->products);
     }
-    if (rc == 0)
+    if (rc == 0 && !pb_publish_temp_is_left())
         (void)pb_publish_sweep(p->products); /* directories of runs that were killed */
+    if (rc == 0 && p->sum != NULL && pb_input_sum_at_once(p->sum)) /* a mark with the checksum */
+        rc = pb_publish_know_input(p, p->wanted.checksum, err);
     if (rc == 0 && p->placed)
         rc = choose_first(p, err);
     if (rc == 0)
@@ -235,6 +237,11 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     }
     *out_publish = p;
     return 0;
+}
+
+void pb_publish_leave_temp(struct pb_publish *p)
+{
+    p->leaves_temp = true;
 }
 
 bool pb_publish_is_placed(const struct pb_publish *p)

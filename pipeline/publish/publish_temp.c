@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,14 @@ void pb_publish_temp_close(struct pb_publish_temp *temp)
     }
 }
 
+static int make_scene(struct pb_publish_temp *temp)
+{
+    if (mkdirat(temp->fd, PB_PUBLISH_SCENE, 0755) == 0 &&
+        (temp->scene_fd = openat(temp->fd, PB_PUBLISH_SCENE, DIRECTORY_FLAGS)) >= 0)
+        return 0;
+    return errno == ENOENT ? -EAGAIN : -errno;
+}
+
 /* Locks the directory just made, and makes scene/ in it. -EAGAIN: another process has locked or
  * removed it. */
 static int fill(int products_fd, struct pb_publish_temp *temp)
@@ -148,10 +157,7 @@ static int fill(int products_fd, struct pb_publish_temp *temp)
     if (rc == 0 && !is_named(products_fd, temp->name, temp->fd))
         rc = -EAGAIN;
     rc = rc ? rc : make_lock_file(temp->fd, &temp->lock_fd);
-    if (rc == 0 && mkdirat(temp->fd, PB_PUBLISH_SCENE, 0755) != 0)
-        rc = errno == ENOENT ? -EAGAIN : -errno;
-    if (rc == 0 && (temp->scene_fd = openat(temp->fd, PB_PUBLISH_SCENE, DIRECTORY_FLAGS)) < 0)
-        rc = errno == ENOENT ? -EAGAIN : -errno;
+    rc = rc ? rc : make_scene(temp);
     if (rc == 0)
         return 0;
     if (temp->fd >= 0) { /* just made, and empty */
@@ -161,6 +167,83 @@ static int fill(int products_fd, struct pb_publish_temp *temp)
     (void)unlinkat(products_fd, temp->name, AT_REMOVEDIR);
     pb_publish_temp_close(temp);
     return rc;
+}
+
+/* --- leaving ---------------------------------------------------------------------------------*/
+
+struct left {
+    struct pb_publish_temp temp; /* scene_fd is -1 */
+    int products_fd;             /* -1 = no directory is left */
+};
+
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER; /* protects left_one */
+static struct left left_one = {.products_fd = -1};
+
+static struct left exchange_left(struct left next)
+{
+    (void)pthread_mutex_lock(&left_lock);
+    const struct left before = left_one;
+    left_one = next;
+    (void)pthread_mutex_unlock(&left_lock);
+    return before;
+}
+
+static void remove_left(struct left *left)
+{
+    if (left->products_fd < 0)
+        return;
+    pb_publish_temp_unlock(&left->temp);
+    (void)pb_publish_temp_discard(left->products_fd, left->temp.name);
+    pb_publish_temp_close(&left->temp);
+    (void)close(left->products_fd);
+}
+
+bool pb_publish_temp_leave(int products_fd, struct pb_publish_temp *temp)
+{
+    struct left left = {.temp = *temp, .products_fd = fcntl(products_fd, F_DUPFD_CLOEXEC, 3)};
+    if (left.products_fd < 0)
+        return false;
+    if (left.temp.scene_fd >= 0) /* published */
+        (void)close(left.temp.scene_fd);
+    left.temp.scene_fd = -1;
+    *temp = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
+    left = exchange_left(left);
+    remove_left(&left);
+    return true;
+}
+
+bool pb_publish_temp_is_left(void)
+{
+    (void)pthread_mutex_lock(&left_lock);
+    const bool is = left_one.products_fd >= 0;
+    (void)pthread_mutex_unlock(&left_lock);
+    return is;
+}
+
+void pb_publish_drop_temp(void)
+{
+    struct left left = exchange_left((struct left){.products_fd = -1});
+    remove_left(&left);
+}
+
+/* Gives the directory that was left the name out->name and makes scene/ in it. Returns false if
+ * none was left here; one elsewhere is removed. */
+static bool take_left(int products_fd, struct pb_publish_temp *out)
+{
+    struct left left = exchange_left((struct left){.products_fd = -1});
+    if (left.products_fd < 0)
+        return false;
+    bool taken = is_named(products_fd, left.temp.name, left.temp.fd) &&
+                 renameat(products_fd, left.temp.name, products_fd, out->name) == 0;
+    if (taken)
+        (void)memcpy(left.temp.name, out->name, sizeof left.temp.name);
+    if (!taken || make_scene(&left.temp) != 0) {
+        remove_left(&left);
+        return false;
+    }
+    (void)close(left.products_fd);
+    *out = left.temp;
+    return true;
 }
 
 static uint64_t fence_earlier(int products_fd, const char *job);
@@ -184,6 +267,8 @@ int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, 
         pb_holder_print(&holder, text);
         (void)snprintf(out->name, sizeof out->name, ".%.*s.%s.%" PRIu64 ".%s.tmp", bytes, scene,
                        is_job ? job : OF_COMMAND, epoch, text);
+        if (take_left(products_fd, out))
+            return 0;
         rc = mkdirat(products_fd, out->name, 0755) == 0 ? fill(products_fd, out) : -errno;
         if (rc == 0)
             return 0;

@@ -39,8 +39,8 @@ struct pb_publish_temp {
     int scene_fd;   /* scene/ */
 };
 
-/* Makes and locks a temporary directory in the open directory (shown in messages). job: NULL or
- * "" = a command. */
+/* Makes and locks a temporary directory in the open directory (shown in messages), or renames the
+ * one that a publication of this process has left there. job: NULL or "" = a command. */
 int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
                          struct pb_err *err, struct pb_publish_temp *out);
 /* Closes .lock, so that it can be removed on file systems that preserve open files. The
@@ -51,5 +51,9 @@ void pb_publish_temp_unlock(struct pb_publish_temp *temp);
 bool pb_publish_temp_empty(int products_fd, int temp_fd);
 /* The same, and removes the directory. The caller has its lock. */
 bool pb_publish_temp_discard(int products_fd, const char *name);
+/* Leaves an empty temporary directory, with its locks, for the next pb_publish_temp_make of this
+ * process, and clears *temp. Returns false if it cannot; *temp is unchanged then. Thread: any. */
+bool pb_publish_temp_leave(int products_fd, struct pb_publish_temp *temp);
+bool pb_publish_temp_is_left(void);
 void pb_publish_temp_close(struct pb_publish_temp *temp); /* ends the locks */
 #endif

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 /* Data just read is in a core's own cache when the same thread hashes it. */
 #define CHUNK_BYTES (256u << 10)
@@ -106,6 +107,19 @@ static int end_sums(struct pb_sum *sum[PB_CHECKSUM_KINDS],
     return rc;
 }
 
+/* Reads the next chunk from the page cache. Returns -EAGAIN if that may have to wait, and for an
+ * error, which the usual read reports. */
+static ssize_t read_cached(const struct pb_input_pass_file *file, char *data)
+{
+    const uint64_t left = file->file.bytes - file->bytes;
+    const struct iovec part = {data, left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES};
+    if (left == 0)
+        return 0;
+    ssize_t n =
+        preadv2(file->file.fd, &part, 1, (off_t)(file->file.base + file->bytes), RWF_NOWAIT);
+    return n > 0 ? n : -EAGAIN;
+}
+
 /* Adds the next chunk. Returns 1; 0 at the end of the file; negative errno. */
 static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file,
                      enum pb_input_pass_way way)
@@ -113,7 +127,9 @@ static int add_chunk(struct pb_input_pass *pass, struct pb_input_pass_file *file
     const bool beside = way == PB_INPUT_PASS_BESIDE;
     char *data = pass->chunk + (size_t)(pass->turn % PB_BACKGROUND_PARTS) * CHUNK_BYTES;
     pb_background_wait_for(&pass->hash, beside ? PB_BACKGROUND_PARTS - 1 : 0);
-    ssize_t n = pb_raster_file_read(&file->file, file->bytes, data, CHUNK_BYTES);
+    ssize_t n = pass->cached_only
+                    ? read_cached(file, data)
+                    : pb_raster_file_read(&file->file, file->bytes, data, CHUNK_BYTES);
     if (n <= 0)
         return (int)n;
     const struct pb_background_part chunk = {data, (size_t)n, file->bytes};
@@ -139,7 +155,7 @@ static int add_chunks(struct pb_input_pass *pass, struct pb_input_pass_file *fil
             return 1;
         rc = add_chunk(pass, file, now);
     }
-    return rc;
+    return rc == -EAGAIN && pass->cached_only ? 1 : rc;
 }
 
 /* Computes the file's own sums. Returns 1 if the pass was interrupted. */

@@ -36,6 +36,7 @@ struct pb_input_pass {
     /* For other threads: count of bytes read so far; `stop` ends the pass with -ECANCELED. */
     _Atomic uint64_t bytes;
     atomic_bool stop;
+    bool cached_only;          /* a read that would wait for the storage interrupts the pass */
     char *chunk;               /* PB_BACKGROUND_PARTS chunks */
     unsigned turn;             /* count of chunks read; selects the next chunk buffer */
     struct pb_background hash; /* the hashing thread */

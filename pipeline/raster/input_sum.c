@@ -21,6 +21,10 @@
 
 enum { ALIVE_MS = 500, FEW_CORES = 3 };
 
+/* Size up to which a sum takes little more time than a thread and a second mark of the temporary
+ * directory. */
+#define AT_ONCE_BYTES ((uint64_t)4 << 20)
+
 struct pb_input_sum {
     struct pb_input_pass pass; /* the thread's; read after join, also by its successor */
     enum pb_checksum kind;     /* kind of the input's checksum */
@@ -89,13 +93,24 @@ static enum pb_input_pass_way way(void *user)
     return beside ? PB_INPUT_PASS_BESIDE : PB_INPUT_PASS_ALONE;
 }
 
+static enum pb_input_pass_way alone(void *user)
+{
+    (void)user;
+    return PB_INPUT_PASS_ALONE;
+}
+
+static void run_pass(struct pb_input_sum *sum, enum pb_input_pass_way (*choose)(void *user))
+{
+    pb_work_begin(PB_WORK_INPUT_SUM, 0);
+    sum->rc = pb_input_pass_run(&sum->pass, choose, sum);
+    pb_work_end();
+}
+
 static void *body(void *arg)
 {
     struct pb_input_sum *sum = arg;
     (void)pthread_setname_np(pthread_self(), "pb-sum");
-    pb_work_begin(PB_WORK_INPUT_SUM, 0);
-    sum->rc = pb_input_pass_run(&sum->pass, way, sum);
-    pb_work_end();
+    run_pass(sum, way);
     (void)pthread_mutex_lock(&sum->lock);
     sum->done = true;
     (void)pthread_cond_signal(&sum->ended);
@@ -113,6 +128,18 @@ static int start_thread(struct pb_input_sum *sum, struct pb_err *err)
     sum->started = true;
     sum->joined = false;
     return 0;
+}
+
+bool pb_input_sum_at_once(struct pb_input_sum *sum)
+{
+    if (!sum->started && sum->pass.total <= AT_ONCE_BYTES) {
+        sum->pass.cached_only = true;
+        run_pass(sum, alone);
+        sum->pass.cached_only = false;
+        /* otherwise the thread continues from there */
+        sum->started = sum->joined = sum->done = sum->rc == 0;
+    }
+    return sum->started && sum->joined && sum->rc == 0;
 }
 
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
@@ -198,10 +225,17 @@ int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_
         rc = rc ? rc : pb_raster_file_check(&pass->file[i].file, err);
     if (sum->rc < 0)
         return rc ? rc : pb_fail(err, PB_E_MEMORY, "no memory for the checksum of the input");
-    for (size_t i = 0; i < pass->n && rc == 0; i++)
-        rc = pb_raster_file_unchanged(&pass->file[i].file, err);
+    rc = rc ? rc : pb_input_sum_unchanged(sum, err);
     if (rc == 0)
         (void)memcpy(out_checksum, pass->checksum[kind], PB_CHECKSUM_TEXT_BYTES);
+    return rc;
+}
+
+int pb_input_sum_unchanged(const struct pb_input_sum *sum, struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sum->pass.n && rc == 0; i++)
+        rc = pb_raster_file_unchanged(&sum->pass.file[i].file, err);
     return rc;
 }
 

@@ -29,6 +29,10 @@ enum pb_checksum pb_input_sum_kind(const struct pb_input_sum *sum);
 /* Also computes that kind during the first pass, which saves a second pass if the kind will be
  * requested. Call before start. */
 void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind);
+/* Computes the sum in the caller's thread if the input is small and in the page cache. Returns true
+ * if the sum is complete: get does not wait. Otherwise start and get continue as without this call.
+ */
+bool pb_input_sum_at_once(struct pb_input_sum *sum);
 /* Starts the thread unless it is running. A process that forks must do so before this call. */
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err);
 /* Sets how many bytes at the end may wait for idle cores until get is called: the amount that is
@@ -43,6 +47,9 @@ void pb_input_sum_on_wait(struct pb_input_sum *sum, void (*alive)(void *user, ui
  * unchanged since they were opened; else the error of pb_raster_file_fail, or input.changed. */
 int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_err *err,
                      char out_checksum[PB_CHECKSUM_TEXT_BYTES]);
+/* Returns 0 if the files at their paths are still unchanged since they were opened; else the error
+ * of get. */
+int pb_input_sum_unchanged(const struct pb_input_sum *sum, struct pb_err *err);
 /* Returns true if the input is a single file and no other file is read. */
 bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
 /* Count of files with pixels; valid after create. */

@@ -43,6 +43,7 @@ void pb_worker_end(struct worker *worker, int code)
 {
     pb_worker_fork_end(&worker->child);
     pb_worker_job_close(&worker->job);
+    pb_publish_drop_temp();
     _exit(code);
 }
 
@@ -385,6 +386,8 @@ static void start_next(struct worker *worker)
         worker->next = NULL;
         start_run(worker, command);
     }
+    if (worker->command == NULL)
+        pb_publish_drop_temp();
 }
 
 static int serve(struct worker *worker)

@@ -20,6 +20,8 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
     char *done = NULL;
+    if (worker->next != NULL && !worker->spent)
+        pb_publish_leave_temp(worker->job.publish);
     int rc = pb_worker_job_prepare(&worker->job, &err);
     pb_worker_fork_end(&worker->child);
     rc = rc ? rc : pb_worker_job_publish(&worker->job, line, &err, &done);

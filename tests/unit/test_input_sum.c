@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,6 +280,73 @@ START_TEST(a_file_that_was_changed_meanwhile_fails_it)
 }
 END_TEST
 
+/* Makes a file of those bytes, which are in the page cache. */
+static struct pb_input_sum *create_of_file(const char *name, size_t bytes, char out_wanted[])
+{
+    struct pb_raster_file own;
+    struct pb_input_sum *sum;
+    struct pb_err err = {0};
+    char *data = malloc(bytes);
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (char)(i * 7 >> 3);
+    FILE *out = fopen(name, "wb");
+    ck_assert(out != NULL && fwrite(data, 1, bytes, out) == bytes && fclose(out) == 0);
+    sum_of(data, bytes, PB_CHECKSUM_BLAKE3, out_wanted);
+    free(data);
+    ck_assert_int_eq(pb_raster_file_open(&own, name, &err), 0);
+    const struct pb_input_part part = {.file = &own};
+    ck_assert_int_eq(pb_input_sum_create(&part, 1, PB_CHECKSUM_BLAKE3, &err, &sum), 0);
+    pb_raster_file_close(&own);
+    return sum;
+}
+
+START_TEST(small_inputs_are_summed_at_once)
+{
+    static const size_t bytes[] = {0, 1, 300000, 4 << 20, (4 << 20) + 1};
+    char name[64], text[PB_CHECKSUM_TEXT_BYTES], right[PB_CHECKSUM_TEXT_BYTES];
+    struct pb_err err = {0};
+    (void)snprintf(name, sizeof name, "%s/small", directory);
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
+        for (int start = 0; start < 2; start++) {
+            struct pb_input_sum *sum = create_of_file(name, bytes[i], right);
+            if (bytes[i] <= 4 << 20)
+                (void)pb_input_sum_at_once(sum); /* false if the system has dropped its cache */
+            else
+                ck_assert(!pb_input_sum_at_once(sum));
+            if (start)
+                ck_assert_int_eq(pb_input_sum_start(sum, &err), 0);
+            ck_assert_int_eq(pb_input_sum_get(sum, PB_CHECKSUM_BLAKE3, &err, text), 0);
+            ck_assert_str_eq(text, right);
+            ck_assert(pb_input_sum_at_once(sum));
+            ck_assert_int_eq(pb_input_sum_unchanged(sum, &err), 0);
+            ck_assert_int_eq(truncate(name, 7), 0);
+            ck_assert_int_lt(pb_input_sum_unchanged(sum, &err), 0);
+            pb_input_sum_destroy(sum);
+        }
+    ck_assert_int_eq(unlink(name), 0);
+}
+END_TEST
+
+START_TEST(bytes_outside_the_cache_are_read_by_the_thread)
+{
+    char name[64], text[PB_CHECKSUM_TEXT_BYTES], right[PB_CHECKSUM_TEXT_BYTES];
+    struct pb_err err = {0};
+    (void)snprintf(name, sizeof name, "%s/cold", directory);
+    struct pb_input_sum *sum = create_of_file(name, 3 << 20, right);
+    int fd = open(name, O_RDWR);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fsync(fd), 0);
+    (void)posix_fadvise(fd, 1 << 20, 1 << 20, POSIX_FADV_DONTNEED); /* the middle, if it can */
+    (void)close(fd);
+    (void)pb_input_sum_at_once(sum);
+    ck_assert_int_eq(pb_input_sum_get(sum, PB_CHECKSUM_BLAKE3, &err, text), 0);
+    ck_assert_str_eq(text, right);
+    pb_input_sum_destroy(sum);
+    ck_assert_int_eq(unlink(name), 0);
+}
+END_TEST
+
 int main(void)
 {
     if (mkdtemp(directory) == NULL)
@@ -295,6 +363,8 @@ int main(void)
     tcase_add_test(tc, the_other_kind_brings_the_inputs_own_along);
     tcase_add_test(tc, ends_where_nobody_wants_it);
     tcase_add_test(tc, a_file_that_was_changed_meanwhile_fails_it);
+    tcase_add_test(tc, small_inputs_are_summed_at_once);
+    tcase_add_test(tc, bytes_outside_the_cache_are_read_by_the_thread);
     suite_add_tcase(suite, tc);
     int status = run_suite(suite);
     for (int i = 0; i < FILES; i++) {

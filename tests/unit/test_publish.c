@@ -6,6 +6,7 @@
 #include "publish_fixture.h"
 #include "run_suite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -289,6 +290,96 @@ START_TEST(removes_what_was_not_committed)
     pb_publish_close(p);
     ck_assert_int_eq(hidden(), 0);
     ck_assert(!there("scene"));
+}
+END_TEST
+
+/* The inode of the only hidden entry of root, whose name is copied to out. */
+static ino_t only_hidden(char out[256])
+{
+    struct stat st = {.st_ino = 0};
+    DIR *dir = opendir(root);
+    int n = 0;
+    ck_assert_ptr_nonnull(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] == '.' && e->d_name[strspn(e->d_name, ".")] != '\0') {
+            n++;
+            snprintf(out, 256, "%s", e->d_name);
+            ck_assert_int_eq(lstat(at(e->d_name), &st), 0);
+        }
+    closedir(dir);
+    ck_assert_int_eq(n, 1);
+    return st.st_ino;
+}
+
+/* Publishes and leaves the temporary directory. */
+static void publish_and_leave(const char *scene)
+{
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_publish_options o = options_for(scene, 1);
+    struct pb_publish *p = begin(&o);
+    pb_publish_leave_temp(p);
+    ck_assert_msg(commit(p, scene, &err, path) == 0, "%s", err.msg);
+    ck_assert_str_eq(pb_publish_warning(p), "");
+    pb_publish_close(p);
+}
+
+START_TEST(next_publication_takes_the_left_directory)
+{
+    char first[256], second[256];
+    publish_and_leave("one");
+    const ino_t left = only_hidden(first);
+    ck_assert(strncmp(first, ".one.job.", 9) == 0);
+    ck_assert_int_eq(pb_publish_sweep(root), 0);
+    publish_and_leave("two");
+    ck_assert_uint_eq(only_hidden(second), left);
+    ck_assert(strncmp(second, ".two.job.", 9) == 0);
+    publish_and_leave("one"); /* leaves older products in it, which are removed */
+    ck_assert_uint_eq(only_hidden(second), left);
+    struct pb_publish_options o = options_for("three", 1);
+    struct pb_publish *p = begin(&o);
+    ck_assert_uint_eq(only_hidden(second), left);
+    pb_publish_close(p);
+    ck_assert_int_eq(hidden(), 0);
+    ck_assert_str_eq(get("one/p/a.txt"), "one");
+    ck_assert_str_eq(get("two/p/a.txt"), "two");
+    ck_assert(!there("three"));
+}
+END_TEST
+
+START_TEST(left_directory_is_removed_or_swept)
+{
+    char name[256], was[PATH_MAX];
+    publish_and_leave("one");
+    pb_publish_drop_temp();
+    ck_assert_int_eq(hidden(), 0);
+    pb_publish_drop_temp();
+    publish_and_leave("two"); /* the next one publishes elsewhere */
+    snprintf(was, sizeof was, "%s", root);
+    setup();
+    publish_and_leave("three");
+    pb_publish_drop_temp();
+    ck_assert_int_eq(hidden(), 0);
+    teardown();
+    snprintf(root, sizeof root, "%s", was);
+    ck_assert_int_eq(hidden(), 0);
+    publish_and_leave("four"); /* another process removed it meanwhile */
+    (void)only_hidden(name);
+    ck_assert_int_eq(unlinkat(AT_FDCWD, at(strcat(strcpy(was, name), "/.lock")), 0), 0);
+    ck_assert_int_eq(rmdir(at(name)), 0);
+    publish_and_leave("five");
+    pb_publish_drop_temp();
+    pid_t pid = fork();
+    if (pid == 0) { /* ends as if it was killed */
+        publish_and_leave("six");
+        _exit(0);
+    }
+    int status = 1;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(hidden(), 1);
+    ck_assert_int_eq(pb_publish_sweep(root), 1);
+    ck_assert_int_eq(hidden(), 0);
 }
 END_TEST
 
@@ -712,6 +803,8 @@ int main(void)
     tcase_add_test(tc, a_place_taken_meanwhile_is_left_to_who_took_it);
     tcase_add_test(tc, simultaneous_inputs_of_one_name_all_get_a_place);
     tcase_add_test(tc, removes_what_was_not_committed);
+    tcase_add_test(tc, next_publication_takes_the_left_directory);
+    tcase_add_test(tc, left_directory_is_removed_or_swept);
     tcase_add_test(tc, sweeps_leftovers_of_the_dead_and_spares_the_living);
     tcase_add_test(tc, sweeps_only_what_carries_our_mark);
     tcase_add_test(tc, sweep_leaves_other_machines_directories);

@@ -132,6 +132,24 @@ START_TEST(concurrent_products_are_recognized_by_kind)
 }
 END_TEST
 
+START_TEST(first_mark_has_the_checksum_of_a_small_input)
+{
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_publish *p = begin_reads('1', PB_CHECKSUM_BLAKE3, NULL, PB_EXISTING_REFUSE);
+    char *end = strrchr(strcpy(path, pb_publish_directory(p)), '/');
+    *end = '\0';
+    check_manifest(path + strlen(root) + 1, PB_CHECKSUM_BLAKE3);
+    /* The file is changed after that. */
+    put(at("input-1.tif"), "other");
+    ck_assert_int_lt(commit(p, "one", &err, path), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_CHANGED);
+    pb_publish_close(p);
+    ck_assert(!there("scene"));
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("publish_kinds");
@@ -140,6 +158,7 @@ int main(void)
     tcase_add_test(tc, products_with_the_other_checksum_kind_are_replaced);
     tcase_add_test(tc, output_exists_applies_to_other_inputs_of_that_size);
     tcase_add_test(tc, concurrent_products_are_recognized_by_kind);
+    tcase_add_test(tc, first_mark_has_the_checksum_of_a_small_input);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
