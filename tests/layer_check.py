@@ -16,7 +16,7 @@ ROOMS = {
     "kernels": ["ops", "ops/image", "ops/scenes", "ops/geometry", "ops/terrain", "ops/radar", "ops/filter", "ops/pixel", "index", "chain", "expr", "graph", "vm", "reduce", "areas", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "codec", "device", "io", "profile", "grid"],
-    "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "gather", "processes", "worker", "device", "confine", "jobs", "help", "base"],
+    "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.

@@ -139,9 +139,9 @@ static void say_left_out(const struct cli_told *told)
 {
     for (size_t i = 0; i < told->n; i++) {
         const struct one *one = &told->one[i];
-        if (!one->is_input && one->answer.error.code[0] != '\0')
+        if (!one->is_input && one->answer.code != PB_OK)
             (void)fprintf(stderr, "pushbroom: %s is left out: %s\n", one->path,
-                          one->answer.error.message);
+                          one->answer.message);
     }
 }
 
@@ -175,7 +175,7 @@ bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
 
 static bool tells_scene(const struct one *one, char scene[256])
 {
-    return one->answer.error.code[0] == '\0' &&
+    return one->answer.code == PB_OK &&
            pb_group_pattern_fits(one->pipeline->input.group_pattern, pb_base_name(one->path),
                                  &one->answer.facts, scene) &&
            scene[0] != '\0';
@@ -212,8 +212,8 @@ static void say_why(const struct one *by, struct pb_err *err)
     if (by == NULL)
         (void)pb_fail(err, PB_E_INPUT_INCOMPLETE,
                       "the image file that these metadata belong to is not in the same directory");
-    else if (by->answer.error.code[0] != '\0')
-        (void)pb_fail(err, pb_code_find(by->answer.error.code), "%s", by->answer.error.message);
+    else if (by->answer.code != PB_OK)
+        (void)pb_fail(err, by->answer.code, "%s", by->answer.message);
     else
         (void)pb_fail(err, PB_E_SYSTEM, "its scene would have no name");
 }

@@ -9,7 +9,7 @@
 #include "config/pipeline_config.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/cli/cli_run.h"
-#include "service/gather/belonging.h"
+#include "pipeline/scene/belonging.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include "pipeline/io/path.h"
 
 #include "pipeline/scene/sidecar.h"
-#include "service/gather/set_folder.h"
-#include "service/gather/staging.h"
+#include "pipeline/scene/set_folder.h"
+#include "service/inbox/staging.h"
 #include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/delivered.h"

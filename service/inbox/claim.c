@@ -38,8 +38,8 @@
 struct claim {
     const struct pb_inbox *inbox;
     const struct pb_settle_file *file;
-    const struct pb_set *set;         /* the set that file represents; NULL if a single file */
-    const struct pb_job_error *error; /* error of its job; NULL if no error is known */
+    const struct pb_assembled *set;   /* the set that file represents; NULL if a single file */
+    const struct pb_described *error; /* error of its job; NULL if no error is known */
     struct pb_claim_place place;
     struct pb_companion_rule companion;
     struct pb_staging *staging; /* staging of a set */
@@ -229,18 +229,25 @@ static void unmove_set(struct pb_intake *intake, struct claim *claim)
            claim->staging->path);
 }
 
+/* Returns true for loose files that become a folder of their scene. */
+static bool is_group(const struct claim *claim)
+{
+    return claim->set != NULL && claim->set->form == PB_FORM_GROUP;
+}
+
 /* Adds the files to the manifest, with the state that had settled. */
 static int note_delivered(const struct claim *claim)
 {
-    const struct pb_set *set = claim->set;
+    const struct pb_assembled *set = claim->set;
     const struct pb_settle_file *file = claim->file;
     int rc = 0;
     for (size_t i = 0; set != NULL && i < set->n && rc == 0; i++) {
-        const struct pb_manifest_entry of_set = {.path = (char *)pb_base_name(set->file[i].name),
-                                                 .bytes = (int64_t)set->file[i].size,
-                                                 .inode = set->file[i].inode,
-                                                 .mtime_ns = set->file[i].mtime_ns,
-                                                 .ctime_ns = set->file[i].ctime_ns};
+        const struct pb_entry *one = pb_assembled_entry(set, i);
+        const struct pb_manifest_entry of_set = {.path = (char *)pb_base_name(one->path),
+                                                 .bytes = (int64_t)one->bytes,
+                                                 .inode = one->inode,
+                                                 .mtime_ns = one->mtime_ns,
+                                                 .ctime_ns = one->ctime_ns};
         rc = pb_job_add_delivered(claim->job, claim->place.real, &of_set);
     }
     if (set != NULL)
@@ -272,7 +279,8 @@ static int64_t arrived_ms(const struct claim *claim)
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct pb_job *job = claim->job;
-    const char *name = claim->set != NULL ? claim->set->file[0].name : claim->file->name;
+    const char *name =
+        claim->set != NULL ? pb_assembled_entry(claim->set, 0)->path : claim->file->name;
     int rc = pb_claim_place_open(&claim->place, claim->inbox, name);
     rc = rc ? rc : look(intake, claim, &job->uid, err);
     if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real, &claim->companion) != 0)
@@ -281,18 +289,19 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         return rc;
     job->owned = true;
     job->delivered_ms = arrived_ms(claim);
-    if (claim->set != NULL && !claim->set->is_beside)
-        pb_intake_describe_set(job, claim->set->scene, claim->set->pipeline);
+    if (is_group(claim))
+        pb_intake_describe_set(job, claim->set->name, claim->set->pipeline);
     else
         pb_intake_describe(intake, job, pb_base_name(claim->file->name), claim->file->is_folder);
     if (claim->error != NULL)
-        job->error = *claim->error;
+        pb_job_fail_words(job, pb_code_id(claim->error->code), claim->error->message,
+                          pb_code_hint(claim->error->code));
     rc = note_delivered(claim) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
     rc = rc ? rc : open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
     rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
-    if (rc == 0 && claim->set != NULL && !claim->set->is_beside)
+    if (rc == 0 && is_group(claim))
         rc = pb_earlier_join(intake, job, err);
     if (rc == 0)
         rc = claim->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
@@ -301,7 +310,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         unmove_set(intake, claim);
     if (rc != 0)
         pb_origin_end(claim->directory);
-    if (rc == 0 && (claim->set == NULL || claim->set->is_beside))
+    if (rc == 0 && !is_group(claim))
         rc = pb_claim_companion_take(&claim->companion, &claim->place, claim->file->name,
                                      claim->directory, job, err);
     return rc;

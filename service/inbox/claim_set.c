@@ -17,22 +17,22 @@ static int64_t ns_of(const struct timespec *time)
 }
 
 /* A rename changes ctime. */
-static bool is_as_settled(const struct pb_set_file *file, const struct stat *st, bool moved)
+static bool is_as_settled(const struct pb_entry *file, const struct stat *st, bool moved)
 {
     return S_ISREG(st->st_mode) && st->st_nlink == 1 && (uint64_t)st->st_ino == file->inode &&
-           (uint64_t)st->st_size == file->size && ns_of(&st->st_mtim) == file->mtime_ns &&
+           (uint64_t)st->st_size == file->bytes && ns_of(&st->st_mtim) == file->mtime_ns &&
            (moved || ns_of(&st->st_ctim) == file->ctime_ns);
 }
 
 static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
-                      const struct pb_set_file *file, const char *directory, bool moved,
+                      const struct pb_entry *file, const char *directory, bool moved,
                       struct stat *st, struct pb_err *err)
 {
     char path[PB_FILES_PATH_BYTES];
     struct pb_err why = {0};
-    const struct pb_settle_file settled = {.name = file->name};
+    const struct pb_settle_file settled = {.name = file->path};
     bool leased = false;
-    const char *name = pb_base_name(file->name);
+    const char *name = pb_base_name(file->path);
     if (pb_files_join(path, directory, name) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", name);
     int fd = pb_intake_open(path, &why);
@@ -45,13 +45,13 @@ static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
 }
 
 int pb_claim_set_check(struct pb_intake *intake, const struct pb_inbox *inbox,
-                       const struct pb_set *set, const char *directory, bool moved,
+                       const struct pb_assembled *set, const char *directory, bool moved,
                        int64_t *out_uid, struct pb_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < set->n && rc == 0; i++) {
         struct stat st = {.st_uid = 0};
-        rc = check_file(intake, inbox, &set->file[i], directory, moved, &st, err);
+        rc = check_file(intake, inbox, pb_assembled_entry(set, i), directory, moved, &st, err);
         if (rc == 0)
             *out_uid = i == 0 || *out_uid == (int64_t)st.st_uid ? (int64_t)st.st_uid : -1;
     }
@@ -69,7 +69,7 @@ static int fail_to_move(const char *name, int rc, struct pb_err *err)
     return pb_fail(err, PB_E_SYSTEM, "%s cannot be moved: %s", name, strerror(-rc));
 }
 
-int pb_claim_set_move(const struct pb_intake *intake, const struct pb_set *set,
+int pb_claim_set_move(const struct pb_intake *intake, const struct pb_assembled *set,
                       const struct pb_claim_place *place, const struct pb_job *job, const char *to,
                       struct pb_staging *out_staging, struct pb_err *err)
 {
@@ -79,7 +79,7 @@ int pb_claim_set_move(const struct pb_intake *intake, const struct pb_set *set,
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < set->n && rc == 0; i++) {
-        name = pb_base_name(set->file[i].name);
+        name = pb_base_name(pb_assembled_entry(set, i)->path);
         rc = pb_staging_take(out_staging, name);
     }
     rc = rc ? rc : pb_staging_commit(out_staging, to);

@@ -21,14 +21,14 @@ static int no_memory(struct pb_err *err)
 
 /* Describes the job that the set would become. */
 static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
-                    const struct pb_set *set, struct pb_job *job)
+                    const struct pb_assembled *set, struct pb_job *job)
 {
     char directory[PB_FILES_PATH_BYTES];
     struct pb_companion_rule none;
-    const char *name = set->file[0].name;
+    const char *name = pb_assembled_entry(set, 0)->path;
     size_t n = (size_t)(pb_base_name(name) - name);
     pb_job_init(job);
-    pb_intake_describe_set(job, set->scene, set->pipeline);
+    pb_intake_describe_set(job, set->name, set->pipeline);
     (void)snprintf(directory, sizeof directory, "%s%s%.*s", inbox->path, n ? "/" : "",
                    n ? (int)(n - 1) : 0, name);
     return pb_intake_describe_place(intake, job, directory, &none);
@@ -37,7 +37,7 @@ static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
 /* Adds the part's files by their names at delivery; the job checks whether they still exist. */
 static int add_names(void *user, const struct pb_set_part *part)
 {
-    struct pb_set_earlier *out = user;
+    struct pb_scene_earlier *out = user;
     struct pb_scene_manifest manifest = {.n_roots = 0};
     int rc = part->manifest == NULL ? -ENOENT : pb_scene_manifest_parse(part->manifest, &manifest);
     if (rc != 0)
@@ -68,11 +68,12 @@ static int find(struct pb_intake *intake, const struct pb_job *job, int64_t reop
 }
 
 int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
-                      const struct pb_set *set, struct pb_err *err, struct pb_set_earlier *out)
+                      const struct pb_assembled *set, struct pb_err *err,
+                      struct pb_scene_earlier *out)
 {
     struct pb_job job;
     struct pb_set_last last;
-    *out = (struct pb_set_earlier){.n = 0};
+    *out = (struct pb_scene_earlier){.n = 0};
     int rc = describe(intake, inbox, set, &job) ? no_memory(err) : 0;
     const struct pb_set_key key = {job.pipeline, job.scene, job.inbox, job.folder};
     rc = rc ? rc : pb_set_parts_busy(intake->store, &key, err, out->busy);
@@ -85,7 +86,7 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
     }
     pb_job_fini(&job);
     if (rc < 0)
-        pb_set_earlier_fini(out);
+        pb_scene_earlier_fini(out);
     return rc < 0 ? rc : 0;
 }
 

@@ -7,7 +7,6 @@
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "service/base/log.h"
-#include "service/gather/belonging.h"
 #include "service/inbox/earlier.h"
 #include "service/inbox/inbox.h"
 
@@ -18,16 +17,21 @@
 
 struct pb_gathering {
     const struct pb_inbox *inbox; /* valid during a sort */
-    struct pb_sets *sets;
-    struct pb_settle_file *as_file; /* one for each set: the set as an input, for the intake */
-    size_t next;                    /* index of the next set that pb_gathering_next checks */
+    struct pb_assembly *assembly;
+    struct pb_entry *entry;         /* the files of the last scan, as the assembly reads them */
+    struct pb_settle_file *as_file; /* one for each scene: a set as an input, for the intake */
+    size_t next;                    /* index of the next scene that pb_gathering_next checks */
     size_t n_offered;               /* files of the sets that were offered */
-    struct pb_belonging *belonging; /* places of the files of the last scan */
     struct pb_asked *asked;
     size_t n_lone; /* sidecars without a scene */
     struct pb_inbox_told said;
-    struct pb_gathering_told lone;
     struct pb_gathering_told shown;
+};
+
+/* Clocks at the start of the scan. */
+struct now {
+    int64_t wall_ms;
+    bool wall_is_trusted; /* the wall clock may be compared with ctimes */
 };
 
 struct pb_gathering *pb_gathering_create(void)
@@ -35,9 +39,9 @@ struct pb_gathering *pb_gathering_create(void)
     struct pb_gathering *gathering = calloc(1, sizeof *gathering);
     if (gathering == NULL)
         return NULL;
-    gathering->sets = pb_sets_create();
+    gathering->assembly = pb_assembly_create();
     gathering->asked = pb_asked_create();
-    if (gathering->sets != NULL && gathering->asked != NULL)
+    if (gathering->assembly != NULL && gathering->asked != NULL)
         return gathering;
     pb_gathering_destroy(gathering);
     return NULL;
@@ -47,28 +51,15 @@ void pb_gathering_destroy(struct pb_gathering *gathering)
 {
     if (gathering == NULL)
         return;
-    pb_sets_destroy(gathering->sets);
+    pb_assembly_destroy(gathering->assembly);
     pb_asked_destroy(gathering->asked);
     pb_inbox_told_fini(&gathering->said);
-    free(gathering->belonging);
+    free(gathering->entry);
     free(gathering->as_file);
     free(gathering);
 }
 
-/* Reports a file that waits for its scene; the file is not offered. */
-static void wait_for_scene(struct pb_gathering *gathering, const char *name, const char *pipeline,
-                           const char *missing, int64_t expires_ms)
-{
-    struct pb_gathering_told *told = &gathering->lone;
-    told->n_all++;
-    if (told->n == PB_GATHERING_TOLD_MAX)
-        return;
-    struct pb_gathering_set *one = &told->set[told->n++];
-    *one = (struct pb_gathering_set){.files = 1, .expires_ms = expires_ms};
-    (void)snprintf(one->scene, sizeof one->scene, "%s", name);
-    (void)snprintf(one->pipeline, sizeof one->pipeline, "%s", pipeline);
-    (void)snprintf(one->missing, sizeof one->missing, "%s", missing);
-}
+/* --- the scenes of a scan --------------------------------------------------------------------- */
 
 /* Returns true if a file of `main` and of the files next to it has waited for long enough. With a
  * companion rule the companion of main counts as well; a marker alone decides. */
@@ -89,64 +80,27 @@ static bool has_waited(const struct pb_gathering *gathering, struct pb_settle *s
     return true;
 }
 
-static int add(struct pb_gathering *gathering, const struct pb_config *config,
-               struct pb_settle *settle, size_t i, size_t main)
+static const char *main_of(const struct pb_assembled *scene)
 {
-    const struct pb_belonging *of = &gathering->belonging[main];
-    const struct pb_settle_file *file = pb_settle_at(settle, i);
-    bool is_beside = of->belongs == PB_BELONGS_MAIN, is_still = pb_settle_hold(settle, i);
-    if (is_beside)
-        is_still = has_waited(gathering, settle, i, of->name, is_still);
-    const struct pb_set_file of_set = {.name = file->name,
-                                       .size = file->size,
-                                       .inode = file->inode,
-                                       .mtime_ns = file->mtime_ns,
-                                       .ctime_ns = file->ctime_ns,
-                                       .is_still = is_still,
-                                       .number = i};
-    return pb_sets_add(gathering->sets, (size_t)(of->pipeline - config->pipelines),
-                       is_beside ? pb_base_name(of->name) : of->scene, is_beside, &of_set);
+    size_t i = 0;
+    while (i + 1 < scene->n && scene->member[i].role != PB_ROLE_IMAGE &&
+           scene->member[i].role != PB_ROLE_BAND)
+        i++;
+    return pb_assembled_entry(scene, i)->path;
 }
 
-/* Metadata that arrive before their scene wait for as long as the scene would wait for them. */
-static void await_scene(struct pb_gathering *gathering, struct pb_settle *settle, size_t i,
-                        const struct pb_sets_now *now)
+/* Takes the files of a set out of pb_settle_next. */
+static void hold_set(struct pb_gathering *gathering, struct pb_settle *settle,
+                     const struct pb_assembled *set)
 {
-    const struct pb_settle_file *file = pb_settle_at(settle, i);
-    const struct pb_pipeline_config *pipeline = gathering->belonging[i].pipeline;
-    int64_t expires_ms = file->ctime_ns / 1000000 + pipeline->input.complete.expire_ms;
-    if (now->wall_is_trusted && now->wall_ms >= expires_ms)
-        return; /* becomes a job, which reports the missing scene */
-    (void)pb_settle_hold(settle, i);
-    wait_for_scene(gathering, file->name, pipeline->name,
-                   "the file that it is metadata of is missing", expires_ms);
-}
-
-/* Lets a file whose set depends on its metadata wait until these are read. Absent metadata are
- * waited for as long as the set would wait for them. */
-static int ask(struct pb_gathering *gathering, const struct pb_config *config,
-               struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
-{
-    const struct pb_belonging *file = &gathering->belonging[i];
-    const struct pb_input_config *input = &file->pipeline->input;
-    const int64_t expires_ms =
-        pb_settle_at(settle, i)->ctime_ns / 1000000 + input->complete.expire_ms;
-    (void)pb_settle_hold(settle, i);
-    if (file->lacks_metadata && !(now->wall_is_trusted && now->wall_ms >= expires_ms)) {
-        char missing[200];
-        (void)snprintf(missing, sizeof missing,
-                       "its metadata (%.120s) are missing, which determine its scene (input.by)",
-                       input->metadata[0]);
-        wait_for_scene(gathering, file->name, file->pipeline->name, missing, expires_ms);
-        return 0;
+    const bool is_beside = set->form == PB_FORM_COMPOUND;
+    const char *main = is_beside ? main_of(set) : NULL;
+    for (size_t k = 0; k < set->n; k++) {
+        const size_t i = set->member[k].entry;
+        bool is_still = pb_settle_hold(settle, i);
+        gathering->entry[i].is_settled =
+            is_beside ? has_waited(gathering, settle, i, main, is_still) : is_still;
     }
-    wait_for_scene(gathering, file->name, file->pipeline->name,
-                   "its metadata are read first, which determine its scene (input.by)", 0);
-    int rc = pb_sets_await(gathering->sets, (size_t)(file->pipeline - config->pipelines),
-                           pb_settle_at(settle, i)->ctime_ns);
-    if (rc == 0 && file->may_be_asked)
-        rc = pb_asked_want(gathering->asked, file->name, file->digest, file->pipeline->name);
-    return rc;
 }
 
 static bool has_note(const struct pb_settle *settle, size_t i, enum pb_settle_reason reason)
@@ -157,15 +111,16 @@ static bool has_note(const struct pb_settle *settle, size_t i, enum pb_settle_re
 
 /* A file that no pipeline matches stays if service.unmatched has `files: leave`. */
 static void place_alone(struct pb_gathering *gathering, const struct pb_config *config,
-                        struct pb_settle *settle, size_t i)
+                        struct pb_settle *settle, const struct pb_assembled *scene)
 {
     static const struct pb_settle_note foreign = {
         .reason = PB_SETTLE_FOREIGN,
         .code = PB_E_INPUT_NO_PIPELINE,
         .text = "no pipeline's input.match fits the name of this file"};
+    const size_t i = scene->member[0].entry;
     const struct pb_settle_file *file = pb_settle_at(settle, i);
     bool stays = config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE && !file->is_folder &&
-                 pb_config_match(config, file->name) == NULL;
+                 scene->pipeline_number == SIZE_MAX;
     if (!stays && has_note(settle, i, PB_SETTLE_FOREIGN))
         pb_settle_set_note(settle, i, NULL);
     if (!stays)
@@ -176,54 +131,51 @@ static void place_alone(struct pb_gathering *gathering, const struct pb_config *
         pb_log(PB_LOG_NOTICE, "inbox: %s stays: %s", file->name, foreign.text);
 }
 
-static int place(struct pb_gathering *gathering, const struct pb_config *config,
-                 struct pb_settle *settle, size_t i, const struct pb_sets_now *now)
+/* Holds a sidecar or metadata without their file, unless it has waited for long enough. */
+static void place_orphan(struct pb_gathering *gathering, struct pb_settle *settle,
+                         const struct pb_assembled *scene)
 {
-    const struct pb_belonging *file = &gathering->belonging[i];
-    char input[PB_FILES_PATH_BYTES];
-    if (pb_companion_input(&gathering->inbox->companion, file->name, input))
-        return 0; /* handled by pairing.c */
-    switch (file->belongs) {
-    case PB_BELONGS_ALONE:
-        place_alone(gathering, config, settle, i);
+    if (scene->state == PB_SCENE_READY)
+        return; /* becomes a job, which reports the missing scene */
+    const bool is_still = pb_settle_hold(settle, scene->member[0].entry);
+    if (scene->due_ms != 0)
+        return;
+    gathering->n_lone++;
+    if (is_still && pb_inbox_is_news(&gathering->said, scene->name))
+        pb_log(PB_LOG_NOTICE,
+               "inbox: %s stays: the file that it belongs to is not here; both are moved when that "
+               "arrives",
+               scene->name);
+}
+
+static int place_asked(struct pb_gathering *gathering, struct pb_settle *settle,
+                       const struct pb_assembled *scene)
+{
+    for (size_t k = 0; k < scene->n; k++)
+        (void)pb_settle_hold(settle, scene->member[k].entry);
+    if (scene->state != PB_SCENE_NEEDS_FACTS || !scene->may_be_asked)
         return 0;
-    case PB_BELONGS_MAIN:
-    case PB_BELONGS_SET:
-        return add(gathering, config, settle, i, i);
-    case PB_BELONGS_ASKED:
-        return ask(gathering, config, settle, i, now);
-    case PB_BELONGS_BESIDE:
-        if (gathering->belonging[file->main].belongs == PB_BELONGS_ASKED) {
-            (void)pb_settle_hold(settle, i);
-            return 0;
-        }
-        return add(gathering, config, settle, i, file->main);
-    case PB_BELONGS_NOWHERE:
-        if (pb_settle_hold(settle, i) && pb_inbox_is_news(&gathering->said, file->name))
-            pb_log(PB_LOG_NOTICE,
-                   "inbox: %s stays: the file that it belongs to is not here; both are moved when "
-                   "that arrives",
-                   file->name);
-        gathering->n_lone++;
-        wait_for_scene(gathering, file->name, "", "the file that it belongs to is missing", 0);
+    return pb_asked_want(gathering->asked, scene->name, scene->digest, scene->pipeline);
+}
+
+static int place(struct pb_gathering *gathering, const struct pb_config *config,
+                 struct pb_settle *settle, const struct pb_assembled *scene)
+{
+    switch (scene->form) {
+    case PB_FORM_ALONE:
+        place_alone(gathering, config, settle, scene);
         return 0;
-    case PB_BELONGS_AWAITS:
-        await_scene(gathering, settle, i, now);
+    case PB_FORM_COMPOUND:
+    case PB_FORM_GROUP:
+        hold_set(gathering, settle, scene);
+        return 0;
+    case PB_FORM_UNASSIGNED:
+        return place_asked(gathering, settle, scene);
+    case PB_FORM_ORPHAN:
+        place_orphan(gathering, settle, scene);
         return 0;
     }
     return 0;
-}
-
-/* Hash of the state of a file; it differs after a change of the file. */
-static uint64_t state_of(const struct pb_settle_file *file)
-{
-    const uint64_t parts[] = {file->inode, file->size, (uint64_t)file->mtime_ns,
-                              (uint64_t)file->ctime_ns};
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        for (int shift = 0; shift < 64; shift += 8)
-            hash = (hash ^ (parts[i] >> shift & 0xff)) * UINT64_C(1099511628211);
-    return hash;
 }
 
 static const struct pb_described *find_answer(void *user, const char *name, uint64_t digest)
@@ -231,25 +183,43 @@ static const struct pb_described *find_answer(void *user, const char *name, uint
     return pb_asked_find(user, name, digest);
 }
 
-static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
-                     struct pb_settle *settle, const struct pb_sets_now *now)
+static int list_entries(struct pb_gathering *gathering, const struct pb_settle *settle)
 {
-    const struct pb_belonging_answers answers = {find_answer, gathering->asked};
-    size_t n = pb_settle_count(settle);
-    free(gathering->belonging);
-    gathering->belonging = calloc(n + 1, sizeof *gathering->belonging);
-    int rc = gathering->belonging != NULL ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    const size_t n = pb_settle_count(settle);
+    char input[PB_FILES_PATH_BYTES];
+    free(gathering->entry);
+    gathering->entry = calloc(n + 1, sizeof *gathering->entry);
+    for (size_t i = 0; gathering->entry != NULL && i < n; i++) {
         const struct pb_settle_file *file = pb_settle_at(settle, i);
-        gathering->belonging[i] = (struct pb_belonging){.name = file->name,
-                                                        .is_folder = file->is_folder,
-                                                        .is_still = !file->by_age,
-                                                        .state = state_of(file)};
+        gathering->entry[i] = (struct pb_entry){
+            .path = file->name,
+            .bytes = file->size,
+            .inode = file->inode,
+            .mtime_ns = file->mtime_ns,
+            .ctime_ns = file->ctime_ns,
+            .is_folder = file->is_folder,
+            .is_settled = !file->by_age,
+            /* handled by pairing.c */
+            .is_companion = pb_companion_input(&gathering->inbox->companion, file->name, input)};
     }
-    rc = rc ? rc : pb_belonging_sort(gathering->belonging, n, config, &answers);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = place(gathering, config, settle, i, now);
-    return rc ? rc : pb_sets_end(gathering->sets, config);
+    return gathering->entry != NULL ? 0 : -ENOMEM;
+}
+
+static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
+                     struct pb_settle *settle, const struct now *now)
+{
+    const struct pb_entry_facts facts = {find_answer, gathering->asked};
+    int rc = list_entries(gathering, settle);
+    const struct pb_assembly_input input = {.config = config,
+                                            .entry = gathering->entry,
+                                            .n = pb_settle_count(settle),
+                                            .facts = &facts,
+                                            .wall_ms = now->wall_ms,
+                                            .wall_is_trusted = now->wall_is_trusted};
+    rc = rc ? rc : pb_assembly_group(gathering->assembly, &input);
+    for (size_t i = 0; rc == 0 && i < pb_assembly_count(gathering->assembly); i++)
+        rc = place(gathering, config, settle, pb_assembly_at(gathering->assembly, i));
+    return rc;
 }
 
 /* Finds the earlier jobs of the sets. The store may wait for its disk. */
@@ -257,14 +227,14 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
 {
     struct pb_err err = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < pb_sets_count(gathering->sets); i++) {
-        const struct pb_set *set = pb_sets_at(gathering->sets, i);
-        struct pb_set_earlier earlier;
+    for (size_t i = 0; rc == 0 && i < pb_assembly_count(gathering->assembly); i++) {
+        const struct pb_assembled *set = pb_assembly_at(gathering->assembly, i);
+        struct pb_scene_earlier earlier;
         if (set->reopen_ms == 0)
             continue;
         rc = pb_earlier_of_set(intake, gathering->inbox, set, &err, &earlier);
         if (rc == 0)
-            pb_sets_know(gathering->sets, i, &earlier);
+            pb_assembly_know(gathering->assembly, i, &earlier);
     }
     if (rc != 0 && pb_inbox_is_news(&gathering->said, err.msg))
         pb_log(PB_LOG_WARNING, "inbox: files that may join an earlier scene wait: %s", err.msg);
@@ -274,7 +244,7 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
 /* The configuration is not locked while the store is read; after a reload in that time the next
  * scan sorts again. */
 static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct pb_settle *settle,
-                const struct pb_sets_now *now)
+                const struct now *now)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
     unsigned long number = intake->config_number;
@@ -291,7 +261,7 @@ static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct
     if (rc == 0 && number != intake->config_number)
         rc = -EAGAIN;
     if (rc == 0)
-        pb_sets_judge(gathering->sets, intake->config, now);
+        rc = pb_assembly_judge(gathering->assembly, intake->config);
     (void)pthread_rwlock_unlock(&intake->lock);
     return rc;
 }
@@ -299,16 +269,16 @@ static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct
 /* Describes each set as one input. */
 static int describe(struct pb_gathering *gathering)
 {
-    size_t n = pb_sets_count(gathering->sets);
+    size_t n = pb_assembly_count(gathering->assembly);
     free(gathering->as_file);
     gathering->as_file = calloc(n + 1, sizeof *gathering->as_file);
     for (size_t i = 0; gathering->as_file != NULL && i < n; i++) {
-        const struct pb_set *set = pb_sets_at(gathering->sets, i);
+        const struct pb_assembled *set = pb_assembly_at(gathering->assembly, i);
         struct pb_settle_file *file = &gathering->as_file[i];
-        file->name = set->scene;
+        file->name = set->name;
         file->size = set->bytes;
         file->mtime_ns = set->youngest_ns;
-        file->is_folder = !set->is_beside;
+        file->is_folder = set->form == PB_FORM_GROUP;
     }
     return gathering->as_file != NULL ? 0 : -1;
 }
@@ -318,32 +288,20 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
                        int64_t wall_ms)
 {
     gathering->inbox = inbox;
-    const struct pb_sets_now now = {wall_ms, pb_settle_trusts_wall(settle, mono_ms)};
-    pb_sets_begin(gathering->sets);
+    const struct now now = {wall_ms, pb_settle_trusts_wall(settle, mono_ms)};
     gathering->next = gathering->n_offered = gathering->n_lone = 0;
-    gathering->lone.n = gathering->lone.n_all = 0;
     int rc = sort(gathering, intake, settle, &now);
     rc = rc ? rc : describe(gathering);
     if (rc == 0)
         return;
     /* The files wait for the next scan, because each might belong to a set. */
-    pb_sets_begin(gathering->sets);
+    pb_assembly_clear(gathering->assembly);
+    gathering->n_lone = 0;
     for (size_t i = 0; i < pb_settle_count(settle); i++)
         (void)pb_settle_hold(settle, i);
 }
 
-/* Error of the metadata that should determine the set of the file; NULL if there is no error. */
-static const struct pb_job_error *error_of(const struct pb_gathering *gathering,
-                                           const struct pb_settle *settle,
-                                           const struct pb_settle_file *file)
-{
-    size_t i;
-    if (gathering->belonging == NULL || !pb_settle_find(settle, file->name, &i) ||
-        gathering->belonging[i].answer == NULL ||
-        gathering->belonging[i].answer->error.code[0] == '\0')
-        return NULL;
-    return &gathering->belonging[i].answer->error;
-}
+/* --- claims ----------------------------------------------------------------------------------- */
 
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out)
@@ -351,20 +309,22 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
     const struct pb_settle_file *file = pb_settle_next(settle);
     *out = (struct pb_claimed){.file = file};
     if (file != NULL) {
-        out->error = error_of(gathering, settle, file);
+        const struct pb_assembled *scene =
+            pb_assembly_of(gathering->assembly, pb_settle_index(settle, file));
+        out->error = scene != NULL ? scene->answer : NULL;
         return true;
     }
-    while (gathering->next < pb_sets_count(gathering->sets)) {
+    while (gathering->next < pb_assembly_count(gathering->assembly)) {
         size_t i = gathering->next++;
-        const struct pb_set *set = pb_sets_at(gathering->sets, i);
-        if (!set->is_due)
+        const struct pb_assembled *set = pb_assembly_at(gathering->assembly, i);
+        if (!pb_assembled_is_set(set) || set->state != PB_SCENE_READY)
             continue;
         gathering->n_offered += set->n;
         *out = (struct pb_claimed){.file = &gathering->as_file[i], .set = set};
-        if (set->is_beside && set->n == 1) /* a single file without sidecars */
-            *out = (struct pb_claimed){.file = pb_settle_at(settle, set->file[0].number)};
-        for (size_t k = 0; k < set->n && set->is_beside && out->error == NULL; k++)
-            out->error = error_of(gathering, settle, pb_settle_at(settle, set->file[k].number));
+        if (set->form == PB_FORM_COMPOUND && set->n == 1) /* a single file without sidecars */
+            *out = (struct pb_claimed){.file = pb_settle_at(settle, set->member[0].entry)};
+        if (set->form == PB_FORM_COMPOUND)
+            out->error = set->answer;
         return true;
     }
     return false;
@@ -394,7 +354,7 @@ static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
         (void)pthread_rwlock_unlock(&intake->lock);
     }
     pb_settle_set_note(settle,
-                       claimed->set != NULL ? claimed->set->file[0].number
+                       claimed->set != NULL ? claimed->set->member[0].entry
                                             : pb_settle_index(settle, claimed->file),
                        &note);
 }
@@ -402,7 +362,7 @@ static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
 void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
                         struct pb_settle *settle, const struct pb_claimed *file)
 {
-    const struct pb_set *set = file->set;
+    const struct pb_assembled *set = file->set;
     note_claim(intake, settle, file);
     if (set == NULL) {
         pb_settle_again(settle, file->file);
@@ -410,7 +370,7 @@ void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake
     }
     gathering->n_offered -= set->n;
     for (size_t i = 0; i < set->n; i++)
-        pb_settle_again(settle, pb_settle_at(settle, set->file[i].number));
+        pb_settle_again(settle, pb_settle_at(settle, set->member[i].entry));
 }
 
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle)
@@ -420,14 +380,10 @@ size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct p
 
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms)
 {
-    int64_t due = pb_sets_due_ms(gathering->sets, wall_ms);
-    for (size_t i = 0; i < gathering->lone.n; i++) {
-        int64_t left = gathering->lone.set[i].expires_ms - wall_ms;
-        if (left > 0 && (due < 0 || left < due))
-            due = left;
-    }
-    return due;
+    return pb_assembly_due_ms(gathering->assembly, wall_ms);
 }
+
+/* --- report ----------------------------------------------------------------------------------- */
 
 static void show(struct pb_gathering_told *out, const struct pb_gathering_set *one)
 {
@@ -456,16 +412,16 @@ static void show_noted(struct pb_gathering_told *out, const struct pb_settle *se
 void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle)
 {
     struct pb_gathering_told *out = &gathering->shown;
-    *out = gathering->lone;
+    out->n = out->n_all = 0;
     show_noted(out, settle);
-    for (size_t i = 0; i < pb_sets_count(gathering->sets); i++) {
-        const struct pb_set *set = pb_sets_at(gathering->sets, i);
-        if (!set->is_incomplete || set->is_due)
+    for (size_t i = 0; i < pb_assembly_count(gathering->assembly); i++) {
+        const struct pb_assembled *scene = pb_assembly_at(gathering->assembly, i);
+        if (scene->state != PB_SCENE_INCOMPLETE && scene->state != PB_SCENE_NEEDS_FACTS)
             continue;
-        struct pb_gathering_set one = {.files = set->n, .expires_ms = set->expires_ms};
-        (void)snprintf(one.scene, sizeof one.scene, "%s", set->scene);
-        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", set->pipeline);
-        (void)snprintf(one.missing, sizeof one.missing, "%s", set->missing);
+        struct pb_gathering_set one = {.files = scene->n, .expires_ms = scene->due_ms};
+        (void)snprintf(one.scene, sizeof one.scene, "%s", scene->name);
+        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", scene->pipeline);
+        (void)snprintf(one.missing, sizeof one.missing, "%s", scene->missing);
         show(out, &one);
     }
 }

@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_GATHERING_H
 #define PB_GATHERING_H
-/* Sets of a scan: groups the files that belong together (service/gather/sets.h), offers each group
- * to the intake as one input, and reports the groups that wait. Thread: pool and loop, one at a
+/* Scenes of a scan: assembles the files of the inbox (pipeline/scene/assemble.h), offers each scene
+ * to the intake as one input, and reports the scenes that wait. Thread: pool and loop, one at a
  * time. */
-#include "service/gather/asked.h"
-#include "service/gather/sets.h"
+#include "service/inbox/asked.h"
 #include "service/inbox/intake.h"
 
 #define PB_GATHERING_TOLD_MAX 100 /* sets in the status */

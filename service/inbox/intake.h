@@ -7,6 +7,7 @@
  * and the next start adopts it. A submitted file stays where it is. All operations that wait for
  * the disk run on libuv's pool, not on the loop. */
 #include "config/service_config.h"
+#include "pipeline/scene/assemble.h"
 #include "service/base/troubles.h"
 #include "service/inbox/companion.h"
 #include "service/inbox/dirs.h"
@@ -21,7 +22,6 @@ struct pb_config;
 #define PB_INTAKE_BATCH 64 /* files that are claimed at a time */
 
 struct pb_inbox;
-struct pb_set;
 
 /* Settings of an inbox, without its path. */
 struct pb_inbox_rule {
@@ -52,9 +52,9 @@ struct pb_intake {
 /* Settled file, and the result of its claim. */
 struct pb_claimed {
     const struct pb_settle_file *file;
-    const struct pb_set *set; /* the set that file represents; NULL if a single file */
+    const struct pb_assembled *set; /* the set that file represents; NULL if a single file */
     /* error that its job is to fail with; NULL if no error is known */
-    const struct pb_job_error *error;
+    const struct pb_described *error;
     /* 0: *job is set, and the caller must fini it. -EAGAIN: the file changed meanwhile, is gone,
      * is open for writing, or lacks other files (input.incomplete in err), which is no error.
      * Otherwise *err: a code of PB_CLASS_INPUT concerns this file only; with any other code no

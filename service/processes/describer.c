@@ -77,7 +77,7 @@ static void end_attempt(struct pb_describer *describer, enum pb_code code, const
     describer->sent = false;
     if (++describer->first->attempts < describer->options.config->service.max_attempts)
         return;
-    pb_described_fail(&described, pb_code_id(code), why);
+    pb_described_fail(&described, code, why);
     answer(describer, &described);
 }
 
@@ -120,9 +120,9 @@ static bool set_back(struct pb_describer *describer, const char *why)
     return true;
 }
 
-static bool is_machine_s(const struct pb_job_error *error)
+static bool is_machine_s(enum pb_code code)
 {
-    return error->code[0] != '\0' && pb_code_class_of(error->code) != PB_CLASS_INPUT;
+    return code != PB_OK && pb_code_class(code) != PB_CLASS_INPUT;
 }
 
 static void on_line(void *user, const char *line, size_t bytes)
@@ -138,7 +138,7 @@ static void on_line(void *user, const char *line, size_t bytes)
     }
     if (describer->is_dropped)
         describer->sent = describer->is_dropped = false;
-    else if (!is_machine_s(&described.error) || !set_back(describer, described.error.message))
+    else if (!is_machine_s(described.code) || !set_back(describer, described.message))
         answer(describer, &described);
     go_on(describer);
 }

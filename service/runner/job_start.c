@@ -13,8 +13,8 @@
 #include "config/pipeline_config.h"
 #include "pipeline/scene/sidecar.h"
 #include "service/base/log.h"
-#include "service/gather/belonging.h"
-#include "service/gather/set_folder.h"
+#include "pipeline/scene/belonging.h"
+#include "pipeline/scene/set_folder.h"
 
 #include <limits.h>
 #include <stdio.h>

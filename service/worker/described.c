@@ -15,29 +15,31 @@
 
 #define LINE_MAX_BYTES 16384
 
-void pb_described_fail(struct pb_described *out, const char *code, const char *message)
+void pb_described_fail(struct pb_described *out, enum pb_code code, const char *message)
 {
-    *out = (struct pb_described){.facts = {.date = ""}};
-    (void)snprintf(out->error.code, sizeof out->error.code, "%s", code);
-    (void)pb_text_clean(message, out->error.message, sizeof out->error.message);
-    (void)snprintf(out->error.hint, sizeof out->error.hint, "%s", pb_code_hint(pb_code_find(code)));
+    *out = (struct pb_described){.code = code};
+    (void)pb_text_clean(message, out->message, sizeof out->message);
 }
 
 void pb_described_fail_err(struct pb_described *out, const struct pb_err *err)
 {
     char message[sizeof err->file + sizeof err->msg + 40];
     pb_err_words(err, message, sizeof message);
-    pb_described_fail(out, pb_code_id(err->code), message);
+    pb_described_fail(out, err->code, message);
 }
 
 struct pb_json *pb_described_line(const struct pb_described *described)
 {
-    const bool failed = described->error.code[0] != '\0';
+    const bool failed = described->code != PB_OK;
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "event", "described");
-    if (failed)
-        pb_job_print_error(json, "error", &described->error);
+    if (failed) {
+        pb_json_object(json, "error");
+        pb_json_string(json, "code", pb_code_id(described->code));
+        pb_json_string(json, "message", described->message);
+        pb_json_end(json);
+    }
     if (!failed && described->facts.date[0] != '\0')
         pb_json_string(json, "date", described->facts.date);
     if (!failed && described->facts.tile[0] != '\0')
@@ -76,7 +78,8 @@ static bool take(const struct pb_json_value *value, struct pb_described *out)
                take_tile(pb_json_get_text(value, "tile"), out->facts.tile);
     if (code == NULL || pb_code_find(code) == PB_E_COUNT || pb_code_find(code) == PB_OK)
         return false;
-    pb_described_fail(out, code, message != NULL ? message : "the worker gave no reason");
+    pb_described_fail(out, pb_code_find(code),
+                      message != NULL ? message : "the worker gave no reason");
     return true;
 }
 

@@ -4,18 +4,12 @@
 #define PB_DESCRIBED_H
 /* Answer of a worker about one loose file (worker.h, "describe"): the facts that input.by uses, or
  * an error. Parsed and checked as output of a process that decodes foreign files. Thread: any. */
-#include "config/group_pattern.h"
-#include "service/jobs/job.h"
+#include "pipeline/scene/entry.h"
 
 #include <stddef.h>
 
-struct pb_described {
-    struct pb_group_facts facts;
-    struct pb_job_error error; /* code "" = no error */
-};
-
-/* Sets an error and no facts. hint NULL: the hint of the code. */
-void pb_described_fail(struct pb_described *out, const char *code, const char *message);
+/* Sets an error and no facts. */
+void pb_described_fail(struct pb_described *out, enum pb_code code, const char *message);
 void pb_described_fail_err(struct pb_described *out, const struct pb_err *err);
 /* Prints the line without its newline, as JSON; the caller owns it. */
 struct pb_json;

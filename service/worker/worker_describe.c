@@ -152,12 +152,12 @@ void pb_worker_describe(struct worker *worker, const struct pb_json_value *comma
     else
         fail(job, &err, &described);
     const char *lacks =
-        described.error.code[0] == '\0'
+        described.code == PB_OK
             ? pb_group_pattern_lacks(job->pipeline->input.group_pattern, &described.facts)
             : NULL;
     if (lacks != NULL)
         say_lacks(job, lacks, &described);
-    else if (described.error.code[0] == '\0')
+    else if (described.code == PB_OK)
         check_scene(job, &described);
     pb_worker_job_close(job);
     answer(worker, &described);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/gather/asked.h"
+#include "service/inbox/asked.h"
+#include "service/worker/described.h"
 
 #include "config/base/json_writer.h"
 #include "run_suite.h"
@@ -127,8 +128,8 @@ START_TEST(what_is_said_is_understood)
     struct pb_json *json = pb_described_line(&said);
     const char *line = pb_json_text(json, &bytes);
     ck_assert_int_eq(pb_described_parse(line, bytes, &told), 0);
-    ck_assert_str_eq(told.error.code, "input.metadata_missing");
-    ck_assert_str_eq(told.error.message, "a.tif: nothing says the date");
+    ck_assert_str_eq(pb_code_id(told.code), "input.metadata_missing");
+    ck_assert_str_eq(told.message, "a.tif: nothing says the date");
     pb_json_destroy(json);
 }
 END_TEST

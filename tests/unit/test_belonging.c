@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/gather/belonging.h"
+#include "pipeline/scene/belonging.h"
 
+#include "config/base/arena.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -37,6 +38,8 @@ static const char text[] =
     "    products: [statistics: {}]\n";
 
 static struct pb_config *config;
+static struct pb_arena *arena;
+static struct pb_entry entry[16];
 static struct pb_belonging file[16];
 static size_t n;
 
@@ -45,17 +48,19 @@ static void make(void)
     struct pb_err_list errors = {0};
     ck_assert_msg(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config) == 0,
                   "%s", errors.err[0].msg);
+    arena = pb_arena_create();
     n = 0;
 }
 
 static void end(void)
 {
+    pb_arena_destroy(arena);
     pb_config_destroy(config);
 }
 
 static size_t add(const char *name)
 {
-    file[n] = (struct pb_belonging){.name = name};
+    entry[n] = (struct pb_entry){.path = name};
     return n++;
 }
 
@@ -70,16 +75,22 @@ static const struct pb_described *find_answer(void *user, const char *name, uint
     return answer;
 }
 
-static const struct pb_belonging_answers answers = {find_answer, NULL};
+static const struct pb_entry_facts answers = {find_answer, NULL};
+
+static void sort_by(const struct pb_config *of, const struct pb_entry_facts *facts)
+{
+    const struct pb_belonging_rules rules = {.config = of, .facts = facts, .arena = arena};
+    ck_assert_int_eq(pb_belonging_sort(entry, n, &rules, file), 0);
+}
 
 static void sort(void)
 {
-    ck_assert_int_eq(pb_belonging_sort(file, n, config, &answers), 0);
+    sort_by(config, &answers);
 }
 
 static void is(size_t i, enum pb_belongs belongs)
 {
-    ck_assert_msg(file[i].belongs == belongs, "%s: %d, not %d", file[i].name, (int)file[i].belongs,
+    ck_assert_msg(file[i].belongs == belongs, "%s: %d, not %d", entry[i].path, (int)file[i].belongs,
                   (int)belongs);
 }
 
@@ -158,7 +169,7 @@ END_TEST
 START_TEST(other_files_and_folders_are_left_alone)
 {
     size_t plain = add("x.tif"), note = add("x.txt"), folder = add("x.tfw");
-    file[folder].is_folder = true;
+    entry[folder].is_folder = true;
     sort();
     is(plain, PB_BELONGS_ALONE);
     is(note, PB_BELONGS_ALONE);
@@ -171,7 +182,7 @@ START_TEST(a_file_whose_metadata_tell_its_set_is_asked_for)
     size_t image = add("m1.img"), item = add("m1.json"), lone = add("m2.img"),
            mask = add("m1.img.msk");
     for (size_t i = 0; i < n; i++)
-        file[i].is_still = true;
+        entry[i].is_settled = true;
     sort();
     is(image, PB_BELONGS_ASKED);
     is_beside(item, image);
@@ -179,8 +190,8 @@ START_TEST(a_file_whose_metadata_tell_its_set_is_asked_for)
     ck_assert(file[lone].lacks_metadata);
     is_beside(mask, image);
     uint64_t before = file[image].digest, lone_before = file[lone].digest;
-    file[item].state++;
-    file[item].is_still = false;
+    entry[item].bytes++;
+    entry[item].is_settled = false;
     sort();
     ck_assert_uint_ne(file[image].digest, before);
     ck_assert_uint_eq(file[lone].digest, lone_before);
@@ -191,7 +202,7 @@ END_TEST
 START_TEST(what_metadata_say_makes_the_set)
 {
     static const struct pb_described told = {.facts = {.tile = "T33XWJ"}},
-                                     failed = {.error = {.code = "input.truncated"}};
+                                     failed = {.code = PB_E_INPUT_TRUNCATED};
     size_t image = add("m1.img"), item = add("m1.json");
     answer = &told;
     sort();
@@ -233,9 +244,9 @@ static const struct pb_described *find_first(void *user, const char *name, uint6
 START_TEST(metadata_of_several_files_stay_until_all_are_known)
 {
     static struct pb_described told = {.facts = {.tile = "T33XWJ"}};
-    const struct pb_belonging_answers some = {find_first, &told};
+    const struct pb_entry_facts some = {find_first, &told};
     size_t known = add("m1_a.img"), item = add("m1.json"), unknown = add("m1_b.img");
-    ck_assert_int_eq(pb_belonging_sort(file, n, config, &some), 0);
+    sort_by(config, &some);
     is(known, PB_BELONGS_SET);
     is(unknown, PB_BELONGS_ASKED);
     is_beside(item, unknown);
@@ -260,12 +271,39 @@ START_TEST(a_star_stands_for_the_begin_of_the_files_own_name)
 }
 END_TEST
 
+START_TEST(files_have_roles)
+{
+    size_t image = add("a_MS.tif"), item = add("a_MS_MTL.txt"), mask = add("a_MS.msk"),
+           band = add("s1_R.tif"), lone = add("b_MS_MTL.txt");
+    sort();
+    ck_assert_int_eq(file[image].role, PB_ROLE_IMAGE);
+    ck_assert_int_eq(file[item].role, PB_ROLE_METADATA);
+    ck_assert_int_eq(file[mask].role, PB_ROLE_SIDECAR);
+    ck_assert_int_eq(file[band].role, PB_ROLE_BAND);
+    ck_assert_int_eq(file[lone].role, PB_ROLE_METADATA);
+}
+END_TEST
+
+START_TEST(one_pipeline_may_take_all_files)
+{
+    size_t band = add("s1_R.tif"), image = add("x_SR.tif"), item = add("x_metadata.xml");
+    const struct pb_belonging_rules rules = {
+        .config = config, .only = &config->pipelines[2], .arena = arena};
+    ck_assert_int_eq(pb_belonging_sort(entry, n, &rules, file), 0);
+    is(band, PB_BELONGS_MAIN);
+    ck_assert_str_eq(file[band].pipeline->name, "planet");
+    is(image, PB_BELONGS_MAIN);
+    is_beside(item, image);
+}
+END_TEST
+
 /* A metadata pattern without the name of a scene: each file is a candidate of each. Comparing all
  * of them took minutes, and libcheck allows four seconds. */
 START_TEST(many_files_are_sorted_at_once)
 {
     enum { N = 4000 };
     static char names[N][80];
+    static struct pb_entry files[N];
     static struct pb_belonging many[N];
     struct pb_config *wild = NULL;
     struct pb_err_list errors = {0};
@@ -277,9 +315,10 @@ START_TEST(many_files_are_sorted_at_once)
                        i < 2 && i % 2 ? "Meta.xml"
                        : i % 2        ? "b.tif"
                                       : ".tif");
-        many[i].name = names[i];
+        files[i].path = names[i];
     }
-    ck_assert_int_eq(pb_belonging_sort(many, N, wild, &answers), 0);
+    const struct pb_belonging_rules rules = {.config = wild, .facts = &answers, .arena = arena};
+    ck_assert_int_eq(pb_belonging_sort(files, N, &rules, many), 0);
     ck_assert_int_eq(many[1].belongs, PB_BELONGS_BESIDE);
     ck_assert_uint_eq(many[1].main, 0);
     ck_assert_int_eq(many[N - 1].belongs, PB_BELONGS_MAIN);
@@ -303,6 +342,8 @@ int main(void)
     tcase_add_test(tests, metadata_without_their_file_are_of_no_set);
     tcase_add_test(tests, metadata_of_several_files_stay_until_all_are_known);
     tcase_add_test(tests, a_star_stands_for_the_begin_of_the_files_own_name);
+    tcase_add_test(tests, files_have_roles);
+    tcase_add_test(tests, one_pipeline_may_take_all_files);
     tcase_add_test(tests, many_files_are_sorted_at_once);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -6,7 +6,7 @@
  * memory only: after a restart the files are queried again. An answer is valid for a file and its
  * metadata as a scan saw them (digest), and for the configuration of that number; entries that a
  * scan does not use are deleted at its end. Thread: pool (scans, one at a time) and loop. */
-#include "service/worker/described.h"
+#include "pipeline/scene/entry.h"
 
 #include <stddef.h>
 #include <stdint.h>

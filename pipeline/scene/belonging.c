@@ -3,8 +3,9 @@
  *
  * The names are sorted once, without regard to case; the main file of another file is then found
  * by the part of the name that both have. */
-#include "service/gather/belonging.h"
+#include "pipeline/scene/belonging.h"
 
+#include "config/base/arena.h"
 #include "config/base/base_name.h"
 #include "config/config.h"
 #include "config/group_pattern.h"
@@ -32,17 +33,20 @@ struct named {
 };
 
 struct sorter {
-    struct pb_belonging *file;
+    const struct pb_entry *entry;
+    struct pb_belonging *file; /* entry i has file[i] */
     size_t n;
     struct named *named; /* all files except folders, by name */
     size_t n_named;
     const struct pb_config *config;
+    const struct pb_belonging_rules *rules;
 };
 
 static int by_name(const void *a, const void *b)
 {
     const struct named *left = a, *right = b;
-    return strcasecmp(left->name, right->name);
+    int order = strcasecmp(left->name, right->name);
+    return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
 }
 
 /* Finds the first name in the order that is not before the given one. */
@@ -93,17 +97,20 @@ static size_t find_main(const struct sorter *s, const char *stem, size_t self)
 static bool tries_ending(struct sorter *s, size_t number, const char *ending)
 {
     struct pb_belonging *file = &s->file[number];
+    const char *path = s->entry[number].path;
     char stem[PATH_MAX];
-    size_t bytes = pb_sidecar_stem(file->name, ending);
-    if (bytes == 0 || bytes >= sizeof stem || file->name[bytes - 1] == '/')
+    size_t bytes = pb_sidecar_stem(path, ending);
+    if (bytes == 0 || bytes >= sizeof stem || path[bytes - 1] == '/')
         return false;
-    (void)snprintf(stem, sizeof stem, "%.*s", (int)bytes, file->name);
+    (void)snprintf(stem, sizeof stem, "%.*s", (int)bytes, path);
     size_t main = find_main(s, stem, number);
     if (main < s->n) {
         file->belongs = PB_BELONGS_BESIDE;
         file->main = main;
+        file->role = PB_ROLE_SIDECAR;
     } else if (file->belongs == PB_BELONGS_ALONE) {
         file->belongs = PB_BELONGS_NOWHERE;
+        file->role = PB_ROLE_SIDECAR;
     }
     return main < s->n;
 }
@@ -168,20 +175,20 @@ static void become_companion(struct sorter *s, size_t main, size_t metadata)
         return;
     file->belongs = PB_BELONGS_BESIDE;
     file->main = main;
+    file->role = PB_ROLE_METADATA;
 }
 
 static void meet_metadata(struct sorter *s, size_t main, const struct wanted *wanted,
                           const char *begin)
 {
-    const char *own = pb_base_name(s->file[main].name);
+    const char *own = pb_base_name(s->entry[main].path);
     for (size_t i = lower_bound(s, begin); i < s->n_named; i++) {
-        struct pb_belonging *file = &s->file[s->named[i].number];
-        const char *base = pb_base_name(file->name);
-        if (strncasecmp(file->name, begin, strlen(begin)) != 0)
+        const char *path = s->named[i].name, *base = pb_base_name(path);
+        if (strncasecmp(path, begin, strlen(begin)) != 0)
             break;
         if (wanted->bit != 0 && (s->named[i].may_be & wanted->bit) == 0)
             continue;
-        if (s->named[i].number != main && strchr(file->name + strlen(begin), '/') == NULL &&
+        if (s->named[i].number != main && strchr(path + strlen(begin), '/') == NULL &&
             pb_metadata_is_of(wanted->pattern, wanted->scene, own, base))
             wanted->meet(s, main, s->named[i].number);
     }
@@ -192,10 +199,9 @@ static void meet_metadata(struct sorter *s, size_t main, const struct wanted *wa
 static void look_for_pattern(struct sorter *s, size_t main, const char *pattern, size_t bit,
                              void (*meet)(struct sorter *s, size_t main, size_t metadata))
 {
-    const struct pb_belonging *file = &s->file[main];
-    const char *own = pb_base_name(file->name);
+    const char *path = s->entry[main].path, *own = pb_base_name(path);
     char scene[256], filled[PATH_MAX], begin[PATH_MAX];
-    int directory = (int)(own - file->name);
+    int directory = (int)(own - path);
     pb_file_name_scene(own, scene, sizeof scene);
     if (strchr(pattern, '/') != NULL || pb_scene_search_pattern(pattern, scene, filled, NULL) != 0)
         return;
@@ -206,8 +212,8 @@ static void look_for_pattern(struct sorter *s, size_t main, const char *pattern,
         most = 1; /* longer names begin in the same way */
     const struct wanted wanted = {pattern, scene, bit < MAY_BE_BITS ? (uint64_t)1 << bit : 0, meet};
     for (size_t n = most > 0; n <= most; n++) {
-        (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, file->name, (int)n, own,
-                       literal, text);
+        (void)snprintf(begin, sizeof begin, "%.*s%.*s%.*s", directory, path, (int)n, own, literal,
+                       text);
         meet_metadata(s, main, &wanted, begin);
     }
 }
@@ -231,33 +237,47 @@ static uint64_t mixed(uint64_t state)
     return state ^ (state >> 29);
 }
 
+/* Hash of the state of an entry; it differs after a change. */
+static uint64_t state_of(const struct pb_entry *entry)
+{
+    const uint64_t parts[] = {entry->inode, entry->bytes, (uint64_t)entry->mtime_ns,
+                              (uint64_t)entry->ctime_ns};
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int shift = 0; shift < 64; shift += 8)
+            hash = (hash ^ (parts[i] >> shift & 0xff)) * UINT64_C(1099511628211);
+    return hash;
+}
+
 static void count_metadata(struct sorter *s, size_t main, size_t metadata)
 {
     struct pb_belonging *file = &s->file[main];
-    file->digest += mixed(s->file[metadata].state);
-    file->may_be_asked = file->may_be_asked && s->file[metadata].is_still;
+    file->digest += mixed(state_of(&s->entry[metadata]));
+    file->may_be_asked = file->may_be_asked && s->entry[metadata].is_settled;
     file->lacks_metadata = false;
 }
 
 /* Assigns the file by its metadata, if these are known. */
-static void look_for_answer(struct sorter *s, size_t number,
-                            const struct pb_belonging_answers *answers)
+static void look_for_answer(struct sorter *s, size_t number)
 {
     struct pb_belonging *file = &s->file[number];
+    const struct pb_entry *entry = &s->entry[number];
+    const struct pb_entry_facts *facts = s->rules->facts;
     const struct pb_input_config *input = &file->pipeline->input;
-    const char *base = pb_base_name(file->name);
-    file->digest = file->state;
-    file->may_be_asked = file->is_still;
+    char scene[256] = "";
+    file->digest = state_of(entry);
+    file->may_be_asked = entry->is_settled;
     file->lacks_metadata = input->n_metadata > 0;
     look_for_metadata(s, number, count_metadata);
-    file->answer = answers->find(answers->user, file->name, file->digest);
+    file->answer = facts != NULL ? facts->find(facts->user, entry->path, file->digest) : NULL;
     if (file->answer == NULL)
         return;
-    bool told =
-        file->answer->error.code[0] == '\0' &&
-        pb_group_pattern_fits(input->group_pattern, base, &file->answer->facts, file->scene) &&
-        file->scene[0] != '\0';
-    file->belongs = told ? PB_BELONGS_SET : PB_BELONGS_ALONE;
+    bool has = file->answer->code == PB_OK &&
+               pb_group_pattern_fits(input->group_pattern, pb_base_name(entry->path),
+                                     &file->answer->facts, scene) &&
+               scene[0] != '\0';
+    file->belongs = has ? PB_BELONGS_SET : PB_BELONGS_ALONE;
+    file->scene = has ? pb_arena_text(s->rules->arena, scene, strlen(scene)) : "";
 }
 
 /* Chooses the file with which shared metadata are moved: first one that is not assigned yet, so
@@ -277,73 +297,109 @@ static void follow(struct sorter *s, size_t main, size_t metadata)
         return;
     file->belongs = PB_BELONGS_BESIDE;
     file->main = main;
+    file->role = PB_ROLE_METADATA;
 }
 
 /* Metadata are moved with their file and determine no scene themselves: without it they wait. */
-static void sort_asked(struct sorter *s, const struct pb_belonging_answers *answers)
+static void sort_asked(struct sorter *s)
 {
     for (size_t i = 0; i < s->n; i++)
         s->file[i].is_asked = s->file[i].belongs == PB_BELONGS_ASKED &&
-                              !pb_sidecar_is_metadata(s->file[i].pipeline, s->file[i].name);
+                              !pb_sidecar_is_metadata(s->file[i].pipeline, s->entry[i].path);
     for (size_t i = 0; i < s->n; i++)
         if (s->file[i].is_asked)
-            look_for_answer(s, i, answers);
+            look_for_answer(s, i);
     for (size_t i = 0; i < s->n; i++)
         if (s->file[i].is_asked)
             look_for_metadata(s, i, follow);
     for (size_t i = 0; i < s->n; i++)
-        if (s->file[i].belongs == PB_BELONGS_ASKED && !s->file[i].is_asked)
+        if (s->file[i].belongs == PB_BELONGS_ASKED && !s->file[i].is_asked) {
             s->file[i].belongs = PB_BELONGS_AWAITS;
+            s->file[i].role = PB_ROLE_METADATA;
+        }
 }
 
 /* --- all --- */
 
+/* Returns true if a file of that name is metadata that the pipeline reads with another file. */
+static bool has_metadata(const struct pb_pipeline_config *pipeline, const char *name)
+{
+    const struct pb_input_config *input = &pipeline->input;
+    const bool beside = input->n_files == 0 || (input->group_pattern != NULL &&
+                                                pb_group_pattern_asks(input->group_pattern));
+    return beside && pb_sidecar_is_metadata(pipeline, name);
+}
+
 const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *config,
                                                        const char *name)
 {
-    for (size_t i = 0; i < config->n_pipelines; i++) {
-        const struct pb_input_config *input = &config->pipelines[i].input;
-        const bool beside = input->n_files == 0 || (input->group_pattern != NULL &&
-                                                    pb_group_pattern_asks(input->group_pattern));
-        if (beside && pb_sidecar_is_metadata(&config->pipelines[i], name))
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        if (has_metadata(&config->pipelines[i], name))
             return &config->pipelines[i];
-    }
     return NULL;
+}
+
+/* Finds the pipeline that takes a file as one of several, and the scene. */
+static const struct pb_pipeline_config *group_of(const struct sorter *s, const char *path,
+                                                 char scene[256])
+{
+    const struct pb_pipeline_config *only = s->rules->only;
+    if (only == NULL)
+        return pb_config_match_group(s->config, path, NULL, scene);
+    const struct pb_group_pattern *group = only->input.group_pattern;
+    return group != NULL && pb_group_pattern_fits(group, pb_base_name(path), NULL, scene) ? only
+                                                                                          : NULL;
+}
+
+/* Finds the pipeline of a file that no input.group takes. */
+static const struct pb_pipeline_config *alone_of(const struct sorter *s, const char *path)
+{
+    const struct pb_pipeline_config *only = s->rules->only;
+    if (only == NULL)
+        return pb_config_match(s->config, path);
+    return only->input.n_files > 0 && pb_sidecar_is_metadata(only, path) ? NULL : only;
 }
 
 static void name_pipeline(struct sorter *s, size_t number)
 {
     struct pb_belonging *file = &s->file[number];
-    file->belongs = PB_BELONGS_ALONE;
-    file->pipeline = NULL;
-    if (file->is_folder)
+    const struct pb_entry *entry = &s->entry[number];
+    char scene[256] = "";
+    *file = (struct pb_belonging){.belongs = PB_BELONGS_ALONE, .role = PB_ROLE_IMAGE, .scene = ""};
+    if (entry->is_folder)
         return;
-    s->named[s->n_named++] = (struct named){file->name, number, 0};
-    file->pipeline = pb_config_match_group(s->config, file->name, NULL, file->scene);
-    if (file->pipeline != NULL)
-        file->belongs = file->scene[0] != '\0' ? PB_BELONGS_SET : PB_BELONGS_ASKED;
-    else
-        file->pipeline = pb_config_match(s->config, file->name);
+    s->named[s->n_named++] = (struct named){entry->path, number, 0};
+    file->pipeline = group_of(s, entry->path, scene);
+    if (file->pipeline == NULL) {
+        file->pipeline = alone_of(s, entry->path);
+        return;
+    }
+    file->role = PB_ROLE_BAND;
+    file->belongs = scene[0] != '\0' ? PB_BELONGS_SET : PB_BELONGS_ASKED;
+    if (scene[0] != '\0')
+        file->scene = pb_arena_text(s->rules->arena, scene, strlen(scene));
 }
 
 /* Returns true if a folder of its name can contain the file under the same name. A single file for
  * a pipeline of many files is an archive that contains its own metadata, or a file without a scene,
  * which is moved with the files next to it. */
-static bool can_be_main(const struct pb_belonging *file)
+static bool can_be_main(const struct sorter *s, size_t number)
 {
+    const struct pb_belonging *file = &s->file[number];
+    const char *base = pb_base_name(s->entry[number].path);
     char clean[256];
-    if (file->belongs != PB_BELONGS_ALONE || file->is_folder || file->pipeline == NULL ||
+    if (file->belongs != PB_BELONGS_ALONE || s->entry[number].is_folder || file->pipeline == NULL ||
         (file->pipeline->input.n_files > 0 && !file->is_asked))
         return false;
-    pb_file_name_clean(pb_base_name(file->name), clean);
-    return strcmp(clean, pb_base_name(file->name)) == 0;
+    pb_file_name_clean(base, clean);
+    return strcmp(clean, base) == 0;
 }
 
 /* Searches the companions of a scene whose files are waited for. */
 static void look_for_companions(struct sorter *s, size_t number)
 {
     struct pb_belonging *file = &s->file[number];
-    if (!can_be_main(file))
+    if (!can_be_main(s, number))
         return;
     const struct pb_input_config *input = &file->pipeline->input;
     if (input->n_metadata + input->n_sidecars == 0)
@@ -352,10 +408,40 @@ static void look_for_companions(struct sorter *s, size_t number)
     look_for_metadata(s, number, become_companion);
 }
 
-int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_config *config,
-                      const struct pb_belonging_answers *answers)
+static const struct pb_pipeline_config *metadata_of(const struct sorter *s, const char *path)
 {
-    struct sorter s = {.file = file, .n = n, .config = config};
+    const struct pb_pipeline_config *only = s->rules->only;
+    if (only == NULL)
+        return pb_belonging_metadata(s->config, path);
+    return has_metadata(only, path) ? only : NULL;
+}
+
+/* Decides about a file after all relations are known: whether its main file can be one, and whether
+ * it is metadata that wait. */
+static void decide(struct sorter *s, size_t number)
+{
+    struct pb_belonging *one = &s->file[number];
+    const struct pb_entry *entry = &s->entry[number];
+    struct pb_belonging *main = one->belongs == PB_BELONGS_BESIDE ? &s->file[one->main] : NULL;
+    bool alone_without = one->pipeline == NULL;
+    if (main != NULL && can_be_main(s, one->main))
+        main->belongs = PB_BELONGS_MAIN;
+    if (main != NULL && main->belongs != PB_BELONGS_MAIN && main->belongs != PB_BELONGS_SET &&
+        main->belongs != PB_BELONGS_ASKED)
+        one->belongs = PB_BELONGS_NOWHERE;
+    else if (one->belongs == PB_BELONGS_ALONE && one->pipeline == NULL && !entry->is_folder)
+        one->pipeline = metadata_of(s, entry->path);
+    if (one->belongs == PB_BELONGS_ALONE && alone_without && one->pipeline != NULL) {
+        one->belongs = PB_BELONGS_AWAITS;
+        one->role = PB_ROLE_METADATA;
+    }
+}
+
+int pb_belonging_sort(const struct pb_entry *entry, size_t n,
+                      const struct pb_belonging_rules *rules, struct pb_belonging *out)
+{
+    struct sorter s = {
+        .entry = entry, .file = out, .n = n, .config = rules->config, .rules = rules};
     s.named = calloc(n + 1, sizeof *s.named);
     if (s.named == NULL)
         return -ENOMEM;
@@ -364,26 +450,14 @@ int pb_belonging_sort(struct pb_belonging *file, size_t n, const struct pb_confi
     if (s.n_named > 1)
         qsort(s.named, s.n_named, sizeof *s.named, by_name);
     mark_metadata(&s);
-    sort_asked(&s, answers);
+    sort_asked(&s);
     for (size_t i = 0; i < n; i++)
-        if (file[i].belongs == PB_BELONGS_ALONE && !file[i].is_folder)
+        if (out[i].belongs == PB_BELONGS_ALONE && !entry[i].is_folder)
             look_for_main(&s, i);
     for (size_t i = 0; i < n; i++)
         look_for_companions(&s, i);
-    for (size_t i = 0; i < n; i++) {
-        struct pb_belonging *one = &file[i];
-        struct pb_belonging *main = one->belongs == PB_BELONGS_BESIDE ? &file[one->main] : NULL;
-        bool alone_without = one->pipeline == NULL;
-        if (main != NULL && can_be_main(main))
-            main->belongs = PB_BELONGS_MAIN;
-        if (main != NULL && main->belongs != PB_BELONGS_MAIN && main->belongs != PB_BELONGS_SET &&
-            main->belongs != PB_BELONGS_ASKED)
-            one->belongs = PB_BELONGS_NOWHERE;
-        else if (one->belongs == PB_BELONGS_ALONE && one->pipeline == NULL && !one->is_folder)
-            one->pipeline = pb_belonging_metadata(config, one->name);
-        if (one->belongs == PB_BELONGS_ALONE && alone_without && one->pipeline != NULL)
-            one->belongs = PB_BELONGS_AWAITS;
-    }
+    for (size_t i = 0; i < n; i++)
+        decide(&s, i);
     free(s.named);
-    return 0;
+    return pb_arena_failed(rules->arena) ? -ENOMEM : 0;
 }

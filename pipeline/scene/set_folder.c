@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/gather/set_folder.h"
+#include "pipeline/scene/set_folder.h"
 
 #include "config/match.h"
 #include "pipeline/io/file_name.h"

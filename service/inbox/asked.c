@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/gather/asked.h"
+#include "service/inbox/asked.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  *
  * work/<id>.gather/<scene>/<name> and work/<id>.gather/.from. Only the service may write in
  * work/, therefore the link is its own. */
-#include "service/gather/staging.h"
+#include "service/inbox/staging.h"
 
 #include "pipeline/io/path.h"
 #include "service/base/log.h"

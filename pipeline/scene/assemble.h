@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ASSEMBLE_H
+#define PB_ASSEMBLE_H
+/* Assembles scenes from a listing: which entries are one scene, through which pipeline, and whether
+ * the scene is ready. The result follows from the entries, the configuration, the known facts and
+ * the time alone, without a memory; therefore a restart or a reload in the middle of a delivery
+ * changes nothing. No I/O, no clock of its own. Thread: any, one at a time.
+ *
+ * Two steps, because the second needs facts about the result of the first: pb_assembly_group forms
+ * the scenes, pb_assembly_judge decides about sets. A set is ready when none of its files arrived
+ * or changed for a while (pb_entry.is_settled), and either all files of a complete scene are
+ * present or the last change is input.complete.expire ago: then its job reports the missing files.
+ * A single file with its metadata and sidecars is such a set as well. Files that join a processed
+ * set (input.complete.reopen) are judged with those of its earlier jobs, and wait while one of its
+ * jobs is not over, so that all files that arrive meanwhile become one job. */
+#include "pipeline/scene/entry.h"
+#include "pipeline/scene/manifest.h"
+
+struct pb_config;
+struct pb_pipeline_config;
+
+enum pb_scene_form {
+    PB_FORM_ALONE,      /* one file or folder, which is an input by itself */
+    PB_FORM_COMPOUND,   /* a file, and the metadata and sidecars that belong to it */
+    PB_FORM_GROUP,      /* loose files of one scene (input.group) */
+    PB_FORM_UNASSIGNED, /* a loose file whose metadata determine its scene, and the files of it */
+    PB_FORM_ORPHAN      /* a sidecar, or metadata, whose file is absent */
+};
+
+enum pb_scene_state {
+    PB_SCENE_READY,      /* complete, or it has waited for long enough */
+    PB_SCENE_UNSETTLED,  /* complete, but its files still change, or others may belong to it */
+    PB_SCENE_INCOMPLETE, /* it lacks what `missing` names */
+    PB_SCENE_NEEDS_FACTS /* the metadata of its file must be read (pb_entry_facts) */
+};
+
+/* Earlier jobs of a set. All-zero: no earlier jobs. */
+struct pb_scene_earlier {
+    char **name; /* names of its files; array and names are malloc'd */
+    size_t n;
+    char busy[24]; /* id of a waiting or running job of the set; "" = no such job */
+};
+
+/* Pointers are borrowed from the assembly until its next group; `entry` from the caller. */
+struct pb_assembled {
+    /* GROUP: the scene; COMPOUND: base name of the file; others: path of the first member */
+    const char *name;
+    const char *pipeline;   /* "" = no pipeline takes it */
+    size_t pipeline_number; /* in the configuration; SIZE_MAX = no pipeline takes it */
+    enum pb_scene_form form;
+    enum pb_scene_state state;
+    const struct pb_entry *entry; /* all entries of the listing */
+    const struct pb_member
+        *member; /* GROUP, COMPOUND: sorted by path; UNASSIGNED: its file is first */
+    size_t n;
+    const char *missing; /* description of absent files, also if it is ready without them; "" */
+    int64_t due_ms;      /* wall clock: end of the wait for these files; 0 = no limit, or no wait */
+    const struct pb_described *answer; /* failed query of metadata of a member; NULL: none */
+    uint64_t digest;                   /* UNASSIGNED: state of the file and of its metadata */
+    bool may_be_asked;                 /* UNASSIGNED: file and metadata stopped changing */
+    /* GROUP, COMPOUND: */
+    uint64_t bytes;
+    int64_t youngest_ns; /* latest ctime of the files */
+    /* period after its last job in which files may join it; 0 = they may not join */
+    int64_t reopen_ms;
+    struct pb_scene_earlier earlier; /* set by pb_assembly_know */
+};
+
+struct pb_assembly;
+
+struct pb_assembly_input {
+    const struct pb_config *config;
+    const struct pb_pipeline_config *only; /* takes all files; NULL: the names select pipelines */
+    const struct pb_entry *entry;          /* borrowed until the next group */
+    size_t n;
+    const struct pb_entry_facts *facts; /* NULL: no facts are known */
+    int64_t wall_ms;
+    bool wall_is_trusted; /* the wall clock may be compared with ctimes */
+};
+
+struct pb_assembly *pb_assembly_create(void);           /* NULL = out of memory */
+void pb_assembly_destroy(struct pb_assembly *assembly); /* NULL is allowed */
+/* Removes all scenes. */
+void pb_assembly_clear(struct pb_assembly *assembly);
+/* Forms the scenes: each entry is a member of one, except companions. First those that are neither
+ * GROUP nor COMPOUND, in the order of the entries, then these by pipeline and name. -ENOMEM: there
+ * are no scenes. */
+int pb_assembly_group(struct pb_assembly *assembly, const struct pb_assembly_input *input);
+/* Sets the earlier jobs of scene i; takes ownership of the content. */
+void pb_assembly_know(struct pb_assembly *assembly, size_t i,
+                      const struct pb_scene_earlier *earlier);
+/* Decides about the scenes that are GROUP or COMPOUND. config: with the same content as for group.
+ * The caller may have changed is_settled of entries since. Call it once. -ENOMEM. */
+int pb_assembly_judge(struct pb_assembly *assembly, const struct pb_config *config);
+void pb_scene_earlier_fini(struct pb_scene_earlier *earlier); /* all-zero is allowed */
+
+size_t pb_assembly_count(const struct pb_assembly *assembly);
+const struct pb_assembled *pb_assembly_at(const struct pb_assembly *assembly, size_t i);
+/* The scene of an entry; NULL: none, a companion. */
+const struct pb_assembled *pb_assembly_of(const struct pb_assembly *assembly, size_t entry);
+/* The entry that is member i of a scene. */
+const struct pb_entry *pb_assembled_entry(const struct pb_assembled *scene, size_t i);
+/* Returns true for GROUP and COMPOUND: loose files that are taken together. */
+bool pb_assembled_is_set(const struct pb_assembled *scene);
+/* Milliseconds until the first wait for missing files ends; -1 if no wait ends. Sets whose files
+ * still change count when they are settled. */
+int64_t pb_assembly_due_ms(const struct pb_assembly *assembly, int64_t wall_ms);
+#endif
