@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the proofs: small scenes good and broken, a real service that may be killed at any moment, a reader that
-watches products/ all the time, and the final account: where every delivered file ended."""
+"""Shared parts of the proofs: small scenes good and broken, a real service that may be killed at any moment, and the final account:
+where every delivered file ended."""
 import hashlib
 import json
 import os
@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -198,59 +197,6 @@ def product_directories(products):
                 yield scene.name, pipeline
 
 
-class Reader(threading.Thread):
-    """Reads products/ as a consumer does, all the time. A directory it sees must be complete at that moment, and must
-    stay the one it saw first: one that appears twice was published twice."""
-
-    def __init__(self, products, expected):
-        super().__init__(daemon=True)
-        self.products, self.expected = products, expected  # expected(scene) -> checksum of the COG
-        self.seen, self.faults, self.looks = {}, [], 0
-        self.ending = threading.Event()
-
-    def run(self):
-        while not self.ending.is_set():
-            self.look()
-            time.sleep(0.01)
-        self.look()
-
-    def look(self):
-        self.looks += 1
-        for scene, directory in product_directories(self.products):
-            try:
-                inode = directory.stat().st_ino
-            except FileNotFoundError:
-                self.faults.append(f"{scene}: it was there and is gone")
-                continue
-            if self.seen.get(scene) == inode:
-                continue
-            if scene in self.seen:
-                self.faults.append(f"{scene}: published a second time")
-            self.seen[scene] = inode
-            self.check(scene, directory)
-
-    def check(self, scene, directory):
-        names = {p.name for p in directory.iterdir()}
-        stem = scene.split("~")[0]
-        needed = {f"{stem}.tif", f"{stem}.statistics.json", f"{stem}.stac.json", MANIFEST}
-        if not needed <= names:
-            self.faults.append(f"{scene}: half published: {sorted(needed - names)} missing")
-            return
-        if checksum(directory / f"{stem}.tif") != self.expected(scene):
-            self.faults.append(f"{scene}: other pixels than those of its input")
-        for name in needed:
-            if name.endswith(".json"):
-                try:
-                    json.loads((directory / name).read_text())
-                except ValueError as error:
-                    self.faults.append(f"{scene}: {name}: {error}")
-
-    def end(self):
-        self.ending.set()
-        self.join()
-        return self.faults
-
-
 def account(service, delivered, bad, reference):
     """Where every delivered file ended: products and archive, or quarantine with a reason; and nothing else. delivered:
     name -> base scene. Returns the list of what is wrong."""
@@ -290,17 +236,6 @@ def account(service, delivered, bad, reference):
     if left:
         faults.append(f"left behind in products: {left[:5]}")
     return faults
-
-
-def false_paths(service):
-    """Jobs whose input is not where the store has it, and does not get there. Not for failing calls: the store takes a place later then."""
-    def found():
-        return [f"{job['name']}: its job has a false path: {job['input']}" for job in service.jobs()
-                if job["input"] and not os.path.lexists(job["input"])]
-    patience = Patience(found, seconds=20)
-    while found() and not patience.is_over():
-        time.sleep(0.2)
-    return found()
 
 
 def closing_line(faults, passed):
