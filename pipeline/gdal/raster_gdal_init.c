@@ -78,12 +78,12 @@ int pb_raster_ready(struct pb_err *err)
                    pb_gdal_said(&words), looked);
 }
 
-static bool make_sample(const char *name)
+static bool make_sample(const char *name, int epsg)
 {
     double transform[6] = {500000, 10, 0, 5000000, 0, -10};
     GDALDatasetH to = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, 1, GDT_UInt16, NULL);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    bool fine = to != NULL && srs != NULL && OSRImportFromEPSG(srs, 32632) == OGRERR_NONE &&
+    bool fine = to != NULL && srs != NULL && OSRImportFromEPSG(srs, epsg) == OGRERR_NONE &&
                 GDALSetSpatialRef(to, srs) == CE_None &&
                 GDALSetGeoTransform(to, transform) == CE_None;
     OSRDestroySpatialReference(srs);
@@ -92,7 +92,7 @@ static bool make_sample(const char *name)
     return fine;
 }
 
-void pb_raster_warm(void)
+void pb_raster_warm(int epsg)
 {
     static const char name[] = "/vsimem/pb_warm.tif";
     static const struct pb_geo_extra extra = {.n_bands = 1, .type = PB_F32};
@@ -102,7 +102,7 @@ void pb_raster_warm(void)
     struct pb_gdal_words words;
     pb_raster_init();
     pb_gdal_listen(&words, NULL);
-    raster.dataset = make_sample(name) ? GDALOpen(name, GA_ReadOnly) : NULL;
+    raster.dataset = make_sample(name, epsg) ? GDALOpen(name, GA_ReadOnly) : NULL;
     if (raster.dataset != NULL) {
         pb_gdal_read_place(&raster);
         (void)pb_raster_footprint(&raster, NULL, &footprint);

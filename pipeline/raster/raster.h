@@ -100,9 +100,11 @@ void pb_raster_init(void);
  * message that names what to install or set. Calls pb_raster_init. Searches until it was found
  * once, in this process or in one that it was forked from. Thread: any. */
 int pb_raster_ready(struct pb_err *err);
-/* Makes GDAL and PROJ load their tables for CRSs (tens of milliseconds), by a one-pixel scene in
- * memory, for this thread and for forks of it. Failures are ignored: a scene will report them. */
-void pb_raster_warm(void);
+/* Makes GDAL and PROJ load what scenes of that CRS (an EPSG code) need: tables, the CRS, its
+ * transformation to longitude and latitude. Reads a one-pixel scene in memory; tens of milliseconds
+ * for the first CRS, few for others. For this thread and for forks of it. Failures are ignored: a
+ * scene will report them. */
+void pb_raster_warm(int epsg);
 
 /* Opens and checks a file. On failure *err has the code (input.missing, input.not_tiff,
  * input.truncated, input.unsupported, input.limit, input.damaged) and a message with GDAL's

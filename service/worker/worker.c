@@ -3,9 +3,9 @@
  *
  * The worker decodes no files itself: it opens input and directory, forks a confined child that
  * computes, checks the child's lines and files, and publishes. Each job has a child of its own,
- * therefore no data of one scene is visible to the next; GDAL and PROJ are initialised once,
- * before. Neither process touches a GPU: the process that owns it (service/device/owner.h)
- * computes for the child.
+ * therefore no data of one scene is visible to the next; GDAL, PROJ and the CRSs of earlier scenes
+ * are loaded before, once. Neither process touches a GPU: the process that owns it
+ * (service/device/owner.h) computes for the child.
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
@@ -366,7 +366,7 @@ static void become_worker(struct worker *worker)
     worker->job.room = -1;
     pb_confine_hide();
     if (worker->warms)
-        pb_worker_fork_warm(&worker->child);
+        pb_worker_fork_warm(&worker->child, PB_WORKER_FORK_EPSG);
 }
 
 static void read_commands(struct worker *worker)

@@ -10,6 +10,7 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/device/device.h"
+#include "pipeline/raster/raster.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/trace.h"
@@ -64,6 +65,14 @@ static int inputs(void *user, struct pb_err *err, const struct pb_input_files **
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
+/* Prints the CRS of the scene, for the parent to load it before later scenes. */
+static void print_crs(const struct pb_run_result *result, struct pb_json *json)
+{
+    int epsg = 0;
+    if (sscanf(pb_raster_info(result->env->raster)->crs_code, "EPSG:%5d", &epsg) == 1 && epsg > 0)
+        pb_json_int(json, "epsg", epsg);
+}
+
 /* All tiles are computed: the job leaves the device, and the service may start the next job. */
 static void end_computing(struct pb_child *worker)
 {
@@ -91,6 +100,7 @@ static int run_options(struct pb_child *worker, struct pb_run_options *options, 
     if (rc == 0) {
         worker->done = pb_child_event(worker, "done");
         pb_result_print(worker->done, &result);
+        print_crs(&result, worker->done);
         pb_json_end(worker->done);
     }
     pb_run_destroy(run);

@@ -52,13 +52,19 @@ static uint64_t address_bytes(const struct pb_config *config)
 
 #define DESCRIPTORS_MAX 256 /* far more than a worker has */
 
-void pb_worker_fork_warm(struct pb_worker_fork *child)
+void pb_worker_fork_warm(struct pb_worker_fork *child, int epsg)
 {
     bool known[DESCRIPTORS_MAX];
     struct stat st;
+    for (size_t i = 0; i < child->n_epsg; i++)
+        if (child->epsg[i] == epsg)
+            return;
+    if (child->n_epsg == PB_WORKER_FORK_CRSS)
+        return;
+    child->epsg[child->n_epsg++] = epsg;
     for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
         known[fd] = fcntl(fd, F_GETFD) >= 0;
-    pb_raster_warm();
+    pb_raster_warm(epsg);
     pb_seccomp_prepare();
     for (int fd = 3; fd < DESCRIPTORS_MAX && child->n_kept < PB_WORKER_FORK_KEPT; fd++) {
         if (!known[fd] && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))

@@ -13,6 +13,8 @@
 struct pb_config;
 
 #define PB_WORKER_FORK_KEPT 4
+#define PB_WORKER_FORK_CRSS 32
+#define PB_WORKER_FORK_EPSG 32632 /* the CRS before a scene is known */
 
 struct pb_worker_fork {
     pid_t pid;                   /* 0 = no child */
@@ -22,12 +24,17 @@ struct pb_worker_fork {
     int owner_fd;
     int kept[PB_WORKER_FORK_KEPT]; /* descriptors that libraries hold, see pb_worker_fork_warm */
     size_t n_kept;
+    int epsg[PB_WORKER_FORK_CRSS]; /* CRSs that are loaded */
+    size_t n_epsg;
 };
 
-/* Initialises GDAL and PROJ for later children. PROJ keeps its database open: a child gets the same
- * files at the same numbers, but each through an open file description of its own, so that a child
- * cannot change the file position of the next. Call once, before the first start. */
-void pb_worker_fork_warm(struct pb_worker_fork *child);
+/* Loads a CRS, by its EPSG code, for later children: the first call initialises GDAL and PROJ. Does
+ * nothing for a code that is loaded, and after PB_WORKER_FORK_CRSS codes. A child that was taken
+ * over can only choose the codes, which PROJ looks up in its own database. PROJ keeps its database
+ * open: a child gets the same files at the same numbers, but each through an open file description
+ * of its own, so that a child cannot change the file position of the next. Call it while no child
+ * runs, and before the first start. */
+void pb_worker_fork_warm(struct pb_worker_fork *child, int epsg);
 
 /* Starts the child for the job. Returns 0 or the error. */
 int pb_worker_fork_start(struct pb_worker_fork *child, struct pb_config *config,

@@ -15,6 +15,7 @@
 #define BYTES_LINE 4096 /* bytes that one credit pays for */
 #define TILES_MAX  ((int64_t)UINT32_MAX)
 #define BYTES_MAX  ((int64_t)1 << 60)
+#define EPSG_MAX   ((int64_t)99999)
 #define MS_MAX     ((int64_t)1000 * 60 * 60 * 24 * 3660)
 
 static int breach(char why[PB_WORKER_WHY_BYTES], const char *format, ...)
@@ -151,14 +152,18 @@ static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *
 {
     const struct pb_json_value *report = pb_json_get(value, "report", NULL);
     const char *directory = pb_json_get_text(value, "directory");
+    int64_t epsg = 0;
     if (directory == NULL || !pb_worker_is_place(lines, directory))
         return breach(why, "the products are not where this job's belong");
     (void)snprintf(line->directory, sizeof line->directory, "%s", directory);
     text(report, "device", line->device, sizeof line->device);
     int rc = number(report, "elapsed_ms", 0, MS_MAX, &line->numbers.elapsed_ms, why);
     rc = rc ? rc : number(report, "memory_bytes", 0, BYTES_MAX, &line->memory_bytes, why);
+    if (rc == 0 && pb_json_get(value, "epsg", NULL) != NULL)
+        rc = number(value, "epsg", 1, EPSG_MAX, &epsg, why);
     if (rc != 0)
         return rc;
+    line->epsg = (int)epsg;
     line->products = pb_worker_products(pb_json_get(value, "products", NULL), directory, why);
     if (line->products != NULL)
         line->report = pb_worker_report(report, why);

@@ -55,6 +55,7 @@ struct pb_worker_line {
     char directory[PB_WORKER_PATH_BYTES];
     int64_t tiles;           /* turn */
     int64_t memory_bytes;    /* turn; done */
+    int epsg;                /* done, to the worker only: CRS of the scene; 0 = unknown */
     char *products, *report; /* done: JSON written from the checked values; owned by the line */
 };
 

@@ -37,6 +37,8 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
     pb_worker_forget(worker);
     pb_worker_say(worker, done, strlen(done));
     free(done);
+    if (worker->warms && line->epsg > 0)
+        pb_worker_fork_warm(&worker->child, line->epsg);
 }
 
 static void send_to_child(struct worker *worker, struct pb_json *json)

@@ -98,6 +98,24 @@ def test_small_scenes_are_computed_at_a_time(scratch):
     assert files(scratch / "out") == files(scratch / "one") and len(files(scratch / "out")) == N
 
 
+def test_scenes_of_several_crss_are_alike(scratch):
+    """A worker loads the CRS of a scene for later ones, also after scenes without one; products are the same as alone."""
+    paths = []
+    for number, epsg in enumerate((32633, 32720, 3857, 32633, 4326, 32720, 3857, 32633)):
+        paths.append(scratch / f"crs{number}.tif")
+        run("make_scene", "--size", "200x150", "--epsg", epsg, "--corner", "9.5,48.25" if epsg == 4326 else "600000,5900040",
+            "--pixel", "0.0001" if epsg == 4326 else "10", paths[-1])
+    path = config(scratch, "threads: 1", products="- cog: {bands: [NDVI]}\n      - stac: {datetime: file-time}")
+    run("pushbroom", "run", "--quiet", "-c", path, "-o", scratch / "out", *paths)
+    for one in paths:
+        run("pushbroom", "run", "--quiet", "-c", path, "-o", scratch / "alone", one)
+    assert files(scratch / "out") == files(scratch / "alone") and len(files(scratch / "out")) == len(paths)
+    for item in sorted((scratch / "out").rglob("*.stac.json")):
+        together, alone = (json.loads(p.read_text()) for p in (item, scratch / "alone" / item.relative_to(scratch / "out")))
+        assert together["bbox"] == alone["bbox"] and together["geometry"] == alone["geometry"], item
+    assert left_behind(scratch / "out") == []
+
+
 def test_few_scenes_are_computed_at_a_time(scratch):
     for n in (2, 4):
         path = config(scratch, f"threads: {n}", name=f"few{n}.yaml", more=NONE_PUBLISHES)

@@ -70,6 +70,9 @@ START_TEST(events_become_typed)
     ck_assert_str_eq(line.products, "[" PRODUCT "]");
     ck_assert_str_eq(line.report, REPORT);
     ck_assert_int_eq(line.memory_bytes, 4096);
+    ck_assert_int_eq(line.epsg, 0);
+    ck_assert_int_eq(take(DONE("/p/s/veg", "[" PRODUCT "],\"epsg\":32720", REPORT)), 0);
+    ck_assert_int_eq(line.epsg, 32720);
     ck_assert_int_eq(take("{\"event\":\"failed\"," HEAD "\"error\":{\"code\":\"input.damaged\","
                           "\"message\":\"tile\\n7\",\"hint\":\"run this: rm\"}}"),
                      0);
@@ -274,6 +277,9 @@ START_TEST(results_are_checked_and_written_anew)
     refused_product("\"x\":[", "\"x y\":[", "members");
     refused_product("[1.5", "[[[[[[[[1]]]]]]],1.5", "deep");
     refused_product("\"memory_bytes\":4096,", "", "memory_bytes");
+    refused(DONE("/p/s/veg", "[" PRODUCT "],\"epsg\":0", REPORT), "epsg");
+    refused(DONE("/p/s/veg", "[" PRODUCT "],\"epsg\":100000", REPORT), "epsg");
+    refused(DONE("/p/s/veg", "[" PRODUCT "],\"epsg\":\"EPSG:4326\"", REPORT), "epsg");
     refused(DONE("/p/s/veg", "[]", REPORT), "products");
     refused(DONE("/p/s/veg", "7", REPORT), "products");
     refused(DONE("/etc", "[" PRODUCT "]", REPORT), "not where");
