@@ -159,3 +159,10 @@ void pb_gather_samples(const void *in, size_t sample_bytes, size_t step, size_t 
     else
         gather64(in, step, n, out);
 }
+
+void pb_unpredict_band(int predictor, size_t sample_bytes, bool swap, const void *in, size_t step,
+                       size_t n, void *out)
+{
+    pb_gather_samples(in, sample_bytes, step, n, out);
+    pb_unpredict_row(predictor, sample_bytes, swap, out, n, 1, NULL);
+}

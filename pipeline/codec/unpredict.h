@@ -14,6 +14,11 @@
 void pb_unpredict_row(int predictor, size_t sample_bytes, bool swap, void *row, size_t n_px,
                       size_t n_bands, void *temp);
 
+/* The same for one band with predictor 1 or 2: every step-th sample of the row from the first of
+ * `in` on, in all n, packed to `out`. */
+void pb_unpredict_band(int predictor, size_t sample_bytes, bool swap, const void *in, size_t step,
+                       size_t n, void *out);
+
 /* Copies every step-th sample from the first of `in`, in all n, packed to `out`. */
 void pb_gather_samples(const void *in, size_t sample_bytes, size_t step, size_t n, void *out);
 #endif

@@ -3,6 +3,7 @@
 #include "pipeline/raster/block_copy.h"
 
 #include "kernels/codec/mask_pixel.h"
+#include "pipeline/codec/predictor.h"
 #include "pipeline/codec/unpredict.h"
 
 #include <string.h>
@@ -88,6 +89,25 @@ void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int
     }
     if (wants_alpha(target, plane))
         make_mask(target, x, y, w, pixels + sample_at(target, target->alpha_band), step);
+}
+
+bool pb_block_is_by_band(const struct pb_block_target *target, uint32_t plane)
+{
+    return target->complex == NULL && !wants_alpha(target, plane) &&
+           pb_block_layout_predictor(target->layout) != PB_PREDICTOR_FLOAT;
+}
+
+void pb_block_undo_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
+                       int32_t w, const unsigned char *pixels)
+{
+    const struct pb_block_layout *l = target->layout;
+    const size_t step = l->planar ? 1 : (size_t)l->bands;
+    for (size_t i = 0; i < target->n_bands; i++)
+        if (wants_band(target, plane, i))
+            pb_unpredict_band(pb_block_layout_predictor(l), target->sample_bytes,
+                              pb_block_layout_swaps(l),
+                              pixels + sample_at(target, target->bands[i]), step, (size_t)w,
+                              band_row(target, i, x, y));
 }
 
 static void fill_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,

@@ -31,6 +31,11 @@ bool pb_block_wants_plane(const struct pb_block_target *target, uint32_t plane);
 /* Copies a row of w pixels of a block of `plane`; they are at x, y of the image. */
 void pb_block_copy_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
                        int32_t w, const unsigned char *pixels);
+/* Returns true if rows of `plane` need not be decoded completely: pb_block_undo_row copies the
+ * bands of a row, from its first pixel on, and undoes their predictor and byte order. */
+bool pb_block_is_by_band(const struct pb_block_target *target, uint32_t plane);
+void pb_block_undo_row(const struct pb_block_target *target, uint32_t plane, int32_t x, int32_t y,
+                       int32_t w, const unsigned char *pixels);
 /* The same for a part of a block that is not stored. */
 void pb_block_fill_part(const struct pb_block_target *target, uint32_t plane,
                         const struct pb_rect *part);

@@ -211,6 +211,17 @@ bool pb_block_layout_is_plain(const struct pb_block_layout *layout)
             bits >= 32);
 }
 
+int pb_block_layout_predictor(const struct pb_block_layout *layout)
+{
+    const bool has_none = layout->compression == 1 || layout->compression == 32773;
+    return has_none ? PB_PREDICTOR_NONE : layout->predictor;
+}
+
+bool pb_block_layout_swaps(const struct pb_block_layout *layout)
+{
+    return layout->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
 bool pb_block_layout_is_mask(const struct pb_block_layout *layout)
 {
     const bool is_predicted = layout->compression != 1 && layout->predictor != PB_PREDICTOR_NONE;

@@ -52,6 +52,10 @@ int pb_block_layout_read(const struct pb_tiff_file *file, const struct pb_tiff_d
  * of such samples (complex) without a predictor. */
 bool pb_block_layout_is_complex(const struct pb_block_layout *layout);
 bool pb_block_layout_is_plain(const struct pb_block_layout *layout);
+/* Returns the predictor of a plain layout's blocks, and true if their samples have the other byte
+ * order than the host. */
+int pb_block_layout_predictor(const struct pb_block_layout *layout);
+bool pb_block_layout_swaps(const struct pb_block_layout *layout);
 /* Returns true for one band of bits or bytes that are the pixels of a mask. */
 bool pb_block_layout_is_mask(const struct pb_block_layout *layout);
 /* Count of blocks of all planes. */

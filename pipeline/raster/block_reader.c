@@ -91,9 +91,27 @@ static void unpredict(const struct pb_block_reader *reader, unsigned char *row, 
 {
     const struct pb_block_layout *l = &reader->layout;
     size_t parts = pb_block_layout_is_complex(l) ? 2 : 1; /* parts of a sample */
-    pb_unpredict_row(reader->decoder.decode == NULL || l->compression == 32773 ? 1 : l->predictor,
-                     l->bits / 8 / parts, l->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+    pb_unpredict_row(pb_block_layout_predictor(l), l->bits / 8 / parts, pb_block_layout_swaps(l),
                      row, n_px, (l->planar ? 1 : (size_t)l->bands) * parts, temp);
+}
+
+static bool is_by_band(const struct pb_block_reader *reader, const struct pb_block_target *target,
+                       const struct pb_block *block)
+{
+    return block->part.x == (int64_t)block->col * reader->layout.block_w &&
+           pb_block_is_by_band(target, block->plane);
+}
+
+/* Copies rows of a block in which the predictor is not undone. */
+static void take_bands(const struct pb_block_reader *reader, const struct pb_block_target *target,
+                       const struct pb_block *block, const unsigned char *pixels)
+{
+    const struct pb_block_layout *l = &reader->layout;
+    const struct pb_rect *p = &block->part;
+    pixels += (size_t)(p->y - (int64_t)block->row * l->block_h) * l->row_bytes;
+    for (int32_t y = 0; y < p->h; y++)
+        pb_block_undo_row(target, block->plane, p->x, p->y + y, p->w,
+                          pixels + (size_t)y * l->row_bytes);
 }
 
 static int take_decoded(struct pb_block_reader *reader, const struct pb_block_target *target,
@@ -107,6 +125,10 @@ static int take_decoded(struct pb_block_reader *reader, const struct pb_block_ta
     if (rc < 0 || target->to == NULL)
         return rc;
     bool is_new = buffer->state != PB_BLOCK_READY;
+    if (is_new && is_by_band(reader, target, block)) {
+        take_bands(reader, target, block, buffer->decoded);
+        return 0;
+    }
     int rows = rows_in_image(l, block->row);
     size_t x0 = (size_t)(p->x - (int64_t)block->col * l->block_w);
     int32_t first = (int32_t)(p->y - (int64_t)block->row * l->block_h);
@@ -393,13 +415,18 @@ static void take_rows(struct two *two, unsigned i, size_t bytes)
     const struct pb_rect *part = &lane->block.part;
     const size_t x = (size_t)(part->x - (int64_t)lane->block.col * l->block_w);
     const int32_t y = (int32_t)(part->y - (int64_t)lane->block.row * l->block_h);
+    const unsigned char *window = pb_block_window(&reader->decoder, i);
+    const struct pb_block_target *target = &two->target[lane->target];
+    const bool by_band = is_by_band(reader, target, &lane->block);
     unsigned char *row = pb_block_window_row(&reader->decoder, 0);
     for (; lane->row < y + part->h && bytes - lane->at >= l->row_bytes; lane->row++) {
-        if (lane->row >= y) {
-            memcpy(row, pb_block_window(&reader->decoder, i) + lane->at, (size_t)l->row_bytes);
+        const int32_t to = part->y + lane->row - y;
+        if (lane->row >= y && by_band) {
+            pb_block_undo_row(target, lane->block.plane, part->x, to, part->w, window + lane->at);
+        } else if (lane->row >= y) {
+            memcpy(row, window + lane->at, (size_t)l->row_bytes);
             unpredict(reader, row, l->block_w, pb_block_window_row(&reader->decoder, 1));
-            pb_block_copy_row(&two->target[lane->target], lane->block.plane, part->x,
-                              part->y + lane->row - y, part->w, row + x * px);
+            pb_block_copy_row(target, lane->block.plane, part->x, to, part->w, row + x * px);
         }
         lane->at += (size_t)l->row_bytes;
     }

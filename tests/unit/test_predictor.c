@@ -75,6 +75,44 @@ START_TEST(every_type_and_band_count_survives_the_round_trip)
 }
 END_TEST
 
+/* Undoes a band of random bytes alone and in its row. */
+static void check_band(int predictor, size_t bytes, bool swap, size_t n_bands, size_t n_px)
+{
+    const size_t n = n_px * n_bands, first = n_px - n_px / 3; /* all, and the first pixels only */
+    uint8_t *row = malloc(n * bytes), *whole = malloc(n * bytes);
+    uint8_t *expected = malloc(n_px * bytes), *out = malloc(n_px * bytes);
+    for (size_t i = 0; i < n * bytes; i++)
+        row[i] = (uint8_t)(rand() >> 7);
+    memcpy(whole, row, n * bytes);
+    pb_unpredict_row(predictor, bytes, swap, whole, n_px, n_bands, NULL);
+    for (size_t b = 0; b < n_bands; b++) {
+        pb_gather_samples(whole + b * bytes, bytes, n_bands, n_px, expected);
+        pb_unpredict_band(predictor, bytes, swap, row + b * bytes, n_bands, n_px, out);
+        ck_assert_mem_eq(out, expected, n_px * bytes);
+        memset(out, 0x5a, n_px * bytes);
+        pb_unpredict_band(predictor, bytes, swap, row + b * bytes, n_bands, first, out);
+        ck_assert_mem_eq(out, expected, first * bytes);
+        for (size_t i = first * bytes; i < n_px * bytes; i++)
+            ck_assert_uint_eq(out[i], 0x5a);
+    }
+    free(row);
+    free(whole);
+    free(expected);
+    free(out);
+}
+
+START_TEST(test_band_is_undone_as_in_its_row)
+{
+    static const size_t widths[] = {1, 2, 17, 512};
+    for (size_t bytes = 1; bytes <= 8; bytes *= 2)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+            for (size_t bands = 1; bands <= 5; bands++)
+                for (int way = 0; way < 4; way++)
+                    check_band(way % 2 == 0 ? PB_PREDICTOR_NONE : PB_PREDICTOR_HORIZONTAL, bytes,
+                               way / 2 == 1, bands, widths[w]);
+}
+END_TEST
+
 START_TEST(a_ramp_becomes_a_constant)
 {
     uint16_t ramp[6] = {65533, 65535, 1, 3, 5, 7}, out[6];
@@ -103,6 +141,7 @@ int main(void)
     TCase *tc = tcase_create("predictor");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, every_type_and_band_count_survives_the_round_trip);
+    tcase_add_test(tc, test_band_is_undone_as_in_its_row);
     tcase_add_test(tc, a_ramp_becomes_a_constant);
     tcase_add_test(tc, auto_takes_what_fits_the_type);
     suite_add_tcase(suite, tc);
