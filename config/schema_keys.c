@@ -79,7 +79,8 @@ static const struct pb_key service_keys[] = {
            "inbox, "
            "or has not changed for this long."),
     RANGED("rescan", PB_KEY_DURATION, AT(pb_service_config, rescan_ms), 100, DAY, "30s",
-           "The inbox is scanned this often, also without events of the file system."),
+           "All names of the inbox are listed this often, in a huge inbox less often. Between "
+           "listings only what events of the file system report is examined."),
     RANGED("stall", PB_KEY_DURATION, AT(pb_service_config, stall_ms), SECOND, 7 * DAY, "10m",
            "A job without progress for this long is ended."),
     RANGED("express", PB_KEY_DURATION, AT(pb_service_config, express_ms), 0, DAY, "60s",

@@ -70,7 +70,7 @@ struct pb_service_config {
     enum pb_on_success on_success;
     enum pb_products_mode products_mode;
     int64_t settle_ms;
-    int64_t rescan_ms;       /* periodic look at the inbox */
+    int64_t rescan_ms;       /* period of the listings of the inbox */
     int64_t stall_ms;        /* a job without progress for this long is ended */
     int64_t express_ms;      /* time that an express job has; 0 = no job is one */
     int32_t parallel_jobs;   /* 0 .. 64; 0 = by their plans (processes/turns.h) */

@@ -78,10 +78,13 @@ bool pb_metadata_is_of(const char *pattern, const char *scene, const char *main,
     if (strcasecmp(main != NULL ? main : "", name) == 0)
         return false;
     if (scene == NULL) {
-        const char *at = strstr(pattern, "{scene}");
-        int n = at ? (int)(at - pattern) : (int)strlen(pattern);
-        (void)snprintf(filled, sizeof filled, "%.*s%s%s", n, pattern, at ? "*" : "",
-                       at ? at + strlen("{scene}") : "");
+        size_t n = 0;
+        for (const char *at = pattern; *at != '\0' && n + 1 < sizeof filled;) {
+            bool is_scene = strncmp(at, "{scene}", strlen("{scene}")) == 0;
+            filled[n++] = is_scene ? '*' : *at;
+            at += is_scene ? strlen("{scene}") : 1;
+        }
+        filled[n] = '\0';
         return pb_scene_walk_fits(filled, name);
     }
     if (pb_scene_search_pattern(pattern, scene, filled, NULL) != 0 ||

@@ -25,7 +25,6 @@ struct pb_gathering {
     struct pb_asked *asked;
     size_t n_lone; /* sidecars without a scene */
     struct pb_inbox_told said;
-    struct pb_gathering_told shown;
 };
 
 /* Clocks at the start of the scan. */
@@ -103,34 +102,6 @@ static void hold_set(struct pb_gathering *gathering, struct pb_settle *settle,
     }
 }
 
-static bool has_note(const struct pb_settle *settle, size_t i, enum pb_settle_reason reason)
-{
-    const struct pb_settle_note *note = pb_settle_note(settle, i);
-    return note != NULL && note->reason == reason;
-}
-
-/* A file that no pipeline matches stays if service.unmatched has `files: leave`. */
-static void place_alone(struct pb_gathering *gathering, const struct pb_config *config,
-                        struct pb_settle *settle, const struct pb_assembled *scene)
-{
-    static const struct pb_settle_note foreign = {
-        .reason = PB_SETTLE_FOREIGN,
-        .code = PB_E_INPUT_NO_PIPELINE,
-        .text = "no pipeline's input.match fits the name of this file"};
-    const size_t i = scene->member[0].entry;
-    const struct pb_settle_file *file = pb_settle_at(settle, i);
-    bool stays = config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE && !file->is_folder &&
-                 scene->pipeline_number == SIZE_MAX;
-    if (!stays && has_note(settle, i, PB_SETTLE_FOREIGN))
-        pb_settle_set_note(settle, i, NULL);
-    if (!stays)
-        return;
-    (void)pb_settle_decide(settle, i, PB_SETTLE_ASIDE);
-    pb_settle_set_note(settle, i, &foreign);
-    if (pb_inbox_is_news(&gathering->said, file->name))
-        pb_log(PB_LOG_NOTICE, "inbox: %s stays: %s", file->name, foreign.text);
-}
-
 /* Holds a sidecar or metadata without their file, unless it has waited for long enough. */
 static void place_orphan(struct pb_gathering *gathering, struct pb_settle *settle,
                          const struct pb_assembled *scene)
@@ -158,12 +129,11 @@ static int place_asked(struct pb_gathering *gathering, struct pb_settle *settle,
     return pb_asked_want(gathering->asked, scene->name, scene->digest, scene->pipeline);
 }
 
-static int place(struct pb_gathering *gathering, const struct pb_config *config,
-                 struct pb_settle *settle, const struct pb_assembled *scene)
+static int place(struct pb_gathering *gathering, struct pb_settle *settle,
+                 const struct pb_assembled *scene)
 {
     switch (scene->form) {
     case PB_FORM_ALONE:
-        place_alone(gathering, config, settle, scene);
         return 0;
     case PB_FORM_COMPOUND:
     case PB_FORM_GROUP:
@@ -218,7 +188,7 @@ static int place_all(struct pb_gathering *gathering, const struct pb_config *con
                                             .wall_is_trusted = now->wall_is_trusted};
     rc = rc ? rc : pb_assembly_group(gathering->assembly, &input);
     for (size_t i = 0; rc == 0 && i < pb_assembly_count(gathering->assembly); i++)
-        rc = place(gathering, config, settle, pb_assembly_at(gathering->assembly, i));
+        rc = place(gathering, settle, pb_assembly_at(gathering->assembly, i));
     return rc;
 }
 
@@ -409,9 +379,9 @@ static void show_noted(struct pb_gathering_told *out, const struct pb_settle *se
     }
 }
 
-void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle)
+void pb_gathering_show(const struct pb_gathering *gathering, const struct pb_settle *settle,
+                       struct pb_gathering_told *out)
 {
-    struct pb_gathering_told *out = &gathering->shown;
     out->n = out->n_all = 0;
     show_noted(out, settle);
     for (size_t i = 0; i < pb_assembly_count(gathering->assembly); i++) {
@@ -424,11 +394,6 @@ void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *s
         (void)snprintf(one.missing, sizeof one.missing, "%s", scene->missing);
         show(out, &one);
     }
-}
-
-const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering)
-{
-    return &gathering->shown;
 }
 
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering)

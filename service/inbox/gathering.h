@@ -3,8 +3,8 @@
 #ifndef PB_GATHERING_H
 #define PB_GATHERING_H
 /* Scenes of a scan: assembles the files of the inbox (pipeline/scene/assemble.h), offers each scene
- * to the intake as one input, and reports the scenes that wait. Thread: pool and loop, one at a
- * time. */
+ * to the intake as one input, and reports the scenes that wait. Thread: pool, one scan at a
+ * time, except pb_gathering_asked. */
 #include "service/inbox/asked.h"
 #include "service/inbox/intake.h"
 
@@ -42,11 +42,9 @@ void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
 /* Milliseconds until the first incomplete set expires; -1: no set expires. */
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms);
-/* pb_gathering_show copies the report of the last sort and the notes of settle; pb_gathering_shown
- * returns that copy, valid until the next one. Thread: loop; pb_gathering_show only while no scan
- * runs on the pool. */
-void pb_gathering_show(struct pb_gathering *gathering, const struct pb_settle *settle);
-const struct pb_gathering_told *pb_gathering_shown(const struct pb_gathering *gathering);
-/* Metadata queries; owned by gathering, with a lock of their own. */
+/* Writes the report of the last sort, with the notes of settle. */
+void pb_gathering_show(const struct pb_gathering *gathering, const struct pb_settle *settle,
+                       struct pb_gathering_told *out);
+/* Metadata queries; owned by gathering, with a lock of their own. Thread: any. */
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering);
 #endif

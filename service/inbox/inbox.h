@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_INBOX_H
 #define PB_INBOX_H
-/* One scan of an inbox: finds its plain files and the folders that are scenes, and logs other
- * entries. If the inbox recurses, other folders are searched. Thread: any, one at a time. */
+/* An inbox of the service, and what its scan (scan.h) and the claim of its files share. Thread:
+ * any, one at a time for an inbox. */
 #include "service/inbox/companion.h"
 #include "service/inbox/settle.h"
 
@@ -30,48 +30,7 @@ struct pb_inbox_told {
     size_t n;
 };
 
-/* Rules for the names in the inbox. */
-struct pb_inbox_rules {
-    bool (*takes)(void *user, const char *name); /* true if a folder of that name is a scene */
-    /* true if the path below the inbox is to be ignored */
-    bool (*ignores)(void *user, const char *path);
-    void *user;
-};
-
-struct pb_inbox_folder {
-    char *path; /* path below the inbox */
-    dev_t device;
-    ino_t inode;
-};
-
-#define PB_INBOX_LEFT_MAX 100 /* entries of a scan that are recorded with their names */
-
-/* Entry that is neither a file nor a scene that can be taken. */
-struct pb_inbox_left {
-    char name[256];               /* the end of its path below the inbox */
-    enum pb_settle_reason reason; /* refused or foreign */
-    enum pb_code code;
-    char text[160];
-};
-
-/* Statistics of a scan, without its files. All-zero: empty. */
-struct pb_inbox_seen {
-    struct stat st;                 /* attributes of the inbox itself */
-    size_t ignored;                 /* names that the rules ignore */
-    struct pb_inbox_folder *folder; /* folders that were searched; "" is the inbox */
-    size_t n_folders, folders_room;
-    struct pb_inbox_left *left;  /* PB_INBOX_LEFT_MAX entries; NULL if empty or out of memory */
-    size_t n_left;               /* entries in `left` */
-    size_t n_refused, n_foreign; /* counts of all such entries */
-};
-
-/* Adds every plain file with one link, and every folder that the rules take, to settle. Negative
- * errno: the inbox cannot be read (to its end). Such an error of a sub-folder is only logged, and
- * its files are missing from the scan. *out is overwritten. */
-int pb_inbox_read(const struct pb_inbox *inbox, const struct pb_inbox_rules *rules,
-                  struct pb_settle *settle, struct pb_inbox_told *told, struct pb_inbox_seen *out);
-void pb_inbox_seen_fini(struct pb_inbox_seen *seen);
-/* Call after pb_settle_end of that scan: files that were renamed into the inbox and not touched
+/* Call after pb_settle_end of a scan: files that were renamed into the inbox and not touched
  * since become complete. Files of sub-folders settle, because no events report their renames. */
 void pb_inbox_mark_renamed(const struct pb_inbox *inbox, struct pb_settle *settle, int64_t mono_ms);
 /* Describes a folder as a file that must settle: its bytes; as its mtime the youngest ctime of its

@@ -10,7 +10,9 @@
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
+#include "pipeline/scene/belonging.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/sidecar_names.h"
 #include "config/base/clock.h"
 #include "service/inbox/inbox.h"
 #include "service/base/log.h"
@@ -132,6 +134,41 @@ bool pb_intake_ignores(struct pb_intake *intake, const char *path)
     }
     (void)pthread_rwlock_unlock(&intake->lock);
     return ignores;
+}
+
+static bool is_sidecar(const struct pb_config *config, const char *path)
+{
+    const char *base = pb_base_name(path), *ending;
+    bool is = false;
+    for (size_t i = 0; !is && (ending = pb_sidecar_known(i)) != NULL; i++)
+        is = pb_sidecar_stem(base, ending) > 0;
+    for (size_t p = 0; !is && p < config->n_pipelines; p++) {
+        const struct pb_input_config *input = &config->pipelines[p].input;
+        for (size_t i = 0; !is && i < input->n_sidecars; i++)
+            is = pb_sidecar_stem(base, input->sidecars[i]) > 0;
+    }
+    return is;
+}
+
+bool pb_intake_leaves(struct pb_intake *intake, const char *path)
+{
+    char scene[256];
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    const struct pb_config *config = intake->config;
+    bool leaves = config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE &&
+                  pb_config_match_group(config, path, NULL, scene) == NULL &&
+                  pb_config_match(config, path) == NULL && !is_sidecar(config, path) &&
+                  pb_belonging_metadata(config, path) == NULL;
+    (void)pthread_rwlock_unlock(&intake->lock);
+    return leaves;
+}
+
+unsigned long pb_intake_config_number(struct pb_intake *intake)
+{
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    unsigned long number = intake->config_number;
+    (void)pthread_rwlock_unlock(&intake->lock);
+    return number;
 }
 
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,

@@ -83,6 +83,12 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse);
 /* Returns true if service.ignore matches the path, which is relative to its inbox. Thread: any. */
 bool pb_intake_ignores(struct pb_intake *intake, const char *path);
+/* Returns true if a file with that path stays because of its name alone: no pipeline takes it as an
+ * input, as a file of a scene, as metadata or as a sidecar, and service.unmatched leaves files.
+ * Thread: any. */
+bool pb_intake_leaves(struct pb_intake *intake, const char *path);
+/* Number of the configuration in use, which every pb_intake_set_config changes. Thread: any. */
+unsigned long pb_intake_config_number(struct pb_intake *intake);
 /* Checks whether a folder of the inbox may become a job (claim_folder.c): it is unchanged since it
  * settled, no process writes a file in it, and it is complete or has waited for
  * input.complete.expire; in the latter case its job reports the missing files. path: current path

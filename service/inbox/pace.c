@@ -2,12 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/pace.h"
 
+#define REST_FACTOR 9 /* pause after a scan, in durations of that scan */
+
 int64_t pb_pace_event(struct pb_pace *pace, int64_t now_ms)
 {
     pace->last_ms = now_ms;
     if (pace->first_ms == 0)
         pace->first_ms = now_ms;
     return pb_pace_rest(pace, now_ms);
+}
+
+bool pb_pace_has_event(const struct pb_pace *pace)
+{
+    return pace->first_ms != 0;
 }
 
 bool pb_pace_gathers(const struct pb_pace *pace, int64_t now_ms)
@@ -23,11 +30,16 @@ void pb_pace_begin(struct pb_pace *pace)
 
 void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms)
 {
-    pace->rested_ms = now_ms + PB_PACE_REST_MS + 9 * scan_ms;
+    pace->rested_ms = now_ms + PB_PACE_REST_MS + REST_FACTOR * scan_ms;
 }
 
 int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms)
 {
     int64_t left = pace->rested_ms - now_ms;
     return left > PB_PACE_QUIET_MS ? left : PB_PACE_QUIET_MS;
+}
+
+int64_t pb_pace_period(int64_t rescan_ms, int64_t cost_ms)
+{
+    return rescan_ms > REST_FACTOR * cost_ms ? rescan_ms : REST_FACTOR * cost_ms;
 }

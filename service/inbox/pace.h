@@ -23,6 +23,8 @@ struct pb_pace {
 
 /* Records an event. Returns the milliseconds until a scan is due at the earliest. */
 int64_t pb_pace_event(struct pb_pace *pace, int64_t now_ms);
+/* Returns true if an event was recorded since the last round began. */
+bool pb_pace_has_event(const struct pb_pace *pace);
 /* Returns true if more events are likely to arrive soon. */
 bool pb_pace_gathers(const struct pb_pace *pace, int64_t now_ms);
 void pb_pace_begin(struct pb_pace *pace); /* begins a round */
@@ -30,4 +32,7 @@ void pb_pace_begin(struct pb_pace *pace); /* begins a round */
 void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms);
 /* Returns the rest of the pause, at least PB_PACE_QUIET_MS. */
 int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms);
+/* Period of the listings of an inbox, one of which took cost_ms: rescan_ms, or longer for a huge
+ * inbox, so that they use a tenth of a core at most. */
+int64_t pb_pace_period(int64_t rescan_ms, int64_t cost_ms);
 #endif

@@ -19,7 +19,7 @@ struct noted {
 struct entry {
     struct pb_settle_file file; /* first: pb_settle_index */
     struct noted *noted;        /* the entry's own; NULL if absent */
-    int64_t still_since_ms;     /* monotonic time of the first scan that saw its present state */
+    int64_t still_since_ms;     /* monotonic time after the first scan that saw its present state */
     int64_t still_ms;           /* still_since_ms + settle */
     /* monotonic time at which its mtime, at first sight, was old enough, or time of the scan that
      * saw it renamed in */
@@ -35,7 +35,8 @@ struct table {
 
 struct pb_settle {
     struct table now, before;
-    size_t next; /* cursor of pb_settle_next */
+    size_t next;        /* cursor of pb_settle_next */
+    int64_t scanned_ms; /* monotonic; begin of the last scan that ended */
     bool clocked;
     int64_t ahead_ms;          /* wall clock minus monotonic clock */
     int64_t distrust_until_ms; /* monotonic; mtimes are not used before */
@@ -94,6 +95,17 @@ int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file)
     return entry->file.name != NULL ? 0 : -ENOMEM;
 }
 
+const struct pb_settle_file *pb_settle_last(const struct pb_settle *settle, size_t i,
+                                            bool *out_is_still)
+{
+    const struct entry *entry = &settle->before.entry[i];
+    if (i >= settle->before.n)
+        return NULL;
+    *out_is_still = entry->still_ms <= settle->scanned_ms && entry->file.size != UINT64_MAX &&
+                    !entry->file.is_folder;
+    return &entry->file;
+}
+
 static int by_name(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
@@ -127,18 +139,39 @@ static int64_t aged_at(const struct pb_settle_file *file, int64_t settle_ms, int
     return age_ms >= 0 ? mono_ms + settle_ms - age_ms : INT64_MAX;
 }
 
-void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms)
+/* Most scans add the files in their order. */
+static void sort(struct table *table)
+{
+    bool is_sorted = true;
+    for (size_t i = 1; i < table->n && is_sorted; i++)
+        is_sorted = by_name(&table->entry[i - 1], &table->entry[i]) <= 0;
+    if (!is_sorted)
+        qsort(table->entry, table->n, sizeof table->entry[0], by_name);
+}
+
+/* Finds the entry of the last scan with the same name; NULL if absent. *at: where the search
+ * begins; the calls have growing names. */
+static struct entry *find_old(struct table *before, const struct entry *entry, size_t *at)
+{
+    int order = 1;
+    while (*at < before->n && (order = by_name(&before->entry[*at], entry)) < 0)
+        (*at)++;
+    return order == 0 ? &before->entry[*at] : NULL;
+}
+
+void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms,
+                   int64_t end_ms)
 {
     struct table *now = &settle->now, *before = &settle->before;
     bool trusted = trusts_wall(settle, mono_ms, wall_ms);
-    if (now->n > 0)
-        qsort(now->entry, now->n, sizeof now->entry[0], by_name);
+    size_t at = 0;
+    settle->scanned_ms = mono_ms;
+    sort(now);
     for (size_t i = 0; i < now->n; i++) {
         struct entry *entry = &now->entry[i];
-        struct entry *old =
-            before->n > 0 ? bsearch(entry, before->entry, before->n, sizeof *entry, by_name) : NULL;
+        struct entry *old = find_old(before, entry, &at);
         bool is_new = old == NULL || old->file.inode != entry->file.inode;
-        entry->still_since_ms = mono_ms;
+        entry->still_since_ms = end_ms;
         entry->aged_ms = INT64_MAX;
         if (old != NULL && old->noted != NULL && same(&old->noted->file, &entry->file)) {
             entry->noted = old->noted;
@@ -267,6 +300,11 @@ void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file
     size_t i = pb_settle_index(settle, file);
     if (i < settle->now.n)
         settle->now.entry[i].file.size = UINT64_MAX; /* differs from every real value */
+}
+
+void pb_settle_taken(struct pb_settle *settle, size_t i)
+{
+    settle->now.entry[i].file.size = UINT64_MAX;
 }
 
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)

@@ -4,7 +4,7 @@
 #define PB_SETTLE_H
 /* Finds the complete files of the inbox. Input: the files of each scan; output: the files that did
  * not change for long enough, and the time of the next check. Pure: no I/O, no clock of its own.
- * Thread: pool during a scan (watch.h runs one at a time), the loop between scans.
+ * Thread: pool, one scan at a time (round.h).
  *
  * A file is complete when its size, mtime, ctime and inode did not change between two scans at
  * least `settle` apart on the monotonic clock. A file that is seen for the first time may be
@@ -34,7 +34,8 @@ struct pb_settle_file {
 enum pb_settle_reason {
     PB_SETTLE_LACKS,   /* waits for other files */
     PB_SETTLE_REFUSED, /* cannot be taken */
-    PB_SETTLE_FOREIGN  /* no pipeline matches */
+    PB_SETTLE_FOREIGN, /* no pipeline matches */
+    PB_SETTLE_IGNORED  /* service.ignore matches */
 };
 
 struct pb_settle_note {
@@ -51,12 +52,20 @@ void pb_settle_destroy(struct pb_settle *settle);
 /* One scan: begin, add every file seen, end. Files not seen in it are forgotten. add: -ENOMEM. */
 void pb_settle_begin(struct pb_settle *settle);
 int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file);
+/* After begin: file i of the last scan, for a scan that examines a part of the inbox and adds the
+ * other files as they were; NULL after the last one. *out_is_still: it is a file that was
+ * unchanged for `settle` then; others must be examined by every scan. Borrowed until the next
+ * begin. */
+const struct pb_settle_file *pb_settle_last(const struct pb_settle *settle, size_t i,
+                                            bool *out_is_still);
 /* maximum drift of the clocks between two scans; a larger difference is a step */
 #define PB_SETTLE_STEP_MS 1000
 /* period after a step without use of mtimes; files seen first later were written later */
 #define PB_SETTLE_DISTRUST_MS 60000
-/* Both clocks as of pb_settle_begin. */
-void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms);
+/* Both clocks as of pb_settle_begin; end_ms: the monotonic clock after the last add, because a file
+ * that changed during the scan settles from then on. */
+void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms, int64_t wall_ms,
+                   int64_t end_ms);
 
 /* After end, before the functions below: marks a file that was renamed in unchanged since this
  * scan; it is complete as long as it does not change. */
@@ -91,6 +100,8 @@ const struct pb_settle_note *pb_settle_note(const struct pb_settle *settle, size
 size_t pb_settle_index(const struct pb_settle *settle, const struct pb_settle_file *file);
 /* Call if the file was not taken: it must settle again. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
+/* Call if file i was taken: the next scan examines whether its name exists. */
+void pb_settle_taken(struct pb_settle *settle, size_t i);
 /* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);
 size_t pb_settle_waiting(const struct pb_settle *settle);

@@ -20,14 +20,13 @@ static void add(struct pb_stays *out, const char *name, enum pb_settle_reason re
     stay->code = code;
 }
 
-static void collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
+static void collect(struct pb_left *left, const struct pb_settle *settle,
                     enum pb_settle_reason reason, struct pb_stays *out)
 {
-    for (size_t i = 0; i < seen->n_left; i++) {
-        const struct pb_inbox_left *left = &seen->left[i];
-        if (left->reason == reason)
-            add(out, left->name, reason, left->code, left->text);
-    }
+    const struct pb_left_entry *first[PB_LEFT_FIRST_MAX];
+    size_t n = pb_left_first(left, reason, first);
+    for (size_t i = 0; i < n; i++)
+        add(out, first[i]->name, reason, first[i]->code, first[i]->text);
     for (size_t i = 0; i < pb_settle_count(settle); i++) {
         const struct pb_settle_note *note = pb_settle_note(settle, i);
         if (note == NULL || note->reason != reason)
@@ -38,15 +37,14 @@ static void collect(const struct pb_inbox_seen *seen, const struct pb_settle *se
     }
 }
 
-void pb_stays_collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
-                      struct pb_stays *out)
+void pb_stays_collect(struct pb_left *left, const struct pb_settle *settle, struct pb_stays *out)
 {
     int64_t due_ms;
     out->n = 0;
-    out->n_refused = seen->n_refused;
-    out->n_foreign = seen->n_foreign;
+    out->n_refused = pb_left_count(left, PB_SETTLE_REFUSED);
+    out->n_foreign = pb_left_count(left, PB_SETTLE_FOREIGN);
     out->n_settling = pb_settle_settling(settle, &due_ms);
     out->settled_ms = out->n_settling > 0 ? pb_clock_wall_ms() + due_ms - pb_clock_mono_ms() : 0;
-    collect(seen, settle, PB_SETTLE_REFUSED, out);
-    collect(seen, settle, PB_SETTLE_FOREIGN, out);
+    collect(left, settle, PB_SETTLE_REFUSED, out);
+    collect(left, settle, PB_SETTLE_FOREIGN, out);
 }

@@ -3,8 +3,9 @@
 #ifndef PB_STAYS_H
 #define PB_STAYS_H
 /* Summary of the entries of one inbox that are not taken: those that still settle, those that the
- * service cannot take, and those that no pipeline fits. Plain memory. Thread: any. */
-#include "service/inbox/inbox.h"
+ * service cannot take, and those that no pipeline fits. Plain memory. Thread: any, one at a time.
+ */
+#include "service/inbox/left.h"
 #include "service/inbox/settle.h"
 
 #define PB_STAYS_MAX 100 /* entries with a name */
@@ -24,7 +25,6 @@ struct pb_stays {
     struct pb_stay at[PB_STAYS_MAX];
 };
 
-/* Collects the summary from the last scan and the notes of its files. */
-void pb_stays_collect(const struct pb_inbox_seen *seen, const struct pb_settle *settle,
-                      struct pb_stays *out);
+/* Collects the summary from the entries that stay and the notes of the files of the last scan. */
+void pb_stays_collect(struct pb_left *left, const struct pb_settle *settle, struct pb_stays *out);
 #endif

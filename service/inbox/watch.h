@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WATCH_H
 #define PB_WATCH_H
-/* Watches an inbox: a scan at the start, then filesystem events as hints to scan again, and a scan
- * every rescan_ms because events get lost (queue overflow, network filesystems). Every complete
- * file is claimed. Only plain files are taken; any other entry is logged once. Scans and claims run
- * on libuv's pool, one at a time for a watch; results are reported on the loop. Thread: loop. */
+/* Watches an inbox: a listing at the start, then updates for the names that filesystem events
+ * report, and a listing every rescan_ms because events get lost (network filesystems), after an
+ * overflow of their queue, and in place of updates where there are no events. Every complete file
+ * is claimed. Only plain files and folders that are scenes are taken; any other entry is logged
+ * once. Scans and claims run on libuv's pool, one at a time for a watch (round.h); results are
+ * reported on the loop. Thread: loop. */
 #include "config/base/err.h"
 #include "service/inbox/gathering.h"
 #include "service/inbox/intake.h"

@@ -55,7 +55,7 @@ static const char *scan(struct pb_settle *settle, const struct pb_companion_rule
             .name = names[i], .size = 1, .inode = i + 1, .mtime_ns = INT64_C(1) << 62};
         ck_assert_int_eq(pb_settle_add(settle, &file), 0);
     }
-    pb_settle_end(settle, SETTLE, at, at);
+    pb_settle_end(settle, SETTLE, at, at, at);
     pb_pairing_sort(&inbox, settle, out);
     const struct pb_settle_file *next = pb_settle_next(settle);
     ck_assert(next == NULL || pb_settle_next(settle) == NULL);

@@ -41,7 +41,7 @@ static bool look(const char *name, uint64_t size, int64_t mtime_ms, int64_t at)
     struct pb_settle_file file = file_of(name, size, mtime_ms);
     pb_settle_begin(settle);
     ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms);
+    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms, at);
     return pb_settle_next(settle) != NULL;
 }
 
@@ -70,7 +70,7 @@ START_TEST(a_file_by_age_is_told_from_one_that_held_still)
     for (int i = 0; i < 2; i++) {
         pb_settle_begin(settle);
         ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-        pb_settle_end(settle, SETTLE, i * SETTLE, WALL + i * SETTLE);
+        pb_settle_end(settle, SETTLE, i * SETTLE, WALL + i * SETTLE, i * SETTLE);
         const struct pb_settle_file *complete = pb_settle_next(settle);
         ck_assert_ptr_nonnull(complete);
         ck_assert_int_eq(complete->by_age, i == 0);
@@ -145,7 +145,7 @@ START_TEST(a_file_that_was_away_or_replaced_waits_anew)
     file.inode = 2;
     pb_settle_begin(settle);
     ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-    pb_settle_end(settle, SETTLE, 4500, WALL + 4500);
+    pb_settle_end(settle, SETTLE, 4500, WALL + 4500, 4500);
     ck_assert_ptr_null(pb_settle_next(settle));
     ck_assert_uint_eq(pb_settle_waiting(settle), 1);
 }
@@ -157,7 +157,7 @@ START_TEST(a_file_that_was_not_taken_has_to_hold_still_again)
     struct pb_settle_file file = file_of("a", 5, WALL + 900000);
     pb_settle_begin(settle);
     ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-    pb_settle_end(settle, SETTLE, 2000, WALL + 2000);
+    pb_settle_end(settle, SETTLE, 2000, WALL + 2000, 2000);
     const struct pb_settle_file *complete = pb_settle_next(settle);
     ck_assert_ptr_nonnull(complete);
     pb_settle_again(settle, complete);
@@ -177,7 +177,7 @@ START_TEST(thousands_of_files_in_any_order_each_come_once)
             struct pb_settle_file file = file_of(name, 1, WALL + 900000);
             ck_assert_int_eq(pb_settle_add(settle, &file), 0);
         }
-        pb_settle_end(settle, SETTLE, round * SETTLE, WALL + round * SETTLE);
+        pb_settle_end(settle, SETTLE, round * SETTLE, WALL + round * SETTLE, round * SETTLE);
         int complete = 0;
         while (pb_settle_next(settle) != NULL)
             complete++;
@@ -218,7 +218,7 @@ static bool look_renamed(uint64_t size, int64_t mtime_ms, int64_t at)
     struct pb_settle_file file = file_of("a", size, mtime_ms);
     pb_settle_begin(settle);
     ck_assert_int_eq(pb_settle_add(settle, &file), 0);
-    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms);
+    pb_settle_end(settle, SETTLE, at, WALL + at + step_ms, at);
     pb_settle_arrived(settle, 0, at);
     return pb_settle_next(settle) != NULL;
 }

@@ -1,0 +1,279 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/round.h"
+
+#include "config/base/clock.h"
+#include "service/base/files.h"
+#include "service/base/log.h"
+#include "service/inbox/inbox.h"
+#include "service/inbox/writer_events.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_MS     20  /* duration of a part of a scan */
+#define STEP_ENTRIES 256 /* entries between two looks at the clock */
+
+struct pb_round {
+    enum pb_round_stage stage;
+    struct pb_intake *intake;
+    size_t inbox_number;
+    char *path;
+    struct pb_inbox inbox; /* its path and events are owned by the round */
+    struct pb_settle *settle;
+    struct pb_left *left;
+    struct pb_scan *scan;
+    struct pb_gathering *gathering;
+    struct pb_pairing pairing;
+    struct pb_inbox_told told;
+    unsigned long config_number; /* configuration of the entries in `left` */
+    int64_t mono_ms, wall_ms;    /* clocks at the begin of the scan */
+    int64_t cost_ms;
+    int read_rc;
+    bool has_scanned; /* since the last batch */
+    struct pb_claimed batch[PB_INTAKE_BATCH];
+    size_t n_batch;
+};
+
+/* --- stages ----------------------------------------------------------------------------------- */
+
+#define BIT(stage) (1u << (stage))
+
+/* Stages that may follow a stage. */
+static const unsigned follows[PB_ROUND_STAGES] = {
+    [PB_ROUND_SCAN] = BIT(PB_ROUND_SETTLE),
+    [PB_ROUND_SETTLE] = BIT(PB_ROUND_ASSEMBLE),
+    [PB_ROUND_ASSEMBLE] = BIT(PB_ROUND_CLAIM),
+    [PB_ROUND_CLAIM] = BIT(PB_ROUND_HAND_OVER),
+    [PB_ROUND_HAND_OVER] = BIT(PB_ROUND_SCAN) | BIT(PB_ROUND_CLAIM),
+};
+
+static void enter(struct pb_round *round, enum pb_round_stage stage)
+{
+    const bool is_legal = (follows[round->stage] & BIT(stage)) != 0;
+    assert(is_legal);
+    (void)is_legal;
+    round->stage = stage;
+}
+
+/* --- scan ------------------------------------------------------------------------------------- */
+
+static bool takes_folder(void *user, const char *name)
+{
+    const struct pb_round *round = user;
+    return pb_intake_takes_folder(round->intake, name, round->inbox.recurse);
+}
+
+static bool ignores(void *user, const char *path)
+{
+    return pb_intake_ignores(((const struct pb_round *)user)->intake, path);
+}
+
+static bool leaves(void *user, const char *path)
+{
+    return pb_intake_leaves(((const struct pb_round *)user)->intake, path);
+}
+
+static void begin(struct pb_round *round, struct pb_changes *changes)
+{
+    unsigned long number = pb_intake_config_number(round->intake);
+    if (number != round->config_number) {
+        pb_left_clear(round->left);
+        pb_changes_add_all(changes);
+    }
+    round->config_number = number;
+    pb_intake_set_up(round->intake, round->inbox_number, &round->inbox);
+    round->mono_ms = pb_clock_mono_ms();
+    round->wall_ms = pb_clock_wall_ms();
+    round->cost_ms = 0;
+    round->has_scanned = true;
+    enter(round, PB_ROUND_SCAN);
+    round->read_rc = pb_scan_begin(round->scan, changes);
+    if (round->read_rc != 0)
+        enter(round, PB_ROUND_SETTLE);
+}
+
+/* Scans until the slice is over or the stage is. */
+static void scan(struct pb_round *round, int64_t until_ms)
+{
+    int rc;
+    do
+        rc = pb_scan_step(round->scan, STEP_ENTRIES);
+    while (rc > 0 && pb_clock_mono_ms() < until_ms);
+    if (rc > 0)
+        return;
+    round->read_rc = rc;
+    enter(round, PB_ROUND_SETTLE);
+}
+
+static void settle(struct pb_round *round, int64_t settle_ms)
+{
+    pb_settle_end(round->settle, settle_ms, round->mono_ms, round->wall_ms, pb_clock_mono_ms());
+    pb_inbox_mark_renamed(&round->inbox, round->settle, round->mono_ms);
+    enter(round, PB_ROUND_ASSEMBLE);
+}
+
+static void assemble(struct pb_round *round)
+{
+    pb_gathering_sort(round->gathering, &round->inbox, round->intake, round->settle, round->mono_ms,
+                      round->wall_ms);
+    pb_pairing_sort(&round->inbox, round->settle, &round->pairing);
+    enter(round, PB_ROUND_CLAIM);
+}
+
+/* --- claim ------------------------------------------------------------------------------------ */
+
+/* Logs a folder that lacks files, once. */
+static void log_lack(struct pb_round *round, const struct pb_claimed *claimed)
+{
+    char key[PB_FILES_PATH_BYTES], expires[PB_CLOCK_TEXT_BYTES] = "";
+    const struct pb_settle_note *note =
+        pb_settle_note(round->settle, pb_settle_index(round->settle, claimed->file));
+    (void)snprintf(key, sizeof key, "%.4000s lacks files", claimed->file->name);
+    if (note == NULL || !pb_inbox_is_news(&round->told, key))
+        return;
+    pb_clock_text(note->expires_ms, expires);
+    pb_log(PB_LOG_NOTICE, "inbox: %s waits until %s: %s", claimed->file->name, expires,
+           claimed->err.msg);
+}
+
+/* Logs why a file was not taken, or reports it as a fault if no other can be taken either. */
+static void report(struct pb_round *round, const struct pb_claimed *claimed,
+                   struct pb_round_result *out)
+{
+    if (claimed->rc == -EAGAIN) {
+        if (claimed->set == NULL && claimed->err.code == PB_E_INPUT_INCOMPLETE)
+            log_lack(round, claimed);
+    } else if (pb_code_class(claimed->err.code) == PB_CLASS_INPUT) {
+        if (pb_inbox_is_news(&round->told, claimed->file->name))
+            pb_log(PB_LOG_WARNING, "inbox: %s stays: %s", claimed->file->name, claimed->err.msg);
+    } else if (out->fault == PB_OK) {
+        out->fault = claimed->err.code;
+        (void)snprintf(out->fault_text, sizeof out->fault_text, "inbox: %s stays: %s",
+                       claimed->file->name, claimed->err.msg);
+    }
+}
+
+static void note_taken(struct pb_round *round, const struct pb_claimed *claimed)
+{
+    if (claimed->set == NULL)
+        pb_settle_taken(round->settle, pb_settle_index(round->settle, claimed->file));
+    for (size_t i = 0; claimed->set != NULL && i < claimed->set->n; i++)
+        pb_settle_taken(round->settle, claimed->set->member[i].entry);
+}
+
+/* A file that cannot be taken (for example because the store has no space) may have been moved out
+ * and back, which causes an event again: without a back-off this would be an endless loop. */
+static void claim(struct pb_round *round, bool may_claim, struct pb_round_result *out)
+{
+    struct pb_claimed *batch = round->batch;
+    size_t n = 0;
+    while (may_claim && n < PB_INTAKE_BATCH &&
+           pb_gathering_next(round->gathering, round->settle, &batch[n]))
+        n++;
+    round->n_batch = n ? pb_intake_claim(round->intake, &round->inbox, batch, n) : 0;
+    out->has_more = n == PB_INTAKE_BATCH; /* perhaps: the batch is full */
+    out->fault = PB_OK;
+    for (size_t i = 0; i < round->n_batch; i++) {
+        if (batch[i].rc == 0) {
+            note_taken(round, &batch[i]);
+            continue;
+        }
+        pb_gathering_again(round->gathering, round->intake, round->settle, &batch[i]);
+        report(round, &batch[i], out);
+    }
+    enter(round, PB_ROUND_HAND_OVER);
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* Describes the state after this part. */
+static void describe(struct pb_round *round, bool may_claim, struct pb_round_result *out)
+{
+    out->has_scanned = round->has_scanned;
+    out->has_listed = round->has_scanned && pb_scan_is_listing(round->scan);
+    out->read_rc = round->read_rc;
+    out->cost_ms = round->cost_ms;
+    out->folders = pb_scan_folders(round->scan);
+    out->pairing = round->pairing;
+    out->has_claimed = may_claim;
+    out->batch = round->batch;
+    out->n_batch = round->n_batch;
+    out->waiting = pb_gathering_waiting(round->gathering, round->settle);
+    out->ignored = pb_left_count(round->left, PB_SETTLE_IGNORED);
+    pb_stays_collect(round->left, round->settle, &out->stays);
+    pb_gathering_show(round->gathering, round->settle, &out->gathering);
+    out->settled_in_ms = pb_settle_due_ms(round->settle, pb_clock_mono_ms());
+    out->expires_in_ms = pb_gathering_due_ms(round->gathering, pb_clock_wall_ms());
+    round->has_scanned = false;
+}
+
+void pb_round_run(struct pb_round *round, struct pb_round_request *request,
+                  struct pb_round_result *out)
+{
+    int64_t start = pb_clock_mono_ms();
+    if (request->begins)
+        begin(round, &request->changes);
+    else if (round->stage == PB_ROUND_HAND_OVER)
+        enter(round, PB_ROUND_CLAIM);
+    if (round->stage == PB_ROUND_SCAN)
+        scan(round, start + SLICE_MS);
+    if (round->stage == PB_ROUND_SETTLE)
+        settle(round, request->settle_ms);
+    if (round->stage == PB_ROUND_ASSEMBLE)
+        assemble(round);
+    round->cost_ms += pb_clock_mono_ms() - start;
+    if (round->stage == PB_ROUND_CLAIM) {
+        /* After a reload the files are assembled again before they are taken. */
+        bool may_claim =
+            request->may_claim && pb_intake_config_number(round->intake) == round->config_number;
+        claim(round, may_claim, out);
+        describe(round, may_claim, out);
+    }
+    out->stage = round->stage;
+}
+
+struct pb_asked *pb_round_asked(const struct pb_round *round)
+{
+    return pb_gathering_asked(round->gathering);
+}
+
+struct pb_round *pb_round_create(struct pb_intake *intake, size_t inbox_number, const char *path)
+{
+    struct pb_round *round = calloc(1, sizeof *round);
+    if (round == NULL)
+        return NULL;
+    const struct pb_scan_rules rules = {takes_folder, ignores, leaves, round};
+    round->stage = PB_ROUND_HAND_OVER;
+    round->intake = intake;
+    round->inbox_number = inbox_number;
+    round->inbox.path = round->path = strdup(path);
+    round->settle = pb_settle_create();
+    round->left = pb_left_create();
+    round->gathering = pb_gathering_create();
+    round->scan = pb_scan_create(&round->inbox, &rules, round->settle, round->left);
+    if (round->path == NULL || round->settle == NULL || round->left == NULL ||
+        round->gathering == NULL || round->scan == NULL) {
+        pb_round_destroy(round);
+        return NULL;
+    }
+    round->inbox.events = pb_writer_events_create(path);
+    return round;
+}
+
+void pb_round_destroy(struct pb_round *round)
+{
+    if (round == NULL)
+        return;
+    pb_scan_destroy(round->scan);
+    pb_gathering_destroy(round->gathering);
+    pb_left_destroy(round->left);
+    pb_settle_destroy(round->settle);
+    pb_writer_events_destroy(round->inbox.events);
+    pb_inbox_told_fini(&round->told);
+    free(round->path);
+    free(round);
+}

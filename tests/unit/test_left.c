@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/inbox/left.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct pb_left *left;
+
+static void make(void)
+{
+    left = pb_left_create();
+    ck_assert_ptr_nonnull(left);
+}
+
+static void unmake(void)
+{
+    pb_left_destroy(left);
+}
+
+static int add(const char *name, enum pb_settle_reason reason, uint64_t inode)
+{
+    const struct pb_left_entry entry = {.name = name,
+                                        .text = "why",
+                                        .inode = inode,
+                                        .type = DT_REG,
+                                        .is_final = reason != PB_SETTLE_REFUSED,
+                                        .reason = reason};
+    return pb_left_add(left, &entry);
+}
+
+START_TEST(test_known_entry_is_confirmed)
+{
+    pb_left_begin(left);
+    ck_assert_int_eq(add("a", PB_SETTLE_FOREIGN, 1), 1);
+    ck_assert_int_eq(add("a", PB_SETTLE_FOREIGN, 1), 0);
+    ck_assert(pb_left_confirm(left, "a", DT_REG, 1));
+    ck_assert(!pb_left_confirm(left, "a", DT_REG, 2));
+    ck_assert(!pb_left_confirm(left, "a", DT_DIR, 1));
+    ck_assert(!pb_left_confirm(left, "b", DT_REG, 1));
+    ck_assert_int_eq(add("b", PB_SETTLE_REFUSED, 1), 1);
+    ck_assert(!pb_left_confirm(left, "b", DT_REG, 1)); /* not final */
+}
+END_TEST
+
+START_TEST(test_entry_that_a_scan_misses_is_dropped)
+{
+    pb_left_begin(left);
+    (void)add("a", PB_SETTLE_FOREIGN, 1);
+    (void)add("b", PB_SETTLE_FOREIGN, 2);
+    pb_left_begin(left);
+    ck_assert(pb_left_confirm(left, "a", DT_REG, 1));
+    pb_left_drop_old(left, "a");
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), 2);
+    pb_left_drop_all_old(left, NULL, NULL);
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), 1);
+    pb_left_begin(left);
+    pb_left_drop_old(left, "a");
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), 0);
+}
+END_TEST
+
+static bool is_in_first_half(const void *user, const char *name)
+{
+    return strcmp(name, user) < 0;
+}
+
+START_TEST(test_many_entries_are_found_after_removals)
+{
+    enum { N = 5000 };
+    char name[32];
+    pb_left_begin(left);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(name, sizeof name, "entry%05d", i);
+        ck_assert_int_eq(add(name, i % 2 ? PB_SETTLE_IGNORED : PB_SETTLE_FOREIGN, (uint64_t)i), 1);
+    }
+    pb_left_begin(left);
+    pb_left_drop_all_old(left, is_in_first_half, "entry02500");
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_IGNORED), N / 4);
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), N / 4);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(name, sizeof name, "entry%05d", i);
+        ck_assert_int_eq(pb_left_confirm(left, name, DT_REG, (uint64_t)i), i >= N / 2);
+    }
+}
+END_TEST
+
+START_TEST(test_first_entries_follow_changes)
+{
+    const struct pb_left_entry *first[PB_LEFT_FIRST_MAX];
+    char name[32];
+    pb_left_begin(left);
+    for (int i = 200; i > 0; i--) {
+        (void)snprintf(name, sizeof name, "e%03d", i);
+        (void)add(name, PB_SETTLE_FOREIGN, 1);
+    }
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_FOREIGN, first), PB_LEFT_FIRST_MAX);
+    ck_assert_str_eq(first[0]->name, "e001");
+    ck_assert_str_eq(first[PB_LEFT_FIRST_MAX - 1]->name, "e100");
+    (void)add("e0000", PB_SETTLE_FOREIGN, 1);
+    pb_left_begin(left);
+    pb_left_drop_old(left, "e001");
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_FOREIGN, first), PB_LEFT_FIRST_MAX);
+    ck_assert_str_eq(first[0]->name, "e0000");
+    ck_assert_str_eq(first[1]->name, "e002");
+    ck_assert_str_eq(first[PB_LEFT_FIRST_MAX - 1]->name, "e100");
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_REFUSED, first), 0);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("left");
+    TCase *tcase = tcase_create("left");
+    tcase_add_checked_fixture(tcase, make, unmake);
+    tcase_add_test(tcase, test_known_entry_is_confirmed);
+    tcase_add_test(tcase, test_entry_that_a_scan_misses_is_dropped);
+    tcase_add_test(tcase, test_many_entries_are_found_after_removals);
+    tcase_add_test(tcase, test_first_entries_follow_changes);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    return run_suite(make_suite());
+}
