@@ -2,9 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/scene.h"
 
+#include "config/base/archive_name.h"
+#include "config/pipeline_config.h"
+#include "pipeline/io/file_identity.h"
+#include "pipeline/io/path.h"
+#include "pipeline/scene/scene_joined.h"
+#include "pipeline/scene/sidecar.h"
+
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct pb_scene pb_scene_at(const char *path)
 {
@@ -30,6 +39,83 @@ void pb_scene_close(struct pb_scene *scene)
     free(scene->path);
     *scene = pb_scene_at(NULL);
 }
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+/* Checks that the folder is the one that was submitted. */
+static int check_folder(const char *path, struct pb_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !pb_file_identity_is_expected(&st))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
+                          "it is not the folder that was submitted: replaced, or files were added "
+                          "or removed since; submit it again");
+    return 0;
+}
+
+static int open_folder(struct pb_scene *scene, const struct pb_scene_opening *how,
+                       struct pb_err *err)
+{
+    const struct pb_scene_joined joined = {how->manifest, how->joins};
+    if (how->joins != NULL)
+        return pb_scene_files_open_joined(how->pipeline, scene->path, how->name, &joined, err,
+                                          &scene->files);
+    int rc =
+        pb_scene_files_open(how->pipeline, scene->path, how->name, how->reader, err, &scene->files);
+    return rc ? rc : check_folder(scene->path, err);
+}
+
+/* Opens loose files in a folder among others: those of the manifest in that folder, if there are
+ * any. */
+static int open_loose(struct pb_scene *scene, const struct pb_scene_opening *how,
+                      struct pb_err *err)
+{
+    const struct pb_scene_manifest *manifest = how->manifest;
+    const size_t most = manifest != NULL ? manifest->n_entries : 0;
+    const char **name = calloc(most + 1, sizeof *name);
+    char folder[PATH_MAX], real[PATH_MAX];
+    size_t n = 0;
+    if (name == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_path_parent(scene->path, folder);
+    const bool is_known = realpath(folder, real) != NULL;
+    for (size_t i = 0; is_known && i < most; i++)
+        if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
+            name[n++] = manifest->entry[i].path;
+    int rc = pb_scene_files_open_group(how->pipeline, scene->path, n > 0 ? name : NULL, n, err,
+                                       &scene->files);
+    free(name);
+    return rc;
+}
+
+static int open_file(struct pb_scene *scene, const struct pb_scene_opening *how, struct pb_err *err)
+{
+    const struct pb_pipeline_config *pipeline = how->pipeline;
+    int rc = pb_raster_file_open(&scene->file, scene->path, err);
+    if (rc != 0 || pipeline->input.n_files > 0) /* an archive contains the files next to it */
+        return rc == 0 && pb_archive_name_stem(scene->path) == 0
+                   ? pb_fail_at(err, PB_E_INPUT_NO_PIPELINE, scene->path, 0, 0,
+                                "pipeline %s takes folders (input.scene) and archives of them "
+                                "(" PB_ARCHIVE_NAME_SUFFIXES "), and this is another file",
+                                pipeline->name)
+                   : rc;
+    rc = pb_sidecar_open(pipeline, scene->path, how->name, how->reader, &scene->metadata, err);
+    return rc ? rc : pb_sidecars_open(pipeline, scene->path, how->reader, err, &scene->sidecars);
+}
+
+int pb_scene_open(struct pb_scene *scene, const struct pb_scene_opening *how, struct pb_err *err)
+{
+    const struct pb_input_config *input = &how->pipeline->input;
+    struct stat st;
+    const bool is_there = stat(scene->path, &st) == 0;
+    if (input->n_files > 0 && is_there && S_ISDIR(st.st_mode))
+        return open_folder(scene, how, err);
+    if (input->n_files > 0 && !is_there && input->group_pattern != NULL)
+        return open_loose(scene, how, err);
+    return open_file(scene, how, err);
+}
+
+/* --- the open files -------------------------------------------------------------------------- */
 
 const struct pb_scene_files *pb_scene_several(const struct pb_scene *scene)
 {

@@ -6,6 +6,7 @@
  * of a set or of an archive. The process that has the permissions opens them; a process that it
  * forks registers them (pb_scene_hand) and decodes them through their descriptors. One thread per
  * object. */
+#include "pipeline/scene/manifest.h"
 #include "pipeline/scene/metadata_files.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
@@ -25,6 +26,22 @@ int pb_scene_init(struct pb_scene *scene, const char *path);
  * file of such a scene itself. */
 struct pb_scene pb_scene_at(const char *path);
 void pb_scene_close(struct pb_scene *scene); /* zero bytes are fine */
+/* How to open the files at the path of a scene. */
+struct pb_scene_opening {
+    const struct pb_pipeline_config *pipeline;
+    const char *name; /* name of the scene, for {scene} */
+    int64_t reader;   /* user who must have permission (scene_walk.h); -1: no check */
+    const struct pb_scene_manifest *manifest; /* files of the scene; NULL = unknown */
+    /* job whose scene the set joins (scene_joined.h); NULL: it joins no scene */
+    const char *joins;
+};
+/* Opens the files of an initialised scene. If the pipeline takes folders: those of a folder; those
+ * of the scene that `joins` names too; loose files if nothing is at the path, by the names in the
+ * manifest, otherwise by input.group; else the archive alone (scene_archive.h opens its members).
+ * If not: the file, its metadata and its sidecars. On failure *err is input.no_pipeline for a file
+ * that is no archive, input.changed for another folder than the submitted one, or an error of
+ * scene_files.h, sidecar.h, sidecars.h or pb_raster_file_open. *scene needs close in any case. */
+int pb_scene_open(struct pb_scene *scene, const struct pb_scene_opening *how, struct pb_err *err);
 /* Returns NULL if the scene is one file. */
 const struct pb_scene_files *pb_scene_several(const struct pb_scene *scene);
 const struct pb_sidecars *pb_scene_sidecars(const struct pb_scene *scene);

@@ -199,6 +199,11 @@ int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder
                         struct pb_scene_walk *walk, struct pb_err *err)
 {
     int rc = 0;
+    if (joined->manifest == NULL || joined->manifest->n_roots < 2)
+        return pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
+                          "it was to join the scene that job %s made, and the service keeps the "
+                          "files of that no more: input.complete.reopen is over",
+                          joined->by);
     walk->joined = calloc(joined->manifest->n_roots + 1, sizeof *walk->joined);
     if (walk->joined == NULL)
         return no_memory(folder, err);

@@ -18,10 +18,10 @@ struct pb_scene_joined {
     const char *by; /* job that combines them, for messages */
 };
 
-/* Adds the entries to a walk of the scene's folder, in the order of their paths. input.gone: a
- * required file is not found, or its content was changed since its job ended; else an error of
- * pb_scene_walk_open. A file with changed times is compared by its checksum, if known, else by
- * size and mtime. */
+/* Adds the entries to a walk of the scene's folder, in the order of their paths. input.gone: the
+ * manifest has no root to join, or a required file is not found, or its content was changed since
+ * its job ended; else an error of pb_scene_walk_open. A file with changed times is compared by its
+ * checksum, if known, else by size and mtime. */
 int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder,
                         struct pb_scene_walk *walk, struct pb_err *err);
 /* Returns the path of a file inside the folder, or inside a joined one. */

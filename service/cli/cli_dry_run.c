@@ -21,7 +21,6 @@
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,19 +56,25 @@ static int open_archive(const struct cli_run_options *o, const struct pb_config 
     return rc;
 }
 
-static int open_files(const struct cli_run_options *o, const struct pb_config *config,
-                      const struct cli_input *input, char scene[256], struct pb_err *err,
-                      struct pb_scene_files *files)
+static int open_scene(const struct cli_run_options *o, const struct pb_config *config,
+                      const struct cli_input *input, char name[256], struct pb_err *err,
+                      struct pb_scene *scene)
 {
-    if (input->is_archive) {
-        pb_file_name_scene(input->path, scene, 256);
-        return open_archive(o, config, input, scene, err, files);
-    }
-    pb_scene_files_name(input->path, scene, 256);
-    return input->is_group
-               ? pb_scene_files_open_group(input->pipeline, input->path, input->group->names,
-                                           input->group->n, err, files)
-               : pb_scene_files_open(input->pipeline, input->path, scene, -1, err, files);
+    struct pb_scene_manifest manifest;
+    const struct pb_scene_opening how = {
+        .pipeline = input->pipeline, .name = name, .reader = -1, .manifest = &manifest};
+    if (input->is_folder || input->is_group)
+        pb_scene_files_name(input->path, name, 256);
+    else
+        pb_file_name_scene(input->path, name, 256);
+    int rc = pb_scene_init(scene, input->path);
+    rc = rc ? rc : cli_input_files(input, &manifest);
+    if (rc != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
+    rc = input->is_archive ? open_archive(o, config, input, name, err, &scene->files)
+                           : pb_scene_open(scene, &how, err);
+    pb_scene_manifest_fini(&manifest);
+    return rc;
 }
 
 static void say_why(const struct cli_run_options *o, const struct pb_config *config,
@@ -139,18 +144,15 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
 {
     char scene[256];
     struct pb_run *run = NULL;
-    struct pb_scene opened = pb_scene_at(input->path);
-    struct pb_run_options options = {
-        .config = config, .pipeline = input->pipeline, .input = &opened, .room = o->output};
+    struct pb_scene opened = {.path = NULL};
+    struct pb_run_options options = {.config = config,
+                                     .pipeline = input->pipeline,
+                                     .input = &opened,
+                                     .scene = scene,
+                                     .room = o->output};
     if (as->device != NULL)
         options.remote = &as->remote;
-    int rc = 0;
-    if (input->is_folder || input->is_group || input->is_archive) {
-        rc = open_files(o, config, input, scene, err, &opened.files);
-        options.scene = scene;
-    } else {
-        rc = pb_sidecars_open(input->pipeline, input->path, -1, err, &opened.sidecars);
-    }
+    int rc = open_scene(o, config, input, scene, err, &opened);
     pb_scene_hand(&opened);
     rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0) {
@@ -161,8 +163,7 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     }
     pb_run_destroy(run);
     pb_scene_hand(NULL);
-    pb_scene_files_close(&opened.files);
-    pb_sidecars_close(&opened.sidecars);
+    pb_scene_close(&opened);
     return rc;
 }
 

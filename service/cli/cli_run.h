@@ -12,6 +12,7 @@
 
 struct pb_config;
 struct pb_pipeline_config;
+struct pb_scene_manifest;
 
 struct cli_run_options {
     const char *config, *pipeline, *output, *device; /* pipeline and device: NULL if not given */
@@ -56,6 +57,9 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
  * their folder with the scene's name. Returns false if out of memory. */
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config);
 void cli_input_forget(struct cli_run_options *o);
+/* Lists the files whose metadata determine the scene; the caller must fini *out. 0, or a negative
+ * errno and *out empty. */
+int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out);
 /* Reports on stdout (--json) or stderr why the input failed. */
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err);

@@ -10,7 +10,6 @@
 #include "service/base/files.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run_jobs_parts.h"
-#include "service/jobs/delivered.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -146,16 +145,24 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
                                .existing = jobs->o->existing};
 }
 
-/* Adds the files whose metadata determine the scene. */
-static int add_files(struct pb_job *job, const struct cli_input *input)
+int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out)
 {
     const struct cli_group *group = input->group;
     char folder[PATH_MAX], real[PATH_MAX];
+    *out = (struct pb_scene_manifest){.n_roots = 0};
     if (group == NULL || group->names == NULL)
         return 0;
     pb_path_parent(input->path, folder);
-    return realpath(folder, real) != NULL ? pb_delivered_add(job, real, group->names, group->n)
-                                          : -errno;
+    int root = realpath(folder, real) != NULL ? pb_scene_manifest_root(out, real) : -errno;
+    int rc = root < 0 ? root : 0;
+    for (size_t i = 0; i < group->n && rc >= 0; i++) {
+        const struct pb_manifest_entry entry = {
+            .path = (char *)group->names[i], .root = (uint16_t)root, .bytes = -1};
+        rc = pb_scene_manifest_add(out, &entry);
+    }
+    if (rc < 0)
+        pb_scene_manifest_fini(out);
+    return rc < 0 ? rc : 0;
 }
 
 static int make_job(const struct cli_task *task, struct pb_job *out_job)
@@ -169,7 +176,7 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
     out_job->attempts = task->attempt;
     int rc = pb_job_set(&out_job->input, input->path);
-    return rc ? rc : add_files(out_job, input);
+    return rc ? rc : cli_input_files(input, &out_job->manifest);
 }
 
 /* Returns true if an input may be bound to a slot: inputs are left even if each free slot takes

@@ -7,7 +7,6 @@
 #include "pipeline/io/checksum.h"
 #include "pipeline/publish/manifest.h"
 #include "pipeline/raster/input_sum.h"
-#include "pipeline/scene/scene_joined.h"
 #include "service/base/log.h"
 #include "service/jobs/file_list.h"
 
@@ -252,21 +251,6 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 }
 
 /* --- in the worker ----------------------------------------------------------------------------*/
-
-int pb_joined_open(const struct pb_json_value *earlier, const struct pb_scene_manifest *manifest,
-                   const struct pb_pipeline_config *pipeline, const char *folder, const char *scene,
-                   struct pb_err *err, struct pb_scene_files *out)
-{
-    const struct pb_scene_joined joined = {manifest, pb_json_get_text(earlier, "by")};
-    if (joined.by == NULL)
-        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken 'earlier'");
-    if (manifest->n_roots < 2)
-        return pb_fail_at(err, PB_E_INPUT_GONE, folder, 0, 0,
-                          "it was to join the scene that job %s made, and the service keeps the "
-                          "files of that no more: input.complete.reopen is over",
-                          joined.by);
-    return pb_scene_files_open_joined(pipeline, folder, scene, &joined, err, out);
-}
 
 int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,
                       struct pb_err *err)

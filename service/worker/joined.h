@@ -13,7 +13,6 @@
  *     "known"   if the products exist: the checksums of their input of "pixels" files of pixels, so
  *               that files which were used already start no run */
 #include "config/base/json_reader.h"
-#include "pipeline/scene/scene_files.h"
 #include "service/jobs/set_parts.h"
 #include "service/worker/duplicates.h"
 
@@ -29,11 +28,6 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* --- in the worker --- */
 
-/* Opens a scene of loose files in a folder of their own, together with the files that it joins,
- * like pb_scene_files_open_joined. earlier, manifest: members of the command. */
-int pb_joined_open(const struct pb_json_value *earlier, const struct pb_scene_manifest *manifest,
-                   const struct pb_pipeline_config *pipeline, const char *folder, const char *scene,
-                   struct pb_err *err, struct pb_scene_files *out);
 /* Compares like pb_duplicates_compare. earlier: member of the command; NULL if it joins no scene.
  */
 int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,

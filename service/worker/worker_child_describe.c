@@ -8,7 +8,6 @@
 #include "config/pipeline_config.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/run/file_facts.h"
-#include "pipeline/scene/sidecar.h"
 #include "service/base/line_reader.h"
 #include "service/worker/described.h"
 

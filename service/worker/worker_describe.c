@@ -13,7 +13,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void answer(struct worker *worker, const struct pb_described *described)

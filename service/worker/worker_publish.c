@@ -9,12 +9,10 @@
 #include "service/worker/joined.h"
 #include "config/base/json_path.h"
 
-#include "config/base/archive_name.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/nameless.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_identity.h"
-#include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/scene/scene_inputs.h"
 #include "pipeline/scene/sidecar.h"
@@ -94,17 +92,6 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     return pb_publish_open(&options, err, &job->publish);
 }
 
-/* Checks that the folder is the one that was submitted. */
-static int check_folder(const char *path, struct pb_err *err)
-{
-    struct stat st;
-    if (stat(path, &st) == 0 && !pb_file_identity_is_expected(&st))
-        return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
-                          "it is not the folder that was submitted: replaced, or files were added "
-                          "or removed since; submit it again");
-    return 0;
-}
-
 /* Finds the path of the scene: for a file in a folder of its own with others, that of the file. */
 static int find_path(struct pb_worker_job *job, struct pb_err *err)
 {
@@ -124,56 +111,17 @@ static int64_t reader_of(const struct pb_worker_job *job)
     return reader ? strtoll(reader, NULL, 10) : -1;
 }
 
-/* Opens loose files in a folder among others; the manifest lists those that metadata assigned to
- * the scene. */
-static int open_loose(struct pb_worker_job *job, struct pb_err *err)
+static int open_scene(struct pb_worker_job *job, struct pb_err *err)
 {
-    const struct pb_scene_manifest *manifest = &job->manifest;
-    const char **name = calloc(manifest->n_entries + 1, sizeof *name);
-    char folder[PATH_MAX], real[PATH_MAX];
-    size_t n = 0;
-    if (name == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_path_parent(job->scene.path, folder);
-    const bool is_known = realpath(folder, real) != NULL;
-    for (size_t i = 0; is_known && i < manifest->n_entries; i++)
-        if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
-            name[n++] = manifest->entry[i].path;
-    int rc = pb_scene_files_open_group(job->pipeline, job->scene.path, n > 0 ? name : NULL, n, err,
-                                       &job->scene.files);
-    free(name);
-    return rc;
-}
-
-static int open_input(struct pb_worker_job *job, struct pb_err *err)
-{
-    struct pb_scene *scene = &job->scene;
-    const char *path = scene->path;
-    struct stat st;
-    bool takes_folders = job->pipeline->input.n_files > 0;
-    bool is_there = stat(path, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
-    if (takes_folders && is_folder && earlier_of(job) != NULL)
-        return pb_joined_open(earlier_of(job), &job->manifest, job->pipeline, path,
-                              pb_json_get_text(job->command, "scene"), err, &job->scene.files);
-    if (takes_folders && is_folder) {
-        int rc = pb_scene_files_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                                     reader_of(job), err, &job->scene.files);
-        return rc ? rc : check_folder(path, err);
-    }
-    if (takes_folders && !is_there && job->pipeline->input.group_pattern != NULL)
-        return open_loose(job, err);
-    int rc = pb_raster_file_open(&scene->file, path, err);
-    if (rc == 0 && takes_folders && pb_archive_name_stem(path) == 0)
-        rc = pb_fail_at(err, PB_E_INPUT_NO_PIPELINE, path, 0, 0,
-                        "pipeline %s takes folders (input.scene) and archives of them "
-                        "(" PB_ARCHIVE_NAME_SUFFIXES "), and this is another file",
-                        job->pipeline->name);
-    if (rc == 0 && !takes_folders)
-        rc = pb_sidecar_open(job->pipeline, path, pb_json_get_text(job->command, "scene"),
-                             reader_of(job), &scene->metadata, err);
-    if (rc == 0 && !takes_folders) /* an archive contains the sidecars of its files */
-        rc = pb_sidecars_open(job->pipeline, path, reader_of(job), err, &scene->sidecars);
-    return rc;
+    const struct pb_json_value *earlier = earlier_of(job);
+    const struct pb_scene_opening how = {.pipeline = job->pipeline,
+                                         .name = pb_json_get_text(job->command, "scene"),
+                                         .reader = reader_of(job),
+                                         .manifest = &job->manifest,
+                                         .joins = pb_json_get_text(earlier, "by")};
+    if (earlier != NULL && how.joins == NULL)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken 'earlier'");
+    return pb_scene_open(&job->scene, &how, err);
 }
 
 /* Runs before the computation: an input that was damaged in transfer is not computed. */
@@ -231,7 +179,7 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
                            : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
                                      pb_json_get_text(command, "pipeline"));
     rc = rc ? rc : read_manifest(job, err);
-    rc = rc ? rc : open_input(job, err);
+    rc = rc ? rc : open_scene(job, err);
     pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
     rc = rc ? rc : verify_checksum(job, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
