@@ -15,7 +15,6 @@
 #include "service/inbox/staging.h"
 #include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
-#include "service/jobs/delivered.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/set_parts.h"
 #include "service/inbox/origin.h"
@@ -113,6 +112,42 @@ static bool find_origin(const struct pb_intake *intake, const char *claim,
     return intake->dirs->n_inboxes == 1;
 }
 
+/* Adds the entry at `path` to the manifest with `from`, the directory of its delivery. Its ctime is
+ * that of the claim; the ctime at delivery is unknown. */
+static int note_file(struct pb_job *job, const char *from, const char *path)
+{
+    struct stat st;
+    const bool is_there = lstat(path, &st) == 0, is_plain = is_there && S_ISREG(st.st_mode);
+    const struct pb_manifest_entry file = {
+        .path = (char *)pb_base_name(path),
+        .is_folder = is_there && S_ISDIR(st.st_mode),
+        .inode = is_there ? st.st_ino : 0,
+        .bytes = is_plain ? (int64_t)st.st_size : -1,
+        .mtime_ns = is_plain ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0};
+    return pb_job_add_delivered(job, from, &file);
+}
+
+static int is_name(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Does the same for the files of a folder, which were delivered as single files. */
+static int note_folder(struct pb_job *job, const char *from, const char *folder)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct dirent **entry = NULL;
+    int n = scandir(folder, &entry, is_name, alphasort);
+    int rc = n < 0 && errno == ENOMEM ? -ENOMEM : 0;
+    for (int i = 0; i < n; i++) {
+        if (rc == 0 && pb_files_join(path, folder, entry[i]->d_name) == 0)
+            rc = note_file(job, from, path);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc;
+}
+
 /* Adopts a file without a job: it was claimed when the service died, or could not be moved back to
  * the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
@@ -121,7 +156,6 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     struct pb_job job;
     struct stat st;
     char main[PATH_MAX];
-    const char *name = pb_base_name(path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || (!S_ISDIR(st.st_mode) && pb_writers_look(fd) == -EBUSY)) {
         int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
@@ -145,8 +179,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     if (rc == 0 && is_known)
         rc = adopt_place(sweep->intake, &job, claim, from, is_set);
     if (rc == 0 && is_known)
-        rc = is_set || is_beside ? pb_delivered_add_folder(&job, from, path)
-                                 : pb_delivered_add(&job, from, &name, 1);
+        rc = is_set || is_beside ? note_folder(&job, from, path) : note_file(&job, from, path);
     if (rc == 0 && is_set)
         rc = pb_earlier_join(sweep->intake, &job, err);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
