@@ -463,6 +463,15 @@ const struct pb_entry *pb_assembled_entry(const struct pb_assembled *scene, size
     return &scene->entry[scene->member[i].entry];
 }
 
+const struct pb_entry *pb_assembled_main(const struct pb_assembled *scene)
+{
+    size_t i = 0;
+    while (i < scene->n && scene->member[i].role != PB_ROLE_IMAGE &&
+           scene->member[i].role != PB_ROLE_BAND)
+        i++;
+    return pb_assembled_entry(scene, i < scene->n ? i : 0);
+}
+
 bool pb_assembled_is_set(const struct pb_assembled *scene)
 {
     return scene->form == PB_FORM_GROUP || scene->form == PB_FORM_COMPOUND;

@@ -101,6 +101,8 @@ const struct pb_assembled *pb_assembly_at(const struct pb_assembly *assembly, si
 const struct pb_assembled *pb_assembly_of(const struct pb_assembly *assembly, size_t entry);
 /* The entry that is member i of a scene. */
 const struct pb_entry *pb_assembled_entry(const struct pb_assembled *scene, size_t i);
+/* The image of a COMPOUND scene; another scene's first image or band, else its first member. */
+const struct pb_entry *pb_assembled_main(const struct pb_assembled *scene);
 /* Returns true for GROUP and COMPOUND: loose files that are taken together. */
 bool pb_assembled_is_set(const struct pb_assembled *scene);
 /* Milliseconds until the first wait for missing files ends; -1 if no wait ends. Sets whose files

@@ -9,8 +9,11 @@
 #include "service/cli/cli.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct cli_scenes;
 struct pb_config;
+struct pb_described;
 struct pb_pipeline_config;
 struct pb_scene_manifest;
 
@@ -23,21 +26,19 @@ struct cli_run_options {
     struct pb_trace_file *trace;
     char **inputs;
     int n_inputs;
-    /* inputs with folders of loose files replaced by the files; NULL without such folders */
-    char **listed;
-    int n_listed;
-    /* n_inputs entries, set for inputs that represent the loose files of a scene */
-    struct cli_group *groups;
-    struct cli_told *told; /* metadata queries for these files */
+    char **made; /* inputs after cli_input_gather */
+    int n_made;
+    struct cli_group *groups; /* input i has groups[i] */
+    struct cli_scenes *scenes;
 };
 
-/* All-zero: the input is not a loose file. */
+/* Loose files of one scene. All-zero: the input is one file or folder. */
 struct cli_group {
     const struct pb_pipeline_config *pipeline;
     /* names of the n files whose metadata determine the scene; NULL if the names determine it */
     const char **names;
     size_t n;
-    struct pb_err err; /* error if its scene is unknown */
+    struct pb_err err; /* error of a file whose scene is unknown or absent */
 };
 
 struct cli_input {
@@ -53,8 +54,10 @@ struct cli_input {
  * and the pipeline that takes it. */
 void cli_input_check(const struct cli_run_options *o, const struct pb_config *config, int number,
                      struct cli_input *out_input);
-/* Replaces all inputs that are loose files of one scene (input.group) by one input: the path of
- * their folder with the scene's name. Returns false if out of memory. */
+/* Replaces the inputs by scenes (cli_run_scenes.c), in the order of their first files. Loose files
+ * of one scene (input.group) become one input, the path of their folder with the scene's name;
+ * sidecars and metadata are part of the input that they belong to. Returns false if out of memory.
+ */
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config);
 void cli_input_forget(struct cli_run_options *o);
 /* Lists the files whose metadata determine the scene; the caller must fini *out. 0, or a negative
@@ -66,19 +69,13 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
 
 /* --- cli_run_describe.c: loose files whose metadata determine the scene (input.by) --- */
 struct cli_told;
-/* Queries the metadata of the file, and of all files next to it that match the pipeline's
- * input.group; `*told` is NULL at first. Returns false if out of memory. */
-bool cli_told_want(struct cli_told **told, const struct pb_pipeline_config *pipeline,
-                   const char *path);
-/* Waits for all answers. Reports on stderr the files that were not named and are left out because
- * their metadata do not determine their scene. */
-bool cli_told_wait(struct cli_told *told, const struct pb_config *config,
-                   const struct cli_run_options *o);
-/* Finds the scene of the file and the names of the files next to it that belong to the same scene.
- * The names are borrowed from `told`; the array must be freed. Without a scene out_group->err is
- * set. Returns false if out of memory. */
-bool cli_told_find(const struct cli_told *told, const struct pb_pipeline_config *pipeline,
-                   const char *path, struct cli_group *out_group, char scene[256]);
+/* Adds a query of the metadata of a file; `*told` is NULL at first. Returns false if out of memory.
+ */
+bool cli_told_add(struct cli_told **told, const char *pipeline, const char *path);
+/* Sends all queries and waits for the answers. Returns false if out of memory. */
+bool cli_told_wait(struct cli_told *told, const struct pb_config *config);
+/* Finds the answer about a file, as pb_entry_facts; NULL: it was not queried. */
+const struct pb_described *cli_told_find(void *told, const char *path, uint64_t digest);
 void cli_told_destroy(struct cli_told *told); /* NULL is allowed */
 
 /* --- cli_progress.c: a bar on stderr --- */

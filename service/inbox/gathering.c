@@ -79,21 +79,12 @@ static bool has_waited(const struct pb_gathering *gathering, struct pb_settle *s
     return true;
 }
 
-static const char *main_of(const struct pb_assembled *scene)
-{
-    size_t i = 0;
-    while (i + 1 < scene->n && scene->member[i].role != PB_ROLE_IMAGE &&
-           scene->member[i].role != PB_ROLE_BAND)
-        i++;
-    return pb_assembled_entry(scene, i)->path;
-}
-
 /* Takes the files of a set out of pb_settle_next. */
 static void hold_set(struct pb_gathering *gathering, struct pb_settle *settle,
                      const struct pb_assembled *set)
 {
     const bool is_beside = set->form == PB_FORM_COMPOUND;
-    const char *main = is_beside ? main_of(set) : NULL;
+    const char *main = is_beside ? pb_assembled_main(set)->path : NULL;
     for (size_t k = 0; k < set->n; k++) {
         const size_t i = set->member[k].entry;
         bool is_still = pb_settle_hold(settle, i);

@@ -183,7 +183,7 @@ pipelines:
         self.assertEqual((value_of(june["products"]), value_of(july["products"])), ([4], [100]))
         item(scratch / "alone.json", 10)
         alone, = self.compute(scratch, "alone.json", code=1)
-        self.assertIn("the image file that these metadata belong to is not in the same directory", alone["error"]["message"])
+        self.assertIn("the file that it is metadata of is missing", alone["error"]["message"])
 
     @in_scratch
     def test_wrong_templates_are_refused_at_their_place(self, scratch):

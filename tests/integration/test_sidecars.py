@@ -97,6 +97,19 @@ def test_path_without_directory_has_its_sidecars_too(scratch):
         assert np.array_equal(np.isfinite(pixels(json.loads(done.stdout))), valid), given
 
 
+def test_named_sidecars_are_part_of_their_input(scratch):
+    scene(scratch / "in/x.tif")
+    valid = mask(scratch / "in/x.tif")
+    (scratch / "in/x.tfw").write_text("1\n0\n0\n-1\n0\n0\n")
+    config(scratch, "[.msk]")
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", *sorted(scratch.glob("in/*")))
+    assert done["input"] == str(scratch / "in/x.tif") and np.array_equal(np.isfinite(pixels(done)), valid), done
+    (scratch / "in/y.json").write_text("{}")
+    config(scratch, more='metadata: "{scene}.json"')
+    lost = compute(scratch, scratch / "in/y.json", code=1)["error"]
+    assert (lost["code"], lost["message"]) == ("input.incomplete", f"{scratch}/in/y.json: the file that it is metadata of is missing"), lost
+
+
 def test_mask_counts_if_an_optional_file_is_missing(scratch):
     scene(scratch / "in/a_1.tif")
     valid = mask(scratch / "in/a_1.tif")

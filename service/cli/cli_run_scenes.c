@@ -1,0 +1,379 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom run`: assembles the named files, and those of named folders, into scenes in the same
+ * way as an inbox (pipeline/scene/assemble.h). A scene of several files becomes one input. */
+#include "config/base/base_name.h"
+#include "config/config.h"
+#include "config/group_pattern.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
+#include "pipeline/scene/assemble.h"
+#include "service/base/files.h"
+#include "service/cli/cli_run.h"
+#include "service/inbox/settle.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum origin {
+    NAMED,    /* an input of the command line */
+    LISTED,   /* in a folder of the command line */
+    NEIGHBOUR /* in the folder of such a file */
+};
+
+struct origin_of {
+    enum origin origin;
+    int input; /* number of the input that caused it */
+    char *path;
+};
+
+struct cli_scenes {
+    struct pb_entry *entry;
+    struct origin_of *of; /* entry i has of[i] */
+    size_t n, room;
+    bool *is_made; /* true if scene i is an input already */
+    struct pb_assembly *assembly;
+    struct cli_told *told;
+};
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+/* Adds a plain file; other kinds are left out. Takes ownership of path; NULL: out of memory. */
+static bool add_file(struct cli_scenes *s, char *path, enum origin origin, int input)
+{
+    struct stat st;
+    if (path == NULL)
+        return false;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        free(path);
+        return true;
+    }
+    if (s->n == s->room) {
+        const size_t room = s->room ? 2 * s->room : 32;
+        struct pb_entry *entry = realloc(s->entry, room * sizeof *entry);
+        s->entry = entry != NULL ? entry : s->entry;
+        struct origin_of *of = realloc(s->of, room * sizeof *of);
+        s->of = of != NULL ? of : s->of;
+        if (entry == NULL || of == NULL) {
+            free(path);
+            return false;
+        }
+        s->room = room;
+    }
+    s->entry[s->n] = (struct pb_entry){
+        .path = path, .bytes = (uint64_t)st.st_size, .inode = st.st_ino, .is_settled = true};
+    s->of[s->n++] = (struct origin_of){origin, input, path};
+    return true;
+}
+
+/* Returns true if the folder is not a scene itself, and a pipeline takes loose files. */
+static bool may_hold_files(const struct cli_run_options *o, const struct pb_config *config,
+                           const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return false;
+    if (o->pipeline == NULL)
+        return pb_config_match_folder(config, path) == NULL;
+    return pb_config_pipeline(config, o->pipeline)->input.group_pattern != NULL;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Adds the files of a folder, except those that an inbox would not take. prefix: begin of their
+ * paths, with its slash; "" is the working directory. */
+static bool add_folder(struct cli_scenes *s, const char *prefix, enum origin origin, int input)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(prefix[0] != '\0' ? prefix : ".", &entry, NULL, by_name);
+    bool good = true;
+    for (int i = 0; i < n; i++) {
+        const char *name = entry[i]->d_name;
+        const size_t bytes = strlen(prefix) + strlen(name) + 1;
+        const bool counts = good && !pb_settle_is_left_alone(name);
+        char *path = counts ? malloc(bytes) : NULL;
+        if (path != NULL)
+            (void)snprintf(path, bytes, "%s%s", prefix, name);
+        free(entry[i]);
+        good = good && (!counts || add_file(s, path, origin, input));
+    }
+    free(entry);
+    return good;
+}
+
+static bool add_inputs(const struct cli_run_options *o, const struct pb_config *config)
+{
+    bool good = true;
+    for (int i = 0; good && i < o->n_inputs; i++) {
+        char prefix[PB_FILES_PATH_BYTES];
+        const char *path = o->inputs[i];
+        if (!may_hold_files(o, config, path))
+            good = add_file(o->scenes, strdup(path), NAMED, i);
+        else if (snprintf(prefix, sizeof prefix, "%s/", path) < (int)sizeof prefix)
+            good = add_folder(o->scenes, prefix, LISTED, i);
+    }
+    return good;
+}
+
+/* --- assembly --------------------------------------------------------------------------------- */
+
+/* A run waits for no file: the time of every wait is over. */
+static bool assemble(const struct cli_run_options *o, const struct pb_config *config)
+{
+    struct cli_scenes *s = o->scenes;
+    const struct pb_entry_facts facts = {cli_told_find, s->told};
+    const struct pb_assembly_input input = {
+        .config = config,
+        .only = o->pipeline != NULL ? pb_config_pipeline(config, o->pipeline) : NULL,
+        .entry = s->entry,
+        .n = s->n,
+        .facts = &facts,
+        .wall_ms = INT64_MAX,
+        .wall_is_trusted = true};
+    return pb_assembly_group(s->assembly, &input) == 0;
+}
+
+static bool is_orphan_metadata(const struct pb_assembled *scene)
+{
+    return scene->form == PB_FORM_ORPHAN && scene->member[0].role == PB_ROLE_METADATA &&
+           scene->pipeline_number != SIZE_MAX;
+}
+
+static size_t folder_bytes(const char *path)
+{
+    return (size_t)(pb_base_name(path) - path);
+}
+
+static bool is_neighbour(const char *a, const char *b)
+{
+    const size_t n = folder_bytes(a);
+    return folder_bytes(b) == n && strncmp(a, b, n) == 0;
+}
+
+/* Returns true if an earlier entry that is to be queried, too, has the same folder. */
+static bool is_added(const struct cli_scenes *s, const bool *wants, size_t entry)
+{
+    bool is = false;
+    for (size_t i = 0; i < entry && !is; i++)
+        is = wants[i] && is_neighbour(s->entry[i].path, s->entry[entry].path);
+    return is;
+}
+
+static bool is_known(const struct cli_scenes *s, size_t n, const char *path)
+{
+    bool is = false;
+    for (size_t i = 0; i < n && !is; i++)
+        is = strcmp(s->entry[i].path, path) == 0;
+    return is;
+}
+
+/* Removes neighbours that are inputs, too. */
+static void drop_known(struct cli_scenes *s, size_t n)
+{
+    size_t kept = n;
+    for (size_t i = n; i < s->n; i++) {
+        if (is_known(s, n, s->of[i].path)) {
+            free(s->of[i].path);
+            continue;
+        }
+        s->entry[kept] = s->entry[i];
+        s->of[kept++] = s->of[i];
+    }
+    s->n = kept;
+}
+
+/* Adds the neighbours of files whose scene is not known by their names: its other files, too, are
+ * known by their metadata alone. *out_any: there is such a file. */
+static bool add_neighbours(struct cli_scenes *s, bool *out_any)
+{
+    const size_t n = s->n;
+    bool good = true, *wants = calloc(n + 1, sizeof *wants);
+    *out_any = false;
+    for (size_t i = 0; wants != NULL && i < n; i++) {
+        const struct pb_assembled *scene = pb_assembly_of(s->assembly, i);
+        wants[i] = scene->form == PB_FORM_UNASSIGNED || is_orphan_metadata(scene);
+        *out_any = *out_any || wants[i];
+    }
+    for (size_t i = 0; wants != NULL && good && i < n; i++) {
+        char prefix[PB_FILES_PATH_BYTES];
+        if (wants[i] && !is_added(s, wants, i) &&
+            snprintf(prefix, sizeof prefix, "%.*s", (int)folder_bytes(s->entry[i].path),
+                     s->entry[i].path) < (int)sizeof prefix)
+            good = add_folder(s, prefix, NEIGHBOUR, s->of[i].input);
+    }
+    good = good && wants != NULL;
+    free(wants);
+    if (good)
+        drop_known(s, n);
+    return good;
+}
+
+/* Reports neighbours that might belong to the scenes, but whose metadata have no facts. */
+static void report_left_out(const struct cli_scenes *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct pb_described *answer = cli_told_find(s->told, s->entry[i].path, 0);
+        if (s->of[i].origin == NEIGHBOUR && answer != NULL && answer->code != PB_OK)
+            (void)fprintf(stderr, "pushbroom: %s is left out: %s\n", s->entry[i].path,
+                          answer->message);
+    }
+}
+
+/* Queries the metadata of all files that need it at the same time. */
+static bool ask(const struct cli_run_options *o, const struct pb_config *config)
+{
+    struct cli_scenes *s = o->scenes;
+    bool any = false, good = add_neighbours(s, &any);
+    if (!any || !good)
+        return good;
+    good = assemble(o, config);
+    for (size_t i = 0; good && i < pb_assembly_count(s->assembly); i++) {
+        const struct pb_assembled *scene = pb_assembly_at(s->assembly, i);
+        if (scene->form == PB_FORM_UNASSIGNED)
+            good = cli_told_add(&s->told, scene->pipeline, scene->name);
+    }
+    good = good && (s->told == NULL || cli_told_wait(s->told, config));
+    if (good && !o->quiet)
+        report_left_out(s);
+    return good && assemble(o, config);
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+/* Makes "DIR/SCENE"; malloc'd. */
+static char *path_of(const char *file, const char *scene)
+{
+    const size_t n = folder_bytes(file), bytes = n + strlen(scene) + 3;
+    char *path = malloc(bytes);
+    if (path != NULL)
+        (void)snprintf(path, bytes, "%.*s%s", n ? (int)n : 2, n ? file : "./", scene);
+    return path;
+}
+
+/* Lists the files that belong to a scene by their metadata; the worker finds their sidecars. */
+static bool list_names(const struct pb_assembled *scene, struct cli_group *group)
+{
+    group->names = calloc(scene->n + 1, sizeof *group->names);
+    for (size_t i = 0; group->names != NULL && i < scene->n; i++)
+        if (scene->member[i].role != PB_ROLE_SIDECAR)
+            group->names[group->n++] = pb_base_name(pb_assembled_entry(scene, i)->path);
+    return group->names != NULL;
+}
+
+/* Appends an input. Takes ownership of path; NULL: out of memory. */
+static bool append(struct cli_run_options *o, char *path, const struct cli_group *group)
+{
+    const size_t n = (size_t)o->n_made;
+    char **made = path != NULL ? realloc(o->made, (n + 1) * sizeof *made) : NULL;
+    o->made = made != NULL ? made : o->made;
+    struct cli_group *groups = realloc(o->groups, (n + 1) * sizeof *groups);
+    o->groups = groups != NULL ? groups : o->groups;
+    if (made == NULL || groups == NULL) {
+        free(path);
+        free(group->names);
+        return false;
+    }
+    o->made[n] = path;
+    o->groups[n] = *group;
+    o->n_made++;
+    return true;
+}
+
+/* Appends the scene as an input. */
+static bool append_scene(struct cli_run_options *o, const struct pb_config *config,
+                         const struct pb_assembled *scene)
+{
+    const struct pb_pipeline_config *pipeline =
+        scene->pipeline_number != SIZE_MAX ? &config->pipelines[scene->pipeline_number] : NULL;
+    struct cli_group group = {.pipeline = NULL};
+    if (scene->form == PB_FORM_GROUP) {
+        group.pipeline = pipeline;
+        const bool good =
+            !pb_group_pattern_asks(pipeline->input.group_pattern) || list_names(scene, &group);
+        return good && append(o, path_of(pb_assembled_entry(scene, 0)->path, scene->name), &group);
+    }
+    if (scene->answer != NULL) {
+        group.pipeline = pipeline;
+        (void)pb_fail(&group.err, scene->answer->code, "%s", scene->answer->message);
+    } else if (is_orphan_metadata(scene)) {
+        group.pipeline = pipeline;
+        (void)pb_fail(&group.err, PB_E_INPUT_INCOMPLETE, "%s", scene->missing);
+    }
+    return append(o, strdup(pb_assembled_main(scene)->path), &group);
+}
+
+/* Returns true if the file makes its scene an input: any named one; of a folder, only files of a
+ * pipeline with input.group. */
+static bool makes_input(const struct cli_scenes *s, const struct pb_config *config, size_t entry)
+{
+    const struct pb_assembled *scene = pb_assembly_of(s->assembly, entry);
+    const bool is_lost = is_orphan_metadata(scene) &&
+                         config->pipelines[scene->pipeline_number].input.group_pattern != NULL;
+    return s->of[entry].origin == NAMED || scene->form == PB_FORM_GROUP || scene->answer != NULL ||
+           is_lost;
+}
+
+static bool make_inputs(struct cli_run_options *o, const struct pb_config *config)
+{
+    static const struct cli_group none = {.pipeline = NULL};
+    struct cli_scenes *s = o->scenes;
+    bool good = true;
+    size_t at = 0;
+    s->is_made = calloc(pb_assembly_count(s->assembly) + 1, sizeof *s->is_made);
+    good = s->is_made != NULL;
+    for (int i = 0; good && i < o->n_inputs; i++) {
+        bool any = false;
+        for (; good && at < s->n && s->of[at].input == i && s->of[at].origin != NEIGHBOUR; at++) {
+            const struct pb_assembled *scene = pb_assembly_of(s->assembly, at);
+            bool *is_made = &s->is_made[scene - pb_assembly_at(s->assembly, 0)];
+            if (!makes_input(s, config, at))
+                continue;
+            any = true;
+            good = *is_made || append_scene(o, config, scene);
+            *is_made = true;
+        }
+        if (good && !any) /* it is no plain file, or a folder without files that are taken */
+            good = append(o, strdup(o->inputs[i]), &none);
+    }
+    return good;
+}
+
+bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config)
+{
+    o->scenes = calloc(1, sizeof *o->scenes);
+    if (o->scenes == NULL || (o->scenes->assembly = pb_assembly_create()) == NULL)
+        return false;
+    if (!add_inputs(o, config) || !assemble(o, config) || !ask(o, config) ||
+        !make_inputs(o, config))
+        return false;
+    o->inputs = o->made;
+    o->n_inputs = o->n_made;
+    return true;
+}
+
+void cli_input_forget(struct cli_run_options *o)
+{
+    struct cli_scenes *s = o->scenes;
+    for (int i = 0; i < o->n_made; i++) {
+        free(o->made[i]);
+        free(o->groups[i].names);
+    }
+    free(o->made);
+    free(o->groups);
+    for (size_t i = 0; s != NULL && i < s->n; i++)
+        free(s->of[i].path);
+    if (s != NULL) {
+        pb_assembly_destroy(s->assembly);
+        cli_told_destroy(s->told);
+        free(s->entry);
+        free(s->of);
+        free(s->is_made);
+    }
+    free(s);
+}
