@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/pace.h"
 
-#define REST_FACTOR 9 /* pause after a scan, in durations of that scan */
+#define SHARE 10 /* scans use this fraction of a core: 1 / SHARE */
 
 int64_t pb_pace_event(struct pb_pace *pace, int64_t now_ms)
 {
@@ -30,7 +30,12 @@ void pb_pace_begin(struct pb_pace *pace)
 
 void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms)
 {
-    pace->rested_ms = now_ms + PB_PACE_REST_MS + REST_FACTOR * scan_ms;
+    if (pace->paid_ms < now_ms - PB_PACE_CREDIT_MS)
+        pace->paid_ms = now_ms - PB_PACE_CREDIT_MS;
+    pace->paid_ms += SHARE * scan_ms;
+    pace->rested_ms = now_ms + PB_PACE_REST_MS;
+    if (pace->rested_ms < pace->paid_ms)
+        pace->rested_ms = pace->paid_ms;
 }
 
 int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms)
@@ -41,5 +46,5 @@ int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms)
 
 int64_t pb_pace_period(int64_t rescan_ms, int64_t cost_ms)
 {
-    return rescan_ms > REST_FACTOR * cost_ms ? rescan_ms : REST_FACTOR * cost_ms;
+    return rescan_ms > SHARE * cost_ms ? rescan_ms : SHARE * cost_ms;
 }

@@ -4,20 +4,22 @@
 #define PB_PACE_H
 /* Time of the scan of an inbox after events. Files that one command renames in (a scene and its
  * sidecar, many scenes) should be found by one scan; therefore a scan waits until no event has
- * arrived for PB_PACE_QUIET_MS, but no longer than PB_PACE_GATHER_MS. Between two rounds there is
- * a pause, which grows with the duration of a scan, so that a huge inbox under constant writes
- * uses a tenth of a core at most. Pure: the caller passes the monotonic time. All-zero: no event,
- * no round yet. Thread: loop. */
+ * arrived for PB_PACE_QUIET_MS, but no longer than PB_PACE_GATHER_MS. Rounds of a huge inbox under
+ * constant writes use a tenth of a core at most, as a mean over PB_PACE_CREDIT_MS: a round after a
+ * quiet time needs no pause, others wait until the time that their scans took is a tenth. Pure: the
+ * caller passes the monotonic time. All-zero: no event, no round yet. Thread: loop. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define PB_PACE_QUIET_MS  2
 #define PB_PACE_GATHER_MS 50
 #define PB_PACE_REST_MS   5
+#define PB_PACE_CREDIT_MS 10000
 
 struct pb_pace {
     int64_t first_ms;  /* first event since the last round began; 0 = no event */
     int64_t last_ms;   /* last event */
+    int64_t paid_ms;   /* time until which scans have used up their share of the core */
     int64_t rested_ms; /* end of the pause after the last round */
 };
 

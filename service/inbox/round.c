@@ -31,7 +31,7 @@ struct pb_round {
     struct pb_inbox_told told;
     unsigned long config_number; /* configuration of the entries in `left` */
     int64_t mono_ms, wall_ms;    /* clocks at the begin of the scan */
-    int64_t cost_ms;
+    int64_t took_ns, cpu_ns;     /* cost of the scan and the assembly */
     int read_rc;
     bool has_scanned; /* since the last batch */
     struct pb_claimed batch[PB_INTAKE_BATCH];
@@ -88,7 +88,7 @@ static void begin(struct pb_round *round, struct pb_changes *changes)
     pb_intake_set_up(round->intake, round->inbox_number, &round->inbox);
     round->mono_ms = pb_clock_mono_ms();
     round->wall_ms = pb_clock_wall_ms();
-    round->cost_ms = 0;
+    round->took_ns = round->cpu_ns = 0;
     round->has_scanned = true;
     enter(round, PB_ROUND_SCAN);
     round->read_rc = pb_scan_begin(round->scan, changes);
@@ -196,7 +196,8 @@ static void describe(struct pb_round *round, bool may_claim, struct pb_round_res
     out->has_scanned = round->has_scanned;
     out->has_listed = round->has_scanned && pb_scan_is_listing(round->scan);
     out->read_rc = round->read_rc;
-    out->cost_ms = round->cost_ms;
+    out->took_ms = round->took_ns / 1000000;
+    out->cpu_ms = round->cpu_ns / 1000000;
     out->folders = pb_scan_folders(round->scan);
     out->pairing = round->pairing;
     out->has_claimed = may_claim;
@@ -211,21 +212,29 @@ static void describe(struct pb_round *round, bool may_claim, struct pb_round_res
     round->has_scanned = false;
 }
 
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec time = {.tv_sec = 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 void pb_round_run(struct pb_round *round, struct pb_round_request *request,
                   struct pb_round_result *out)
 {
-    int64_t start = pb_clock_mono_ms();
+    const int64_t start_ns = (int64_t)pb_clock_mono_ns(), start_cpu_ns = thread_cpu_ns();
     if (request->begins)
         begin(round, &request->changes);
     else if (round->stage == PB_ROUND_HAND_OVER)
         enter(round, PB_ROUND_CLAIM);
     if (round->stage == PB_ROUND_SCAN)
-        scan(round, start + SLICE_MS);
+        scan(round, pb_clock_mono_ms() + SLICE_MS);
     if (round->stage == PB_ROUND_SETTLE)
         settle(round, request->settle_ms);
     if (round->stage == PB_ROUND_ASSEMBLE)
         assemble(round);
-    round->cost_ms += pb_clock_mono_ms() - start;
+    round->took_ns += (int64_t)pb_clock_mono_ns() - start_ns;
+    round->cpu_ns += thread_cpu_ns() - start_cpu_ns;
     if (round->stage == PB_ROUND_CLAIM) {
         /* After a reload the files are assembled again before they are taken. */
         bool may_claim =

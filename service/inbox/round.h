@@ -41,7 +41,8 @@ struct pb_round_result {
     bool has_scanned; /* true in the first result of a round */
     bool has_listed;  /* true if that scan was a listing */
     int read_rc;      /* 0, or the error at which the inbox could not be read */
-    int64_t cost_ms;  /* duration of the scan and the assembly */
+    int64_t took_ms;  /* duration of the scan and the assembly */
+    int64_t cpu_ms;   /* CPU time of these */
     const struct pb_scan_folders *folders; /* borrowed until the next part */
     struct pb_pairing pairing;
     /* --- of the batch --- */

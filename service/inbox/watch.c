@@ -208,10 +208,13 @@ static void take_scan(struct pb_watch *watch, const struct pb_round_result *resu
     /* After a failed scan all watches end: a later directory with that name is another one. */
     if (pb_folder_watches_follow(watch->folders, result->folders))
         (void)pb_pace_event(&watch->pace, pb_clock_mono_ms());
-    /* Scheduled listings have a period by their cost; they do not delay updates. */
-    watch->rest_cost_ms = watch->listing_ms == INT64_MAX ? 0 : result->cost_ms;
+    /* Scheduled listings have a period by their duration; they do not delay updates. Other listings
+     * occupy the storage, updates the processor. */
+    watch->rest_cost_ms = watch->listing_ms == INT64_MAX ? 0
+                          : result->has_listed           ? result->took_ms
+                                                         : result->cpu_ms;
     if (result->has_listed) {
-        int64_t period_ms = pb_pace_period(watch->options.rescan_ms, result->cost_ms);
+        int64_t period_ms = pb_pace_period(watch->options.rescan_ms, result->took_ms);
         watch->listing_ms = pb_clock_mono_ms() + period_ms;
     }
     report_reading(watch, result->read_rc);

@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-#define START 1000
+#define START 100000
 
 static struct pb_pace pace;
 
@@ -37,13 +37,37 @@ START_TEST(a_burst_gathers_but_not_for_ever)
 }
 END_TEST
 
-START_TEST(rounds_are_apart_by_what_they_cost)
+START_TEST(a_round_is_followed_by_a_short_rest)
 {
     pb_pace_end(&pace, START, 0);
     ck_assert_int_eq(pb_pace_event(&pace, START + 1), PB_PACE_REST_MS - 1);
     ck_assert_int_eq(pb_pace_event(&pace, START + PB_PACE_REST_MS), PB_PACE_QUIET_MS);
-    pb_pace_end(&pace, START, 100); /* a tenth of the time is spent on scans */
-    ck_assert_int_eq(pb_pace_rest(&pace, START), PB_PACE_REST_MS + 900);
+}
+END_TEST
+
+START_TEST(test_rounds_use_a_tenth_of_the_time)
+{
+    int64_t now = START, cost = 0;
+    for (; now < START + 10 * PB_PACE_CREDIT_MS; now += pb_pace_rest(&pace, now)) {
+        now += 400;
+        cost += 400;
+        pb_pace_end(&pace, now, 400);
+    }
+    ck_assert_int_le(cost, (now - START) / 10 + PB_PACE_CREDIT_MS / 10);
+    ck_assert_int_ge(cost, (now - START) / 10);
+}
+END_TEST
+
+START_TEST(test_round_after_a_quiet_time_needs_no_pause)
+{
+    for (int i = 0; i < 100; i++)
+        pb_pace_end(&pace, START, 1000);
+    ck_assert_int_gt(pb_pace_rest(&pace, START), PB_PACE_CREDIT_MS);
+    const int64_t later = START + 100 * 10 * 1000 + PB_PACE_CREDIT_MS;
+    pb_pace_end(&pace, later, PB_PACE_CREDIT_MS / 10);
+    ck_assert_int_eq(pb_pace_rest(&pace, later), PB_PACE_REST_MS);
+    ck_assert_int_eq(pb_pace_period(30000, 100), 30000);
+    ck_assert_int_eq(pb_pace_period(30000, 6000), 60000);
 }
 END_TEST
 
@@ -54,7 +78,9 @@ int main(void)
     tcase_add_checked_fixture(tests, make, NULL);
     tcase_add_test(tests, a_single_event_is_followed_as_soon_as_it_is_quiet);
     tcase_add_test(tests, a_burst_gathers_but_not_for_ever);
-    tcase_add_test(tests, rounds_are_apart_by_what_they_cost);
+    tcase_add_test(tests, a_round_is_followed_by_a_short_rest);
+    tcase_add_test(tests, test_rounds_use_a_tenth_of_the_time);
+    tcase_add_test(tests, test_round_after_a_quiet_time_needs_no_pause);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
