@@ -69,6 +69,14 @@ def fields(folder, make, n):
     return make(folder / "s.tif", n, n, 4, "uint8", epsg=32725, corner=(288776, 9120761), pixel=28.5)
 
 
+def hls(folder, make, n):
+    granule = "HLS.S30.T32UNE.2022102T183929.v2.0"
+    for number, band in enumerate(("B04", "B8A")):
+        make(folder / f"{granule}.{band}.tif", n, n, 1, "int16", pixel=30, block=256, seed=number + 1)
+    make(folder / f"{granule}.Fmask.tif", n, n, 1, "uint8", pixel=30, block=256, clouds=0.2)
+    return folder / f"{granule}.B04.tif"
+
+
 def landcover(folder, make, n):
     return make(folder / "s.tif", n, n, 4, planar=True, codec="zstd" if isinstance(make, Sparse) else "none", look="coast")
 
@@ -256,7 +264,7 @@ def watermask(folder, make, n):
 
 
 SAMPLES = {
-    "burn-severity": burn_severity, "cloudfree": cloudfree, "composite": composite, "edges": edges, "fields": fields, "landcover": landcover,
+    "burn-severity": burn_severity, "cloudfree": cloudfree, "composite": composite, "edges": edges, "fields": fields, "hls": hls, "landcover": landcover,
     "landsat-c2-l1": landsat_level_1, "landsat-c2-l2": landsat_level_2, "landsat-temperature": landsat_folder, "landsat8": landsat8,
     "least-cloudy": least_cloudy, "ndvi-month": ndvi_month, "pictures": pictures, "planetscope": planetscope, "planetscope-4b": planetscope_4b,
     "planetscope-toa": planetscope_toa, "sentinel1-flood": sentinel1_flood, "sentinel1-grd": radar, "sentinel2": sentinel2_stack,

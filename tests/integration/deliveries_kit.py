@@ -124,6 +124,17 @@ def landsat(folder, scene, mtl, level):
     return folder
 
 
+# --- Harmonized Landsat Sentinel-2 -------------------------------------------------------------------
+
+def hls(folder, granule, bands):
+    """The files of a granule; B05 of S30 is a red edge, B08 its wide near infrared, which HLS does not harmonize."""
+    for band, value in bands.items():
+        raster(folder / f"{granule}.{band}.tif", [value], 30.0, gdal.GDT_Int16)
+    raster(folder / f"{granule}.Fmask.tif", [64], 30.0, gdal.GDT_Byte)
+    others(folder, *(f"{granule}.{n}" for n in ("SAA.tif", "SZA.tif", "VAA.tif", "VZA.tif", "cmr.xml", "jpg")), f"{granule}_stac.json")
+    return folder
+
+
 # --- PlanetScope ----------------------------------------------------------------------------------
 
 def planet_xml(bands):

@@ -21,6 +21,7 @@ L1C = "S2A_MSIL1C_20210908T042701_N0301_R133_T46RER_20210908T070248"
 LANDSAT = "LC08_L2SP_001062_20201031_20201106_02_T2"
 LANDSAT_L1 = "LC08_L1TP_016037_20170813_20200903_02_T1"
 PLANET, PLANET_4B = "20210401_075108_80_2406", "20170831_172754_101c"
+L30, S30 = "HLS.L30.T11SLT.2022100T182413.v2.0", "HLS.S30.T11SLT.2022102T183929.v2.0"
 COLLECTION_1 = "S2A_T29RKH_20200219T111041_L2A"
 MTL2 = kit.METADATA / "LC08_L2SP_001062_20201031_20201106_02_T2_MTL.txt"
 MTL1 = pbtest.SOURCE / "tests/data/real/landsat8_c1_016037/LC08_L1TP_016037_20170813_20170814_01_RT_MTL.txt"
@@ -48,6 +49,8 @@ DELIVERIES = {
                                    OFFSET, "2020-02-19T11:34:25"),
     "Landsat Level 2": ("landsat-c2-l2", LANDSAT, lambda r: kit.landsat(r / LANDSAT, LANDSAT, MTL2, 2), ndvi(landsat_surface(kit.RED), landsat_surface(kit.NIR)), "2020-10-31T14:31:47"),
     "Landsat Level 1": ("landsat-c2-l1", LANDSAT_L1, lambda r: kit.landsat(r / LANDSAT_L1, LANDSAT_L1, MTL1, 1), ndvi(3 * kit.RED - 5000, 3 * kit.NIR - 5000), "2017-08-13T15:54:15"),
+    "HLS of Landsat": ("hls", L30, lambda r: kit.hls(r / "hls", L30, {"B04": kit.RED, "B05": kit.NIR, "B06": 2000}), PLAIN, "2022-04-10T18:24:13"),
+    "HLS of Sentinel-2": ("hls", S30, lambda r: kit.hls(r / "hls", S30, {"B04": kit.RED, "B05": 1, "B08": 1, "B8A": kit.NIR, "B11": 2000}), PLAIN, "2022-04-12T18:39:29"),
     "PlanetScope": ("planetscope", PLANET, lambda r: kit.planet(r / "order/PSScene", PLANET), PLAIN, "2017-08-31T17:27:54"),
     "PlanetScope, not clipped": ("planetscope", "20220304_093300_37_2430", lambda r: kit.planet(r / "more/PSScene", "20220304_093300_37_2430", harmonized=False, clip=False), PLAIN, "2017-08-31T17:27:54"),
     "PlanetScope, 4 bands": ("planetscope-4b", PLANET_4B, lambda r: kit.planet(r / "old/PSScene", PLANET_4B, bands=4), PLAIN, "2017-08-31T17:27:54"),
@@ -97,6 +100,10 @@ def test_sentinel_2_deliveries(scratch):
 
 def test_landsat_deliveries(scratch):
     each(scratch, "landsat")
+
+
+def test_hls_deliveries(scratch):
+    each(scratch, "hls")
 
 
 def test_planetscope_deliveries(scratch):
@@ -167,7 +174,7 @@ def test_the_inbox_takes_every_delivery_as_one_job(scratch):
         d.start()
         for kind in kinds:
             made = DELIVERIES[kind][2](scratch / kind.replace(" ", "_"))
-            loose = DELIVERIES[kind][0].startswith(("planet", "landsat"))
+            loose = DELIVERIES[kind][0].startswith(("planet", "landsat", "hls"))
             for path in sorted(made.iterdir()) if loose else [made]:
                 os.rename(path, d.root / "inbox" / path.name)
         jobs = lambda: d.call("job.list", limit=1000)["jobs"]

@@ -14,7 +14,7 @@ import pbtest
 gdal.UseExceptions()
 SAMPLES = pbtest.SOURCE / "samples"
 LANDSAT7 = pbtest.SOURCE / "tests/data/real/landsat7_L7_ETMs_6band.tif"  # blue, green, red, near infrared, ...
-ELSEWHERE = {"landsat-c2-l1": "test_calibrate", "landsat-c2-l2": "test_scenes", "landsat-temperature": "test_transforms", "planetscope": "test_deliveries", "planetscope-4b": "test_deliveries", "planetscope-toa": "test_calibrate", "sentinel2-l1c": "test_deliveries",
+ELSEWHERE = {"hls": "test_deliveries", "landsat-c2-l1": "test_calibrate", "landsat-c2-l2": "test_scenes", "landsat-temperature": "test_transforms", "planetscope": "test_deliveries", "planetscope-4b": "test_deliveries", "planetscope-toa": "test_calibrate", "sentinel2-l1c": "test_deliveries",
              "sentinel1-grd": "test_sar", "sentinel1-flood": "test_terrain_correction", "sentinel2-l2a": "test_scenes", "sentinel2-mgrs": "test_scenes", "vhr-ortho": "test_relief",
              "vhr-pan": "test_calibrate"}
 S2 = "S2A_MSIL2A_20220219T112111_N0{}_R037_T29RKH_20220219T123947"
