@@ -392,7 +392,8 @@ static const struct pb_key input_keys[] = {
     OPTION("sidecars", PB_KEY_PATTERNS, AT(pb_input_config, sidecars),
            AT(pb_input_config, n_sidecars), "[.msk, .tfw, .aux.xml, .RPB, _RPC.TXT]",
            "Endings of files next to the scene's that are read with it as GDAL reads them: masks, "
-           "world files, statistics and tags, RPCs. They follow the file's name, with its suffix "
+           "world files, statistics and tags, RPCs; and .prj, the coordinate system of a file that "
+           "has none. They follow the file's name, with its suffix "
            "or in its place. Files with such endings that are not listed are moved with it unread, "
            "and the report lists them."),
 };

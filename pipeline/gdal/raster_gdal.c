@@ -181,3 +181,4 @@ int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
 {
     return raster->info.is_made ? 0 : pb_raster_file_unchanged(&raster->file, err);
 }
+    OSRDestroySpatialReference(raster->system); /* NULL is allowed */

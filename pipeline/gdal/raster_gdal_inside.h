@@ -24,10 +24,11 @@ struct pb_raster {
     struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
     uint64_t vsi_id;            /* names the file for GDAL */
     char vsi_name[320];
-    bool has_sidecars;      /* GDAL uses the file's own name and its sidecars */
-    struct pb_raster *next; /* in the list of open rasters */
-    bool is_jp2;            /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
-    bool dataset_mask;      /* GDAL's per-dataset mask that is not an alpha band */
+    OGRSpatialReferenceH system; /* of a sidecar .prj; NULL: the file has one, or neither has */
+    bool has_sidecars;           /* GDAL uses the file's own name and its sidecars */
+    struct pb_raster *next;      /* in the list of open rasters */
+    bool is_jp2;                 /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */
+    bool dataset_mask;           /* GDAL's per-dataset mask that is not an alpha band */
     void *complex_row; /* samples of a block read by GDAL, before the conversion to real; NULL: not
                           yet allocated */
     struct pb_raster_blocks blocks;

@@ -5,6 +5,7 @@
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/gdal/raster_gdal_sidecars.h"
 #include "pipeline/raster/tiff_header.h"
 #include "config/base/text_clean.h"
 
@@ -18,9 +19,15 @@ enum { POINTS = 128 }; /* transformed at once */
 #define EXTRAPOLATED 1000.0
 #define SQUEEZED     10000.0
 
-OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster)
+OGRSpatialReferenceH pb_gdal_system(const struct pb_raster *raster)
 {
     OGRSpatialReferenceH srs = GDALGetSpatialRef(raster->dataset);
+    return srs != NULL ? srs : raster->system;
+}
+
+OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster)
+{
+    OGRSpatialReferenceH srs = pb_gdal_system(raster);
     return srs != NULL ? srs : GDALGetGCPSpatialRef(raster->dataset);
 }
 
@@ -270,6 +277,8 @@ void pb_gdal_read_place(struct pb_raster *raster)
     info->n_gcps = GDALGetGCPCount(raster->dataset);
     info->has_rpc = GDALGetMetadata(raster->dataset, "RPC") != NULL;
     read_orientation(raster);
+    if (pb_gdal_srs(raster) == NULL)
+        raster->system = pb_gdal_sidecar_system(raster);
     OGRSpatialReferenceH srs = pb_gdal_srs(raster);
     info->has_crs = srs != NULL;
     if (srs != NULL && info->has_transform)

@@ -7,6 +7,9 @@
 
 struct pb_tiff_geo;
 
+/* Returns the CRS of the transform, of the file or of its sidecar; borrowed from the raster; NULL
+ * if absent. */
+OGRSpatialReferenceH pb_gdal_system(const struct pb_raster *raster);
 /* Returns the CRS of the transform, else of the GCPs; borrowed from the raster; NULL if absent. */
 OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster);
 

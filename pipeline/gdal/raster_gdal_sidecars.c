@@ -3,11 +3,11 @@
 #include "pipeline/gdal/raster_gdal_sidecars.h"
 
 #include "config/base/base_name.h"
-#include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/tiff_header.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -90,6 +90,44 @@ static int check_xml(const struct pb_raster *raster, const struct pb_raster_file
                            words.first);
 }
 
+/* Replaces a system without a code by the one of EPSG that is the same. */
+static OGRSpatialReferenceH identified(OGRSpatialReferenceH srs)
+{
+    int n = 0, *confidence = NULL;
+    OGRSpatialReferenceH *match = OSRFindMatches(srs, NULL, &n, &confidence), found = srs;
+    if (n > 0 && confidence[0] >= 90 && (n == 1 || confidence[1] < confidence[0])) {
+        found = OSRClone(match[0]);
+        OSRDestroySpatialReference(srs);
+    }
+    OSRFreeSRSArray(match);
+    CPLFree(confidence);
+    return found;
+}
+
+OGRSpatialReferenceH pb_gdal_sidecar_system(const struct pb_raster *raster)
+{
+    const struct pb_raster_file *sidecar = NULL;
+    for (size_t i = 0; (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++)
+        if (ends_with(sidecar, ".prj"))
+            break;
+    char *text = sidecar != NULL ? calloc(1, sidecar->bytes + 1) : NULL;
+    if (text == NULL)
+        return NULL;
+    const struct pb_file_part part = pb_raster_file_part(sidecar);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    char *lines[] = {text, NULL};
+    const bool good = pb_file_part_read(&part, 0, text, sidecar->bytes, NULL) > 0 &&
+                      OSRImportFromESRI(srs, lines) == OGRERR_NONE;
+    free(text);
+    if (!good) {
+        OSRDestroySpatialReference(srs);
+        return NULL;
+    }
+    srs = identified(srs);
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
 int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err)
 {
     const struct pb_raster_info *info = &raster->info;
@@ -107,6 +145,8 @@ int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err)
             without = "RPCs";
         else if (is_world_file(sidecar) && !info->has_transform)
             without = "place of the image";
+        else if (ends_with(sidecar, ".prj") && !info->has_crs)
+            without = "coordinate system";
         if (without != NULL)
             rc = pb_fail_at(err, PB_E_INPUT_DAMAGED, sidecar->path, 0, 0, "GDAL finds no %s in it",
                             without);

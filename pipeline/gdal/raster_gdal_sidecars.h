@@ -4,12 +4,9 @@
 #define PB_RASTER_GDAL_SIDECARS_H
 /* Checks of sidecars: GDAL ignores a sidecar that it cannot use without a message, but a
  * configured sidecar that exists must be used. */
-#include "config/base/err.h"
-
-#include <stdbool.h>
+#include "pipeline/gdal/raster_gdal_inside.h"
 
 struct pb_limits;
-struct pb_raster;
 
 /* Call before GDAL opens the raster: checks the declarations of sidecars against the limits;
  * input.limit, input.damaged. */
@@ -18,6 +15,9 @@ int pb_gdal_limit_sidecars(const struct pb_raster *raster, const struct pb_limit
 /* Call after raster->info is filled: checks that GDAL used each sidecar for its purpose;
  * input.damaged names it. */
 int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err);
+/* Coordinate system in a sidecar .prj (WKT, as ESRI's programs write it); the caller's. NULL: no
+ * such sidecar, or no system in it, which pb_gdal_check_sidecars reports. */
+OGRSpatialReferenceH pb_gdal_sidecar_system(const struct pb_raster *raster);
 /* Returns true if a sidecar is a mask. */
 bool pb_gdal_has_mask_file(const struct pb_raster *raster);
 #endif

@@ -3,6 +3,7 @@
  *
  * Georeferencing of a product as TIFF tags, which GDAL writes into a file of one pixel. */
 #include "pipeline/gdal/raster_gdal_inside.h"
+#include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/raster/tiff_tags.h"
 
@@ -63,7 +64,7 @@ static void copy_place(const struct pb_raster *raster, const struct pb_map *map,
 {
     GDALDatasetH from = raster->dataset;
     const char *point = GDALGetMetadataItem(from, GDALMD_AREA_OR_POINT, NULL);
-    OGRSpatialReferenceH srs = GDALGetSpatialRef(from);
+    OGRSpatialReferenceH srs = pb_gdal_system(raster);
     if (point != NULL) /* before the transform, which is shifted by half a pixel when written */
         (void)GDALSetMetadataItem(to, GDALMD_AREA_OR_POINT, point, NULL);
     if (srs != NULL)
