@@ -7,6 +7,7 @@
 #include "pipeline/scene/scene_counted.h"
 #include "pipeline/scene/sidecar_names.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,9 +67,63 @@ static void note_missing(struct search *s, const struct wish *wish, const char *
         (void)snprintf(s->missing + used, sizeof s->missing - used, ", ...");
 }
 
+/* Bytes of "R1C2", the row and column of a tile, at the begin of the text; 0 = something else. */
+static size_t tile_bytes(const char *text)
+{
+    size_t n = 0;
+    for (const char *letter = "RC"; *letter != '\0'; letter++) {
+        if (text[n] != *letter || !isdigit((unsigned char)text[n + 1]))
+            return 0;
+        n += 1 + strspn(text + n + 1, "0123456789");
+    }
+    return isalnum((unsigned char)text[n]) ? 0 : n;
+}
+
+/* Returns true for names that differ in the row or column of a tile alone, as Maxar and Airbus
+ * name the tiles of one image. */
+static bool are_tiles(const char *a, const char *b)
+{
+    char before = '_';
+    bool differ = false;
+    while (*a != '\0' && *b != '\0') {
+        const size_t n = isalnum((unsigned char)before) ? 0 : tile_bytes(a),
+                     m = n ? tile_bytes(b) : 0;
+        if (m == 0 && *a != *b)
+            return false;
+        differ = differ || (m > 0 && (n != m || strncmp(a, b, n) != 0));
+        before = *a;
+        a += m > 0 ? n : 1;
+        b += m > 0 ? m : 1;
+    }
+    return differ && *a == *b;
+}
+
+/* Bytes of the paths up to a folder in which they differ, and its slash; 0: they are in one
+ * folder. */
+static size_t shared_bytes(const char *a, const char *b, const char **out_slash)
+{
+    size_t n = 0, begin = 0;
+    for (; a[n] != '\0' && a[n] == b[n]; n++)
+        begin = a[n] == '/' ? n + 1 : begin;
+    *out_slash = strchr(a + begin, '/');
+    return *out_slash != NULL && strchr(b + begin, '/') != NULL ? begin : 0;
+}
+
 static int two_files(const struct search *s, const char *what, const struct pb_scene_entry *a,
                      const struct pb_scene_entry *b)
 {
+    const char *slash;
+    const size_t shared = shared_bytes(a->path, b->path, &slash);
+    if (are_tiles(a->path, b->path))
+        return pb_fail_at(s->err, PB_E_INPUT_TILES, s->folder, 0, 0,
+                          "%.150s and %.150s fit %s: they are tiles of one image", a->path, b->path,
+                          what);
+    if (shared > 0)
+        return pb_fail_at(s->err, PB_E_INPUT_AMBIGUOUS, s->folder, 0, 0,
+                          "two files fit %s: %.120s and %.120s; if each folder of %.*s is a scene "
+                          "of its own, let input.scene fit their names and give %.60s/%.*s*",
+                          what, a->path, b->path, (int)shared, a->path, s->folder, (int)shared,
+                          a->path);
     return pb_fail_at(s->err, PB_E_INPUT_AMBIGUOUS, s->folder, 0, 0,
                       "two files fit %s: %.150s and %.150s", what, a->path, b->path);
 }
