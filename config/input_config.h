@@ -33,6 +33,7 @@ struct pb_source_config {
     int32_t resample; /* enum pb_bring */
     bool of_scene;    /* one of input.files */
     int32_t nth;      /* of_scene: as in struct pb_file_config */
+    int32_t page;     /* of_scene: as in struct pb_file_config */
     bool optional;
     bool is_needed; /* an output may depend on it; known when the load is over */
 };
@@ -46,6 +47,7 @@ struct pb_file_config {
     int32_t nth;      /* place among the matching files in input.order, from 1; 0: one matches */
     int32_t optional; /* not 0: a scene without the file has the band, valid nowhere */
     int32_t index;    /* of the band in the file, 1-based */
+    int32_t page;     /* of a TIFF that has the band, from 1; 0: its first image */
     int32_t resample; /* enum pb_bring */
     double scale, offset;
     bool has_scale, has_offset; /* else those of the input */
@@ -103,7 +105,7 @@ struct pb_input_config {
     /* What follows from the above (config/input_files.h): the bands of the file that gives the
      * grid, how they are scaled, and all other files, those of the scene first. */
     char *file;                   /* pattern of that file; NULL = the scene is one file */
-    int32_t file_nth;             /* as in struct pb_file_config */
+    int32_t file_nth, file_page;  /* as in struct pb_file_config */
     struct pb_band_config *bands; /* empty: B1, B2, ... by number */
     size_t n_bands;
     struct pb_source_config *sources;

@@ -33,10 +33,11 @@ static bool has(const struct pb_yaml *node, const char *key)
 /* Whether both are bands of one file that is read in one way. */
 static bool is_one_file(const struct pb_file_config *a, const struct pb_file_config *b)
 {
-    return strcmp(a->match, b->match) == 0 && a->nth == b->nth && a->optional == b->optional &&
-           a->scale == b->scale && a->offset == b->offset && a->has_nodata == b->has_nodata &&
-           (!a->has_nodata || a->nodata == b->nodata) && a->resample == b->resample &&
-           a->has_complex == b->has_complex && (!a->has_complex || a->complex == b->complex);
+    return strcmp(a->match, b->match) == 0 && a->nth == b->nth && a->page == b->page &&
+           a->optional == b->optional && a->scale == b->scale && a->offset == b->offset &&
+           a->has_nodata == b->has_nodata && (!a->has_nodata || a->nodata == b->nodata) &&
+           a->resample == b->resample && a->has_complex == b->has_complex &&
+           (!a->has_complex || a->complex == b->complex);
 }
 
 static void settle_scaling(struct pb_input_config *input)
@@ -75,6 +76,7 @@ static struct pb_source_config gather(struct pb_load *load, struct pb_input_conf
                                     .resample = lead->resample,
                                     .of_scene = true,
                                     .nth = lead->nth,
+                                    .page = lead->page,
                                     .optional = lead->optional != 0,
                                     .is_needed = true};
     file.bands = pb_arena_alloc(load->arena, input->n_files, sizeof *file.bands);
@@ -110,6 +112,7 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
     const struct pb_source_config first = gather(load, input, grid, taken);
     input->file = first.file;
     input->file_nth = first.nth;
+    input->file_page = first.page;
     if (first.optional)
         WRONG(load, place(node, node, "files"),
               "input.files.%.63s: optional is not for the band whose grid is the scene's; name "

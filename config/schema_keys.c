@@ -344,14 +344,14 @@ static const struct pb_key input_keys[] = {
      .doc = "With order: list, the pattern for the file of the scene that lists its counted files, "
             "the first one first: in each line the name of one, or its path inside the scene; a # "
             "begins a comment. It belongs to a complete scene."},
-    OPTION(
-        "files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
-        "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
-        "The bands of a scene of many files, in place of bands: each a pattern for the file's "
-        "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
-        "band, nth, optional, resample, scale, offset, nodata and complex. {scene} is the scene's "
-        "name, @(a|b) one of several; upper and lower case are the same. A band that no product "
-        "needs is not opened."),
+    OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
+           "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
+           "The bands of a scene of many files, in place of bands: each a pattern for the file's "
+           "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
+           "band, page, nth, optional, resample, scale, offset, nodata and complex. {scene} is the "
+           "scene's name, @(a|b) one of several; upper and lower case are the same. A band that no "
+           "product "
+           "needs is not opened."),
     {.name = "grid",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, grid),
@@ -407,6 +407,9 @@ static const struct pb_key file_keys[] = {
      .doc = "Pattern for the file's name, or with a slash for its path inside the scene."},
     RANGED("band", PB_KEY_INT, AT(pb_file_config, index), 1, PB_BANDS_MAX, "1",
            "Number of the band in the file, counted from 1."),
+    RANGED("page", PB_KEY_INT, AT(pb_file_config, page), 0, 65535, "0",
+           "Which page of a TIFF has the band, counted from 1 without overviews and masks. 0: the "
+           "first, and a note tells how many are not read."),
     RANGED("nth", PB_KEY_INT, AT(pb_file_config, nth), 0, PB_FILES_MAX, "0",
            "Which of the files that fit, in input.order, counted from 1: R_1, R_2, ... of the "
            "observations of a place. 0: one file may fit."),

@@ -130,13 +130,13 @@ static int take_member(struct taking *t, struct pb_archive_wish *wish, struct ar
     const struct pb_archive_member *member = &archive->member[wish->member];
     const uint64_t begins = (uint64_t)archive_filter_bytes(r->a, 0);
     (void)snprintf(t->what, sizeof t->what, "its member %.160s", member->path);
-    wish->part = (struct pb_file_part){t->room, t->room_end, member->bytes};
+    wish->part = (struct pb_file_part){.fd = t->room, .base = t->room_end, .bytes = member->bytes};
     int rc = take_data(t, wish, entry, begins);
     if (rc < 0)
         return rc;
     if (wish->in_place)
-        wish->part =
-            (struct pb_file_part){archive->file.fd, archive->file.base + begins, member->bytes};
+        wish->part = (struct pb_file_part){
+            .fd = archive->file.fd, .base = archive->file.base + begins, .bytes = member->bytes};
     else
         t->room_end += (member->bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
     t->still_wanted -= member->stays ? 0 : member->bytes;

@@ -125,6 +125,9 @@ static void explain_file(const struct pb_run_view *view, size_t i, struct pb_jso
     if (info->complex.kind != PB_COMPLEX_NONE)
         pb_json_string(json, "read_as", info->complex.power ? "power" : "amplitude");
     pb_json_string(json, "compression", info->compression);
+    const int32_t page = i == 0 ? input->file_page : input->sources[i - 1].page;
+    if (page > 0)
+        pb_json_int(json, "page", page);
     if (info->n_pages_more > 0)
         pb_json_int(json, "pages", info->n_pages_more + 1);
     if (info->has_transform)

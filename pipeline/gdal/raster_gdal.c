@@ -90,20 +90,42 @@ static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits,
     return rc;
 }
 
+/* Chooses the page and checks the header. */
+static int check_header(struct pb_raster *raster, int32_t page, const struct pb_limits *limits,
+                        struct pb_err *err, struct pb_tiff_header *out_header)
+{
+    struct pb_raster_file *file = &raster->file;
+    struct pb_file_part part = pb_raster_file_part(file);
+    int rc = pb_jp2_look(&part, file->path, err, &raster->is_jp2);
+    if (rc == 0 && raster->is_jp2 && page > 1)
+        return pb_fail_at(err, PB_E_PIPELINE_BAND, file->path, 0, 0,
+                          "it is a JPEG 2000 file, which has no page %d", (int)page);
+    if (rc == 0 && raster->is_jp2)
+        return pb_jp2_header_read(&part, file->path, limits, err, out_header);
+    if (rc == 0 && page > 0)
+        rc = pb_tiff_page_head(&part, file->path, page, limits, err, file->head, &file->head_bytes);
+    part = pb_raster_file_part(file);
+    rc = rc ? rc : pb_tiff_header_read(&part, file->path, limits, err, out_header);
+    if (rc == 0 && page > 0)
+        out_header->n_pages_more = 0; /* the configuration knows them */
+    return rc;
+}
+
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster)
+{
+    return pb_raster_open_page(path, 0, limits, err, out_raster);
+}
+
+int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *limits,
+                        struct pb_err *err, struct pb_raster **out_raster)
 {
     struct pb_tiff_header header;
     struct pb_raster *raster = calloc(1, sizeof *raster);
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     int rc = pb_raster_file_open(&raster->file, path, err);
-    const struct pb_file_part part = pb_raster_file_part(&raster->file);
-    if (rc == 0)
-        rc = pb_jp2_look(&part, path, err, &raster->is_jp2);
-    if (rc == 0)
-        rc = (raster->is_jp2 ? pb_jp2_header_read : pb_tiff_header_read)(&part, path, limits, err,
-                                                                         &header);
+    rc = rc ? rc : check_header(raster, page, limits, err, &header);
     if (rc == 0) {
         pb_gdal_file_add(raster);
         rc = pb_gdal_limit_sidecars(raster, limits, err);
@@ -164,6 +186,7 @@ void pb_raster_close(struct pb_raster *raster)
         GDALClose(raster->dataset);
         pb_gdal_unlisten();
     }
+    OSRDestroySpatialReference(raster->system); /* NULL is allowed */
     pb_gdal_file_remove(raster);
     pb_raster_blocks_close(&raster->blocks);
     pb_raster_file_close(&raster->file);
@@ -181,4 +204,3 @@ int pb_raster_unchanged(const struct pb_raster *raster, struct pb_err *err)
 {
     return raster->info.is_made ? 0 : pb_raster_file_unchanged(&raster->file, err);
 }
-    OSRDestroySpatialReference(raster->system); /* NULL is allowed */

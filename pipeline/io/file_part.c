@@ -25,6 +25,8 @@ ssize_t pb_file_part_read(const struct pb_file_part *part, uint64_t at, void *ou
             break;
         n_done += n > 0 ? (size_t)n : 0;
     }
+    for (size_t i = 0; i < n_done && at + i < part->head_bytes; i++)
+        ((unsigned char *)out)[i] = part->head[at + i];
     if (done != NULL)
         *done = n_done;
     return n < 0 && n_done < bytes ? -errno : (ssize_t)n_done;

@@ -12,6 +12,9 @@ struct pb_file_part {
     int fd;        /* borrowed */
     uint64_t base; /* its offset in the file; 0 = the complete file */
     uint64_t bytes;
+    /* Bytes in place of the first head_bytes of it; borrowed. NULL: none are replaced. */
+    const unsigned char *head;
+    size_t head_bytes;
 };
 
 /* Reads up to `bytes` at `at`. Returns the count, fewer only at the end of the part or the file,

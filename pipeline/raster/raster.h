@@ -112,6 +112,10 @@ void pb_raster_warm(int epsg);
  * descriptor opened here. */
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster);
+/* The same for page number `page` of a TIFF, from 1; 0: its first image. pipeline.band: the file
+ * has fewer pages. */
+int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *limits,
+                        struct pb_err *err, struct pb_raster **out_raster);
 /* Opens the same file for another thread that reads its pixels: with its own descriptor and
  * decoders, and with the metadata that `first` has read; parsing the CRS again would take longer
  * than reading a small scene. Only for pb_raster_read. first stays open meanwhile. limits: those

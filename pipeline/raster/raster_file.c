@@ -139,9 +139,11 @@ int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_fil
                                     .path = strdup(first->path),
                                     .base = first->base,
                                     .bytes = first->bytes,
+                                    .head_bytes = first->head_bytes,
                                     .mtime_ns = first->mtime_ns,
                                     .stat = first->stat,
                                     .handed = first->handed};
+    memcpy(file->head, first->head, sizeof file->head);
     if (file->path == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", first->path);
     return file->fd >= 0 ? 0 : pb_raster_file_fail(err, errno, first->path, "cannot open the file");
@@ -162,7 +164,11 @@ int64_t pb_raster_file_mtime_ns(const struct stat *stat)
 
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file)
 {
-    return (struct pb_file_part){file->fd, file->base, file->bytes};
+    return (struct pb_file_part){.fd = file->fd,
+                                 .base = file->base,
+                                 .bytes = file->bytes,
+                                 .head = file->head,
+                                 .head_bytes = file->head_bytes};
 }
 
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes)

@@ -20,6 +20,10 @@ struct pb_raster_file {
     uint64_t base;  /* offset of the file in what fd has open: of a member of an archive; else 0 */
     uint64_t bytes; /* size of the file */
     char *path;     /* owned; as given to open */
+    /* Header that readers get in place of the file's: of a TIFF whose first image is another page
+     * (pb_tiff_page_head); head_bytes 0: the file's own. */
+    unsigned char head[16];
+    size_t head_bytes;
     int64_t mtime_ns;  /* time of the last change; of the archive if the file is a member */
     struct stat stat;  /* state of what fd has open, at open */
     size_t stem;       /* bytes that a sidecar's name shares with its file's name */
@@ -53,6 +57,7 @@ int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_fil
                          struct pb_err *err);
 void pb_raster_file_close(struct pb_raster_file *file);
 int64_t pb_raster_file_mtime_ns(const struct stat *stat);
+/* The part borrows the file's header. */
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file);
 
 /* Reads up to `bytes` at `at`. Returns the count, fewer only at the end of the file, or a

@@ -183,18 +183,28 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
     return rc < 0 ? rc : read_nodata(file, &dir->nodata, out);
 }
 
+enum { REDUCED = 1, MASK = 4 }; /* bits of NewSubfileType */
+
+/* Counts an image that is neither an overview nor a mask. */
+static int count_page(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                      struct pb_tiff_header *out)
+{
+    uint64_t subfile = 0;
+    int rc = pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
+    out->n_pages_more += rc == 0 && (subfile & (REDUCED | MASK)) == 0;
+    return rc;
+}
+
 /* Checks a directory after the first. A full-size mask is checked like pixels: without it
  * invalid pixels would count as valid. Images other than overviews and masks are pages, which
  * are counted. */
 static int check_other(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
                        struct pb_tiff_header *out)
 {
-    enum { REDUCED = 1, MASK = 4 };
     struct pb_tiff_header mask = {0};
     uint64_t subfile = 0;
-    int rc = pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
-    if (rc == 0 && (subfile & (REDUCED | MASK)) == 0)
-        out->n_pages_more++;
+    int rc = count_page(file, dir, out);
+    rc = rc ? rc : pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
     if (rc < 0 || (subfile & (REDUCED | MASK)) != MASK)
         return rc;
     rc = read_shape(file, dir, &mask);
@@ -225,6 +235,44 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
             return rc;
     }
     out->n_directories = n;
+    return 0;
+}
+
+static void put_number(const struct pb_tiff_file *file, uint64_t value, unsigned char *out,
+                       size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[file->big_endian ? bytes - 1 - i : i] = (unsigned char)(value >> (8 * i));
+}
+
+int pb_tiff_page_head(const struct pb_file_part *part, const char *name, int32_t page,
+                      const struct pb_limits *limits, struct pb_err *err, unsigned char out[16],
+                      size_t *out_bytes)
+{
+    struct pb_tiff_file file = {.part = *part, .name = name, .limits = limits, .err = err};
+    struct pb_tiff_directory dir = {.next = 0};
+    struct pb_tiff_header header = {.n_pages_more = 0};
+    uint64_t at = 0;
+    int rc = pb_tiff_read_magic(&file, &dir.next);
+    for (int n = 1; rc == 0 && header.n_pages_more < page && dir.next != 0; n++) {
+        if (n > limits->max_directories)
+            return PB_TIFF_FAIL(
+                &file, PB_E_INPUT_LIMIT,
+                "the file has more than %ld image directories (limits.max_directories)",
+                (long)limits->max_directories);
+        at = dir.next;
+        rc = pb_tiff_read_directory(&file, at, n, &dir);
+        rc = rc ? rc : count_page(&file, &dir, &header);
+    }
+    if (rc == 0 && header.n_pages_more < page)
+        rc = PB_TIFF_FAIL(&file, PB_E_PIPELINE_BAND, "the file has %d pages, and page %d is wanted",
+                          (int)header.n_pages_more, (int)page);
+    const size_t begin = file.big_tiff ? 8 : 4, bytes = begin;
+    rc = rc ? rc : pb_tiff_read_at(&file, 0, out, begin, "the header");
+    if (rc < 0)
+        return rc;
+    put_number(&file, at, out + begin, bytes);
+    *out_bytes = begin + bytes;
     return 0;
 }
 

@@ -49,6 +49,14 @@ struct pb_tiff_header {
     struct pb_tiff_geo geo;
 };
 
+/* Finds page number `page`, from 1, among the images that are neither overviews nor masks, and
+ * makes the header of the file with that page as its first image: 8 bytes, 16 of a BigTIFF. Checks
+ * no more than what it reads. pipeline.band: the file has fewer pages; else the errors of
+ * pb_tiff_header_read. */
+int pb_tiff_page_head(const struct pb_file_part *part, const char *name, int32_t page,
+                      const struct pb_limits *limits, struct pb_err *err, unsigned char out[16],
+                      size_t *out_bytes);
+
 /* Reads part with pread; name is the file's name in errors. On failure *err is input.not_tiff,
  * input.truncated, input.damaged, input.empty, input.georeference, input.limit, or a failure of
  * the machine (input.io, memory). */

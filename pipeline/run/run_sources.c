@@ -71,10 +71,11 @@ void pb_run_sources_pages(const struct pb_run_sources *s, char *text, size_t byt
     if (n > 1)
         (void)snprintf(others, sizeof others, "; %zu more file%s as well", n - 1,
                        n > 2 ? "s have pages" : " has pages");
-    (void)snprintf(text, bytes,
-                   "%.200s has %d pages, and only the first is read%s; deliver each page that is "
-                   "wanted as a file of its own (gdal_translate GTIFF_DIR:2:%.200s page2.tif)",
-                   name, more + 1, others, name);
+    (void)snprintf(
+        text, bytes,
+        "%.200s has %d pages, and only the first is read%s; input.files reads others: {N: "
+        "{match: \"*.tif\", page: 2}}",
+        name, more + 1, others);
 }
 
 static const char *crs_of(const struct pb_raster_info *info)
@@ -187,7 +188,8 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
     else
         rc = pb_source_path(s->options->config, config, s->scene, path, err);
     if (rc == 0)
-        rc = pb_raster_open(path, &s->options->config->limits, err, &s->raster[i + 1]);
+        rc = pb_raster_open_page(path, config->page, &s->options->config->limits, err,
+                                 &s->raster[i + 1]);
     if (rc < 0)
         return rc;
     pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid, config->bands,
@@ -300,8 +302,9 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     s->stand_in = calloc(input_of(s)->n_sources + 1, sizeof *s->stand_in);
     if (s->stand_in == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
-    int rc = pb_raster_open(files ? files->file[0].path : options->input->path,
-                            &options->config->limits, err, &s->raster[0]);
+    int rc =
+        pb_raster_open_page(files ? files->file[0].path : options->input->path,
+                            input_of(s)->file_page, &options->config->limits, err, &s->raster[0]);
     if (rc == 0) {
         pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid, input_of(s)->bands,
                                input_of(s)->n_bands);

@@ -66,6 +66,8 @@ static void say_file(const struct pb_json_value *file, const char *kind)
         cli_add(text, sizeof text, " as %s", cli_json_text(file, "read_as"));
     const char *packed = cli_json_text(file, "compression");
     cli_add(text, sizeof text, ", %s", strcmp(packed, "NONE") == 0 ? "uncompressed" : packed);
+    if (cli_json_number(file, "page") > 0)
+        cli_add(text, sizeof text, "; page %.0f", cli_json_number(file, "page"));
     if (cli_json_number(file, "pages") > 1)
         cli_add(text, sizeof text, "; the first of %.0f pages, the others are not read",
                 cli_json_number(file, "pages"));

@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct pb_err err = {0};
     int fd = memfd_create("fuzz", MFD_CLOEXEC), room = memfd_create("room", MFD_CLOEXEC);
     require(fd >= 0 && room >= 0 && write(fd, data, bytes) == (ssize_t)bytes, "no memory file");
-    const struct pb_file_part part = {fd, 0, bytes};
+    const struct pb_file_part part = {.fd = fd, .bytes = bytes};
     if (pb_archive_list(&archive, &part, "fuzz", &limits, &err) < 0) {
         check_err(&err);
     } else {

@@ -58,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             "no memory file");
     int own = memfd_create("own", MFD_CLOEXEC);
     require(own >= 0 && write(own, data, bytes) == (ssize_t)bytes, "no memory file");
-    const struct pb_file_part file = {own, 0, bytes}, part = {fd, BEFORE, bytes};
+    const struct pb_file_part file = {.fd = own, .bytes = bytes},
+                              part = {.fd = fd, .base = BEFORE, .bytes = bytes};
     require(pb_jp2_look(&file, "fuzz", &err, &is) == 0, "the first bytes");
     require(pb_jp2_look(&part, "fuzz", &err, &is_inside) == 0 && is == is_inside, "in a part");
     memset(&whole, 0, sizeof whole);

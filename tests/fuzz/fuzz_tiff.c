@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
         abort();
-    const struct pb_file_part part = {fd, 0, bytes};
+    const struct pb_file_part part = {.fd = fd, .bytes = bytes};
     int rc = pb_tiff_header_read(&part, "fuzz", &limits, &err, &header);
     if ((rc < 0) != (err.code != PB_OK))
         abort();

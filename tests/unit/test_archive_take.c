@@ -59,7 +59,7 @@ static int take(int zip, uint64_t may_use, struct pb_err *err, struct pb_archive
     char path[] = "/dev/shm/test_archive_take.XXXXXX";
     int room = mkstemp(path);
     ck_assert(room >= 0 && unlink(path) == 0 && fstat(zip, &st) == 0);
-    const struct pb_file_part part = {zip, 0, (uint64_t)st.st_size};
+    const struct pb_file_part part = {.fd = zip, .bytes = (uint64_t)st.st_size};
     ck_assert_int_eq(pb_archive_list(&archive, &part, "x.zip", &limits, err), 0);
     ck_assert_uint_eq(archive.n, 2);
     ck_assert_int_eq(fstatvfs(room, &fs), 0);

@@ -150,8 +150,8 @@ static int look(const struct file *file, struct pb_err *err, struct pb_tiff_head
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, file->bytes, file->n), (ssize_t)file->n);
     *err = (struct pb_err){0};
-    int rc =
-        pb_tiff_header_read(&(struct pb_file_part){fd, 0, file->n}, "x.tif", &limits, err, out);
+    int rc = pb_tiff_header_read(&(struct pb_file_part){.fd = fd, .bytes = file->n}, "x.tif",
+                                 &limits, err, out);
     close(fd);
     return rc;
 }
@@ -366,9 +366,9 @@ START_TEST(refuses_more_blocks_than_can_be_walked)
     struct pb_err err = {0};
     int fd = memfd_create("tiff", MFD_CLOEXEC);
     ck_assert_int_eq(write(fd, file.bytes, file.n), (ssize_t)file.n);
-    ck_assert_int_eq(
-        pb_tiff_header_read(&(struct pb_file_part){fd, 0, file.n}, "x.tif", &wide, &err, &header),
-        -ENOTSUP);
+    ck_assert_int_eq(pb_tiff_header_read(&(struct pb_file_part){.fd = fd, .bytes = file.n}, "x.tif",
+                                         &wide, &err, &header),
+                     -ENOTSUP);
     ck_assert_ptr_nonnull(strstr(err.msg, "160000000000 blocks of 1 x 1"));
     close(fd);
 }

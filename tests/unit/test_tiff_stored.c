@@ -107,8 +107,8 @@ static int look(const struct tiff *tiff, const struct pb_limits *with, struct pb
 {
     off_t bytes = lseek(tiff->fd, 0, SEEK_END);
     *err = (struct pb_err){0};
-    return pb_tiff_header_read(&(struct pb_file_part){tiff->fd, 0, (uint64_t)bytes}, "x.tif", with,
-                               err, out);
+    return pb_tiff_header_read(&(struct pb_file_part){.fd = tiff->fd, .bytes = (uint64_t)bytes},
+                               "x.tif", with, err, out);
 }
 
 static void taken(struct tiff *tiff)
