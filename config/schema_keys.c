@@ -389,13 +389,14 @@ static const struct pb_key input_keys[] = {
             "lists the "
             "families. For a file of the inbox the service waits for them (complete) and moves "
             "them with it."},
-    OPTION("sidecars", PB_KEY_PATTERNS, AT(pb_input_config, sidecars),
-           AT(pb_input_config, n_sidecars), "[.msk, .tfw, .aux.xml, .RPB, _RPC.TXT]",
-           "Endings of files next to the scene's that are read with it as GDAL reads them: masks, "
-           "world files, statistics and tags, RPCs; and .prj, the coordinate system of a file that "
-           "has none. They follow the file's name, with its suffix "
-           "or in its place. Files with such endings that are not listed are moved with it unread, "
-           "and the report lists them."),
+    OPTION(
+        "sidecars", PB_KEY_PATTERNS, AT(pb_input_config, sidecars), AT(pb_input_config, n_sidecars),
+        "[.msk, .tfw, .aux.xml, .RPB, _RPC.TXT]",
+        "Endings of files next to the scene's that are read with it as GDAL reads them: masks, "
+        "world files, statistics and tags, RPCs; and .prj, the coordinate system of a file without "
+        "one. They follow the file's name, with its suffix "
+        "or in its place. Files with such endings that are not listed are moved with it unread, "
+        "and the report lists them."),
 };
 
 static const struct pb_key file_keys[] = {
@@ -409,7 +410,7 @@ static const struct pb_key file_keys[] = {
            "Number of the band in the file, counted from 1."),
     RANGED("page", PB_KEY_INT, AT(pb_file_config, page), 0, 65535, "0",
            "Which page of a TIFF has the band, counted from 1 without overviews and masks. 0: the "
-           "first, and a note tells how many are not read."),
+           "first, and a note has the count of the others."),
     RANGED("nth", PB_KEY_INT, AT(pb_file_config, nth), 0, PB_FILES_MAX, "0",
            "Which of the files that fit, in input.order, counted from 1: R_1, R_2, ... of the "
            "observations of a place. 0: one file may fit."),

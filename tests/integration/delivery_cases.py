@@ -126,7 +126,7 @@ PRISMA = "PRS_L2D_STD_20200215101312_20200215101316_0001"
 ENMAP = "ENMAP01-____L2A-DT0000001867_20220724T104526Z_008_V010302_20230628T165614Z"
 ENMAP_BANDS = [10 * n for n in range(1, 225)]
 
-# Drones: ODM and Pix4D write a world file (six lines, the centre of the upper left pixel) and the system as WKT beside the TIFF.
+# Drones: ODM and Pix4D write a world file (six lines, the centre of the upper left pixel) and the system as WKT next to the TIFF.
 SYSTEM = osr.SpatialReference()
 SYSTEM.ImportFromEPSG(32632)
 PROJECTION = SYSTEM.ExportToWkt(["FORMAT=WKT1_ESRI"])
