@@ -3,7 +3,8 @@
 #ifndef PB_DIRS_H
 #define PB_DIRS_H
 /* Directories of the service, absolute and checked. Inputs move between inboxes, work, archive and
- * quarantine by rename, therefore these must be on one filesystem and one mount of it. */
+ * quarantine by rename, therefore these must be on one filesystem and one mount of it. Thread:
+ * main, before the loop runs; pb_dirs_check: any. */
 #include "config/base/err.h"
 #include "config/service_config.h"
 #include "service/base/dir_lock.h"

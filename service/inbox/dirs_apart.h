@@ -4,7 +4,7 @@
 #define PB_DIRS_APART_H
 /* Checks that no directory of the service equals, contains or is inside another; otherwise
  * products would be taken as scenes, or a directory would belong to two owners. The one exception
- * is the default archive, work/done. */
+ * is the default archive, work/done. Thread: any. */
 #include "config/base/err.h"
 #include "service/inbox/dirs.h"
 

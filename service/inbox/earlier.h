@@ -3,7 +3,7 @@
 #ifndef PB_EARLIER_H
 #define PB_EARLIER_H
 /* Earlier jobs of a set of loose files, which further files may join (input.complete.reopen,
- * service/jobs/set_parts.h). Thread: pool. */
+ * service/jobs/set_parts.h). Thread: pool; pb_earlier_join: also that of pb_intake_adopt. */
 #include "pipeline/scene/assemble.h"
 #include "service/inbox/intake.h"
 

@@ -104,24 +104,24 @@ int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, boo
                                  struct pb_err *err, struct pb_job *out_job);
 /* Gives the job an id and stores it. Thread: pool. */
 int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err *err);
-/* Makes jobs again of the files in work/ that belong to no job, unless a process still writes
- * them, and archives or quarantines inputs of finished jobs (adopt.c). At the start (at_start: no
- * job runs yet) the stored paths of the other jobs are corrected as well. An entry that cannot be
- * handled now stays, is a trouble ("work", for pb_intake_report) and is handled by a later call;
- * files that a running job may read (set_parts.h) stay without a trouble. Thread: pool, one at a
- * time. */
 struct pb_adopted {
     int adopted;         /* files that became jobs */
     int left;            /* entries that stay */
     struct pb_err first; /* reason of the first entry that stays */
 };
+/* Makes jobs again of the files in work/ that belong to no job, unless a process still writes
+ * them, and archives or quarantines inputs of finished jobs (adopt.c). At the start (at_start: no
+ * job runs yet) the stored paths of the other jobs are corrected as well. An entry that cannot be
+ * handled now stays, is a trouble ("work", for pb_intake_report) and is handled by a later call;
+ * files that a running job may read (set_parts.h) stay without a trouble. Thread: pool, one at a
+ * time; at the start the main thread, before the loop runs. */
 void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
 /* Raises or clears the trouble. Thread: loop. */
 void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *troubles);
-/* Returns true if an entry stays in work/ that another pb_intake_adopt may handle. */
+/* Returns true if an entry stays in work/ that another pb_intake_adopt may handle. Thread: loop. */
 bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles);
 
-/* --- shared by the parts of the intake --- */
+/* --- shared by the parts of the intake; Thread: as pb_intake_claim and pb_intake_adopt --- */
 
 /* Returns 0 if the free space is at least service.retention.min_free; otherwise service.space. */
 int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err);

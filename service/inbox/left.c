@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define REASONS (PB_SETTLE_IGNORED + 1)
 
@@ -17,6 +18,7 @@ struct entry {
     struct pb_left_entry public; /* its name and text are in `room` */
     unsigned long scan;          /* number of the last scan that found it */
     uint64_t hash;
+    LIST_ENTRY(entry) next_open; /* if it is not final */
     char room[];
 };
 
@@ -26,10 +28,13 @@ struct first {
     const struct pb_left_entry *entry[PB_LEFT_FIRST_MAX]; /* sorted by name */
 };
 
+LIST_HEAD(entries, entry);
+
 struct pb_left {
     struct entry **slot; /* `room` slots, a power of two, a third of which is free at least */
     size_t n, room;
     unsigned long scan;
+    struct entries open; /* entries that are not final */
     size_t count[REASONS];
     struct first first[REASONS];
 };
@@ -116,6 +121,8 @@ static void remove_at(struct pb_left *left, size_t i)
     const size_t mask = left->room - 1;
     forget_first(left, &left->slot[i]->public);
     left->count[left->slot[i]->public.reason]--;
+    if (!left->slot[i]->public.is_final)
+        LIST_REMOVE(left->slot[i], next_open);
     left->n--;
     free(left->slot[i]);
     left->slot[i] = NULL;
@@ -161,6 +168,8 @@ int pb_left_add(struct pb_left *left, const struct pb_left_entry *entry)
     forget_first(left, &copy->public);
     left->slot[i] = copy;
     left->n++;
+    if (!entry->is_final)
+        LIST_INSERT_HEAD(&left->open, copy, next_open);
     left->count[entry->reason]++;
     return is_new;
 }
@@ -183,6 +192,19 @@ void pb_left_drop_all_old(struct pb_left *left, bool (*covers)(const void *user,
         else
             i++;
     }
+}
+
+size_t pb_left_open(const struct pb_left *left, const char **out_names, size_t most)
+{
+    const struct entry *entry;
+    size_t n = 0;
+    LIST_FOREACH(entry, &left->open, next_open)
+    {
+        if (n == most)
+            break;
+        out_names[n++] = entry->public.name;
+    }
+    return n;
 }
 
 size_t pb_left_count(const struct pb_left *left, enum pb_settle_reason reason)

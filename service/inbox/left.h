@@ -47,6 +47,9 @@ void pb_left_drop_old(struct pb_left *left, const char *name);
 void pb_left_drop_all_old(struct pb_left *left, bool (*covers)(const void *user, const char *name),
                           const void *user);
 
+/* Finds entries that are not final, `most` at most; borrowed until the next change. Returns their
+ * number. */
+size_t pb_left_open(const struct pb_left *left, const char **out_names, size_t most);
 size_t pb_left_count(const struct pb_left *left, enum pb_settle_reason reason);
 /* Finds the first entries of that reason (refused or foreign) in the order of their names,
  * PB_LEFT_FIRST_MAX at most; borrowed until the next change. Returns their number. */

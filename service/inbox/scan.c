@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define UNDECIDED_MAX 256 /* entries that an update examines without a change */
+
 struct level {
     DIR *directory;
     char *below; /* path of the folder below the inbox; "" is the inbox */
@@ -31,7 +33,7 @@ struct pb_scan {
     struct pb_settle *settle;
     struct pb_left *left;
     struct pb_changes changes; /* all: this scan is a listing */
-    bool has_failed;           /* the last scan did not reach its end */
+    bool needs_listing;        /* the last scan did not reach all entries */
     bool has_changed_folders;  /* folders of the last scan are among the changes */
     int root;                  /* descriptor of the inbox during a scan; -1 = closed */
     struct stat st;            /* attributes of the inbox at the last listing */
@@ -57,7 +59,7 @@ struct pb_scan *pb_scan_create(const struct pb_inbox *inbox, const struct pb_sca
     scan->settle = settle;
     scan->left = left;
     scan->root = scan->open_fd = -1;
-    scan->has_failed = true;
+    scan->needs_listing = true;
     return scan;
 }
 
@@ -268,28 +270,36 @@ static int look_at_file(struct pb_scan *scan, const struct seen *seen, const str
     return pb_settle_add(scan->settle, &file);
 }
 
+/* Reads the attributes; false: the entry was removed. */
+static bool read_attributes(struct seen *seen, struct stat *st)
+{
+    if (fstatat(seen->folder, seen->base, st, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    seen->type = (unsigned char)IFTODT(st->st_mode);
+    seen->inode = (uint64_t)st->st_ino;
+    return true;
+}
+
+/* Reads no attributes of an entry of a known type that stays by its name. */
 static int look_at(struct pb_scan *scan, struct seen *seen)
 {
     struct stat st = {.st_ino = 0};
     char input[PB_FILES_PATH_BYTES];
-    if (seen->type != DT_UNKNOWN &&
-        pb_left_confirm(scan->left, seen->name, seen->type, seen->inode))
+    const bool is_listed = seen->type != DT_UNKNOWN;
+    if (!is_listed && !read_attributes(seen, &st))
+        return 0;
+    if (pb_left_confirm(scan->left, seen->name, seen->type, seen->inode))
         return 0;
     bool is_companion = pb_companion_input(&scan->inbox->companion, seen->name, input);
     if (!is_companion && scan->rules.ignores(scan->rules.user, seen->name))
         return leave(scan, seen, true, PB_SETTLE_IGNORED, PB_OK, "%s", "");
     if (pb_settle_is_left_alone(seen->base))
         return 0;
-    bool is_left = !is_companion && scan->rules.leaves(scan->rules.user, seen->name);
-    if (seen->type != DT_REG || !is_left) { /* otherwise the name decides */
-        if (fstatat(seen->folder, seen->base, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            return 0; /* removed since readdir */
-        seen->type = (unsigned char)IFTODT(st.st_mode);
-        seen->inode = (uint64_t)st.st_ino;
-    }
-    if (seen->type == DT_REG && is_left)
+    if (seen->type == DT_REG && !is_companion && scan->rules.leaves(scan->rules.user, seen->name))
         return leave(scan, seen, true, PB_SETTLE_FOREIGN, PB_E_INPUT_NO_PIPELINE,
                      "no pipeline's input.match fits the name of this file");
+    if (is_listed && !read_attributes(seen, &st))
+        return 0;
     if (seen->type == DT_DIR && scan->rules.takes(scan->rules.user, seen->base))
         return look_at_scene(scan, seen);
     if (seen->type == DT_DIR && scan->inbox->recurse)
@@ -365,6 +375,7 @@ static int open_folder(struct pb_scan *scan, const char *path, size_t bytes)
     if (scan->open_fd >= 0)
         (void)close(scan->open_fd);
     scan->open_fd = -1;
+    scan->needs_listing = true; /* an event will report it, unless there are no descriptors */
     return -1;
 }
 
@@ -407,6 +418,16 @@ static int update(struct pb_scan *scan)
     return look_at_name(scan, scan->changes.name[scan->next_change++]);
 }
 
+/* Examines entries again that may be taken without a change of their own: a file is no hard link
+ * any more when its other name is removed. If there are many, the listings find that. */
+static void add_undecided(struct pb_scan *scan)
+{
+    const char *name[UNDECIDED_MAX];
+    size_t n = pb_left_open(scan->left, name, UNDECIDED_MAX);
+    for (size_t i = 0; i < n && n < UNDECIDED_MAX; i++)
+        pb_changes_add(&scan->changes, "", name[i]); /* adds nothing to all */
+}
+
 /* Removes the folders that are searched again, because they or a folder above them changed. */
 static void remove_changed_folders(struct pb_scan *scan)
 {
@@ -443,13 +464,14 @@ int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes)
     struct stat st = {.st_ino = 0};
     scan->changes = *changes;
     *changes = (struct pb_changes){0};
+    add_undecided(scan);
     pb_settle_begin(scan->settle);
     pb_left_begin(scan->left);
     scan->root = open(scan->inbox->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = scan->root < 0 || fstat(scan->root, &st) != 0 ? -errno : 0;
     bool is_same = st.st_dev == scan->st.st_dev && st.st_ino == scan->st.st_ino;
-    bool lists = scan->changes.all || scan->has_failed || !is_same;
-    scan->has_failed = true; /* until its end */
+    bool lists = scan->changes.all || scan->needs_listing || !is_same;
+    scan->needs_listing = false;
     scan->next_file = scan->next_change = 0;
     if (rc == 0 && lists)
         rc = begin_listing(scan, &st);
@@ -459,6 +481,7 @@ int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes)
         remove_changed_folders(scan);
     }
     if (rc != 0) {
+        scan->needs_listing = true;
         free_folders(&scan->folders);
         pb_left_drop_all_old(scan->left, NULL, NULL);
         end(scan);
@@ -484,7 +507,7 @@ static void finish(struct pb_scan *scan, int rc)
         free_folders(folders);
     if (folders->n > 1)
         qsort(folders->folder, folders->n, sizeof *folders->folder, by_path);
-    scan->has_failed = rc != 0;
+    scan->needs_listing = scan->needs_listing || rc != 0;
     end(scan);
     scan->changes.all = lists;
 }

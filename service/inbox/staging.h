@@ -6,7 +6,8 @@
  * work/<job id>.gather/ is made, with a link `.from` to the directory of their origin and an empty
  * folder; the files are renamed into that folder one by one; then the folder is renamed to its
  * place. A process that dies in between leaves work/<job id>.gather/, and pb_staging_recover moves
- * the files back. Thread: pool, one at a time. */
+ * the files back. Thread: that of pb_intake_claim or
+ * pb_intake_adopt. */
 #include "config/base/err.h"
 #include "service/base/files.h"
 
