@@ -20,9 +20,9 @@ struct pb_decode_limits {
 
 /* Result of next_part(). */
 struct pb_decode_part {
-    size_t bytes; /* in the window */
-    bool ended;
-    const char *why;
+    size_t bytes;    /* bytes in the window */
+    bool ended;      /* the block is complete or refused; false: the window is full */
+    const char *why; /* reason of a refusal; static */
 };
 
 struct pb_decode {
@@ -43,12 +43,11 @@ struct pb_decode {
                   size_t least, size_t most);
     int (*next)(void *context, unsigned *out_lane, const char **out_why);
     void (*stop)(void *context, unsigned lane);
-    /* The same for a block that is taken in rows of row_bytes while it is decoded: its output
-     * begins in a window of window_bytes(row_bytes), and next_part() also returns when a window is
-     * full, with the count of bytes in it. *out_ended: the block is complete, or refused. slide()
-     * removes up to `most` bytes from the beginning of a full window; the others move there.
-     * Returns their count. Take only bytes of whole blocks as pixels: the rest of a stream may be
-     * refused. */
+    /* The same for a block whose output is copied in rows of row_bytes while it is decoded. It
+     * begins in a window of window_bytes(row_bytes). next_part() returns when a block has ended or
+     * a window is full; an error of the block may follow later. slide() removes up to `most` bytes
+     * from the beginning of a full window, moves the others there, and returns the count of removed
+     * ones. */
     size_t (*window_bytes)(size_t row_bytes);
     void (*start_window)(void *context, unsigned lane, const uint8_t *in, size_t in_bytes,
                          uint8_t *window, size_t bytes, const struct pb_decode_limits *limits);

@@ -343,8 +343,8 @@ struct lane {
     bool is_busy;
     unsigned target;
     struct pb_block block;
-    int32_t row; /* the next row of the block, and where it begins in the window */
-    size_t at;
+    int32_t row; /* next row of the block */
+    size_t at;   /* offset of this row in the window */
 };
 
 struct two {
@@ -352,9 +352,9 @@ struct two {
     const struct pb_block_target *target;
     struct pb_read_result *result; /* results of the targets */
     unsigned n;
-    unsigned current;      /* the target whose blocks are begun */
-    bool is_begun;         /* `block` is the last one of it that was begun */
-    struct pb_block block; /* else nothing */
+    unsigned current; /* number of the target whose blocks are started */
+    bool is_begun;    /* true if `block` is its last started block; false: no block is started */
+    struct pb_block block;
     struct lane lane[2];
 };
 
