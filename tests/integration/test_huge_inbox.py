@@ -6,6 +6,7 @@ no file. tests/bench/inbox.py measures it."""
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -91,6 +92,44 @@ class HugeInbox(DaemonCase):
             (d.root / "inbox" / f"scene000500_B{band}.dat").touch()
         d.wait_job("scene000500", "successful")
         wait_for(lambda: self.count(d, "gathering_sets") == 999)
+
+
+class WithoutEvents(DaemonCase):
+    """The kernel refuses inotify or watches of sub-folders if other programs of the user have all of them."""
+
+    def start_limited(self, limit, number, **settings):
+        prefix = ["unshare", "--user", "--map-current-user", "sh", "-c",
+                  f'echo {number} > /proc/sys/user/{limit} && exec "$@"', "limited"]
+        if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("this system has no user namespaces for tests")
+        d = self.daemon(start=False, settle="100ms", **settings)
+        d.prefix = prefix
+        return d
+
+    def test_without_inotify_listings_find_files(self):
+        d = self.start_limited("max_inotify_instances", 0, rescan="200ms")
+        d.change("pipelines:", "  unmatched: {files: leave}\npipelines:", 1)
+        d.start()
+        self.assertIn("no events for", d.log_text())
+        d.drop("scene.tif", old=True)
+        d.wait_job("scene.tif", "successful")
+        other = d.root / "inbox/other.bin"
+        other.touch()
+        wait_for(lambda: d.call("service.info")["inbox_foreign"] == 1)
+        other.unlink()
+        wait_for(lambda: d.call("service.info")["inbox_foreign"] == 0)
+
+    def test_unwatched_folders_are_listed(self):
+        d = self.start_limited("max_inotify_watches", 2, rescan="200ms")  # one of the claim's, one of the inbox itself
+        d.change(f"inbox: {d.root}/inbox", f"inboxes: [{{path: {d.root}/inbox, recurse: true}}]", 1)
+        (d.root / "inbox/sub").mkdir()
+        d.start()
+        wait_for(lambda: "no events for" in d.log_text())
+        part = d.root / "inbox/sub/.scene.tif"
+        part.write_text("ok")
+        os.utime(part, (1e9, 1e9))
+        os.rename(part, d.root / "inbox/sub/scene.tif")
+        d.wait_job("scene.tif", "successful")
 
 
 if __name__ == "__main__":
