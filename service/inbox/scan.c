@@ -118,10 +118,23 @@ struct seen {
     uint64_t inode;
 };
 
+/* Why an entry stays. */
+struct stay {
+    bool is_final; /* see left.h */
+    enum pb_settle_reason reason;
+    enum pb_code code;
+};
+
+static const struct stay ignored = {true, PB_SETTLE_IGNORED, PB_OK};
+static const struct stay foreign = {true, PB_SETTLE_FOREIGN, PB_E_INPUT_NO_PIPELINE};
+static const struct stay no_file = {true, PB_SETTLE_REFUSED, PB_E_INPUT_LINK};
+static const struct stay hard_link = {false, PB_SETTLE_REFUSED, PB_E_INPUT_LINK};
+static const struct stay unreadable = {false, PB_SETTLE_REFUSED, PB_E_INPUT_DENIED};
+
 /* Records an entry that stays, and logs it once. */
-static int __attribute__((format(printf, 6, 7)))
-leave(struct pb_scan *scan, const struct seen *seen, bool is_final, enum pb_settle_reason reason,
-      enum pb_code code, const char *format, ...)
+static int __attribute__((format(printf, 4, 5)))
+leave(struct pb_scan *scan, const struct seen *seen, const struct stay *stay, const char *format,
+      ...)
 {
     char text[160];
     va_list args;
@@ -132,12 +145,12 @@ leave(struct pb_scan *scan, const struct seen *seen, bool is_final, enum pb_sett
                                         .text = text,
                                         .inode = seen->inode,
                                         .type = seen->type,
-                                        .is_final = is_final,
-                                        .reason = reason,
-                                        .code = code};
+                                        .is_final = stay->is_final,
+                                        .reason = stay->reason,
+                                        .code = stay->code};
     int rc = pb_left_add(scan->left, &entry);
-    if (rc > 0 && reason != PB_SETTLE_IGNORED)
-        pb_log(seen->type == DT_REG && reason == PB_SETTLE_FOREIGN ? PB_LOG_NOTICE : PB_LOG_WARNING,
+    if (rc > 0 && stay != &ignored)
+        pb_log(seen->type == DT_REG && stay == &foreign ? PB_LOG_NOTICE : PB_LOG_WARNING,
                "inbox: %s stays: %s", seen->name, text);
     return rc < 0 ? rc : 0;
 }
@@ -149,10 +162,9 @@ static int leave_kind(struct pb_scan *scan, const struct seen *seen)
                        : seen->type == DT_SOCK ? "a socket"
                                                : "a device";
     if (seen->type == DT_DIR)
-        return leave(scan, seen, true, PB_SETTLE_FOREIGN, PB_E_INPUT_NO_PIPELINE,
+        return leave(scan, seen, &foreign,
                      "no pipeline's input.scene fits the name of this folder");
-    return leave(scan, seen, true, PB_SETTLE_REFUSED, PB_E_INPUT_LINK,
-                 "it is %s; only plain files and folders are taken", kind);
+    return leave(scan, seen, &no_file, "it is %s; only plain files and folders are taken", kind);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -216,8 +228,7 @@ static int enter(struct pb_scan *scan, int fd, const char *below, const struct s
 
 static int leave_folder(struct pb_scan *scan, const struct seen *seen, const char *why)
 {
-    return leave(scan, seen, false, PB_SETTLE_REFUSED, PB_E_INPUT_DENIED,
-                 "the files in it stay: %s", why);
+    return leave(scan, seen, &unreadable, "the files in it stay: %s", why);
 }
 
 static size_t depth_of(const char *name)
@@ -257,7 +268,7 @@ static int look_at_file(struct pb_scan *scan, const struct seen *seen, const str
     /* A file with a second link may belong to another user: a user who may write the inbox could
      * submit a file that only the service can move or read. */
     if (st->st_nlink > 1)
-        return leave(scan, seen, false, PB_SETTLE_REFUSED, PB_E_INPUT_LINK,
+        return leave(scan, seen, &hard_link,
                      "it has %lu names (hard links); only a file with one name is taken: remove "
                      "the others, or copy it",
                      (unsigned long)st->st_nlink);
@@ -292,12 +303,11 @@ static int look_at(struct pb_scan *scan, struct seen *seen)
         return 0;
     bool is_companion = pb_companion_input(&scan->inbox->companion, seen->name, input);
     if (!is_companion && scan->rules.ignores(scan->rules.user, seen->name))
-        return leave(scan, seen, true, PB_SETTLE_IGNORED, PB_OK, "%s", "");
+        return leave(scan, seen, &ignored, "%s", "");
     if (pb_settle_is_left_alone(seen->base))
         return 0;
     if (seen->type == DT_REG && !is_companion && scan->rules.leaves(scan->rules.user, seen->name))
-        return leave(scan, seen, true, PB_SETTLE_FOREIGN, PB_E_INPUT_NO_PIPELINE,
-                     "no pipeline's input.match fits the name of this file");
+        return leave(scan, seen, &foreign, "no pipeline's input.match fits the name of this file");
     if (is_listed && !read_attributes(seen, &st))
         return 0;
     if (seen->type == DT_DIR && scan->rules.takes(scan->rules.user, seen->base))
