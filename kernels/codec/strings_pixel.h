@@ -26,7 +26,10 @@ enum {
     PB_STRINGS_NOWHERE = 0xffff,
     PB_STRINGS_MIN_PERCENT = 3,
     PB_STRINGS_LOST_HALVES = 5, /* largest loss, in halves of the savings */
-    PB_STRINGS_BIT = 16,        /* unit of a cost: a 16th of a bit */
+    /* The same for blocks with many short strings, such as shaded relief in bytes. */
+    PB_STRINGS_MORE_PERCENT = 5,
+    PB_STRINGS_MORE_LOST_HALVES = 12,
+    PB_STRINGS_BIT = 16, /* unit of a cost: a 16th of a bit */
     /* Cost of a match at distance 1; the logarithm of the distance is added. */
     PB_STRINGS_MATCH = 4 * PB_STRINGS_BIT,
     PB_STRINGS_RUN_SHARE = 8, /* bytes of a run that cost a bit */
@@ -163,6 +166,14 @@ PB_PIXEL void pb_strings_code_segment(const struct pb_strings_coder *coder, uint
     }
 }
 
+/* True if strings save a share of the block and lose little in comparison. */
+PB_PIXEL bool pb_strings_save(const struct pb_strings_sizes *sizes, uint32_t percent,
+                              uint32_t lost_halves)
+{
+    return sizes->saved * 100 >= sizes->all * percent &&
+           sizes->lost * 2 <= sizes->saved * lost_halves;
+}
+
 /* Verdict from the sizes of all windows. */
 PB_PIXEL enum pb_strings pb_strings_verdict(const struct pb_strings_sizes *sizes)
 {
@@ -170,13 +181,14 @@ PB_PIXEL enum pb_strings pb_strings_verdict(const struct pb_strings_sizes *sizes
         return PB_STRINGS_MANY;
     if (sizes->all * PB_STRINGS_ALL_RUNS < PB_STRINGS_BIT * sizes->bytes)
         return PB_STRINGS_NONE;
-    const bool saves = sizes->saved * 100 >= sizes->all * PB_STRINGS_MIN_PERCENT &&
-                       sizes->lost * 2 <= sizes->saved * PB_STRINGS_LOST_HALVES;
+    const bool saves = pb_strings_save(sizes, PB_STRINGS_MIN_PERCENT, PB_STRINGS_LOST_HALVES);
     const bool few =
         sizes->literals < (uint64_t)PB_STRINGS_FEW_VALUES * PB_STRINGS_BIT * sizes->literal_bytes;
     /* Runs next to noise take less than two bits a byte as well, but have no strings. */
-    if (sizes->all < 2 * PB_STRINGS_BIT * sizes->bytes && (saves || few))
-        return PB_STRINGS_MANY;
-    return saves ? PB_STRINGS_SOME : PB_STRINGS_NONE;
+    if (sizes->all < 2 * PB_STRINGS_BIT * sizes->bytes)
+        return saves || few ? PB_STRINGS_MANY : PB_STRINGS_NONE;
+    return saves || pb_strings_save(sizes, PB_STRINGS_MORE_PERCENT, PB_STRINGS_MORE_LOST_HALVES)
+               ? PB_STRINGS_SOME
+               : PB_STRINGS_NONE;
 }
 #endif

@@ -17,7 +17,8 @@ struct pb_codec_blocks {
     /* Count of byte planes in each row after TIFF's predictor 3: planes of equal size, the plane of
      * the most significant bytes first. 0 = the bytes have another order. */
     uint32_t planes;
-    size_t row_bytes; /* size of such a row; a block has whole rows */
+    size_t row_bytes;    /* size of such a row; a block has whole rows */
+    size_t sample_bytes; /* size of a sample; 0 = unknown */
 };
 
 struct pb_codec {

@@ -20,4 +20,8 @@ struct pb_deflate_strings {
 
 enum pb_strings pb_deflate_strings(struct pb_deflate_strings *work, const uint8_t *in,
                                    size_t bytes);
+/* The same for samples of one byte: PB_STRINGS_NONE for noise of few values, too, for which the
+ * other function returns PB_STRINGS_MANY. */
+enum pb_strings pb_deflate_strings_of_bytes(struct pb_deflate_strings *work, const uint8_t *in,
+                                            size_t bytes);
 #endif

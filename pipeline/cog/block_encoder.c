@@ -44,6 +44,7 @@ static struct pb_codec_blocks codec_blocks(const struct pb_block_format *format)
         .bytes = (size_t)pb_block_raw_bytes(format),
         .planes = format->predictor == PB_PREDICTOR_FLOAT ? (uint32_t)type_bytes : 0,
         .row_bytes = (size_t)format->block_px * format->n_bands * type_bytes,
+        .sample_bytes = type_bytes,
     };
 }
 

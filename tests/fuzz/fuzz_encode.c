@@ -42,6 +42,7 @@ static struct block block_of(const uint8_t *data, size_t bytes)
     b.blocks.planes = planes[data[1] & 3];
     b.blocks.row_bytes = (size_t)ROW_UNIT * (1 + data[2]);
     b.blocks.bytes = b.blocks.row_bytes * rows;
+    b.blocks.sample_bytes = data[1] >> 6;
     if (b.blocks.planes == 0)
         b.blocks.bytes -= data[1] >> 2 & 15; /* less than a row */
     b.in = malloc(b.blocks.bytes);

@@ -331,7 +331,7 @@ static void *count_malloc(size_t n)
 
 START_TEST(deflate_holds_no_more_than_it_says)
 {
-    const struct pb_codec_blocks blocks = {.bytes = 1 << 20};
+    const struct pb_codec_blocks blocks = {.bytes = 1 << 20, .sample_bytes = (size_t)_i};
     libdeflate_set_memory_allocator(count_malloc, free);
     for (int level = -6; level <= 12; level++) {
         void *context;
@@ -406,7 +406,7 @@ int main(void)
     tcase_add_test(tc, levels_outside_the_codec_are_refused);
     tcase_add_test(tc, pictures_come_back_nearly);
     tcase_add_test(tc, zstd_refuses_blocks_over_its_size_without_growing);
-    tcase_add_test(tc, deflate_holds_no_more_than_it_says);
+    tcase_add_loop_test(tc, deflate_holds_no_more_than_it_says, 1, 3);
     tcase_add_test(tc, every_compression_of_the_config_has_its_codec);
     tcase_add_test(tc, blocks_that_other_readers_refuse_are_known);
     suite_add_tcase(suite, tc);

@@ -148,7 +148,8 @@ static void check_decoders(const struct encoded *e)
 static struct pb_codec_blocks blocks_of(const struct case_of_rows *shape, uint32_t planes)
 {
     const size_t row_bytes = shape->side * shape->bands * sizeof(float);
-    return (struct pb_codec_blocks){row_bytes * shape->side, planes, row_bytes};
+    return (struct pb_codec_blocks){
+        .bytes = row_bytes * shape->side, .planes = planes, .row_bytes = row_bytes};
 }
 
 START_TEST(test_planes_are_smaller_than_runs_or_runs)

@@ -12,6 +12,7 @@
 #include "run_suite.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,16 +35,20 @@ static void repeat(size_t period)
         block[i] = block[i - period];
 }
 
-static size_t encoded(int level)
+static size_t encoded_of(int level, const struct pb_codec_blocks *blocks)
 {
     size_t capacity = pb_codec_deflate.bound(BLOCK), bytes = 0;
     void *context = NULL, *out = malloc(capacity);
-    ck_assert_int_eq(
-        pb_codec_deflate.create(level, &(struct pb_codec_blocks){.bytes = BLOCK}, &context), 0);
+    ck_assert_int_eq(pb_codec_deflate.create(level, blocks, &context), 0);
     ck_assert_int_eq(pb_codec_deflate.encode(context, block, BLOCK, out, capacity, &bytes), 0);
     pb_codec_deflate.destroy(context);
     free(out);
     return bytes;
+}
+
+static size_t encoded(int level)
+{
+    return encoded_of(level, &(struct pb_codec_blocks){.bytes = BLOCK});
 }
 
 START_TEST(strings_are_found_as_far_back_as_deflate_reaches)
@@ -76,6 +81,43 @@ START_TEST(noise_and_runs_are_no_strings)
     ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
     memset(block, 7, BLOCK);
     ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_NONE);
+}
+END_TEST
+
+/* Differences of a smooth surface in bytes, such as shaded relief: many short strings, which begin
+ * at odd bytes, too. */
+START_TEST(test_smooth_bytes_have_short_strings)
+{
+    enum { SIDE = 512, PERIOD = 37 };
+    const struct pb_codec_blocks samples[] = {{.bytes = BLOCK, .sample_bytes = 2},
+                                              {.bytes = BLOCK, .sample_bytes = 1}};
+    size_t bytes[2];
+    uint8_t before = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        const double x = (double)(i % SIDE), y = (double)(i / SIDE);
+        const double wave = sin(x / PERIOD + sin(y / PERIOD)) + sin(y / 23 + x / 11);
+        const uint8_t value = (uint8_t)(128 + 50 * wave + rand() % 100 / 100.0);
+        block[i] = (uint8_t)(value - before);
+        before = value;
+    }
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_SOME);
+    for (int i = 0; i < 2; i++)
+        bytes[i] = encoded_of(pb_codec_deflate.default_level, &samples[i]);
+    ck_assert_msg(20 * bytes[1] < 19 * bytes[0], "%zu of %zu", bytes[1], bytes[0]);
+}
+END_TEST
+
+/* Differences of few values at random: a search costs much time and makes the block larger. */
+START_TEST(test_noise_of_few_values_has_no_strings)
+{
+    uint8_t before = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        const uint8_t value = (uint8_t)(rand() % 4 == 0 ? rand() % 5 : 2);
+        block[i] = (uint8_t)(value - before);
+        before = value;
+    }
+    ck_assert_int_eq(pb_deflate_strings_of_bytes(&work, block, BLOCK), PB_STRINGS_NONE);
+    ck_assert_int_eq(pb_deflate_strings(&work, block, BLOCK), PB_STRINGS_MANY);
 }
 END_TEST
 
@@ -148,6 +190,8 @@ int main(void)
     tcase_add_test(tc, strings_are_found_as_far_back_as_deflate_reaches);
     tcase_add_test(tc, short_strings_among_noise_count_together);
     tcase_add_test(tc, noise_and_runs_are_no_strings);
+    tcase_add_test(tc, test_smooth_bytes_have_short_strings);
+    tcase_add_test(tc, test_noise_of_few_values_has_no_strings);
     tcase_add_test(tc, maps_of_few_values_go_to_the_thorough_encoder);
     tcase_add_test(tc, noise_beside_nodata_has_no_strings);
     tcase_add_test(tc, only_the_bytes_of_the_block_are_looked_at);
