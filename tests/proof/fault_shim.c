@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -395,6 +396,16 @@ PREAD(pread, CALL_PREAD, void *)
 PREAD(pread64, CALL_PREAD, void *)
 PREAD(pwrite, CALL_PWRITE, const void *)
 PREAD(pwrite64, CALL_PWRITE, const void *)
+
+#define PREADV2(function)                                                                          \
+    ssize_t function(int fd, const struct iovec *part, int n, off_t offset, int flags)             \
+    {                                                                                              \
+        REAL(ssize_t, #function, int, const struct iovec *, int, off_t, int);                      \
+        FAIL(CALL_PREAD, NULL, fd, -1);                                                            \
+        return real(fd, part, n, offset, flags);                                                   \
+    }
+PREADV2(preadv2)
+PREADV2(preadv64v2)
 
 #define ON_FD(function)                                                                            \
     int function(int fd)                                                                           \
