@@ -26,6 +26,7 @@ struct entry {
     int64_t aged_ms;
     int64_t due_ms; /* monotonic time at which it is complete */
     bool complete, held, aside;
+    bool has_left; /* it was taken, or must settle again: a later file of its name is another one */
 };
 
 struct table {
@@ -101,8 +102,8 @@ const struct pb_settle_file *pb_settle_last(const struct pb_settle *settle, size
     const struct entry *entry = &settle->before.entry[i];
     if (i >= settle->before.n)
         return NULL;
-    *out_is_still = entry->still_ms <= settle->scanned_ms && entry->file.size != UINT64_MAX &&
-                    !entry->file.is_folder;
+    *out_is_still =
+        entry->still_ms <= settle->scanned_ms && !entry->has_left && !entry->file.is_folder;
     return &entry->file;
 }
 
@@ -179,7 +180,7 @@ void pb_settle_end(struct pb_settle *settle, int64_t settle_ms, int64_t mono_ms,
         }
         if (is_new && trusted)
             entry->aged_ms = aged_at(&entry->file, settle_ms, mono_ms, wall_ms);
-        if (old != NULL && same(&old->file, &entry->file)) {
+        if (old != NULL && !old->has_left && same(&old->file, &entry->file)) {
             entry->still_since_ms = old->still_since_ms;
             entry->aged_ms = trusted ? old->aged_ms : INT64_MAX;
         }
@@ -299,12 +300,12 @@ void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file
 {
     size_t i = pb_settle_index(settle, file);
     if (i < settle->now.n)
-        settle->now.entry[i].file.size = UINT64_MAX; /* differs from every real value */
+        settle->now.entry[i].has_left = true;
 }
 
 void pb_settle_taken(struct pb_settle *settle, size_t i)
 {
-    settle->now.entry[i].file.size = UINT64_MAX;
+    settle->now.entry[i].has_left = true;
 }
 
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)

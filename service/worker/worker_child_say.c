@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Writes the lines from a child to its parent, one JSON object in each. */
 #include "service/worker/worker_child_parts.h"
-#include "config/base/json_path.h"
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
@@ -41,10 +40,8 @@ struct pb_json *pb_child_event(const struct pb_child *worker, const char *name)
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_child_event(worker, "failed");
-    char room[PB_JSON_PATH_BYTES];
-    const char *input = worker->command ? pb_json_get_path(worker->command, "input", room) : NULL;
     struct pb_err said = *err;
-    if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
+    if (said.line == 0 && strcmp(said.file, worker->child->scene->path) == 0)
         said.file[0] = '\0';
     pb_err_json(json, "error", &said);
     pb_json_end(json);

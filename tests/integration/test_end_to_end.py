@@ -185,6 +185,7 @@ def test_broken_scene_is_quarantined_and_runs_repaired(scratch):
         assert record["input"] == job["input"] == str(d.root / "quarantine/cut.tif"), record
         # Nothing names the place in work/ where the scene was for a moment.
         assert "/work/" not in record["message"] and record["hint"], record
+        assert f"cut.tif taken from the inbox ({len(whole) // 2} bytes)" in d.log_text()
         assert "input.truncated" in cli(d, "status").stdout
         done = cli(d, "retry", job["id"])
         wait(d, "cut.tif", "failed")
