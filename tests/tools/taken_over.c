@@ -35,8 +35,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int __real_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
-                          struct pb_raster **out_raster);
+int __real_pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *limits,
+                               struct pb_err *err, struct pb_raster **out_raster);
+int __wrap_pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *limits,
+                               struct pb_err *err, struct pb_raster **out_raster);
 int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                           struct pb_raster **out_raster);
 
@@ -698,8 +700,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 #endif
 
-int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
-                          struct pb_raster **out_raster)
+int __wrap_pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *limits,
+                               struct pb_err *err, struct pb_raster **out_raster)
 {
     char text[600] = "", name[32] = "", argument[500] = "";
     for (int fd = 3; fd < 64 && strncmp(text, "ATTACK ", 7) != 0; fd++) {
@@ -707,6 +709,12 @@ int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, stru
         text[n > 0 ? n : 0] = '\0';
     }
     if (sscanf(text, "ATTACK %31s %499s", name, argument) < 1)
-        return __real_pb_raster_open(path, limits, err, out_raster);
+        return __real_pb_raster_open_page(path, page, limits, err, out_raster);
     return attack(name, argument, err);
+}
+
+int __wrap_pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
+                          struct pb_raster **out_raster)
+{
+    return __wrap_pb_raster_open_page(path, 0, limits, err, out_raster);
 }
