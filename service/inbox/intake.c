@@ -10,9 +10,8 @@
 
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
-#include "pipeline/scene/belonging.h"
 #include "pipeline/scene/scene_files.h"
-#include "pipeline/scene/sidecar_names.h"
+#include "pipeline/scene/single.h"
 #include "config/base/clock.h"
 #include "service/inbox/inbox.h"
 #include "service/base/log.h"
@@ -136,31 +135,14 @@ bool pb_intake_ignores(struct pb_intake *intake, const char *path)
     return ignores;
 }
 
-static bool is_sidecar(const struct pb_config *config, const char *path)
-{
-    const char *base = pb_base_name(path), *ending;
-    bool is = false;
-    for (size_t i = 0; !is && (ending = pb_sidecar_known(i)) != NULL; i++)
-        is = pb_sidecar_stem(base, ending) > 0;
-    for (size_t p = 0; !is && p < config->n_pipelines; p++) {
-        const struct pb_input_config *input = &config->pipelines[p].input;
-        for (size_t i = 0; !is && i < input->n_sidecars; i++)
-            is = pb_sidecar_stem(base, input->sidecars[i]) > 0;
-    }
-    return is;
-}
-
 bool pb_intake_leaves(struct pb_intake *intake, const char *path)
 {
-    char scene[256];
+    struct pb_single single = {.kind = PB_SINGLE_INPUT};
     (void)pthread_rwlock_rdlock(&intake->lock);
-    const struct pb_config *config = intake->config;
-    bool leaves = config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE &&
-                  pb_config_match_group(config, path, NULL, scene) == NULL &&
-                  pb_config_match(config, path) == NULL && !is_sidecar(config, path) &&
-                  pb_belonging_metadata(config, path) == NULL;
+    if (intake->config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE)
+        pb_single_find(intake->config, path, false, &single);
     (void)pthread_rwlock_unlock(&intake->lock);
-    return leaves;
+    return single.kind == PB_SINGLE_FOREIGN;
 }
 
 unsigned long pb_intake_config_number(struct pb_intake *intake)
@@ -180,14 +162,10 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
     else
         pb_file_name_scene(job->name, job->scene, sizeof job->scene);
     (void)pthread_rwlock_rdlock(&intake->lock);
-    char scene[256];
-    const struct pb_pipeline_config *pipeline =
-        is_folder ? pb_config_match_folder(intake->config, name)
-        : pb_config_match_group(intake->config, name, NULL, scene) != NULL
-            ? NULL /* a file of a scene is not a scene itself, even if input.match fits */
-            : pb_config_match(intake->config, name);
-    if (pipeline != NULL)
-        (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    struct pb_single single;
+    pb_single_find(intake->config, name, is_folder, &single);
+    if (single.kind == PB_SINGLE_INPUT)
+        (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", single.pipeline->name);
     (void)pthread_rwlock_unlock(&intake->lock);
     if (job->created_ms == 0)
         job->created_ms = job->updated_ms = pb_clock_wall_ms();

@@ -11,10 +11,10 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "config/pipeline_config.h"
-#include "pipeline/scene/sidecar.h"
-#include "service/base/log.h"
-#include "pipeline/scene/belonging.h"
 #include "pipeline/scene/set_folder.h"
+#include "pipeline/scene/sidecar.h"
+#include "pipeline/scene/single.h"
+#include "service/base/log.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -76,23 +76,21 @@ static void fail_part(struct pb_job *job, const struct pb_pipeline_config *group
 static bool is_part(const struct pb_config *config, struct pb_job *job,
                     const struct pb_job_error *before)
 {
-    char scene[PB_JOB_NAME_BYTES];
-    const struct pb_pipeline_config *group = pb_config_match_group(config, job->name, NULL, scene);
-    const struct pb_pipeline_config *metadata =
-        group == NULL || scene[0] == '\0' ? pb_belonging_metadata(config, job->name) : NULL;
-    if (metadata != NULL)
+    struct pb_single single;
+    pb_single_find(config, job->name, false, &single);
+    if (single.kind == PB_SINGLE_METADATA)
         pb_job_fail(
             job, PB_E_INPUT_INCOMPLETE,
             "the file that these metadata belong to (input.metadata of pipeline %s) did not arrive",
-            metadata->name);
-    else if (group != NULL && scene[0] == '\0')
-        fail_part(job, group, before);
-    else if (group != NULL)
+            single.pipeline->name);
+    else if (single.kind == PB_SINGLE_PART && single.scene[0] == '\0')
+        fail_part(job, single.pipeline, before);
+    else if (single.kind == PB_SINGLE_PART)
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
                     "it is one of the files of scene %s (input.group of pipeline %s), which are "
                     "taken together from the inbox; put it there again with the others",
-                    scene, group->name);
-    return group != NULL || metadata != NULL;
+                    single.scene, single.pipeline->name);
+    return single.kind == PB_SINGLE_METADATA || single.kind == PB_SINGLE_PART;
 }
 
 /* Checks whether the job can run at all; sets its error if it cannot. */

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_SINGLE_H
+#define PB_SINGLE_H
+/* Purpose of one file or folder by its name alone, with the rules of the assembly (assemble.h), for
+ * an input without a listing: one that is claimed, submitted or processed again. Pure. Thread: any.
+ */
+#include <stdbool.h>
+
+struct pb_config;
+struct pb_pipeline_config;
+
+enum pb_single_kind {
+    PB_SINGLE_INPUT,    /* an input by itself: a file, an archive or a folder */
+    PB_SINGLE_PART,     /* one of several files of a scene (input.group) */
+    PB_SINGLE_METADATA, /* metadata of another file (input.metadata) */
+    PB_SINGLE_SIDECAR,  /* sidecar of another file */
+    PB_SINGLE_FOREIGN   /* no pipeline takes it */
+};
+
+struct pb_single {
+    enum pb_single_kind kind;
+    const struct pb_pipeline_config *pipeline; /* NULL for SIDECAR and FOREIGN */
+    char scene[256];                           /* PART: "" = its metadata determine the scene */
+};
+
+void pb_single_find(const struct pb_config *config, const char *path, bool is_folder,
+                    struct pb_single *out);
+#endif
