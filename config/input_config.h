@@ -73,7 +73,10 @@ struct pb_input_config {
     char *preset; /* NULL once it is in effect: the other members are what it says then */
     char **match; /* patterns (config/base/glob.h) for the base name */
     size_t n_match;
-    char *scene; /* pattern of the folders that are a scene each; NULL = none */
+    char *scene;     /* pattern of the folders that are a scene each; NULL = none */
+    char **archives; /* patterns of the names of archives that hold scenes, in addition to those
+                        that scene and group fit */
+    size_t n_archives;
     char *group; /* regular expression of the names of loose files that make a scene; NULL = none */
     char *by;    /* the scene's name from groups of the expression; NULL = its group "scene" */
     int32_t order;                          /* enum pb_file_order */

@@ -153,7 +153,7 @@ static void check_sidecars(struct pb_load *load, const struct pb_yaml *node,
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
-    static const char *const of_files[] = {"scene", "group", "by", "grid", "complete"};
+    static const char *const of_files[] = {"scene", "archives", "group", "by", "grid", "complete"};
     check_sidecars(load, place(owner, node, "sidecars"), input);
     if (!has(node, "files")) {
         bool waits = input->n_metadata + input->n_sidecars > 0; /* then "complete" may be */

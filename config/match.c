@@ -41,11 +41,22 @@ bool pb_config_takes_folder(const struct pb_pipeline_config *pipeline, const cha
            pb_glob_fits(pattern, name, PB_GLOB_ANY_CASE | PB_GLOB_GROUPS);
 }
 
+/* The pattern of input.archives that the name of an archive fits; NULL = none does. */
+static const char *archives_of(const struct pb_input_config *input, const char *name)
+{
+    for (size_t i = 0; i < input->n_archives && pb_archive_name_stem(name) > 0; i++)
+        if (pb_glob_fits(input->archives[i], name, PB_GLOB_ANY_CASE))
+            return input->archives[i];
+    return NULL;
+}
+
 /* A SAFE is packed as X.SAFE.zip or as X.zip, the files of a group as SCENE.tar. */
 static bool takes_archive(const struct pb_pipeline_config *pipeline, const char *base)
 {
     char name[256];
     size_t stem = pb_archive_name_stem(base);
+    if (archives_of(&pipeline->input, base) != NULL)
+        return true;
     if (stem == 0 || stem + sizeof ".SAFE" > sizeof name)
         return false;
     if (pipeline->input.group_pattern != NULL)
@@ -101,6 +112,9 @@ bool pb_config_match_why(const struct pb_pipeline_config *pipeline, const char *
         (void)snprintf(out, bytes, "its name fits input.scene '%s'", input->scene);
     else if (pattern != NULL)
         (void)snprintf(out, bytes, "its name fits '%s' of input.match", pattern);
+    else if (kind == PB_INPUT_FILE && archives_of(input, pb_base_name(path)) != NULL)
+        (void)snprintf(out, bytes, "its name fits '%s' of input.archives",
+                       archives_of(input, pb_base_name(path)));
     else if (kind == PB_INPUT_FILE && takes_archive(pipeline, pb_base_name(path)))
         (void)snprintf(out, bytes, "its name without the suffix fits input.%s '%.120s'",
                        input->scene ? "scene" : "group",

@@ -10,9 +10,9 @@ struct pb_config;
 struct pb_pipeline_config;
 
 /* First pipeline one of whose patterns fits the base name of path, upper and lower case being
- * alike; NULL = none. An archive (base/archive_name.h) fits an input.scene, too, by its name
- * without the suffix, or with .SAFE in its place, and an input.group when a name that fits that
- * may begin so. */
+ * alike; NULL = none. An archive (base/archive_name.h) fits an input.archives, and an input.scene
+ * by its name without the suffix, or with .SAFE in its place, and an input.group when a name that
+ * fits that may begin so. */
 const struct pb_pipeline_config *pb_config_match(const struct pb_config *config, const char *path);
 /* The same for a folder, by input.scene. A slash at the end of path counts for nothing. */
 const struct pb_pipeline_config *pb_config_match_folder(const struct pb_config *config,

@@ -299,6 +299,11 @@ static const struct pb_key input_keys[] = {
      .example = "\"S2?_*_L2A/\"",
      .doc = "Pattern for the names of folders that are one scene each, in place of match; a ZIP or "
             "TAR archive of a folder fits by its name without .zip, .tar, .tar.gz and the like."},
+    OPTION(
+        "archives", PB_KEY_PATTERNS, AT(pb_input_config, archives), AT(pb_input_config, n_archives),
+        "[\"*_psscene_*.zip\"]",
+        "Patterns for the names of more ZIP and TAR archives, which have neither the name of the "
+        "folder in them nor that of a scene of group. Each scene in an archive is a scene."),
     {.name = "group",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, group),

@@ -24,6 +24,8 @@ struct content {
     size_t *member;            /* index of the member for each entry of the walk */
     char root[256];            /* folder that is the scene; "" = the archive */
     char scene[256];
+    struct pb_archive_scenes scenes; /* scenes in the archive */
+    bool one_of_several;             /* true if input.group finds more scenes than this one */
 };
 
 /* --- the scene's folder
@@ -46,45 +48,108 @@ static bool top_of(const struct pb_archive_member *member, char out[256])
     return member->path[n] != '\0' || member->is_folder;
 }
 
-static int two_scenes(const struct pb_archive *list, const char *a, const char *b,
-                      struct pb_err *err)
+/* Adds a scene's name once. */
+static int add_scene(struct content *c, const char *name, struct pb_err *err)
 {
-    return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, list->name, 0, 0,
-                      "input.scene fits two folders in it, %.100s and %.100s", a, b);
+    struct pb_archive_scenes *scenes = &c->scenes;
+    for (size_t i = 0; i < scenes->n; i++)
+        if (strcmp(scenes->name[i], name) == 0)
+            return 0;
+    if (scenes->n == PB_ARCHIVE_SCENES_MAX)
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, c->list.name, 0, 0, "it holds more than %d scenes",
+                          PB_ARCHIVE_SCENES_MAX);
+    if (scenes->name == NULL)
+        scenes->name = calloc(PB_ARCHIVE_SCENES_MAX, sizeof *scenes->name);
+    if (scenes->name == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the scenes of an archive");
+    (void)snprintf(scenes->name[scenes->n++], sizeof scenes->name[0], "%s", name);
+    return 0;
 }
 
-static int choose_root(const struct pb_pipeline_config *pipeline, struct content *c,
-                       struct pb_err *err)
+/* Returns 1 if the archive holds several scenes: it is the requested one, else an error. */
+static int choose_scene(const struct pb_scene_archive *archive, struct content *c,
+                        struct pb_err *err)
 {
-    char first[256] = "", second[256] = "", top[256];
-    bool flat = false;
-    c->root[0] = '\0';
-    for (size_t i = 0; i < c->list.n; i++) {
+    const struct pb_archive_scenes *scenes = &c->scenes;
+    for (size_t i = 0; archive->is_part && i < scenes->n; i++)
+        if (strcmp(scenes->name[i], archive->scene) == 0) {
+            (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
+            return 1;
+        }
+    if (archive->is_part)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, c->list.name, 0, 0,
+                          "it holds no scene %.200s any more", archive->scene);
+    if (scenes->n < 2)
+        return 0;
+    return pb_fail_at(err, PB_E_INPUT_SCENES, c->list.name, 0, 0,
+                      "it holds %zu scenes, %.100s, %.100s%s", scenes->n, scenes->name[0],
+                      scenes->name[1], scenes->n > 2 ? ", ..." : "");
+}
+
+/* Finds the folders at the top; *out_flat: there are files, too. */
+static int look_at_top(const struct pb_pipeline_config *pipeline, struct content *c,
+                       char first[256], char second[256], bool *out_flat, struct pb_err *err)
+{
+    char top[256], name[256];
+    int rc = 0;
+    *out_flat = false;
+    for (size_t i = 0; i < c->list.n && rc == 0; i++) {
         if (is_litter(c->list.member[i].path))
             continue;
         if (!top_of(&c->list.member[i], top)) {
-            flat = true;
+            *out_flat = true;
             continue;
         }
-        bool fits = pb_config_takes_folder(pipeline, top);
-        if (fits && c->root[0] != '\0' && strcmp(c->root, top) != 0)
-            return two_scenes(&c->list, c->root, top, err);
-        if (fits)
-            (void)snprintf(c->root, sizeof c->root, "%s", top);
+        pb_scene_files_name(top, name, sizeof name);
+        if (pb_config_takes_folder(pipeline, top))
+            rc = add_scene(c, name, err);
         if (first[0] == '\0')
-            (void)snprintf(first, sizeof first, "%s", top);
+            (void)snprintf(first, 256, "%s", top);
         else if (strcmp(first, top) != 0)
-            (void)snprintf(second, sizeof second, "%s", top);
+            (void)snprintf(second, 256, "%s", top);
     }
+    return rc;
+}
+
+/* The folder of the scene with that name. */
+static void find_root(const struct pb_pipeline_config *pipeline, const char *scene,
+                      struct content *c)
+{
+    char top[256], name[256];
+    for (size_t i = 0; i < c->list.n && c->root[0] == '\0'; i++) {
+        if (is_litter(c->list.member[i].path) || !top_of(&c->list.member[i], top) ||
+            !pb_config_takes_folder(pipeline, top))
+            continue;
+        pb_scene_files_name(top, name, sizeof name);
+        if (strcmp(name, scene) == 0)
+            (void)snprintf(c->root, sizeof c->root, "%s", top);
+    }
+}
+
+static int choose_root(const struct pb_pipeline_config *pipeline,
+                       const struct pb_scene_archive *archive, struct content *c,
+                       struct pb_err *err)
+{
+    char first[256] = "", second[256] = "";
+    bool flat;
+    c->root[0] = '\0';
+    int rc = look_at_top(pipeline, c, first, second, &flat, err);
+    if (rc == 0 && pipeline->input.group_pattern == NULL)
+        rc = choose_scene(archive, c, err);
+    if (rc < 0)
+        return rc;
+    if (c->scenes.n > 0)
+        find_root(pipeline, rc == 1 ? c->scene : c->scenes.name[0], c);
     if (c->root[0] != '\0' || flat)
         return 0;
-    if (second[0] != '\0')
+    if (second[0] != '\0' && pipeline->input.group_pattern == NULL)
         return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
                           "input.scene (%.80s) fits none of the folders in it, %.80s, %.80s, ...",
                           pipeline->input.scene ? pipeline->input.scene : "not set", first, second);
     if (first[0] == '\0')
         return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0, "it holds no files");
-    (void)snprintf(c->root, sizeof c->root, "%s", first);
+    if (second[0] == '\0')
+        (void)snprintf(c->root, sizeof c->root, "%s", first);
     return 0;
 }
 
@@ -97,41 +162,50 @@ static bool is_inside(const struct content *c, const struct pb_archive_member *m
     return inside && !member->is_folder && !is_litter(member->path);
 }
 
-/* Finds, for a pipeline with input.group, the one scene of the files. The name of the archive
- * replaces a scene's name from metadata. */
-static int find_group(const struct pb_group_pattern *group, const char *name, struct content *c,
-                      struct pb_err *err)
+/* Finds, for a pipeline with input.group, the scene of the files. The name of the archive replaces
+ * a scene's name from metadata. */
+static int find_group(const struct pb_group_pattern *group, const struct pb_scene_archive *archive,
+                      struct content *c, struct pb_err *err)
 {
     char scene[256];
-    c->scene[0] = '\0';
-    for (size_t i = 0; i < c->list.n; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < c->list.n && rc == 0; i++) {
         const struct pb_archive_member *member = &c->list.member[i];
-        if (!is_inside(c, member) ||
-            !pb_group_pattern_fits(group, pb_base_name(member->path), NULL, scene))
-            continue;
-        if (pb_group_pattern_asks(group))
-            (void)snprintf(scene, sizeof scene, "%s", name);
-        if (c->scene[0] != '\0' && strcmp(c->scene, scene) != 0)
-            return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
-                              "it holds files of two scenes (input.group), %.100s and %.100s",
-                              c->scene, scene);
-        (void)snprintf(c->scene, sizeof c->scene, "%s", scene);
+        if (is_inside(c, member) &&
+            pb_group_pattern_fits(group, pb_base_name(member->path), NULL, scene))
+            rc = add_scene(c, pb_group_pattern_asks(group) ? archive->scene : scene, err);
     }
-    return c->scene[0] != '\0' ? 0
-                               : pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
-                                            "input.group fits none of the files in it");
+    rc = rc ? rc : choose_scene(archive, c, err);
+    if (rc == 0 && c->scenes.n == 0)
+        return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
+                          "input.group fits none of the files in it");
+    if (rc == 0)
+        (void)snprintf(c->scene, sizeof c->scene, "%s", c->scenes.name[0]);
+    c->one_of_several = rc == 1;
+    return rc < 0 ? rc : 0;
 }
 
 static int name_scene(const struct pb_pipeline_config *pipeline,
                       const struct pb_scene_archive *archive, struct content *c, struct pb_err *err)
 {
     if (pipeline->input.group_pattern != NULL)
-        return find_group(pipeline->input.group_pattern, archive->scene, c, err);
+        return find_group(pipeline->input.group_pattern, archive, c, err);
     if (c->root[0] != '\0' && pb_config_takes_folder(pipeline, c->root))
         pb_scene_files_name(c->root, c->scene, sizeof c->scene);
     else
         (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
     return 0;
+}
+
+/* Returns true for a file of the scene; of several scenes of a group each has those of its name. */
+static bool is_of_scene(const struct pb_pipeline_config *pipeline, const struct content *c,
+                        const struct pb_archive_member *member)
+{
+    char scene[256];
+    return is_inside(c, member) &&
+           (!c->one_of_several || (pb_group_pattern_fits(pipeline->input.group_pattern,
+                                                         pb_base_name(member->path), NULL, scene) &&
+                                   strcmp(scene, c->scene) == 0));
 }
 
 static int by_path(const void *a, const void *b)
@@ -142,7 +216,8 @@ static int by_path(const void *a, const void *b)
 
 /* Lists files in the order of their paths, like the walk of a folder, whatever the order in the
  * archive. */
-static int walk_list(struct content *c, struct pb_err *err)
+static int walk_list(const struct pb_pipeline_config *pipeline, struct content *c,
+                     struct pb_err *err)
 {
     size_t skip = c->root[0] != '\0' ? strlen(c->root) + 1 : 0, n = 0;
     const struct pb_archive_member **sorted = calloc(c->list.n + 1, sizeof *sorted);
@@ -150,7 +225,7 @@ static int walk_list(struct content *c, struct pb_err *err)
     c->member = calloc(c->list.n + 1, sizeof *c->member);
     bool good = sorted != NULL && c->walk.entry != NULL && c->member != NULL;
     for (size_t i = 0; good && i < c->list.n; i++)
-        if (is_inside(c, &c->list.member[i]))
+        if (is_of_scene(pipeline, c, &c->list.member[i]))
             sorted[n++] = &c->list.member[i];
     if (good)
         qsort(sorted, n, sizeof *sorted, by_path);
@@ -268,9 +343,9 @@ static int open_all(const struct pb_pipeline_config *pipeline,
     const struct pb_file_part part = pb_raster_file_part(archive->file);
     struct pb_scene_found found;
     int rc = pb_archive_list(&c->list, &part, archive->file->path, archive->limits, err);
-    rc = rc ? rc : choose_root(pipeline, c, err);
+    rc = rc ? rc : choose_root(pipeline, archive, c, err);
     rc = rc ? rc : name_scene(pipeline, archive, c, err);
-    rc = rc ? rc : walk_list(c, err);
+    rc = rc ? rc : walk_list(pipeline, c, err);
     if (rc < 0)
         return rc;
     (void)snprintf(out->scene, sizeof out->scene, "%s", c->scene);
@@ -290,6 +365,10 @@ int pb_scene_archive_open(const struct pb_pipeline_config *pipeline,
     pb_scene_walk_close(&c.walk);
     pb_archive_close(&c.list);
     free(c.member);
+    if (rc < 0 && err->code == PB_E_INPUT_SCENES && archive->scenes != NULL)
+        *archive->scenes = c.scenes;
+    else
+        free(c.scenes.name);
     if (rc == 0)
         pb_scene_files_count(out);
     return rc;

@@ -21,6 +21,7 @@
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,15 +34,27 @@ static void say_device(const struct cli_run_options *o, const struct pb_config *
         (void)fprintf(stderr, "pushbroom: computing on the CPU: %s\n", why);
 }
 
+/* Scene of an input, of which an archive may hold several. */
+struct part {
+    char name[256];
+    bool is_part;                    /* the archive holds several scenes */
+    struct pb_archive_scenes scenes; /* their names, found when it was opened without is_part */
+    bool told;                       /* the error was printed with the plan */
+};
+
 /* Opens an archive. Its members are extracted to where the products would be, but never get a
  * name. */
 static int open_archive(const struct cli_run_options *o, const struct pb_config *config,
-                        const struct cli_input *input, const char *scene, struct pb_err *err,
+                        const struct cli_input *input, struct part *part, struct pb_err *err,
                         struct pb_scene_files *files)
 {
     struct pb_raster_file file;
-    struct pb_scene_archive archive = {
-        .file = &file, .scene = scene, .limits = &config->limits, .room_name = o->output};
+    struct pb_scene_archive archive = {.file = &file,
+                                       .scene = part->name,
+                                       .is_part = part->is_part,
+                                       .scenes = &part->scenes,
+                                       .limits = &config->limits,
+                                       .room_name = o->output};
     archive.room = pb_nameless_open(o->output);
     if (archive.room < 0) {
         archive.room_name = "/var/tmp"; /* the output directory does not exist yet */
@@ -57,21 +70,21 @@ static int open_archive(const struct cli_run_options *o, const struct pb_config 
 }
 
 static int open_scene(const struct cli_run_options *o, const struct pb_config *config,
-                      const struct cli_input *input, char name[256], struct pb_err *err,
+                      const struct cli_input *input, struct part *part, struct pb_err *err,
                       struct pb_scene *scene)
 {
     struct pb_scene_manifest manifest;
     const struct pb_scene_opening how = {
-        .pipeline = input->pipeline, .name = name, .reader = -1, .manifest = &manifest};
+        .pipeline = input->pipeline, .name = part->name, .reader = -1, .manifest = &manifest};
     if (input->is_folder || input->is_group)
-        pb_scene_files_name(input->path, name, 256);
-    else
-        pb_file_name_scene(input->path, name, 256);
+        pb_scene_files_name(input->path, part->name, sizeof part->name);
+    else if (!part->is_part)
+        pb_file_name_scene(input->path, part->name, sizeof part->name);
     int rc = pb_scene_init(scene, input->path);
     rc = rc ? rc : cli_input_files(input, &manifest);
     if (rc != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
-    rc = input->is_archive ? open_archive(o, config, input, name, err, &scene->files)
+    rc = input->is_archive ? open_archive(o, config, input, part, err, &scene->files)
                            : pb_scene_open(scene, &how, err);
     pb_scene_manifest_fini(&manifest);
     return rc;
@@ -137,27 +150,25 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
     return rc;
 }
 
-/* *out_told: true if the error was printed with the plan. */
 static int explain(const struct cli_run_options *o, const struct pb_config *config,
-                   const struct cli_as *as, const struct cli_input *input, struct pb_err *err,
-                   bool *out_told)
+                   const struct cli_as *as, const struct cli_input *input, struct part *part,
+                   struct pb_err *err)
 {
-    char scene[256];
     struct pb_run *run = NULL;
     struct pb_scene opened = {.path = NULL};
     struct pb_run_options options = {.config = config,
                                      .pipeline = input->pipeline,
                                      .input = &opened,
-                                     .scene = scene,
+                                     .scene = part->name,
                                      .room = o->output};
     if (as->device != NULL)
         options.remote = &as->remote;
-    int rc = open_scene(o, config, input, scene, err, &opened);
+    int rc = open_scene(o, config, input, part, err, &opened);
     pb_scene_hand(&opened);
     rc = rc ? rc : pb_run_create(&options, err, &run);
     if (rc == 0) {
         rc = print_plan(o, config, as, input, run, err);
-        *out_told = o->json;
+        part->told = o->json;
     } else if (err->code == PB_OK) {
         (void)pb_fail(err, PB_E_SYSTEM, "%s", strerror(-rc));
     }
@@ -165,6 +176,42 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     pb_scene_hand(NULL);
     pb_scene_close(&opened);
     return rc;
+}
+
+/* Plans a scene; returns false after a failure, which is printed. */
+static bool plan_scene(const struct cli_run_options *o, const struct pb_config *config,
+                       const struct cli_as *as, const struct cli_input *input, struct part *part)
+{
+    struct pb_err err = input->err;
+    if (err.code == PB_OK && explain(o, config, as, input, part, &err) == 0)
+        return true;
+    if (part->scenes.n > 0) /* each has a plan of its own */
+        return true;
+    if (err.code == PB_E_INPUT_OUTSIDE) {
+        if (o->json)
+            cli_result_plan(input->path, input->pipeline->name, "null", &err);
+        else
+            cli_result_skipped(input->path, err.msg);
+        return true;
+    }
+    if (!part->told)
+        cli_input_failed(o, input, "", &err);
+    return false;
+}
+
+/* Plans the scene of an input, or each scene of an archive. */
+static bool plan_input(const struct cli_run_options *o, const struct pb_config *config,
+                       const struct cli_as *as, const struct cli_input *input)
+{
+    struct part all = {.is_part = false};
+    bool good = plan_scene(o, config, as, input, &all);
+    for (size_t i = 0; i < all.scenes.n; i++) {
+        struct part one = {.is_part = true};
+        (void)snprintf(one.name, sizeof one.name, "%s", all.scenes.name[i]);
+        good = plan_scene(o, config, as, input, &one) && good;
+    }
+    free(all.scenes.name);
+    return good;
 }
 
 int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
@@ -185,21 +232,9 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
         say_device(o, config);
     for (int i = 0; i < o->n_inputs; i++) {
         struct cli_input input;
-        bool told = false;
         cli_input_check(o, config, i, &input);
-        struct pb_err err = input.err;
-        if (err.code == PB_OK && explain(o, config, &as, &input, &err, &told) == 0)
-            continue;
-        if (err.code == PB_E_INPUT_OUTSIDE) {
-            if (o->json)
-                cli_result_plan(input.path, input.pipeline->name, "null", &err);
-            else
-                cli_result_skipped(input.path, err.msg);
-            continue;
-        }
-        if (!told)
-            cli_input_failed(o, &input, "", &err);
-        code = CLI_JOB_FAILED;
+        if (!plan_input(o, config, &as, &input))
+            code = CLI_JOB_FAILED;
     }
     return code;
 }

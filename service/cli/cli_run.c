@@ -64,8 +64,9 @@ static void nobody_takes(const struct cli_run_options *o, const struct pb_config
                   is_folder ? "this is a directory, and no pipeline of %s takes a folder of its "
                               "name (input.scene): %s"
                   : is_archive
-                      ? "no pipeline of %s takes an archive of this name; it is to have that of "
-                        "the folder in it (input.scene): %s"
+                      ? "no pipeline of %s takes an archive of this name: name the pipeline "
+                        "with -p, let input.archives fit it, or give it the name of the folder in "
+                        "it (input.scene): %s"
                       : "no pipeline of %s takes this file's name: %s",
                   o->config, known);
 }

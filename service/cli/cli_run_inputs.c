@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of `pushbroom run` as tasks: makes jobs for the workers from them, and prints the results
  * in the order of the inputs. */
+#include "config/base/json_reader.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
@@ -23,6 +24,8 @@ static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
 {
     const struct cli_run_options *o = jobs->o;
     cli_progress_clear(&jobs->progress);
+    if (task->is_split) /* its parts have results */
+        return;
     if (task->err.code != PB_OK)
         cli_input_failed(o, &task->input, task->job.device_why, &task->err);
     else if (o->json)
@@ -110,20 +113,72 @@ static bool are_bound(const struct cli_task *a, const struct cli_task *b)
            (pb_products_share(a->input.pipeline) && pb_products_share(b->input.pipeline));
 }
 
-static bool has_to_wait(const struct cli_jobs *jobs, const struct cli_slot *after)
+static bool has_to_wait(const struct cli_jobs *jobs, const struct cli_task *held,
+                        const struct cli_slot *after)
 {
     for (const struct cli_task *task = jobs->first; task != NULL; task = task->next)
-        if (!task->over && (after == NULL || task != after->task) && are_bound(task, jobs->held))
+        if (!task->over && !task->waits && (after == NULL || task != after->task) &&
+            are_bound(task, held))
             return true;
     return false;
 }
 
+/* --- scenes of an archive --------------------------------------------------------------------- */
+
+static struct cli_task *make_part(const struct cli_task *task, int number, const char *scene)
+{
+    struct cli_task *part = calloc(1, sizeof *part);
+    if (part == NULL)
+        return NULL;
+    part->number = task->number;
+    part->attempt = 1;
+    part->input = task->input;
+    part->part = number;
+    part->waits = true;
+    (void)snprintf(part->scene, sizeof part->scene, "%s", scene);
+    return part;
+}
+
+bool cli_task_split(struct cli_jobs *jobs, struct cli_task *task, const char *names)
+{
+    struct pb_json_value *value = NULL;
+    struct cli_task *after = task;
+    bool good = pb_json_parse(names, strlen(names), strlen(names), &value) == 0;
+    const struct pb_json_value *scenes = pb_json_get(value, "scenes", NULL);
+    for (size_t i = 0; good && i < pb_json_count(scenes); i++) {
+        struct cli_task *part = make_part(task, (int)i + 1, pb_json_text_of(pb_json_at(scenes, i)));
+        good = part != NULL;
+        if (good) {
+            part->next = after->next;
+            after->next = part;
+            after = part;
+        }
+    }
+    if (jobs->last == task)
+        jobs->last = after;
+    pb_json_release(value);
+    return good;
+}
+
+static struct cli_task *first_waiting(const struct cli_jobs *jobs)
+{
+    struct cli_task *task = jobs->first;
+    while (task != NULL && !task->waits)
+        task = task->next;
+    return task;
+}
+
 struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *after)
 {
+    struct cli_task *part = first_waiting(jobs);
+    if (part != NULL) {
+        part->waits = has_to_wait(jobs, part, after);
+        return part->waits ? NULL : part;
+    }
     for (;;) {
         struct cli_task *task = jobs->held = jobs->held ? jobs->held : check_next(jobs);
         const bool fails = task != NULL && task->input.err.code != PB_OK;
-        if (task == NULL || (!fails && has_to_wait(jobs, after)))
+        if (task == NULL || (!fails && has_to_wait(jobs, task, after)))
             return NULL;
         jobs->held = NULL;
         append(jobs, task);
@@ -170,7 +225,11 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     const struct cli_input *input = &task->input;
     const char *base = strrchr(input->path, '/');
     pb_job_init(out_job);
-    (void)snprintf(out_job->id, sizeof out_job->id, "%d", task->number + 1);
+    if (task->part > 0)
+        (void)snprintf(out_job->id, sizeof out_job->id, "%d.%d", task->number + 1, task->part);
+    else
+        (void)snprintf(out_job->id, sizeof out_job->id, "%d", task->number + 1);
+    out_job->is_part = task->part > 0;
     (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
@@ -186,6 +245,8 @@ static bool may_announce(const struct cli_jobs *jobs)
     if (jobs->n_slots > 1 && jobs->turns.apart) /* it would begin at any time */
         return false;
     int left = jobs->o->n_inputs - jobs->at + (jobs->held != NULL);
+    for (const struct cli_task *task = jobs->first; task != NULL; task = task->next)
+        left += task->waits;
     for (int i = 0; i < jobs->n_slots; i++)
         left -= jobs->slot[i].task == NULL && jobs->slot[i].next == NULL;
     return left > 0;

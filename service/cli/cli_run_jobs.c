@@ -229,6 +229,14 @@ static void end_task(struct cli_jobs *jobs, struct cli_task *task, struct pb_run
     struct pb_job *job = &task->job;
     *job = over->job;
     pb_job_init(&over->job);
+    if (pb_code_find(job->error.code) == PB_E_INPUT_SCENES && job->report != NULL &&
+        task->input.is_archive && task->part == 0) {
+        task->is_split = cli_task_split(jobs, task, job->report);
+        cli_task_over(
+            jobs, task,
+            task->is_split ? NULL : &(struct pb_err){.code = PB_E_MEMORY, .msg = "out of memory"});
+        return;
+    }
     if (over->end == PB_RUN_ENDED)
         (void)pb_fail(&err, PB_E_JOB_DISMISSED, "cancelled in stage %s",
                       job->stage[0] ? job->stage : "plan");

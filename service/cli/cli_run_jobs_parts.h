@@ -21,6 +21,10 @@ struct cli_task {
     int64_t not_before_ms; /* time of the next attempt; 0 = immediately */
     struct cli_input input;
     char scene[PB_JOB_NAME_BYTES];
+    /* number of its scene in an archive of several, from 1; 0 = the input is one scene */
+    int part;
+    bool waits;        /* a part that has not begun */
+    bool is_split;     /* its input is an archive of several scenes; the parts follow it */
     bool over;         /* it has its result: err, or the job if err.code is PB_OK */
     struct pb_job job; /* with products and report; its device_why holds also for an error */
     struct pb_err err;
@@ -44,11 +48,12 @@ struct cli_jobs {
     int n_slots; /* jobs that may run at the same time: slots in use */
     struct pb_turns turns;
     struct cli_run_owner *device_owner;
-    struct pb_err start_err;       /* error from the start of the first worker */
-    char products[PATH_MAX];       /* real path of the output directory; "" = not determined yet */
-    int at;                        /* index of the next input that is checked */
-    struct cli_task *held;         /* the next input that begins; NULL if not checked yet */
-    struct cli_task *first, *last; /* inputs that have begun, in their order */
+    struct pb_err start_err; /* error from the start of the first worker */
+    char products[PATH_MAX]; /* real path of the output directory; "" = not determined yet */
+    int at;                  /* index of the next input that is checked */
+    struct cli_task *held;   /* the next input that begins; NULL if not checked yet */
+    /* inputs that have begun, in their order, and scenes of archives */
+    struct cli_task *first, *last;
     struct cli_progress progress;
     int shown; /* index of the input that the progress bar is about, -1 = no input */
     bool device_told, failed, left, sweep;
@@ -67,6 +72,9 @@ int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *
 /* Ends a task: with an error, or, err NULL, with its products. Prints the results that are next in
  * the order of the inputs. */
 void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb_err *err);
+/* Makes a task of each scene in the task's archive; they follow it. names: JSON {"scenes": [...]}.
+ * Returns false if out of memory. */
+bool cli_task_split(struct cli_jobs *jobs, struct cli_task *task, const char *names);
 /* Prints the remaining results, and forgets all tasks. Returns true if an input has no result. */
 bool cli_tasks_end(struct cli_jobs *jobs);
 #endif

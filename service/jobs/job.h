@@ -70,6 +70,8 @@ struct pb_job {
      * starts, not stored. */
     struct pb_scene_manifest joined;
     char *earlier;
+    bool
+        is_part; /* its input is an archive of several scenes, of which it is `scene`; not stored */
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
     /* requested again by a client: it runs even if its content was processed before */

@@ -116,7 +116,9 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job,
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE,
                     "no pipeline's input.match or input.scene in %s fits %s%s", config->path,
                     job->name,
-                    is_archive ? "; an archive is to have the name of the folder in it" : "");
+                    is_archive ? "; let input.archives fit it, or give the archive the name of "
+                                 "the folder in it"
+                               : "");
         return false;
     }
     (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);

@@ -26,6 +26,7 @@
  *                    companion; loose files that belong to one scene by their metadata; the files
  *                    of the set's earlier jobs, which are read as well
  *     "earlier"      these jobs (joined.h)
+ *     "part"         "scene" is one of several in the archive
  *     "foreground"   for `pushbroom run`: the manifest names no job, permissions are the umask's,
  *                    no other job runs, and the first answer is a "device"
  *     "turn"         the run sends a "turn" and waits for {"cmd":"turn"} before it computes
@@ -52,7 +53,8 @@
  *   {"event":"inputs","job"}                    the same; it waits for the checksums of the files
  *                                               that were read (worker_inputs.h)
  *   {"event":"done","job","directory","products":[...],"report":{...}}
- *   {"event":"failed","job","error":{"code","message","hint"}}
+ *   {"event":"failed","job","error":{"code","message","hint"},"scenes":[...]}
+ *                                               "scenes": of input.scenes, those in the archive
  *   {"event":"device","device","why"}
  *   {"event":"described","date","tile"}, or with "error" {"code","message","hint"}
  *

@@ -17,18 +17,21 @@ static bool goes_on(void *user, uint64_t read_bytes)
 }
 
 int pb_worker_archive_open(struct pb_worker_archive *unpacking, const struct pb_worker_child *child,
-                           const struct pb_pipeline_config *pipeline, const char *scene,
-                           bool foreground, struct pb_err *err, struct pb_scene_files *out)
+                           const struct pb_pipeline_config *pipeline,
+                           const struct pb_worker_archive_how *how, struct pb_err *err,
+                           struct pb_scene_files *out)
 {
     const struct pb_config *config = child->config;
     struct pb_raster_file file;
     struct pb_scene_archive archive = {
         .file = &file,
-        .scene = scene,
+        .scene = how->scene,
+        .is_part = how->is_part,
+        .scenes = &unpacking->scenes,
         .limits = &config->limits,
         .room = child->room,
         .room_name = child->room_name,
-        .least_free = foreground ? 0 : config->service.retention.min_free_bytes,
+        .least_free = how->foreground ? 0 : config->service.retention.min_free_bytes,
         .goes_on = goes_on,
         .user = unpacking};
     out->folder = NULL;

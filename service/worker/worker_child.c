@@ -112,7 +112,6 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
 {
     const struct pb_json_value *command = worker->command;
     const char *pipeline = pb_json_get_text(command, "pipeline");
-    const bool foreground = pb_json_get_text(command, "foreground") != NULL;
     if (worker->unfit.code != PB_OK) {
         *err = worker->unfit;
         return pb_code_errno(err->code);
@@ -137,8 +136,12 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
     if (options.pipeline == NULL)
         return pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
     if (worker->child->room >= 0) {
-        rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline,
-                                    options.scene, foreground, err, &unpacked.files);
+        const struct pb_worker_archive_how how = {
+            .scene = options.scene,
+            .is_part = pb_json_get_text(command, "part") != NULL,
+            .foreground = pb_json_get_text(command, "foreground") != NULL};
+        rc = pb_worker_archive_open(&worker->archive, worker->child, options.pipeline, &how, err,
+                                    &unpacked.files);
         options.input = &unpacked;
     }
     rc = rc ? rc : run_options(worker, &options, err);

@@ -44,6 +44,13 @@ void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
     if (said.line == 0 && strcmp(said.file, worker->child->scene->path) == 0)
         said.file[0] = '\0';
     pb_err_json(json, "error", &said);
+    const struct pb_archive_scenes *scenes = &worker->archive.scenes;
+    if (err->code == PB_E_INPUT_SCENES)
+        pb_json_array(json, "scenes");
+    for (size_t i = 0; err->code == PB_E_INPUT_SCENES && i < scenes->n; i++)
+        pb_json_string(json, NULL, scenes->name[i]);
+    if (err->code == PB_E_INPUT_SCENES)
+        pb_json_end(json);
     pb_json_end(json);
     pb_child_say(worker, json);
 }

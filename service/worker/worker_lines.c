@@ -4,6 +4,7 @@
 
 #include "config/base/text_clean.h"
 #include "config/base/json_reader.h"
+#include "config/base/json_writer.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SCENES_MAX 1000
 #define CREDIT     1000 /* cost of a line */
 #define BYTES_LINE 4096 /* bytes that one credit pays for */
 #define TILES_MAX  ((int64_t)UINT32_MAX)
@@ -174,6 +176,30 @@ static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *
 
 /* The code must be a known one; the message and the hint are for readers and may be any readable
  * text. */
+/* Reads the names of the scenes in an archive, which become names of folders. */
+static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WHY_BYTES],
+                       struct pb_worker_line *line)
+{
+    const size_t n = pb_json_count(scenes);
+    struct pb_json *json = pb_json_create(false);
+    bool good = n > 0 && n <= SCENES_MAX;
+    pb_json_object(json, NULL);
+    pb_json_array(json, "scenes");
+    for (size_t i = 0; good && i < n; i++) {
+        const char *name = pb_json_text_of(pb_json_at(scenes, i));
+        char clean[PB_JOB_NAME_BYTES];
+        good = name != NULL && name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+        good = good && pb_text_clean(name, clean, sizeof clean) > 0 && strcmp(name, clean) == 0;
+        pb_json_string(json, NULL, good ? name : "");
+    }
+    pb_json_end(json);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    line->report = good && text != NULL ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return !good ? breach(why, "its scenes are no list of names") : line->report ? 0 : -ENOMEM;
+}
+
 static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
                        struct pb_worker_line *line)
 {
@@ -187,7 +213,8 @@ static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY
     if (out->message[0] == '\0')
         (void)snprintf(out->message, sizeof out->message, "the worker gave no reason");
     (void)snprintf(out->hint, sizeof out->hint, "%s", pb_code_hint(code));
-    return 0;
+    return code == PB_E_INPUT_SCENES ? take_scenes(pb_json_get(value, "scenes", NULL), why, line)
+                                     : 0;
 }
 
 static int take(struct pb_worker_lines *lines, const struct pb_json_value *value,

@@ -53,10 +53,12 @@ struct pb_worker_line {
     struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];
-    int64_t tiles;           /* turn */
-    int64_t memory_bytes;    /* turn; done */
-    int epsg;                /* done, to the worker only: CRS of the scene; 0 = unknown */
-    char *products, *report; /* done: JSON written from the checked values; owned by the line */
+    int64_t tiles;        /* turn */
+    int64_t memory_bytes; /* turn; done */
+    int epsg;             /* done, to the worker only: CRS of the scene; 0 = unknown */
+    /* JSON written from the checked values, owned by the line. products: done. report: done; failed
+     * with input.scenes: the "scenes" of the archive. */
+    char *products, *report;
 };
 
 /* State of a worker: its job, and the last values that it reported. All-zero: no job. */

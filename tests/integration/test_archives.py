@@ -7,6 +7,7 @@ archive is the scene, and archives that are damaged or made to do harm."""
 import io
 import json
 import os
+import pathlib
 import shutil
 import stat
 import struct
@@ -194,8 +195,6 @@ def test_scene_is_matching_or_only_or_top_folder(scratch):
         outcome(scratch, make_tar(scratch / f"S2X_{i}_L2A.tar", members), code=0)
     refused(scratch, make_tar(scratch / "S2X_c_L2A.tar", inside(folder, "a") | inside(folder, "b")), "input.archive_scene",
             "none of the folders", "a, b")
-    refused(scratch, make_tar(scratch / "S2X_d_L2A.tar", good | inside(folder, "S2X_b_L2A")), "input.archive_scene",
-            "two folders", "S2X_a_L2A and S2X_b_L2A", "one archive for each scene")
     refused(scratch, make_tar(scratch / "S2X_e_L2A.tar", {}), "input.archive_scene", "no files")
 
 
@@ -241,6 +240,31 @@ pipelines:
     assert done["report"]["metadata"]["family"] == "landsat-c2", done["report"]["metadata"]
 
 
+def each_scene(scratch, archive, *more):
+    """{directory of the products: their pixels} of all scenes in an archive, in the order of the results."""
+    done = pbtest.run_json("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", "--device", "cpu", "--json", archive, *more)
+    plans = pbtest.run_json("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "dry", "--device", "cpu", "--json", "--dry-run", archive, *more)
+    assert {d["status"] for d in done} == {"successful"} and {p["status"] for p in plans} == {"planned"}, (done, plans)
+    made = {pathlib.Path(d["directory"]).parent.name: product(d) for d in done}
+    assert [p["plan"]["scene"] for p in plans] == list(made) and len(made) == len(done), (plans, made)
+    return made
+
+
+def test_each_folder_in_an_archive_is_a_scene(scratch):
+    config(scratch)
+    folder = small_folder(scratch)
+    expected = product(outcome(scratch, make_tar(scratch / "S2X_a_L2A.tar", inside(folder)), code=0))
+    shutil.rmtree(scratch / "out")
+    scenes = [f"S2X_{letter}_L2A" for letter in "abc"]
+    members = {name: data for scene in scenes for name, data in inside(folder, scene).items()} | {"notes/readme.txt": b"text"}
+    for name, more in (("S2X_a_L2A.tar", ()), ("S2X_many_L2A.tar", (make_tar(scratch / "S2X_z_L2A.tar", inside(folder, "S2X_z_L2A")),))):
+        made = each_scene(scratch, make_tar(scratch / name, members), *more, "--existing", "replace")
+        assert list(made)[:3] == scenes and all(m == expected for m in made.values()), made.keys()
+    broken = {n: d for n, d in members.items() if n != "S2X_b_L2A/B08.tif"}
+    done = pbtest.run_json("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "other", "--json", make_tar(scratch / "S2X_e_L2A.tar", broken), code=1)
+    assert [d["status"] for d in done] == ["successful", "failed", "successful"] and done[1]["error"]["code"] == "input.incomplete", done
+
+
 def test_bundle_of_loose_files_uses_its_group_pipeline(scratch):
     files = {f"S2X_a_{n}": d for n, d in files_of(small_folder(scratch, "made")).items()}
     config(scratch)
@@ -255,8 +279,9 @@ def test_bundle_of_loose_files_uses_its_group_pipeline(scratch):
         done = outcome(scratch, make_tar(scratch / f"in/S2X_a.{suffix}", members, suffix[4:]), "--existing", "replace", code=0)
         assert product(done) == expected and done["directory"].endswith("out/S2X_a/s2"), done
     shutil.rmtree(scratch / "out")
-    two = make_tar(scratch / "in/S2X_a.tar", files | {n.replace("_a_", "_b_"): d for n, d in files.items()})
-    refused(scratch, two, "input.archive_scene", "two scenes", "S2X_a and S2X_b")
+    two = each_scene(scratch, make_tar(scratch / "in/S2X_a.tar", files | {n.replace("_a_", "_b_"): d for n, d in files.items()}))
+    assert two == {"S2X_a": expected, "S2X_b": expected}, two
+    shutil.rmtree(scratch / "out")
     refused(scratch, make_tar(scratch / "in/S2X_a.tar", {"x.tif": b""}), "input.archive_scene", "input.group fits none")
 
 

@@ -290,6 +290,25 @@ START_TEST(results_are_checked_and_written_anew)
 }
 END_TEST
 
+#define SCENES(list)                                                                               \
+    "{\"event\":\"failed\"," HEAD                                                                  \
+    "\"error\":{\"code\":\"input.scenes\",\"message\":\"two\"}," list "}"
+
+START_TEST(scenes_of_an_archive_are_names)
+{
+    begin();
+    ck_assert_int_eq(take(SCENES("\"scenes\":[\"a_L2A\",\"b\"]")), 0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_FAILED);
+    ck_assert_str_eq(line.report, "{\"scenes\":[\"a_L2A\",\"b\"]}");
+    refused(SCENES("\"scenes\":[]"), "no list of names");
+    refused(SCENES("\"x\":1"), "no list of names");
+    refused(SCENES("\"scenes\":[\"a\",7]"), "no list of names");
+    refused(SCENES("\"scenes\":[\"a/b\"]"), "no list of names");
+    refused(SCENES("\"scenes\":[\"..\"]"), "no list of names");
+    refused(SCENES("\"scenes\":[\"a\\u0007\"]"), "no list of names");
+}
+END_TEST
+
 START_TEST(a_flood_is_not_admitted)
 {
     int64_t now = 5000;
@@ -341,6 +360,7 @@ int main(void)
     tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);
+    tcase_add_test(all, scenes_of_an_archive_are_names);
     tcase_add_test(all, a_flood_is_not_admitted);
     tcase_add_test(all, many_short_jobs_are_no_flood);
     suite_add_tcase(suite, all);
