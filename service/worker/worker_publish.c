@@ -128,12 +128,11 @@ static int open_scene(struct pb_worker_job *job, struct pb_err *err)
 static int verify_checksum(const struct pb_worker_job *job, const struct pb_worker_wait *wait,
                            struct pb_err *err)
 {
-    char main[PATH_MAX], room[PB_JSON_PATH_BYTES], path[PB_SCENE_MANIFEST_PATH_BYTES] = "";
-    const char *input = pb_json_get_path(job->command, "input", room);
+    char path[PB_SCENE_MANIFEST_PATH_BYTES] = "";
     const struct pb_manifest_entry *companion =
         pb_scene_manifest_find(&job->manifest, PB_ROLE_COMPANION);
     const struct pb_checksum_job sum = {.file = path,
-                                        .input = pb_sidecar_main(input, main) ? main : input,
+                                        .input = job->scene.path,
                                         .name = pb_json_get_text(job->command, "name"),
                                         .alive = wait->alive,
                                         .user = wait->user};
