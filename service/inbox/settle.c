@@ -99,9 +99,9 @@ int pb_settle_add(struct pb_settle *settle, const struct pb_settle_file *file)
 const struct pb_settle_file *pb_settle_last(const struct pb_settle *settle, size_t i,
                                             bool *out_is_still)
 {
-    const struct entry *entry = &settle->before.entry[i];
     if (i >= settle->before.n)
         return NULL;
+    const struct entry *entry = &settle->before.entry[i];
     *out_is_still =
         entry->still_ms <= settle->scanned_ms && !entry->has_left && !entry->file.is_folder;
     return &entry->file;
