@@ -48,11 +48,11 @@
  * Blocks of bytes, real (one core of an AMD EPYC 9005; the last column is the default's choice):
  *
  *                           runs        pairs       level 1     level 6     selected
- *   shaded relief           2084 1000   1817  300   1625  270   1495   63   level 1
- *   NDVI in 250 steps        935  630   1202  300   1131  310   1011   72   runs
- *   classes of noisy NDVI    958  690   1260  300   1177  307   1051   68   runs
- *   classes, smoothed        432  900    480  300    455  415    332  130   level 6
- *   band in 255 steps       2807  850   2799  300   2799  147   2861   98   runs
+ *   shaded relief           2084  943   1817  245   1625  240   1495   52   level 1
+ *   NDVI in 250 steps        935  661   1202  214   1131  283   1011   61   runs
+ *   classes of noisy NDVI    958  704   1260  219   1177  277   1051   56   runs
+ *   classes, smoothed        432  650    480  238    455  370    332  111   level 6
+ *   band in 255 steps       2807 1251   2798  323   2799  131   2861   92   runs
  *
  * The encoder of pairs makes blocks of 16-bit samples as small as level 1 does; figures are in
  * deflate_pairs.c. ISA-L is not used: its level 3 gives other bytes with AVX-512 than with AVX2,
