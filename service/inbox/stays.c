@@ -20,20 +20,23 @@ static void add(struct pb_stays *out, const char *name, enum pb_settle_reason re
     stay->code = code;
 }
 
-static void collect(struct pb_left *left, const struct pb_settle *settle,
-                    enum pb_settle_reason reason, struct pb_stays *out)
+static void collect_left(struct pb_left *left, enum pb_settle_reason reason, struct pb_stays *out)
 {
     const struct pb_left_entry *first[PB_LEFT_FIRST_MAX];
     size_t n = pb_left_first(left, reason, first);
     for (size_t i = 0; i < n; i++)
         add(out, first[i]->name, reason, first[i]->code, first[i]->text);
+}
+
+/* Collects the files whose claims were refused. */
+static void collect_refused(const struct pb_settle *settle, struct pb_stays *out)
+{
     for (size_t i = 0; i < pb_settle_count(settle); i++) {
         const struct pb_settle_note *note = pb_settle_note(settle, i);
-        if (note == NULL || note->reason != reason)
+        if (note == NULL || note->reason != PB_SETTLE_REFUSED)
             continue;
-        out->n_refused += reason == PB_SETTLE_REFUSED;
-        out->n_foreign += reason == PB_SETTLE_FOREIGN;
-        add(out, pb_settle_at(settle, i)->name, reason, note->code, note->text);
+        out->n_refused++;
+        add(out, pb_settle_at(settle, i)->name, note->reason, note->code, note->text);
     }
 }
 
@@ -45,6 +48,7 @@ void pb_stays_collect(struct pb_left *left, const struct pb_settle *settle, stru
     out->n_foreign = pb_left_count(left, PB_SETTLE_FOREIGN);
     out->n_settling = pb_settle_settling(settle, &due_ms);
     out->settled_ms = out->n_settling > 0 ? pb_clock_wall_ms() + due_ms - pb_clock_mono_ms() : 0;
-    collect(left, settle, PB_SETTLE_REFUSED, out);
-    collect(left, settle, PB_SETTLE_FOREIGN, out);
+    collect_left(left, PB_SETTLE_REFUSED, out);
+    collect_refused(settle, out);
+    collect_left(left, PB_SETTLE_FOREIGN, out);
 }
