@@ -283,14 +283,14 @@ static bool is_call(const struct rule *rule, enum call call)
                                    call == CALL_MKDIR || call == CALL_UNLINK || call == CALL_LINK));
 }
 
-/* 0, or the errno that the call has to fail with. fd: the file, or the directory of path. */
-static int fault(enum call call, const char *path, int fd, const void *from)
+/* Finds the next rule in force for the call, from number *at on, and sets *at to the number after
+ * it; NULL if there is no other one. fd: the file, or the directory of path. */
+static struct rule *find_rule(enum call call, const char *path, int fd, const void *from,
+                              uint32_t *at)
 {
-    if (control == NULL || !atomic_load(&started))
-        return 0;
-    uint32_t n = atomic_load(&control->n_rules);
-    for (uint32_t i = 0; i < n && i < RULES_MAX; i++) {
-        struct rule *rule = &control->rules[i];
+    uint32_t n = control != NULL && atomic_load(&started) ? atomic_load(&control->n_rules) : 0;
+    while (*at < n && *at < RULES_MAX) {
+        struct rule *rule = &control->rules[(*at)++];
         if (!is_call(rule, call) || (rule->role != ROLE_ANY && rule->role != role) ||
             atomic_load(&rule->mode) == MODE_OFF || !is_caller(rule, from))
             continue;
@@ -298,11 +298,21 @@ static int fault(enum call call, const char *path, int fd, const void *from)
         bool matches =
             path != NULL && fd != -1 ? is_path_at(rule, fd, path) : is_path(rule, path, fd);
         errno = keep;
-        if (matches && acts(rule, call, path, fd)) {
+        if (matches)
+            return rule;
+    }
+    return NULL;
+}
+
+/* 0, or the errno that the call has to fail with. */
+static int fault(enum call call, const char *path, int fd, const void *from)
+{
+    uint32_t at = 0;
+    for (struct rule *rule; (rule = find_rule(call, path, fd, from, &at)) != NULL;)
+        if (acts(rule, call, path, fd)) {
             atomic_fetch_add(&rule->hits, 1);
             return rule->error;
         }
-    }
     return 0;
 }
 
@@ -397,10 +407,17 @@ PREAD(pread64, CALL_PREAD, void *)
 PREAD(pwrite, CALL_PWRITE, const void *)
 PREAD(pwrite64, CALL_PWRITE, const void *)
 
+/* With RWF_NOWAIT: a file with a fault is not in the page cache, therefore the read that may wait
+ * meets the fault. */
 #define PREADV2(function)                                                                          \
     ssize_t function(int fd, const struct iovec *part, int n, off_t offset, int flags)             \
     {                                                                                              \
         REAL(ssize_t, #function, int, const struct iovec *, int, off_t, int);                      \
+        uint32_t at_ = 0;                                                                          \
+        if ((flags & RWF_NOWAIT) != 0 && find_rule(CALL_PREAD, NULL, fd, FROM, &at_) != NULL) {    \
+            errno = EAGAIN;                                                                        \
+            return -1;                                                                             \
+        }                                                                                          \
         FAIL(CALL_PREAD, NULL, fd, -1);                                                            \
         return real(fd, part, n, offset, flags);                                                   \
     }
