@@ -70,5 +70,20 @@ def test_overviews_and_masks_are_no_pages(scratch):
     assert "warning" not in report and "pages" not in plan + lineage and "only the first" not in text, (report.get("warning"), text, plan, lineage)
 
 
+def test_a_named_page_is_read(scratch):
+    """Files are classic and BigTIFF in both byte orders, with pages of different sizes."""
+    config = scratch / "c.yaml"
+    config.write_text("pipelines: {p: {input: {group: '(?<scene>.+).tif', files: {A: {match: '*.tif', page: 3}}}, products: [cog: {bands: [A], type: uint16, nodata: 0}]}}")
+    for name, layout in (("little", []), ("big", ["ENDIANNESS=BIG"]), ("wide", ["BIGTIFF=YES"]), ("wide_big", ["BIGTIFF=YES", "ENDIANNESS=BIG"])):
+        path = scratch / f"{name}.tif"
+        for i in range(3):
+            scene(path, 100 + i, (64, 32, 100)[i], layout + (["APPEND_SUBDATASET=YES"] if i else []))
+        done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", path)
+        made = gdal.Open(done["products"][0]["path"]).ReadAsArray()
+        assert made.shape == (100, 100) and (made == 102).all() and "warning" not in done["report"], (name, made.shape, done["report"].get("warning"))
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", pages(scratch / "two.tif", 2), code=1)
+    assert done["error"]["code"] == "pipeline.band" and "2 pages, and page 3 is wanted" in done["error"]["message"], done
+
+
 if __name__ == "__main__":
     pbtest.main()
