@@ -102,7 +102,6 @@ static int run_options(struct pb_child *worker, struct pb_run_options *options, 
         pb_result_print(worker->done, &result);
         print_crs(&result, worker->done);
         pb_json_end(worker->done);
-        return 0; /* the process ends now, which frees everything at once */
     }
     pb_run_destroy(run);
     return rc;
