@@ -7,6 +7,7 @@
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "pipeline/archive/archive.h"
+#include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/sidecars.h"
 
@@ -20,10 +21,11 @@
 
 struct content {
     struct pb_archive list;
-    struct pb_scene_walk walk; /* files of the scene, by their paths in it */
-    size_t *member;            /* index of the member for each entry of the walk */
-    char root[256];            /* folder that is the scene; "" = the archive */
-    char scene[256];
+    struct pb_scene_walk walk;       /* files of the scene, by their paths in it */
+    size_t *member;                  /* index of the member for each entry of the walk */
+    char root[256];                  /* folder that is the scene; "" = the archive */
+    char scene[256];                 /* its clean name */
+    char part[256];                  /* value of {scene}: its name as the members have it */
     struct pb_archive_scenes scenes; /* scenes in the archive */
     bool one_of_several;             /* true if input.group finds more scenes than this one */
 };
@@ -162,25 +164,48 @@ static bool is_inside(const struct content *c, const struct pb_archive_member *m
     return inside && !member->is_folder && !is_litter(member->path);
 }
 
+/* Returns true if input.group takes the member. scene: its part of the name; clean: the name of the
+ * scene that results from it. */
+static bool is_grouped(const struct pb_group_pattern *group, const struct content *c,
+                       const struct pb_archive_member *member, char scene[256], char clean[256])
+{
+    if (!is_inside(c, member) ||
+        !pb_group_pattern_fits(group, pb_base_name(member->path), NULL, scene))
+        return false;
+    pb_file_name_clean(scene, clean);
+    return true;
+}
+
+/* Sets the chosen scene. */
+static void set_group(const struct pb_group_pattern *group, const char *name, struct content *c)
+{
+    char scene[256], clean[256];
+    (void)snprintf(c->scene, sizeof c->scene, "%s", name);
+    (void)snprintf(c->part, sizeof c->part, "%s", name);
+    for (size_t i = 0; i < c->list.n; i++)
+        if (is_grouped(group, c, &c->list.member[i], scene, clean) &&
+            strcmp(clean, c->scene) == 0) {
+            (void)snprintf(c->part, sizeof c->part, "%s", scene);
+            return;
+        }
+}
+
 /* Finds, for a pipeline with input.group, the scene of the files. The name of the archive replaces
  * a scene's name from metadata. */
 static int find_group(const struct pb_group_pattern *group, const struct pb_scene_archive *archive,
                       struct content *c, struct pb_err *err)
 {
-    char scene[256];
+    char scene[256], clean[256];
     int rc = 0;
-    for (size_t i = 0; i < c->list.n && rc == 0; i++) {
-        const struct pb_archive_member *member = &c->list.member[i];
-        if (is_inside(c, member) &&
-            pb_group_pattern_fits(group, pb_base_name(member->path), NULL, scene))
-            rc = add_scene(c, pb_group_pattern_asks(group) ? archive->scene : scene, err);
-    }
+    for (size_t i = 0; i < c->list.n && rc == 0; i++)
+        if (is_grouped(group, c, &c->list.member[i], scene, clean))
+            rc = add_scene(c, pb_group_pattern_asks(group) ? archive->scene : clean, err);
     rc = rc ? rc : choose_scene(archive, c, err);
     if (rc == 0 && c->scenes.n == 0)
         return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
                           "input.group fits none of the files in it");
-    if (rc == 0)
-        (void)snprintf(c->scene, sizeof c->scene, "%s", c->scenes.name[0]);
+    if (rc >= 0)
+        set_group(group, rc == 1 ? archive->scene : c->scenes.name[0], c);
     c->one_of_several = rc == 1;
     return rc < 0 ? rc : 0;
 }
@@ -194,6 +219,7 @@ static int name_scene(const struct pb_pipeline_config *pipeline,
         pb_scene_files_name(c->root, c->scene, sizeof c->scene);
     else
         (void)snprintf(c->scene, sizeof c->scene, "%s", archive->scene);
+    memcpy(c->part, c->scene, sizeof c->part);
     return 0;
 }
 
@@ -201,11 +227,11 @@ static int name_scene(const struct pb_pipeline_config *pipeline,
 static bool is_of_scene(const struct pb_pipeline_config *pipeline, const struct content *c,
                         const struct pb_archive_member *member)
 {
-    char scene[256];
-    return is_inside(c, member) &&
-           (!c->one_of_several || (pb_group_pattern_fits(pipeline->input.group_pattern,
-                                                         pb_base_name(member->path), NULL, scene) &&
-                                   strcmp(scene, c->scene) == 0));
+    char scene[256], clean[256];
+    if (!c->one_of_several)
+        return is_inside(c, member);
+    return is_grouped(pipeline->input.group_pattern, c, member, scene, clean) &&
+           strcmp(clean, c->scene) == 0;
 }
 
 static int by_path(const void *a, const void *b)
@@ -349,7 +375,7 @@ static int open_all(const struct pb_pipeline_config *pipeline,
     if (rc < 0)
         return rc;
     (void)snprintf(out->scene, sizeof out->scene, "%s", c->scene);
-    rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->scene, err, &found);
+    rc = pb_scene_search(pipeline, &c->walk, archive->file->path, c->part, err, &found);
     rc = rc ? rc : take_found(pipeline, archive, c, &found, err, out);
     return rc ? rc : pb_raster_file_unchanged(archive->file, err);
 }

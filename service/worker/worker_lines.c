@@ -5,6 +5,7 @@
 #include "config/base/text_clean.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/io/file_name.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -174,8 +175,6 @@ static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *
     return why[0] != '\0' ? -EPROTO : -ENOMEM;
 }
 
-/* The code must be a known one; the message and the hint are for readers and may be any readable
- * text. */
 /* Reads the names of the scenes in an archive, which become names of folders. */
 static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WHY_BYTES],
                        struct pb_worker_line *line)
@@ -187,9 +186,7 @@ static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WH
     pb_json_array(json, "scenes");
     for (size_t i = 0; good && i < n; i++) {
         const char *name = pb_json_text_of(pb_json_at(scenes, i));
-        char clean[PB_JOB_NAME_BYTES];
-        good = name != NULL && name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
-        good = good && pb_text_clean(name, clean, sizeof clean) > 0 && strcmp(name, clean) == 0;
+        good = name != NULL && strlen(name) < PB_JOB_NAME_BYTES && pb_file_name_is_clean(name);
         pb_json_string(json, NULL, good ? name : "");
     }
     pb_json_end(json);
@@ -200,6 +197,8 @@ static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WH
     return !good ? breach(why, "its scenes are no list of names") : line->report ? 0 : -ENOMEM;
 }
 
+/* The code must be a known one; the message and the hint are for readers and may be any readable
+ * text. */
 static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
                        struct pb_worker_line *line)
 {

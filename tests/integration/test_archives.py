@@ -4,6 +4,7 @@
 # ctest: sanitized
 """Archives of scenes through `pushbroom run`: the products of a folder and of its archives are equal, which folder in an
 archive is the scene, and archives that are damaged or made to do harm."""
+import hashlib
 import io
 import json
 import os
@@ -265,12 +266,36 @@ def test_each_folder_in_an_archive_is_a_scene(scratch):
     assert [d["status"] for d in done] == ["successful", "failed", "successful"] and done[1]["error"]["code"] == "input.incomplete", done
 
 
+def with_group(text, scene="S2._\\w"):
+    """The configuration for scenes of loose files whose names begin with the scene."""
+    text = text.replace('scene: "S2?_*_L2A/"', f"group: '(?<scene>{scene})_(B04|B08|SCL).tif'")
+    return text.replace("B04.tif,", '"{scene}_B04.tif",').replace("B08.tif,", '"*_B08.tif",').replace("SCL.tif,", '"*_SCL.tif",')
+
+
+def make_odd_zip(path, files):
+    """A ZIP of three loose scenes, whose names end with a space, a byte of Latin-1 and a control character."""
+    make_zip(path, {f"S2X_{letter}_{name}": data for letter in (" ", "@", "#") for name, data in files.items()})
+    path.write_bytes(path.read_bytes().replace(b"S2X_@_", b"S2X_\xe9_").replace(b"S2X_#_", b"S2X_\x01_"))
+    return path
+
+
+ODD_NAMES = ["S2X_ "] + [f"S2X__-{hashlib.sha256(name).hexdigest()[:12]}" for name in (b"S2X_\xe9", b"S2X_\x01")]
+
+
+def test_scenes_with_odd_names_in_an_archive(scratch):
+    files = files_of(small_folder(scratch, "made"))
+    config(scratch)
+    expected = product(outcome(scratch, make_tar(scratch / "S2X_a_L2A.tar", inside(scratch / "made")), code=0))
+    shutil.rmtree(scratch / "out")
+    (scratch / "c.yaml").write_text(with_group((scratch / "c.yaml").read_text(), "S2._.+?"))
+    made = each_scene(scratch, make_odd_zip(scratch / "S2X_many.zip", files))
+    assert made == {name: expected for name in ODD_NAMES}, (list(made), ODD_NAMES)
+
+
 def test_bundle_of_loose_files_uses_its_group_pipeline(scratch):
     files = {f"S2X_a_{n}": d for n, d in files_of(small_folder(scratch, "made")).items()}
     config(scratch)
-    text = (scratch / "c.yaml").read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._\\w)_(B04|B08|SCL).tif'")
-    (scratch / "c.yaml").write_text(text.replace("B04.tif,", '"{scene}_B04.tif",').replace("B08.tif,", '"*_B08.tif",').replace(
-        "SCL.tif,", '"*_SCL.tif",'))
+    (scratch / "c.yaml").write_text(with_group((scratch / "c.yaml").read_text()))
     for name, data in files.items():
         (scratch / name).write_bytes(data)
     expected = product(outcome(scratch, scratch / "S2X_a_B04.tif", code=0))
