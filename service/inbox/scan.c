@@ -14,10 +14,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define UNDECIDED_MAX 256 /* entries that an update examines without a change */
@@ -34,6 +36,7 @@ struct pb_scan {
     struct pb_left *left;
     struct pb_changes changes; /* all: this scan is a listing */
     bool needs_listing;        /* the last scan did not reach all entries */
+    bool misses_events;        /* the file system may change without events */
     bool has_changed_folders;  /* folders of the last scan are among the changes */
     int root;                  /* descriptor of the inbox during a scan; -1 = closed */
     struct stat st;            /* attributes of the inbox at the last listing */
@@ -458,13 +461,38 @@ static void remove_changed_folders(struct pb_scan *scan)
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
+bool pb_scan_trusts_events(uint32_t type)
+{
+    switch (type) {
+    case BTRFS_SUPER_MAGIC:
+    case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
+    case F2FS_SUPER_MAGIC:
+    case MSDOS_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC: /* only it changes its layers */
+    case RAMFS_MAGIC:
+    case TMPFS_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case 0x2011bab0: /* exFAT */
+    case 0x2fc12fc1: /* ZFS */
+    case 0x3153464a: /* JFS */
+    case 0x7366746e: /* NTFS, by ntfs3 */
+    case 0xca451a4e: /* bcachefs */
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int begin_listing(struct pb_scan *scan, const struct stat *st)
 {
+    struct statfs fs;
     pb_changes_add_all(&scan->changes);
     free_folders(&scan->folders);
     scan->n_known = 0;
     scan->st = *st;
     scan->mount = mount_of(scan->root);
+    scan->misses_events =
+        fstatfs(scan->root, &fs) != 0 || !pb_scan_trusts_events((uint32_t)fs.f_type);
     int fd = openat(scan->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : enter(scan, fd, "", st);
 }
@@ -480,7 +508,7 @@ int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes)
     scan->root = open(scan->inbox->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int rc = scan->root < 0 || fstat(scan->root, &st) != 0 ? -errno : 0;
     bool is_same = st.st_dev == scan->st.st_dev && st.st_ino == scan->st.st_ino;
-    bool lists = scan->changes.all || scan->needs_listing || !is_same;
+    bool lists = scan->changes.all || scan->needs_listing || scan->misses_events || !is_same;
     scan->needs_listing = false;
     scan->next_file = scan->next_change = 0;
     if (rc == 0 && lists)

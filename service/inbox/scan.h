@@ -7,10 +7,13 @@
  *
  * A listing reads all names. An update examines the names that may have changed, and the files that
  * have not settled; it takes the others over from the last scan. Both run in steps, so that a scan
- * of a huge inbox does not keep a thread. Thread: pool, one at a time. */
+ * of a huge inbox does not keep a thread. On a file system that other machines or a FUSE server may
+ * change without an event, every scan is a listing. Thread: pool, one at a time. */
 #include "service/inbox/changes.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/left.h"
+
+#include <stdint.h>
 
 /* Rules for the names in the inbox; a result depends on the name and the configuration only. */
 struct pb_scan_rules {
@@ -36,13 +39,18 @@ struct pb_scan_folders {
 
 struct pb_scan;
 
+/* Returns true if inotify reports every change on a file system of that type (f_type of statfs).
+ * Unknown types count as remote, because an event that is missing would let a scene be taken
+ * without its late files; a needless listing costs only time. Thread: any. */
+bool pb_scan_trusts_events(uint32_t type);
 /* inbox, settle and left are borrowed until destroy. NULL = out of memory. */
 struct pb_scan *pb_scan_create(const struct pb_inbox *inbox, const struct pb_scan_rules *rules,
                                struct pb_settle *settle, struct pb_left *left);
 void pb_scan_destroy(struct pb_scan *scan); /* NULL is allowed; a scan may be in progress */
 /* Begins a scan, and one of settle and one of left; takes the content of *changes. It is a listing
- * if changes->all, if the last listing failed, or if another directory is at the path of the inbox
- * now; otherwise an update. Returns 0; a negative errno: the inbox cannot be read. */
+ * if changes->all, if the last listing failed, if the file system reports not all changes, or if
+ * another directory is at the path of the inbox now; otherwise an update. Returns 0; a negative
+ * errno: the inbox cannot be read. */
 int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes);
 /* After begin returned 0: examines about n more entries. Adds every plain file with one link, and
  * every folder that the rules take, to settle. Returns 1 if entries remain; 0 at the end; a

@@ -245,6 +245,32 @@ START_TEST(test_replaced_inbox_is_listed)
 }
 END_TEST
 
+START_TEST(test_only_local_file_systems_report_changes)
+{
+    static const uint32_t local[] = {0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x2fc12fc1};
+    static const uint32_t remote[] = {0x6969,     0x517b,     0xff534d42, 0xfe534d42, 0x65735546,
+                                      0x01021997, 0x00c36400, 0x0bd00bd0, 0x47504653, 0x6b414653,
+                                      0x5346414f, 0x786f4256, 0x01161970, 0x7461636f, 0};
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        ck_assert(pb_scan_trusts_events(local[i]));
+    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
+        ck_assert(!pb_scan_trusts_events(remote[i]));
+}
+END_TEST
+
+START_TEST(test_scan_lists_without_reliable_events)
+{
+    inbox.path = "/proc/sys/fs"; /* no event reports a change of it */
+    list(&updated);
+    ck_assert_int_eq(scan(&updated, &changes), 0);
+    ck_assert(pb_scan_is_listing(updated.scan));
+    inbox.path = root;
+    list(&updated);
+    ck_assert_int_eq(scan(&updated, &changes), 0);
+    ck_assert(!pb_scan_is_listing(updated.scan));
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("scan");
@@ -254,6 +280,8 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, test_update_keeps_the_time_of_still_files);
     tcase_add_test(tcase, test_taken_file_is_examined_again);
     tcase_add_test(tcase, test_replaced_inbox_is_listed);
+    tcase_add_test(tcase, test_only_local_file_systems_report_changes);
+    tcase_add_test(tcase, test_scan_lists_without_reliable_events);
     suite_add_tcase(suite, tcase);
     return suite;
 }
