@@ -3,7 +3,7 @@
 #
 # pb_require_packages() reports every missing tool and library of the build in one message, with the command that installs
 # them. The lists are those of deploy/packages.sh:
-#   PB_LIBRARIES        modules of pkg-config that pushbroom is linked with
+#   PB_LIBRARIES        modules of pkg-config that pushbroom is linked with; "sqlite3>=3.35" has a least version
 #   PB_LIBRARIES_TEST   those that only tests are linked with
 # It runs before project() where no toolchain file sets the compiler, and therefore needs no language.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/packages.sh)
@@ -65,6 +65,7 @@ endfunction()
 function(pb_has_module module out_found)
   set(${out_found} OFF PARENT_SCOPE)
   if(PKG_CONFIG_EXECUTABLE)
+    string(REGEX REPLACE "[<>=]+" " \\0 " module ${module}) # one argument: the module, the comparison, the version
     execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --exists ${module} RESULT_VARIABLE rc ERROR_QUIET)
     if(rc EQUAL 0)
       set(${out_found} ON PARENT_SCOPE)

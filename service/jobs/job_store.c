@@ -5,7 +5,8 @@
  * returns, and a reader sees it only then. A file that is not a database, fails SQLite's quick
  * check or has other tables, in two successive attempts to open it, is renamed to
  * jobs.db.damaged-<time>, with its -wal, and a new one is created. After an error of the disk, a
- * lock or a permission the state of the file is unknown: it stays. */
+ * lock or a permission the state of the file is unknown: it stays. A store of an older service that
+ * cannot be upgraded has jobs: it stays, too, unchanged. */
 #include "service/jobs/job_store.h"
 
 #include "pipeline/io/path.h"
@@ -41,18 +42,6 @@ static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
     return sqlite3_finalize(statement) == SQLITE_OK && (rc == SQLITE_ROW || rc == SQLITE_DONE);
 }
 
-/* Upgrades a database from a version (0 = an empty file) to the current one. */
-static bool upgrade(sqlite3 *db, int version)
-{
-    bool ok = true;
-    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
-        return true;
-    ok = pb_job_schema_prepare(db) && execute(db, "BEGIN IMMEDIATE");
-    for (; ok && version < PB_JOB_SCHEMA_VERSION; version++)
-        ok = execute(db, pb_job_schema[version]);
-    return ok && execute(db, "COMMIT");
-}
-
 /* Classifies an error: 1 = the file is damaged, or not a job store; -EIO = unknown (permission,
  * disk, lock): the file must stay. */
 static int judge(sqlite3 *db, struct pb_err *err)
@@ -62,6 +51,34 @@ static int judge(sqlite3 *db, struct pb_err *err)
     if (error == SQLITE_CORRUPT || error == SQLITE_NOTADB || error == SQLITE_ERROR)
         return 1;
     return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", sqlite3_errmsg(db));
+}
+
+/* Runs the steps from a version to the current one, in a transaction that remains open on failure.
+ */
+static bool run_steps(sqlite3 *db, int version)
+{
+    bool ok = pb_job_schema_prepare(db) && execute(db, "BEGIN IMMEDIATE");
+    for (; ok && version < PB_JOB_SCHEMA_VERSION; version++)
+        ok = execute(db, pb_job_schema[version]);
+    return ok && execute(db, "COMMIT");
+}
+
+/* Upgrades a database from a version (0 = an empty file) to the current one. The file of another
+ * version is a job store, which is never judged as damaged because a step fails. */
+static int upgrade(sqlite3 *db, int version, struct pb_err *err)
+{
+    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION || run_steps(db, version))
+        return 0;
+    if (version == 0)
+        return judge(db, err);
+    const int rc = pb_fail(
+        err, PB_E_SERVICE_STATE,
+        "the job store %s cannot be upgraded from schema %d to %d: %s; the file "
+        "is unchanged. Correct the cause, or move the file away to begin without "
+        "its jobs",
+        sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, sqlite3_errmsg(db));
+    (void)execute(db, "ROLLBACK");
+    return rc;
 }
 
 /* Returns 0 for a job store, creating the schema in an empty one; otherwise the result of judge. */
@@ -80,8 +97,10 @@ static int check_database(sqlite3 *db, struct pb_err *err)
                        "the job store was written by a newer pushbroomd (schema %s, this one "
                        "knows %d); use that version, or move the file away",
                        text, PB_JOB_SCHEMA_VERSION);
-    bool ok = upgrade(db, atoi(text)) && execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1");
-    return ok ? 0 : judge(db, err);
+    int rc = upgrade(db, atoi(text), err);
+    if (rc == 0 && !execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1"))
+        rc = judge(db, err);
+    return rc;
 }
 
 /* Restricts the file to the service's user, because jobs contain names of inputs and users. SQLite

@@ -5,12 +5,12 @@
 /* Durable jobs: one SQLite file in the state directory. A change that a function reports as done
  * survives a power failure (WAL, synchronous=FULL). Progress inside a run is not stored. A file
  * that is damaged, in two successive readings, is moved aside and a new one created; a file that
- * cannot be read or written (disk, lock, permission) stays and does not open: the inputs
- * themselves are in work/, quarantine/ and the archive, therefore no scene depends on it. Changes
- * wait for the disk: the service's loop makes no changes, and reads by a reader of its own.
- * Changes that several threads make at the same time are one transaction with one sync; a failure
- * of one does not affect the others. Thread: any after connect and before disconnect; a reader one
- * at a time. */
+ * cannot be read, written or upgraded (disk, lock, permission, an older store with a foreign view)
+ * stays and does not open: the inputs themselves are in work/, quarantine/ and the archive,
+ * therefore no scene depends on it. Changes wait for the disk: the service's loop makes no changes,
+ * and reads by a reader of its own. Changes that several threads make at the same time are one
+ * transaction with one sync; a failure of one does not affect the others. Thread: any after connect
+ * and before disconnect; a reader one at a time. */
 #include "service/jobs/job.h"
 
 #include <stddef.h>

@@ -48,20 +48,33 @@ static char *text_of(const char *name)
     return text;
 }
 
-/* Opens the store of version 16 that a service wrote. */
-static void open_version_16(void)
+/* Runs statements on the closed store. */
+static void change_file(const char *sql)
 {
     char path[PB_FILES_PATH_BYTES];
     sqlite3 *db = NULL;
+    (void)pb_files_join(path, directory, "jobs.db");
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    (void)sqlite3_close(db);
+}
+
+/* Replaces the store by the closed one of version 16 that a service wrote. */
+static void make_version_16(void)
+{
+    char path[PB_FILES_PATH_BYTES];
     char *sql = text_of("tests/unit/job_store_16.sql");
     pb_job_store_close(store);
     store = NULL;
     (void)pb_files_join(path, directory, "jobs.db");
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
+    change_file(sql);
     free(sql);
+}
+
+static void open_version_16(void)
+{
+    make_version_16();
     open_store();
     ck_assert_str_eq(moved, "");
 }
@@ -92,6 +105,27 @@ START_TEST(test_version_16_jobs_keep_their_files)
     find("ygps", &job);
     ck_assert_uint_eq(job.manifest.n_entries, 2);
     ck_assert_str_eq(pb_job_companion(&job, path), "/srv/pb/quarantine/probe2.tif.sha256");
+    pb_job_fini(&job);
+}
+END_TEST
+
+/* An operator's view uses a column that version 17 removes. */
+START_TEST(test_store_that_cannot_be_upgraded_is_kept)
+{
+    struct pb_err err = {0};
+    struct pb_job job;
+    make_version_16();
+    change_file("CREATE VIEW mine AS SELECT id, delivered FROM jobs;");
+    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 17: error in view mine"),
+                  "%s", err.msg);
+    change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
+    open_store();
+    ck_assert_str_eq(moved, "");
+    find("nkdv", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 2);
     pb_job_fini(&job);
 }
 END_TEST
@@ -429,6 +463,7 @@ int main(void)
     tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
     tcase_add_test(tests, store_without_inboxes_gets_them_from_delivered);
     tcase_add_test(tests, test_version_16_jobs_keep_their_files);
+    tcase_add_test(tests, test_store_that_cannot_be_upgraded_is_kept);
     tcase_add_test(tests, test_version_16_sets_keep_their_files);
     tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
     tcase_add_test(tests, test_job_with_a_damaged_manifest_has_no_files);
