@@ -3,7 +3,8 @@
  *
  * One inotify descriptor for all folders, because libuv's watches do not report an overflow of the
  * queue. A folder that was removed and made again with the same name needs a new watch. It has
- * another inode, or by chance the same one: then the events of its parent reveal the change. */
+ * another inode, or by chance the same one: then an event reports that the kernel ended the old
+ * watch. After an overflow, which may have lost that event, all watches are checked. */
 #include "service/inbox/folder_watches.h"
 
 #include "service/base/files.h"
@@ -21,8 +22,6 @@
 #define EVENTS                                                                                     \
     (IN_ATTRIB | IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |                 \
      IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
-/* events after which another folder may have the name */
-#define RENAMES (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 #define READS_MAX                                                                                  \
     16 /* reads of a wake-up of the loop, so that a flood of events does not keep it */
 
@@ -32,7 +31,7 @@ struct sub {
     int watch;
     dev_t device;
     ino_t inode;
-    bool is_doubtful; /* the folder may have been removed and made again */
+    bool is_doubtful; /* the kernel has ended the watch, or may have */
     char folder[];
 };
 
@@ -69,36 +68,24 @@ static struct sub *find(struct pb_folder_watches *watches, int watch)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Returns true if the path is the entry `name` of the folder, or is below that entry. */
-static bool is_at(const char *path, const char *folder, const char *name)
-{
-    size_t n = strlen(folder), m = strlen(name);
-    if (n > 0 && (strncmp(path, folder, n) != 0 || path[n] != '/'))
-        return false;
-    path += n + (n > 0);
-    return strncmp(path, name, m) == 0 && (path[m] == '/' || path[m] == '\0');
-}
-
 /* Adds what the event reports. Returns true if a scan should examine it soon. */
 static bool take(struct pb_folder_watches *watches, const struct inotify_event *event)
 {
     const char *name = event->len > 0 ? event->name : "";
-    struct sub *other;
+    struct sub *sub;
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        SLIST_FOREACH(sub, &watches->all, next)
+        {
+            sub->is_doubtful = true;
+        }
         pb_changes_add_all(watches->changes);
         return true;
     }
-    const struct sub *sub = find(watches, event->wd);
-    if (sub == NULL || (event->mask & IN_IGNORED) != 0)
-        return false; /* the folder is not watched any more */
-    const bool renames = (event->mask & RENAMES) != 0 && (event->mask & IN_ISDIR) != 0;
-    SLIST_FOREACH(other, &watches->all, next)
-    {
-        if (!renames)
-            break;
-        if (is_at(other->folder, sub->folder, name))
-            other->is_doubtful = true;
-    }
+    sub = find(watches, event->wd);
+    if (sub == NULL)
+        return false; /* a watch that was ended */
+    if ((event->mask & IN_IGNORED) != 0)
+        sub->is_doubtful = true; /* the folder was removed, or its file system unmounted */
     pb_changes_add(watches->changes, sub->folder, name);
     return name[0] == '\0' || !pb_settle_is_left_alone(name);
 }
@@ -207,17 +194,35 @@ static struct sub *begin(struct pb_folder_watches *watches, const struct pb_scan
         return sub;
     }
     if (sub->watch >= 0)
-        watches->n_unwatched++; /* moved since the scan: another folder has the watch until then */
+        watches->n_unwatched++; /* renamed since the scan: it has a watch by its former path, which
+                                   the follow after the next scan ends */
     else if (errno != ENOENT)
         warn(watches, folder->path, strerror(errno));
     free(sub);
     return NULL;
 }
 
-/* Returns true if the watch is one of that folder. */
-static bool is_of(const struct sub *sub, const struct pb_scan_folder *folder)
+/* Returns true if the kernel has the watch: it gives a second watch of a folder the number of the
+ * first one. */
+static bool is_alive(struct pb_folder_watches *watches, struct sub *sub)
 {
-    return sub->device == folder->device && sub->inode == folder->inode && !sub->is_doubtful;
+    char path[PB_FILES_PATH_BYTES];
+    if (!sub->is_doubtful)
+        return true;
+    if (pb_files_join(path, watches->root, sub->folder[0] ? sub->folder : ".") != 0)
+        return false;
+    const int watch = inotify_add_watch(watches->fd, path, EVENTS);
+    if (watch >= 0 && find(watches, watch) == NULL)
+        (void)inotify_rm_watch(watches->fd, watch);
+    sub->is_doubtful = watch != sub->watch;
+    return !sub->is_doubtful;
+}
+
+/* Returns true if the watch is one of that folder. */
+static bool is_of(struct pb_folder_watches *watches, struct sub *sub,
+                  const struct pb_scan_folder *folder)
+{
+    return sub->device == folder->device && sub->inode == folder->inode && is_alive(watches, sub);
 }
 
 /* Ends the watches that belong to no folder any more, before others begin: a folder that was
@@ -232,7 +237,7 @@ static void end_others(struct pb_folder_watches *watches, const struct pb_scan_f
         SLIST_REMOVE_HEAD(&watches->all, next);
         while (i < folders->n && (order = strcmp(folders->folder[i].path, sub->folder)) < 0)
             i++;
-        if (order == 0 && is_of(sub, &folders->folder[i])) {
+        if (order == 0 && is_of(watches, sub, &folders->folder[i])) {
             if (last == NULL)
                 SLIST_INSERT_HEAD(&kept, sub, next);
             else
