@@ -44,20 +44,25 @@ struct pb_left *pb_left_create(void)
     return calloc(1, sizeof(struct pb_left));
 }
 
-void pb_left_clear(struct pb_left *left)
-{
-    for (size_t i = 0; i < left->room; i++)
-        free(left->slot[i]);
-    free(left->slot);
-    *left = (struct pb_left){.scan = left->scan};
-}
-
 void pb_left_destroy(struct pb_left *left)
 {
     if (left == NULL)
         return;
-    pb_left_clear(left);
+    for (size_t i = 0; i < left->room; i++)
+        free(left->slot[i]);
+    free(left->slot);
     free(left);
+}
+
+void pb_left_reopen(struct pb_left *left)
+{
+    for (size_t i = 0; i < left->room; i++) {
+        struct entry *entry = left->slot[i];
+        if (entry == NULL || !entry->public.is_final)
+            continue;
+        entry->public.is_final = false;
+        LIST_INSERT_HEAD(&left->open, entry, next_open);
+    }
 }
 
 void pb_left_begin(struct pb_left *left)
@@ -160,8 +165,10 @@ int pb_left_add(struct pb_left *left, const struct pb_left_entry *entry)
     copy->scan = left->scan;
     copy->hash = hash_of(entry->name);
     size_t i = find(left, entry->name, copy->hash);
-    bool is_new = left->slot[i] == NULL;
-    if (!is_new) {
+    const struct entry *old = left->slot[i];
+    bool is_new =
+        old == NULL || old->public.reason != entry->reason || old->public.code != entry->code;
+    if (old != NULL) {
         remove_at(left, i);
         i = find(left, entry->name, copy->hash);
     }

@@ -30,15 +30,17 @@ struct pb_left_entry {
 
 struct pb_left *pb_left_create(void);       /* NULL = out of memory */
 void pb_left_destroy(struct pb_left *left); /* NULL is allowed */
-/* Forgets all entries, because another configuration may take them. */
-void pb_left_clear(struct pb_left *left);
+/* Lets the next listing examine all entries again, because another configuration may take them. No
+ * entry is final until then. */
+void pb_left_reopen(struct pb_left *left);
 
 /* One scan: begin; confirm or add for each entry that the scan finds; then drop_old for each name
  * that it examined, or drop_all_old after a listing. */
 void pb_left_begin(struct pb_left *left);
 /* Returns true if the entry is known, is_final, and has the same type and inode. */
 bool pb_left_confirm(struct pb_left *left, const char *name, unsigned char type, uint64_t inode);
-/* Adds or replaces an entry. Returns 1 if the name is new, 0 if it is not; -ENOMEM. */
+/* Adds or replaces an entry. Returns 1 if the name is new, or stays for another reason than before;
+ * otherwise 0; -ENOMEM. */
 int pb_left_add(struct pb_left *left, const struct pb_left_entry *entry);
 /* Forgets the entry of that name unless the scan found it. */
 void pb_left_drop_old(struct pb_left *left, const char *name);

@@ -81,7 +81,7 @@ static void begin(struct pb_round *round, struct pb_changes *changes)
 {
     unsigned long number = pb_intake_config_number(round->intake);
     if (number != round->config_number) {
-        pb_left_clear(round->left);
+        pb_left_reopen(round->left);
         pb_changes_add_all(changes);
     }
     round->config_number = number;

@@ -521,7 +521,6 @@ int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes)
     if (rc != 0) {
         scan->needs_listing = true;
         free_folders(&scan->folders);
-        pb_left_drop_all_old(scan->left, NULL, NULL);
         end(scan);
         pb_changes_add_all(&scan->changes);
     }
@@ -537,9 +536,9 @@ static void finish(struct pb_scan *scan, int rc)
 {
     struct pb_scan_folders *folders = &scan->folders;
     const bool lists = scan->changes.all;
-    if (lists)
+    if (lists && rc == 0)
         pb_left_drop_all_old(scan->left, NULL, NULL);
-    else if (scan->has_changed_folders)
+    if (!lists && rc == 0 && scan->has_changed_folders)
         pb_left_drop_all_old(scan->left, is_covered, &scan->changes);
     if (rc != 0)
         free_folders(folders);

@@ -50,7 +50,7 @@ void pb_scan_destroy(struct pb_scan *scan); /* NULL is allowed; a scan may be in
 /* Begins a scan, and one of settle and one of left; takes the content of *changes. It is a listing
  * if changes->all, if the last listing failed, if the file system reports not all changes, or if
  * another directory is at the path of the inbox now; otherwise an update. Returns 0; a negative
- * errno: the inbox cannot be read. */
+ * errno: the inbox cannot be read, and the entries that stay are those of the last scan. */
 int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes);
 /* After begin returned 0: examines about n more entries. Adds every plain file with one link, and
  * every folder that the rules take, to settle. Returns 1 if entries remain; 0 at the end; a

@@ -151,6 +151,17 @@ class Foreign(State):
         self.assertEqual(d.wait_job("notes.txt", "failed")["error"]["code"], "input.no_pipeline")
         wait_for(lambda: self.metric(d, "inbox_foreign") == 0)
 
+    def test_reload_logs_no_entry_again(self):
+        d = self.service("  unmatched: {files: leave}\n")
+        d.drop("notes.txt", old=True)
+        wait_for(lambda: self.metric(d, "inbox_foreign") == 1)
+        d.change('"S2*"', '"S3*"')
+        d.process.send_signal(signal.SIGHUP)
+        self.deliver(d, "S3A_x")
+        d.wait_job("S3A_x", "successful")
+        wait_for(lambda: self.metric(d, "inbox_foreign") == 1)
+        self.assertEqual(d.log_text().count("notes.txt stays"), 1)
+
 
 class Refused(State):
     def refused(self, d, name):

@@ -64,6 +64,30 @@ START_TEST(test_entry_that_a_scan_misses_is_dropped)
 }
 END_TEST
 
+START_TEST(test_reopened_entries_are_news_by_reason_only)
+{
+    const char *open[4];
+    pb_left_begin(left);
+    (void)add("a", PB_SETTLE_FOREIGN, 1);
+    (void)add("b", PB_SETTLE_FOREIGN, 2);
+    (void)add("c", PB_SETTLE_FOREIGN, 3);
+    (void)add("d", PB_SETTLE_REFUSED, 4);
+    ck_assert_uint_eq(pb_left_open(left, open, 4), 1);
+    pb_left_reopen(left);
+    ck_assert_uint_eq(pb_left_open(left, open, 4), 4);
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), 3);
+    pb_left_begin(left);
+    ck_assert(!pb_left_confirm(left, "a", DT_REG, 1));
+    ck_assert_int_eq(add("a", PB_SETTLE_FOREIGN, 1), 0);
+    ck_assert(pb_left_confirm(left, "a", DT_REG, 1));
+    ck_assert_int_eq(add("b", PB_SETTLE_IGNORED, 2), 1);
+    ck_assert_int_eq(add("d", PB_SETTLE_REFUSED, 4), 0);
+    pb_left_drop_all_old(left, NULL, NULL);
+    ck_assert_uint_eq(pb_left_count(left, PB_SETTLE_FOREIGN), 1);
+    ck_assert_uint_eq(pb_left_open(left, open, 4), 1);
+}
+END_TEST
+
 static bool is_in_first_half(const void *user, const char *name)
 {
     return strcmp(name, user) < 0;
@@ -119,6 +143,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(tcase, make, unmake);
     tcase_add_test(tcase, test_known_entry_is_confirmed);
     tcase_add_test(tcase, test_entry_that_a_scan_misses_is_dropped);
+    tcase_add_test(tcase, test_reopened_entries_are_news_by_reason_only);
     tcase_add_test(tcase, test_many_entries_are_found_after_removals);
     tcase_add_test(tcase, test_first_entries_follow_changes);
     suite_add_tcase(suite, tcase);

@@ -233,14 +233,18 @@ END_TEST
 
 START_TEST(test_replaced_inbox_is_listed)
 {
-    char other[80];
+    char other[80], path[80];
     (void)snprintf(other, sizeof other, "%s-other", root);
+    ck_assert_int_eq(mkfifo(strcat(strcpy(path, root), "/pipe"), 0600), 0);
     list(&updated);
+    ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rename(root, other), 0);
     ck_assert_int_lt(scan(&updated, &changes), 0);
+    ck_assert_uint_eq(pb_left_count(updated.left, PB_SETTLE_REFUSED), 1); /* still known */
     ck_assert_int_eq(mkdir(root, 0755), 0);
     ck_assert_int_eq(scan(&updated, &changes), 0);
     ck_assert(pb_scan_is_listing(updated.scan));
+    ck_assert_uint_eq(pb_left_count(updated.left, PB_SETTLE_REFUSED), 0);
     ck_assert_int_eq(rmdir(other), 0);
 }
 END_TEST
