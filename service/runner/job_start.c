@@ -136,6 +136,15 @@ static void cannot_start(struct pb_job_starts *starts, struct pb_pending *pendin
     pb_faults_cannot_start(starts->faults, &why);
 }
 
+/* Fails a job that cannot run; its error is set. */
+static void fail(struct pb_job_starts *starts, struct pb_pending *pending)
+{
+    const struct pb_runner_env *env = starts->env;
+    pending->slot->reserved = false;
+    env->on_hold(env->user, &pending->job);
+    pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);
+}
+
 /* Checks the worker, which may have ended while the start was stored. */
 static int have_worker(struct pb_pool_slot *slot, struct pb_err *err)
 {
@@ -161,7 +170,11 @@ static void stored(void *user, struct pb_pending *pending)
 {
     struct pb_job_starts *starts = user;
     struct pb_pool_slot *slot = pending->slot;
-    if (pending->rc != 0) {
+    if (pending->rc > 0) {
+        fail(starts, pending);
+        return;
+    }
+    if (pending->rc < 0) {
         cannot_start(starts, pending, &pending->err);
         return;
     }
@@ -190,9 +203,7 @@ static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
     const struct pb_job_error before = pending->job.error;
     (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
     if (!is_runnable(env->config, &pending->job, &before)) {
-        slot->reserved = false;
-        env->on_hold(env->user, &pending->job);
-        pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);
+        fail(starts, pending);
     } else if (have_worker(slot, &err) != 0) {
         cannot_start(starts, pending, &err);
     } else {

@@ -70,7 +70,9 @@ struct pb_pending {
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
     bool stored; /* STORE was successful once, at least */
-    int rc;      /* result of STORE, RESTORE, DROP and AGAIN */
+    /* result of STORE, RESTORE, DROP and AGAIN; 1: STORE of a start set job.error, and the job must
+     * fail */
+    int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
     struct pb_pool_slot *slot; /* reserved for the job */

@@ -190,6 +190,30 @@ static int collect(struct pb_job_store *store, struct pb_job *job, struct parts 
     return rc;
 }
 
+/* Sets the error of a job whose files cannot be listed with those of the earlier jobs. */
+static void fail_to_join(struct pb_job *job, int rc)
+{
+    char text[400];
+    if (rc == -E2BIG)
+        (void)snprintf(text, sizeof text,
+                       "with it, its scene has more than %d files or more than %d deliveries",
+                       PB_SCENE_MANIFEST_ENTRIES_MAX, PB_SCENE_MANIFEST_ROOTS_MAX);
+    else
+        (void)snprintf(text, sizeof text,
+                       "it joins a scene whose files are unknown: the job store has no valid list "
+                       "of the files of one of its earlier jobs (%s)",
+                       strerror(-rc));
+    pb_job_fail_words(job, pb_code_id(rc == -E2BIG ? PB_E_INPUT_LIMIT : PB_E_INPUT_GONE), text,
+                      "when input.complete.reopen is over, deliver the files of the scene again, "
+                      "in fewer deliveries");
+}
+
+/* Returns true for an errno of pb_scene_manifest_*, which concerns this job alone. */
+static bool is_own_fault(int rc)
+{
+    return rc == -E2BIG || rc == -EINVAL || rc == -EFBIG;
+}
+
 int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     struct parts *parts = calloc(1, sizeof *parts);
@@ -200,17 +224,13 @@ int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb
     int rc = collect(store, job, parts, err);
     if (rc == -ENOMEM)
         (void)pb_fail(err, PB_E_MEMORY, "out of memory");
-    else if (rc == -E2BIG)
-        (void)pb_fail(err, PB_E_INPUT_LIMIT, "the earlier jobs of %.200s have too many files",
-                      job->name);
-    else if (rc == -EINVAL)
-        (void)pb_fail(err, PB_E_SERVICE_STATE, "the earlier jobs of %.200s have invalid paths",
-                      job->name);
+    else if (is_own_fault(rc))
+        fail_to_join(job, rc);
     if (rc != 0 || job->earlier == NULL)
         pb_scene_manifest_fini(&job->joined);
     free(parts->jobs);
     free(parts);
-    return rc;
+    return is_own_fault(rc) ? 1 : rc;
 }
 
 static bool has_checksum(const struct pb_manifest *manifest, const char *checksum)

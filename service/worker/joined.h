@@ -20,8 +20,9 @@ struct pb_input_sum;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
-/* Sets job->joined and job->earlier; both are empty if it joins no scene. Returns 0, or *err: the
- * job must not start. */
+/* Sets job->joined and job->earlier; both are empty if it joins no scene. Returns 0; 1 and
+ * job->error: the job must fail; negative and *err, a fault of the machine: it must not start now.
+ */
 int pb_joined_describe(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Does the same as pb_duplicates_judge for a job of a set. */
 enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb_job *job);

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -402,6 +403,43 @@ class NotMade(Joining):
         d.call("job.retry", id=failed["id"])
         self.done(d, 2)
         self.assertEqual(self.of(d), [5, 12, 20])
+
+    def overfilled(self, d, n, manifest):
+        """The scene gets n more earlier jobs in the job store."""
+        d.stop()
+        with sqlite3.connect(d.root / "state/jobs.db") as db:
+            columns = [row[1] for row in db.execute("PRAGMA table_info(set_parts)")]
+            row = dict(zip(columns, db.execute(f"SELECT {', '.join(columns)} FROM set_parts").fetchone()))
+            for i in range(n):
+                more = row | {"job": f"20200101-000000-{i:04}", "path": f"{row['path']}.{i}", "manifest": manifest, "up_ms": 0, "time_ms": 0}
+                db.execute(f"INSERT INTO set_parts ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", [more[c] for c in columns])
+        db.close()
+        d.start()
+
+    def check_too_large(self, n, manifest, code, message):
+        d = self.service()
+        self.drop(d, 5)
+        self.done(d, 1)
+        self.overfilled(d, n, manifest)
+        self.drop(d, 12)
+        failed = d.wait_job(SCENE, "failed")
+        self.assertEqual((failed["error"]["code"], failed["attempts"]), (code, 1))
+        self.assertIn(message, failed["error"]["message"])
+        self.assertIn("when input.complete.reopen is over", failed["error"]["hint"])
+        self.assertIsNone(d.trouble("queue"))
+        wait_for(lambda: d.files("quarantine"))
+        self.assertEqual(self.of(d), [5])
+        self.probe(d)  # other scenes are processed
+
+    def test_scene_of_too_many_deliveries_fails_alone(self):
+        self.check_too_large(1100, None, "input.limit", "its scene has more than 20000 files or more than 1100 deliveries")
+
+    def test_scene_of_too_many_files_fails_alone(self):
+        files = [{"path": f"f{i}"} for i in range(19999)]
+        self.check_too_large(1, json.dumps({"version": 1, "roots": [{"path": "/in", "files": files}]}), "input.limit", "more than 20000 files")
+
+    def test_unreadable_earlier_list_fails_its_job_alone(self):
+        self.check_too_large(1, " " * (8 << 20) + "{}", "input.gone", "the job store has no valid list of the files of one of its earlier jobs")
 
     def refused(self, d, day):
         """A file of that day is delivered, and nothing is made of what is in the archive."""
