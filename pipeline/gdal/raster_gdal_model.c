@@ -80,14 +80,30 @@ static int unfit(char *why, size_t bytes, const char *words)
 
 /* --- GDAL's transformers ---------------------------------------------------------------------- */
 
-static void *open_image(GDALDatasetH source, const char *method, const char *order, const char *wkt)
+/* system: coordinate system of the source; NULL: its own. */
+static void *open_image(GDALDatasetH source, const char *system, const char *method,
+                        const char *order, const char *wkt)
 {
     char **options = CSLSetNameValue(NULL, "DST_SRS", wkt);
+    options = system != NULL ? CSLSetNameValue(options, "SRC_SRS", system) : options;
     options = method != NULL ? CSLSetNameValue(options, "METHOD", method) : options;
     options = order != NULL ? CSLSetNameValue(options, "MAX_GCP_ORDER", order) : options;
-    options = source == NULL ? CSLSetNameValue(options, "SRC_SRS", "EPSG:4326") : options;
     void *image = GDALCreateGenImgProjTransformer2(source, NULL, options);
     CSLDestroy(options);
+    return image;
+}
+
+/* Opens the geotransform of a scene. GDAL needs the system of a sidecar .prj, which the dataset
+ * does not have. */
+static void *open_placed(const struct pb_raster *raster, const char *wkt)
+{
+    static const char *const options[] = {"FORMAT=WKT2_2019", NULL};
+    char *from = NULL;
+    void *image = NULL;
+    if (GDALGetSpatialRef(raster->dataset) != NULL ||
+        OSRExportToWktEx(pb_gdal_srs(raster), &from, options) == OGRERR_NONE)
+        image = open_image(raster->dataset, from, "GEOTRANSFORM", NULL, wkt);
+    CPLFree(from);
     return image;
 }
 
@@ -99,7 +115,7 @@ static int open_transform(const struct pb_ground_source *source, const struct pb
     if (!has_transform(raster))
         return missing(why, bytes, "the scene has no geotransform with a coordinate system");
     (void)snprintf(m->by, sizeof m->by, "the geotransform");
-    m->image = open_image(raster->dataset, "GEOTRANSFORM", NULL, wkt);
+    m->image = open_placed(raster, wkt);
     return 0;
 }
 
@@ -108,7 +124,7 @@ int pb_gdal_model_made(GDALDatasetH made, const struct pb_ground_ask *ask, const
 {
     *out = (struct pb_gdal_model){.model = PB_GROUND_TRANSFORM, .scale = {1, 1}};
     (void)snprintf(out->by, sizeof out->by, "%s", ask->from->by);
-    out->image = open_image(made, "GEOTRANSFORM", NULL, wkt);
+    out->image = open_image(made, NULL, "GEOTRANSFORM", NULL, wkt);
     return out->image != NULL ? 0 : undefined(out, ask, why, why_bytes);
 }
 
@@ -160,14 +176,14 @@ static int open_gcps(const struct pb_ground_source *source, const struct pb_grou
     if (m->model == PB_GROUND_TPS) {
         (void)snprintf(m->by, sizeof m->by, "a thin-plate spline through %d ground control points",
                        n);
-        m->image = open_image(raster->dataset, "GCP_TPS", NULL, wkt);
+        m->image = open_image(raster->dataset, NULL, "GCP_TPS", NULL, wkt);
         return 0;
     }
     const int order = ask->order > 0 ? ask->order : n >= 6 ? 2 : 1; /* GDAL's choice */
     const char digit[2] = {(char)('0' + order), '\0'};
     (void)snprintf(m->by, sizeof m->by, "a polynomial of order %d of %d ground control points",
                    order, n);
-    m->image = open_image(raster->dataset, "GCP_POLYNOMIAL", digit, wkt);
+    m->image = open_image(raster->dataset, NULL, "GCP_POLYNOMIAL", digit, wkt);
     return 0;
 }
 
@@ -190,7 +206,7 @@ static int open_rpc(const struct pb_ground_source *source, const struct pb_groun
     m->lonlat[1] = rpc.dfLAT_OFF;
     m->reach[0] = RPC_REACH * fabs(rpc.dfLONG_SCALE);
     m->reach[1] = RPC_REACH * fabs(rpc.dfLAT_SCALE);
-    m->image = open_image(NULL, NULL, NULL, wkt);
+    m->image = open_image(NULL, "EPSG:4326", NULL, NULL, wkt);
     m->rpc = GDALCreateRPCTransformerV2(&rpc, FALSE, 0, (char **)(uintptr_t)options);
     return 0;
 }
@@ -220,7 +236,7 @@ static int open_sensor(const struct pb_ground_source *source, const struct pb_gr
     if (!sensor->ground(sensor->of, info->width / 2.0, info->height / 2.0, m->height, &m->lonlat[0],
                         &m->lonlat[1]))
         m->lonlat[0] = m->lonlat[1] = NAN;
-    m->image = open_image(NULL, NULL, NULL, wkt);
+    m->image = open_image(NULL, "EPSG:4326", NULL, NULL, wkt);
     m->sensor = sensor;
     return 0;
 }

@@ -149,6 +149,61 @@ def test_a_world_file_places_a_scene_that_has_no_place(scratch):
     assert gdal.Open(product(compute(scratch, scratch / "in/x.tif"))).GetGeoTransform(can_return_null=True) is None
 
 
+def test_system_of_a_prj_is_that_of_every_step(scratch):
+    """Products of a scene with .tfw and .prj are those of the scene with GeoKeys."""
+    steps = {"metres": ("warp: {crs: 'EPSG:32633', pixel: 20}", 32632, TRANSFORM),
+             "degrees": ("warp: {crs: 'EPSG:4326'}", 32632, TRANSFORM),
+             "same": ("warp: {crs: 'EPSG:32632', pixel: 20}", 32632, TRANSFORM),
+             "from degrees": ("warp: {crs: 'EPSG:3857'}", 4326, (10.0, 0.001, 0, 50.0, 0, -0.001)),
+             "part": ("crop: {window: [10, 5, 30, 20]}, warp: {crs: 'EPSG:32633'}", 32632, TRANSFORM),
+             "crop": ("crop: {bounds: [9.0011, 36.140, 9.005, 36.144], crs: 'EPSG:4326'}", 32632, TRANSFORM)}
+    for name, (step, epsg, transform) in steps.items():
+        config(scratch, "[.tfw, .prj]")
+        text = (scratch / "c.yaml").read_text().replace("    products:", f"    steps: [{step}]\n    products:")
+        (scratch / "c.yaml").write_text(text)
+        made = []
+        for folder in ("keys", "files"):
+            path = scratch / name / folder / "x.tif"
+            scene(path, place=False)
+            system = osr.SpatialReference()
+            system.ImportFromEPSG(epsg)
+            if folder == "keys":
+                file = gdal.Open(str(path), gdal.GA_Update)
+                file.SetGeoTransform(transform)
+                file.SetProjection(system.ExportToWkt())
+                del file
+            else:
+                world = (transform[1], 0, 0, transform[5], transform[0] + transform[1] / 2, transform[3] + transform[5] / 2)
+                path.with_suffix(".tfw").write_text("".join(f"{v!r}\n" for v in world))
+                path.with_suffix(".prj").write_text(system.ExportToWkt(["FORMAT=WKT1_ESRI"]))
+            made.append(gdal.Open(product(compute(scratch, path))))
+        keys, files = made
+        assert np.allclose(files.GetGeoTransform(), keys.GetGeoTransform(), rtol=1e-12), (name, files.GetGeoTransform(), keys.GetGeoTransform())
+        assert files.GetSpatialRef().IsSame(keys.GetSpatialRef()), name
+        assert np.array_equal(files.ReadAsArray(), keys.ReadAsArray(), equal_nan=True) and np.isfinite(keys.ReadAsArray()).any(), name
+
+
+def test_zones_are_placed_by_the_system_of_a_prj(scratch):
+    scene(scratch / "in/x.tif", place=False)
+    (scratch / "in/x.tfw").write_text("10.0\n0\n0\n-10.0\n500005.0\n3999995.0\n")
+    system = osr.SpatialReference()
+    system.ImportFromEPSG(32632)
+    (scratch / "in/x.prj").write_text(system.ExportToWkt(["FORMAT=WKT1_ESRI"]))
+    lonlat = osr.SpatialReference()
+    lonlat.ImportFromEPSG(4326)
+    lonlat.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    to = osr.CoordinateTransformation(system, lonlat)
+    ring = [to.TransformPoint(500000 + x, 4000000 - y)[:2] for x, y in ((102, 52), (302, 52), (302, 252), (102, 252), (102, 52))]
+    (scratch / "zones.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"id": 1}, "geometry": {"type": "Polygon", "coordinates": [ring]}}]}))
+    config(scratch, "[.tfw, .prj]")
+    text = (scratch / "c.yaml").read_text()
+    (scratch / "c.yaml").write_text(text + "      - zones: {zones: zones.geojson, id: id, stats: [valid, mean], format: json}\n")
+    zone, = json.loads(open(product(compute(scratch, scratch / "in/x.tif"), "zones")).read())["zones"]
+    expected = (np.arange(40 * 60).reshape(40, 60) + 1)[5:25, 10:30]
+    assert "400" in json.dumps(zone) and str(expected.mean()) in json.dumps(zone), (zone, expected.mean())
+
+
 def test_aux_xml_gives_what_the_file_does_not_say(scratch):
     values = scene(scratch / "in/x.tif", place=False)
     (scratch / "in/x.tif.aux.xml").write_text(
