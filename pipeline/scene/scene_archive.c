@@ -223,15 +223,16 @@ static int name_scene(const struct pb_pipeline_config *pipeline,
     return 0;
 }
 
-/* Returns true for a file of the scene; of several scenes of a group each has those of its name. */
+/* Returns false for files of other scenes: of several scenes of a group each has the files that the
+ * pattern gives it, and those that the pattern does not take (sidecars, metadata). */
 static bool is_of_scene(const struct pb_pipeline_config *pipeline, const struct content *c,
                         const struct pb_archive_member *member)
 {
     char scene[256], clean[256];
-    if (!c->one_of_several)
-        return is_inside(c, member);
-    return is_grouped(pipeline->input.group_pattern, c, member, scene, clean) &&
-           strcmp(clean, c->scene) == 0;
+    return is_inside(c, member) &&
+           (!c->one_of_several ||
+            !is_grouped(pipeline->input.group_pattern, c, member, scene, clean) ||
+            strcmp(clean, c->scene) == 0);
 }
 
 static int by_path(const void *a, const void *b)

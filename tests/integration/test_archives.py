@@ -18,6 +18,7 @@ import zipfile
 import zlib
 
 import numpy as np
+from osgeo import gdal
 
 import pbtest
 import sums
@@ -308,6 +309,42 @@ def test_bundle_of_loose_files_uses_its_group_pipeline(scratch):
     assert two == {"S2X_a": expected, "S2X_b": expected}, two
     shutil.rmtree(scratch / "out")
     refused(scratch, make_tar(scratch / "in/S2X_a.tar", {"x.tif": b""}), "input.archive_scene", "input.group fits none")
+
+
+def test_grouped_scenes_have_their_sidecars_metadata(scratch):
+    data = pbtest.need_data() / "real/landsat8_c1_016037"
+    if not data.is_dir():
+        raise pbtest.Skip(f"{data} is not there")
+    scene = "LC08_L1TP_016037_20170813_20170814_01_RT"
+    (scratch / "c.yaml").write_text("""
+pipelines:
+  toa:
+    input:
+      group: '(?<scene>.+)_B[45]\\.TIF'
+      files: {R: "{scene}_B4.TIF", N: "{scene}_B5.TIF"}
+      metadata: "{scene}_MTL.txt"
+      sidecars: [.msk]
+    steps:
+      - calibrate: {to: toa, bands: [R, N]}
+    products:
+      - cog: {bands: [R, N], type: float32}
+""")
+    one = {name: content for name, content in files_of(data).items() if name.endswith(("_B4.TIF", "_B5.TIF", "_MTL.txt"))}
+    red = gdal.Open(str(data / f"{scene}_B4.TIF"))
+    shape = (red.RasterYSize, red.RasterXSize)
+    valid = np.full(shape, 255, np.uint8)
+    valid[:, :shape[1] // 3] = 0
+    mask = gdal.GetDriverByName("GTiff").Create(str(scratch / "a.msk"), shape[1], shape[0], 1, gdal.GDT_Byte)
+    mask.SetMetadataItem("INTERNAL_MASK_FLAGS_1", "2")
+    mask.GetRasterBand(1).WriteArray(valid)
+    del mask
+    msk = {f"{scene}_B4.TIF.msk": (scratch / "a.msk").read_bytes()}
+    plain = product(outcome(scratch, make_zip(scratch / "plain.zip", one), code=0))
+    masked = product(outcome(scratch, make_zip(scratch / "masked.zip", one | msk), "--existing", "replace", code=0))
+    assert plain != masked
+    other = {name.replace(scene, "other"): content for name, content in one.items()}
+    made = each_scene(scratch, make_zip(scratch / "both.zip", other | one | msk), "--existing", "replace")
+    assert made == {"other": plain, scene: masked}, made.keys()
 
 
 def test_jpeg_2000_is_read_inside_a_zip(scratch):
