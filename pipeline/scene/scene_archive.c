@@ -113,19 +113,25 @@ static int look_at_top(const struct pb_pipeline_config *pipeline, struct content
     return rc;
 }
 
-/* The folder of the scene with that name. */
-static void find_root(const struct pb_pipeline_config *pipeline, const char *scene,
-                      struct content *c)
+/* Finds the folder of the scene with that name, which has one folder. */
+static int find_root(const struct pb_pipeline_config *pipeline, const char *scene,
+                     struct content *c, struct pb_err *err)
 {
     char top[256], name[256];
-    for (size_t i = 0; i < c->list.n && c->root[0] == '\0'; i++) {
+    for (size_t i = 0; i < c->list.n; i++) {
         if (is_litter(c->list.member[i].path) || !top_of(&c->list.member[i], top) ||
             !pb_config_takes_folder(pipeline, top))
             continue;
         pb_scene_files_name(top, name, sizeof name);
-        if (strcmp(name, scene) == 0)
-            (void)snprintf(c->root, sizeof c->root, "%s", top);
+        if (strcmp(name, scene) != 0 || strcmp(c->root, top) == 0)
+            continue;
+        if (c->root[0] != '\0')
+            return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
+                              "two folders in it are scene %.80s, %.100s and %.100s", scene,
+                              c->root, top);
+        (void)snprintf(c->root, sizeof c->root, "%s", top);
     }
+    return 0;
 }
 
 static int choose_root(const struct pb_pipeline_config *pipeline,
@@ -140,10 +146,9 @@ static int choose_root(const struct pb_pipeline_config *pipeline,
         rc = choose_scene(archive, c, err);
     if (rc < 0)
         return rc;
-    if (c->scenes.n > 0)
-        find_root(pipeline, rc == 1 ? c->scene : c->scenes.name[0], c);
-    if (c->root[0] != '\0' || flat)
-        return 0;
+    rc = c->scenes.n == 0 ? 0 : find_root(pipeline, rc == 1 ? c->scene : c->scenes.name[0], c, err);
+    if (rc < 0 || c->root[0] != '\0' || flat)
+        return rc;
     if (second[0] != '\0' && pipeline->input.group_pattern == NULL)
         return pb_fail_at(err, PB_E_INPUT_ARCHIVE_SCENE, c->list.name, 0, 0,
                           "input.scene (%.80s) fits none of the folders in it, %.80s, %.80s, ...",

@@ -267,6 +267,17 @@ def test_each_folder_in_an_archive_is_a_scene(scratch):
     assert [d["status"] for d in done] == ["successful", "failed", "successful"] and done[1]["error"]["code"] == "input.incomplete", done
 
 
+def test_two_folders_with_one_scene_name_are_refused(scratch):
+    config(scratch)
+    (scratch / "c.yaml").write_text((scratch / "c.yaml").read_text().replace("L2A/", "L2A*"))
+    folder = small_folder(scratch)
+    one, two, other = (inside(folder, top) for top in ("S2X_a_L2A", "S2X_a_L2A.SAFE", "S2X_b_L2A"))
+    for members in (one | two, two | one):
+        refused(scratch, make_tar(scratch / "S2X_a_L2A.tar", members), "input.archive_scene", "two folders in it are scene S2X_a_L2A", "S2X_a_L2A.SAFE")
+    done = pbtest.run_json("pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", "--json", make_tar(scratch / "S2X_m_L2A.tar", one | other | two), code=1)
+    assert [d["status"] for d in done] == ["failed", "successful"] and done[0]["error"]["code"] == "input.archive_scene", done
+
+
 def with_group(text, scene="S2._\\w"):
     """The configuration for scenes of loose files whose names begin with the scene."""
     text = text.replace('scene: "S2?_*_L2A/"', f"group: '(?<scene>{scene})_(B04|B08|SCL).tif'")
