@@ -237,7 +237,8 @@ static bool set_outputs(struct check *t, struct pb_arena *arena)
     struct pb_wanted_bands *wanted = pb_arena_alloc(arena, 1, sizeof *wanted);
     const struct pb_pipeline_config *pipeline = t->pipeline;
     const char *inputs[PB_BANDS_MAX];
-    size_t n = pipeline->input.n_files > 0 ? pipeline->input.n_bands : 1;
+    const bool is_known = pipeline->input.n_files > 0 || pipeline->input.pages;
+    size_t n = is_known ? pipeline->input.n_bands : 1;
     if (wanted == NULL)
         return false;
     for (size_t i = 0; i < pipeline->input.n_sources; i++)

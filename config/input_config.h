@@ -22,7 +22,7 @@ struct pb_source_config {
     char *name;
     char *file; /* path; {scene} = base name of the delivered file without its suffix; relative
                    paths begin at the configuration's directory. of_scene: a pattern, as in struct
-                   pb_file_config */
+                   pb_file_config, or of a page its name, such as "page 4" */
     struct pb_band_config *bands;
     size_t n_bands;
     double scale, offset;
@@ -31,7 +31,7 @@ struct pb_source_config {
     bool has_complex; /* else complex pixels are refused */
     int32_t complex;  /* enum pb_complex_as */
     int32_t resample; /* enum pb_bring */
-    bool of_scene;    /* one of input.files */
+    bool of_scene;    /* one of input.files, or a page of the scene's file */
     int32_t nth;      /* of_scene: as in struct pb_file_config */
     int32_t page;     /* of_scene: as in struct pb_file_config */
     bool optional;
@@ -98,15 +98,18 @@ struct pb_input_config {
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;
-    int32_t valid;                    /* enum pb_valid */
-    bool has_complex;                 /* else complex pixels are refused */
-    int32_t complex;                  /* enum pb_complex_as */
+    int32_t valid;    /* enum pb_valid */
+    bool has_complex; /* else complex pixels are refused */
+    int32_t complex;  /* enum pb_complex_as */
+    int32_t pages;    /* not 0: the scene's file has a page for each band, and numbers of own_bands
+                         are those of pages */
     struct pb_band_config *own_bands; /* as written: input.bands, input.sources */
     size_t n_own_bands;
     struct pb_source_config *own_sources;
     size_t n_own_sources;
     /* What follows from the above (config/input_files.h): the bands of the file that gives the
-     * grid, how they are scaled, and all other files, those of the scene first. */
+     * grid, how they are scaled, and all other files, those of the scene first. With pages, a page
+     * is like a file. */
     char *file;                   /* pattern of that file; NULL = the scene is one file */
     int32_t file_nth, file_page;  /* as in struct pb_file_config */
     struct pb_band_config *bands; /* empty: B1, B2, ... by number */

@@ -11,6 +11,7 @@
 #include "config/yaml/yaml_tree.h"
 #include "kernels/chain/chain.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -131,6 +132,30 @@ static void spread_files(struct pb_load *load, const struct pb_yaml *node,
             input->sources[input->n_sources++] = gather(load, input, i, taken);
 }
 
+/* With a page for each band, pages are read like files of a scene. */
+static void spread_pages(struct pb_load *load, const struct pb_yaml *node,
+                         struct pb_input_config *input)
+{
+    input->n_files = input->n_own_bands;
+    input->files = pb_arena_alloc(load->arena, input->n_files, sizeof *input->files);
+    for (size_t i = 0; input->files != NULL && i < input->n_files; i++) {
+        const struct pb_band_config *band = &input->own_bands[i];
+        char name[32];
+        int n = snprintf(name, sizeof name, "page %d", (int)band->index);
+        input->files[i] =
+            (struct pb_file_config){.band = band->name,
+                                    .match = pb_arena_text(load->arena, name, (size_t)n),
+                                    .page = band->index,
+                                    .index = 1,
+                                    .resample = PB_BRING_NO};
+    }
+    if (!pb_arena_failed(load->arena))
+        spread_files(load, node, input);
+    input->files = NULL; /* the scene is one file */
+    input->n_files = 0;
+    input->file = NULL;
+}
+
 /* An ending that files of scenes have would make sidecars of them. */
 static void check_sidecars(struct pb_load *load, const struct pb_yaml *node,
                            const struct pb_input_config *input)
@@ -149,12 +174,28 @@ static void check_sidecars(struct pb_load *load, const struct pb_yaml *node,
     }
 }
 
+static void check_pages(struct pb_load *load, const struct pb_yaml *owner,
+                        const struct pb_yaml *node, const struct pb_input_config *input)
+{
+    const struct pb_yaml *bands = place(owner, node, "bands");
+    if (input->pages && has(node, "files"))
+        WRONG(load, place(owner, node, "pages"),
+              "input.pages is for scenes of one file; write {match: ..., page: 2} in input.files");
+    else if (input->pages && !has(node, "bands"))
+        WRONG(load, place(owner, node, "pages"),
+              "input.pages: all needs the page of each band; write bands: {B: 1, G: 2, R: 3}");
+    else if (input->pages && input->n_own_bands > PB_FILES_MAX)
+        WRONG(load, bands, "input.pages: all reads up to %d pages, and input.bands names %zu bands",
+              PB_FILES_MAX, input->n_own_bands);
+}
+
 /* Keys that say the same thing twice, or nothing. */
 static void check_keys(struct pb_load *load, const struct pb_yaml *owner,
                        const struct pb_yaml *node, const struct pb_input_config *input)
 {
     static const char *const of_files[] = {"scene", "archives", "group", "by", "grid", "complete"};
     check_sidecars(load, place(owner, node, "sidecars"), input);
+    check_pages(load, owner, node, input);
     if (!has(node, "files")) {
         bool waits = input->n_metadata + input->n_sidecars > 0; /* then "complete" may be */
         for (size_t i = 0; i < sizeof of_files / sizeof *of_files - waits; i++)
@@ -318,14 +359,16 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
     }
     if (input->n_files > 0 && pb_report_count(&load->report) == before)
         spread_files(load, node, input);
+    if (input->pages && input->n_own_bands > 0 && pb_report_count(&load->report) == before)
+        spread_pages(load, node, input);
     for (size_t i = 0; i < input->n_own_sources; i++) {
         input->sources[input->n_sources] = input->own_sources[i];
         input->sources[input->n_sources++].is_needed = true;
     }
     if (input->n_sources >= PB_FILES_MAX)
         WRONG(load, place(owner, node, "files"),
-              "a pipeline reads at most %d files; input.files and input.sources name %zu",
-              PB_FILES_MAX, input->n_sources + 1);
+              "a pipeline reads at most %d files; %s and input.sources name %zu", PB_FILES_MAX,
+              input->pages ? "the pages of input.bands" : "input.files", input->n_sources + 1);
 }
 
 /* --- which files are needed ------------------------------------------------------------------- */

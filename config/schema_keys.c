@@ -258,6 +258,10 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, own_bands, n_own_bands),
      .sample = "{B: 1, G: 2, R: 3, N: 4}",
      .doc = "Names by band number, counted from 1; without this key: B1, B2, ..."},
+    CHOICE("pages", AT(pb_input_config, pages), "first|all", "first",
+           "Which pages of a TIFF are read. all: it has a page for each band, and the numbers of "
+           "bands are those of pages, counted from 1 without overviews and masks. All have one "
+           "band, one size and one place."),
     {.name = "scale",
      .type = PB_KEY_NUMBER,
      .offset = AT(pb_input_config, scale),

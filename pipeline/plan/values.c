@@ -18,8 +18,8 @@
 /* Settings for reading one file of the run. */
 struct file {
     const struct pb_raster_info *info;
-    const char *name; /* name of its part of the configuration; NULL = the scene's file */
-    bool of_files;    /* true: `name` is an entry of input.files */
+    const char *name;    /* name of its part of the configuration; NULL = the scene's file */
+    const char *section; /* result of pb_plan_section */
     const struct pb_band_config *bands;
     size_t n_bands;
     bool has_nodata; /* configured */
@@ -48,13 +48,11 @@ add(struct pb_plan_valid *valid, const struct file *file, const char *format, ..
  * of the file's bands. */
 static const char *key_of(const struct file *file, const char *key, char out[160])
 {
-    const char *entry = file->of_files && file->name == NULL ? file->bands[0].name : file->name;
-    if (file->of_files && strcmp(key, "bands") == 0)
+    const char *entry = file->name == NULL && file->n_bands > 0 ? file->bands[0].name : file->name;
+    if (strcmp(file->section, "input.files") == 0 && strcmp(key, "bands") == 0)
         (void)snprintf(out, 160, "input.files");
-    else if (file->of_files)
-        (void)snprintf(out, 160, "input.files.%s.%s", entry, key);
-    else if (entry != NULL)
-        (void)snprintf(out, 160, "input.sources.%s.%s", entry, key);
+    else if (strcmp(file->section, "input") != 0)
+        (void)snprintf(out, 160, "%s.%s.%s", file->section, entry, key);
     else
         (void)snprintf(out, 160, "input.%s", key);
     return out;
@@ -135,11 +133,19 @@ static void say_by(struct pb_plan_valid *valid, const struct file *scene)
                        : "all pixels: the file has neither a mask nor a nodata value");
 }
 
+const char *pb_plan_section(const struct pb_input_config *input,
+                            const struct pb_source_config *source)
+{
+    return source != NULL && !source->of_scene ? "input.sources"
+           : input->n_files > 0                ? "input.files"
+                                               : "input";
+}
+
 void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     const struct pb_input_config *input = &request->pipeline->input;
     const struct file scene = {.info = request->info,
-                               .of_files = input->n_files > 0,
+                               .section = pb_plan_section(input, NULL),
                                .bands = input->bands,
                                .n_bands = input->n_bands,
                                .has_nodata = input->has_nodata,
@@ -154,7 +160,7 @@ void pb_plan_valid(struct pb_plan *plan, const struct pb_plan_request *request)
         const struct pb_source_config *config = other->config;
         const struct file file = {.info = other->info,
                                   .name = config->name,
-                                  .of_files = config->of_scene,
+                                  .section = pb_plan_section(input, config),
                                   .bands = config->bands,
                                   .n_bands = config->n_bands,
                                   .has_nodata = config->has_nodata,

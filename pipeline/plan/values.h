@@ -6,6 +6,9 @@
  */
 #include "pipeline/plan/plan.h"
 
+struct pb_input_config;
+struct pb_source_config;
+
 enum { PB_PLAN_INPUTS_MAX = PB_BANDS_MAX + PB_SOURCES_MAX };
 
 /* Bands of all sources: the scene's under the configured names, or B1, B2, ... without names; the
@@ -22,6 +25,11 @@ struct pb_plan_inputs {
     uint32_t window[PB_FILES_MAX]; /* the source that a file is a part of */
     size_t n_files;
 };
+
+/* Name of the part of the configuration with the keys of a file: "input", "input.files",
+ * "input.sources". source NULL: the file with the grid. */
+const char *pb_plan_section(const struct pb_input_config *input,
+                            const struct pb_source_config *source);
 
 /* Fills plan->valid: the source of the validity of the scene's pixels, and notes on declarations in
  * a file that are not used: an alpha band that is read as data, nodata values that the type cannot

@@ -220,8 +220,11 @@ static int list_other(const struct pb_plan_request *request, const struct pb_pla
                       struct pb_plan_inputs *in, struct pb_err *err)
 {
     char key[96];
-    (void)snprintf(key, sizeof key, "input.%s.%s", o->config->of_scene ? "files" : "sources",
-                   o->config->name);
+    const char *section = pb_plan_section(&request->pipeline->input, o->config);
+    if (strcmp(section, "input") == 0)
+        (void)snprintf(key, sizeof key, "%s", section);
+    else
+        (void)snprintf(key, sizeof key, "%s.%s", section, o->config->name);
     const struct reading other = {key,
                                   o->config->bands,
                                   o->config->n_bands,
@@ -248,7 +251,7 @@ static int list_inputs(struct pb_plan *plan, const struct pb_plan_request *reque
                        struct pb_plan_inputs *in, struct pb_err *err)
 {
     const struct pb_input_config *c = &request->pipeline->input;
-    const struct reading scene = {c->n_files > 0 ? "input.files" : "input",
+    const struct reading scene = {pb_plan_section(c, NULL),
                                   c->bands,
                                   c->n_bands,
                                   c->scale,

@@ -71,11 +71,11 @@ void pb_run_sources_pages(const struct pb_run_sources *s, char *text, size_t byt
     if (n > 1)
         (void)snprintf(others, sizeof others, "; %zu more file%s as well", n - 1,
                        n > 2 ? "s have pages" : " has pages");
-    (void)snprintf(
-        text, bytes,
-        "%.200s has %d pages, and only the first is read%s; input.files reads others: {N: "
-        "{match: \"*.tif\", page: 2}}",
-        name, more + 1, others);
+    (void)snprintf(text, bytes, "%.200s has %d pages, and only the first is read%s; %s", name,
+                   more + 1, others,
+                   files_of(s) != NULL || first > 0
+                       ? "input.files reads others: {N: {match: \"*.tif\", page: 2}}"
+                       : "others are read with pages: all in input, if each has one band");
 }
 
 static const char *crs_of(const struct pb_raster_info *info)
@@ -139,6 +139,50 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
         inner_of(s, file), inner_of(s, 0));
 }
 
+/* --- pages of the scene's file --------------------------------------------------------------*/
+
+static int32_t page_of(const struct pb_run_sources *s, size_t file)
+{
+    return file > 0 ? input_of(s)->sources[file - 1].page : input_of(s)->file_page;
+}
+
+/* Checks a page for each band: one band, the size of the first one, and its place. A page without
+ * georeference has the first one's. */
+static int check_page(const struct pb_run_sources *s, size_t file, struct pb_err *err)
+{
+    const struct pb_raster_info *a = pb_raster_info(s->raster[0]),
+                                *b = pb_raster_info(s->raster[file]);
+    const struct pb_map identity = pb_map_identity();
+    const char *path = s->options->input->path;
+    const int32_t page = page_of(s, file), first = page_of(s, 0);
+    struct pb_map map;
+    if (b->n_bands != 1)
+        return pb_fail_at(
+            err, PB_E_PIPELINE_BAND, path, 0, 0,
+            "page %d has %d bands, and input.pages: all reads pages of one band; "
+            "name page and band in input.files: {%s: {match: \"*.tif\", page: %d, "
+            "band: 1}}",
+            page, b->n_bands,
+            file > 0 ? input_of(s)->sources[file - 1].name : input_of(s)->bands[0].name, page);
+    if (a->width != b->width || a->height != b->height)
+        return pb_fail_at(err, PB_E_INPUT_GRID, path, 0, 0,
+                          "page %d has %d x %d pixels, and page %d %d x %d: pages that are bands "
+                          "(input.pages) have one size; name them in input.bands",
+                          page, b->width, b->height, first, a->width, a->height);
+    if (b->has_transform && !a->has_transform)
+        return pb_fail_at(err, PB_E_INPUT_GRID, path, 0, 0,
+                          "page %d has a geotransform, but page %d, whose grid is the scene's, "
+                          "lacks it; name the band of page %d first in input.bands",
+                          page, first, page);
+    if (b->has_transform &&
+        (!pb_source_place(s->raster[0], s->raster[file], &map) || !pb_map_equal(&map, &identity)))
+        return pb_fail_at(err, PB_E_INPUT_GRID, path, 0, 0,
+                          "page %d is at another place than page %d: pages that are bands "
+                          "(input.pages) have one grid",
+                          page, first);
+    return 0;
+}
+
 /* --- opening ---------------------------------------------------------------------------------*/
 
 /* Makes facts for a file that is not read: bands on the scene's grid. */
@@ -172,24 +216,44 @@ static int choose_complex(struct pb_run_sources *s, size_t i, struct pb_err *err
     return pb_raster_choose_complex(s->raster[i], &choice, err);
 }
 
+/* No-op if the file is open already. */
+static int open_file(struct pb_run_sources *s, size_t file, const char *path, struct pb_err *err)
+{
+    return s->raster[file] != NULL
+               ? 0
+               : pb_raster_open_page(path, page_of(s, file), &s->options->config->limits, err,
+                                     &s->raster[file]);
+}
+
+/* Opens the page with the highest number first: its error has both numbers for a file that is too
+ * short. */
+static int open_last_page(struct pb_run_sources *s, struct pb_err *err)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < input_of(s)->n_sources; i++)
+        if (page_of(s, i + 1) > page_of(s, last))
+            last = i + 1;
+    return input_of(s)->pages ? open_file(s, last, s->options->input->path, err) : 0;
+}
+
 static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
 {
+    const bool is_page = input_of(s)->pages && input_of(s)->sources[i].of_scene;
     const struct pb_source_config *config = &input_of(s)->sources[i];
     struct pb_plan_other *other = &s->others[i];
     char path[PATH_MAX];
     int rc = 0;
     other->config = config;
-    if (config->of_scene && files_of(s)->file[i + 1].fd < 0) {
+    if (config->of_scene && !is_page && files_of(s)->file[i + 1].fd < 0) {
         stand_in(s, i);
         return 0;
     }
     if (config->of_scene)
-        (void)snprintf(path, sizeof path, "%s", files_of(s)->file[i + 1].path);
+        (void)snprintf(path, sizeof path, "%s",
+                       is_page ? s->options->input->path : files_of(s)->file[i + 1].path);
     else
         rc = pb_source_path(s->options->config, config, s->scene, path, err);
-    if (rc == 0)
-        rc = pb_raster_open_page(path, config->page, &s->options->config->limits, err,
-                                 &s->raster[i + 1]);
+    rc = rc ? rc : open_file(s, i + 1, path, err);
     if (rc < 0)
         return rc;
     pb_raster_choose_valid(s->raster[i + 1], (enum pb_valid)input_of(s)->valid, config->bands,
@@ -199,6 +263,11 @@ static int open_other(struct pb_run_sources *s, size_t i, struct pb_err *err)
         return rc;
     other->raster = s->raster[i + 1];
     other->info = pb_raster_info(s->raster[i + 1]);
+    if (is_page) {
+        other->placed = true;
+        other->map = pb_map_identity();
+        return check_page(s, i + 1, err);
+    }
     other->placed = pb_source_place(s->raster[0], s->raster[i + 1], &other->map);
     return check_place(s, i + 1, err);
 }
@@ -302,9 +371,10 @@ int pb_run_sources_open(struct pb_run_sources *s, const struct pb_run_options *o
     s->stand_in = calloc(input_of(s)->n_sources + 1, sizeof *s->stand_in);
     if (s->stand_in == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of the scene");
-    int rc =
-        pb_raster_open_page(files ? files->file[0].path : options->input->path,
-                            input_of(s)->file_page, &options->config->limits, err, &s->raster[0]);
+    int rc = open_last_page(s, err);
+    rc = rc ? rc : open_file(s, 0, files ? files->file[0].path : options->input->path, err);
+    if (rc == 0 && input_of(s)->pages)
+        rc = check_page(s, 0, err);
     if (rc == 0) {
         pb_raster_choose_valid(s->raster[0], (enum pb_valid)input_of(s)->valid, input_of(s)->bands,
                                input_of(s)->n_bands);

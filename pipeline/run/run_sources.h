@@ -22,7 +22,8 @@ struct pb_run_sources {
 };
 
 /* options and scene must stay valid while the object is used. On failure *err names the file; fini
- * is needed in any case. input.grid: a file of the scene covers another area. */
+ * is needed in any case. input.grid: a file of the scene covers another area, or a page has another
+ * size or place. */
 int pb_run_sources_open(struct pb_run_sources *sources, const struct pb_run_options *options,
                         const char *scene, struct pb_err *err);
 /* Adds one source after all others: the planes of polygons that steps cut with, which must stay

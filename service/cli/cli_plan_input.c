@@ -49,7 +49,7 @@ static void say_file(const struct pb_json_value *file, const char *kind)
     const struct pb_json_value *bands = pb_json_get(file, "bands", NULL),
                                *band = pb_json_at(bands, 0);
     double n_bands = cli_json_number(file, "n_bands");
-    bool of_many = strcmp(kind, "file") != 0;
+    bool of_many = strcmp(kind, "file") != 0 || cli_json_number(file, "page") > 0;
     char key[80] = "file", text[600] = "";
     if (of_many && pb_json_count(bands) == 1) {
         (void)snprintf(key, sizeof key, "band %s", cli_json_text(band, "name"));

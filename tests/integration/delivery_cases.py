@@ -177,5 +177,6 @@ CASES = {
                   error=("input.limit", "224")),
     "drone, world file and projection": Case({"odm_orthophoto.tif": image(90, 120, 60, 255, pixel=0.05, kind="Byte", place=False), "odm_orthophoto.tfw": WORLD, "odm_orthophoto.prj": PROJECTION},
                                              '{match: ["*_orthophoto.tif"], bands: {R: 1, G: 2, B: 3}, sidecars: [.tfw, .prj]}', "R G B", {"odm_orthophoto": [90, 120, 60]}, given=["odm_orthophoto.tif"]),
-    "a page a band": Case({"IMG_0001.tif": image(3000, 5000, pages=True)}, '{group: "(?<scene>IMG_[0-9]+).tif", files: {R: {match: "*.tif", page: 1}, N: {match: "*.tif", page: 2}}}', "R N", {"IMG_0001": [3000, 5000]}),
+    "a page a band": Case({"IMG_0001.tif": image(1000, 2000, 3000, 5000, pages=True)}, '{match: ["IMG_*.tif"], pages: all, bands: {B: 1, G: 2, R: 3, N: 4}}', "R N", {"IMG_0001": [3000, 5000]}),
+    "a page a band, by files": Case({"IMG_0001.tif": image(3000, 5000, pages=True)}, '{group: "(?<scene>IMG_[0-9]+).tif", files: {R: {match: "*.tif", page: 1}, N: {match: "*.tif", page: 2}}}', "R N", {"IMG_0001": [3000, 5000]}),
 }

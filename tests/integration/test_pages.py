@@ -35,6 +35,18 @@ def pages(path, n, sizes=(64,)):
     return path
 
 
+def reduced_and_masked(path):
+    """Adds a mask and an overview to the first page."""
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
+    out = gdal.Open(str(path), gdal.GA_Update)
+    out.CreateMaskBand(gdal.GMF_PER_DATASET)
+    out.GetRasterBand(1).GetMaskBand().Fill(255)
+    out.BuildOverviews("NEAREST", [2, 4])
+    del out
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", None)
+    return path
+
+
 def outcome(scratch, path):
     """Notes of a run: its report, its text, that of a dry run, the file of the plan, and the item."""
     (scratch / "c.yaml").write_text(CONFIG)
@@ -52,20 +64,13 @@ def test_pages_that_are_not_read_are_named(scratch):
     for name, n, sizes in (("two", 2, (64,)), ("three", 3, (64, 32, 100))):
         report, text, plan, lineage = outcome(scratch, pages(scratch / f"{name}.tif", n, sizes))
         for words in (report["warning"], text):
-            assert f"{name}.tif has {n} pages, and only the first is read" in words and "page: 2" in words, words
+            assert f"{name}.tif has {n} pages, and only the first is read" in words and "others are read with pages: all" in words, words
         assert f"the first of {n} pages, the others are not read" in plan, plan
         assert f"has {n} pages, of which the first was read" in lineage, lineage
 
 
 def test_overviews_and_masks_are_no_pages(scratch):
-    path = scene(scratch / "plain.tif", 100, 256)
-    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
-    out = gdal.Open(str(path), gdal.GA_Update)
-    out.CreateMaskBand(gdal.GMF_PER_DATASET)
-    out.GetRasterBand(1).GetMaskBand().Fill(255)
-    out.BuildOverviews("NEAREST", [2, 4])
-    del out
-    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", None)
+    path = reduced_and_masked(scene(scratch / "plain.tif", 100, 256))
     report, text, plan, lineage = outcome(scratch, path)
     assert "warning" not in report and "pages" not in plan + lineage and "only the first" not in text, (report.get("warning"), text, plan, lineage)
 
@@ -83,6 +88,72 @@ def test_a_named_page_is_read(scratch):
         assert made.shape == (100, 100) and (made == 102).all() and "warning" not in done["report"], (name, made.shape, done["report"].get("warning"))
     done, = pbtest.run_json("pushbroom", "run", "--json", "-c", config, "-o", scratch / "out", pages(scratch / "two.tif", 2), code=1)
     assert done["error"]["code"] == "pipeline.band" and "2 pages, and page 3 is wanted" in done["error"]["message"], done
+
+
+BANDS = """pipelines:
+  p:
+    input: {match: ["*.tif", "*.jp2"], pages: all, bands: {B: 1, G: 2, R: 3, N: 4}}
+    products:
+      - cog: {type: uint16, nodata: 0}
+      - stac: {datetime: file-time}
+"""
+
+
+def banded(scratch, path, *words, code=0, text=BANDS):
+    (scratch / "bands.yaml").write_text(text)
+    done, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "bands.yaml", "-o", scratch / "out", "--existing", "replace", *words, path, code=code)
+    return done
+
+
+def test_a_page_for_each_band_is_read(scratch):
+    """Overviews and masks between the pages do not count; the file is one input."""
+    plain, mixed = pages(scratch / "plain.tif", 5), reduced_and_masked(scene(scratch / "mixed.tif", 100, 256))
+    for i in range(1, 4):
+        scene(mixed, 100 + i, 256, ["APPEND_SUBDATASET=YES"])
+    for path in (plain, mixed):
+        done = banded(scratch, path)
+        made = gdal.Open(done["products"][0]["path"])
+        assert [int(band.mean()) for band in made.ReadAsArray()] == [100, 101, 102, 103] and made.ReadAsArray().std(axis=(1, 2)).max() == 0, path
+        assert [made.GetRasterBand(i).GetDescription() for i in range(1, 5)] == ["B", "G", "R", "N"]
+        assert "warning" not in done["report"] and made.GetGeoTransform()[0] == 500000, done["report"]
+        item = json.loads((scratch / "out" / path.stem / "p" / f"{path.stem}.stac.json").read_text())["properties"]
+        assert [part["file"] for part in item["pushbroom:inputs"]] == [path.name] and "Source N: page 4." in item["processing:lineage"], item
+        plan = pbtest.run("pushbroom", "run", "--dry-run", "-c", scratch / "bands.yaml", path).stdout
+        lines = [line.split() for line in plan.splitlines() if line.startswith("  band ")]
+        assert [line[1:3] for line in lines] == [[band, f"{path.name},"] for band in "BGRN"] and all(f"; page {n}" in plan for n in range(1, 5)), plan
+
+
+def test_pages_that_are_no_bands_are_refused(scratch):
+    def refused(path, code, *words):
+        error = banded(scratch, path, code=1)["error"]
+        assert error["code"] == code and all(w in error["message"] for w in words), error
+    refused(pages(scratch / "short.tif", 2), "pipeline.band", "the file has 2 pages, and page 4 is wanted")
+    refused(pages(scratch / "thumbnail.tif", 5, (64, 64, 16, 64)), "input.grid", "page 3 has 16 x 16 pixels, and page 1 64 x 64")
+    many = pages(scratch / "many.tif", 3)
+    out = gdal.GetDriverByName("GTiff").Create(str(many), 64, 64, 3, gdal.GDT_UInt16, ["APPEND_SUBDATASET=YES"])
+    out.WriteArray(np.ones((3, 64, 64), np.uint16))
+    del out
+    refused(many, "pipeline.band", "page 4 has 3 bands", "{N: {match: \"*.tif\", page: 4, band: 1}}")
+    shifted = pages(scratch / "shifted.tif", 4)
+    out = gdal.Open(f"GTIFF_DIR:2:{shifted}", gdal.GA_Update)
+    out.SetGeoTransform((500005.0, 10, 0, 4000000.0, 0, -10))
+    del out
+    refused(shifted, "input.grid", "page 2 is at another place than page 1")
+    gdal.GetDriverByName("JP2OpenJPEG").CreateCopy(str(scratch / "one.jp2"), gdal.Open(str(pages(scratch / "one.tif", 1))))
+    refused(scratch / "one.jp2", "pipeline.band", "it is a JPEG 2000 file, which has no page 4")
+
+
+def test_pages_without_a_place_have_the_first_ones(scratch):
+    """A step computes from two pages, of which one has a georeference."""
+    path = scene(scratch / "one.tif", 100)
+    out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_UInt16, ["APPEND_SUBDATASET=YES"])
+    out.GetRasterBand(1).WriteArray(np.full((64, 64), 300, np.uint16))
+    del out
+    text = """pipelines: {p: {input: {pages: all, bands: BANDS}, steps: [math: {bands: {D: N - R}}], products: [cog: {bands: [D], type: int16, nodata: -1}]}}"""
+    made = gdal.Open(banded(scratch, path, text=text.replace("BANDS", "{R: 1, N: 2}"))["products"][0]["path"])
+    assert (made.ReadAsArray() == 200).all() and made.GetGeoTransform()[0] == 500000
+    error = banded(scratch, path, code=1, text=text.replace("BANDS", "{N: 2, R: 1}"))["error"]
+    assert error["code"] == "input.grid" and "name the band of page 1 first in input.bands" in error["message"], error
 
 
 if __name__ == "__main__":

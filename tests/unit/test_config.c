@@ -272,6 +272,28 @@ START_TEST(unusual_values_print_round_trip)
 }
 END_TEST
 
+START_TEST(pages_are_read_like_files_of_a_scene)
+{
+    struct pb_config *config =
+        parse("pipelines: {p: {input: {pages: all, bands: {N: 4, R: 3}, scale: 0.5, nodata: "
+              "0}, products: [cog: {}]}}\n");
+    const struct pb_input_config *input = &config->pipelines[0].input;
+    ck_assert_uint_eq(input->n_files, 0);
+    ck_assert_ptr_null(input->file);
+    ck_assert_int_eq(input->file_page, 4);
+    ck_assert_uint_eq(input->n_bands, 1);
+    ck_assert_str_eq(input->bands[0].name, "N");
+    ck_assert_int_eq(input->bands[0].index, 1);
+    ck_assert_uint_eq(input->n_sources, 1);
+    ck_assert_int_eq(input->sources[0].page, 3);
+    ck_assert_str_eq(input->sources[0].file, "page 3");
+    ck_assert_uint_eq(input->sources[0].n_bands, 1);
+    ck_assert_double_eq(input->sources[0].scale, 0.5);
+    ck_assert(input->sources[0].has_nodata && input->sources[0].is_needed);
+    round_trip(config);
+}
+END_TEST
+
 /* worker_user: the service's own; notify_user: only administrators. */
 START_TEST(an_empty_user_is_a_value)
 {
@@ -436,6 +458,7 @@ int main(void)
                         (int)(sizeof samples / sizeof *samples));
     tcase_add_test(tc, the_sentinel_2_sample_tells_baselines_apart);
     tcase_add_test(tc, a_pipeline_has_a_priority);
+    tcase_add_test(tc, pages_are_read_like_files_of_a_scene);
     tcase_add_test(tc, unusual_values_print_round_trip);
     tcase_add_test(tc, an_empty_user_is_a_value);
     tcase_add_test(tc, literal_expressions_keep_their_place);
