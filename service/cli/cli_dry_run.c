@@ -80,10 +80,11 @@ static int open_scene(const struct cli_run_options *o, const struct pb_config *c
         pb_scene_files_name(input->path, part->name, sizeof part->name);
     else if (!part->is_part)
         pb_file_name_scene(input->path, part->name, sizeof part->name);
-    int rc = pb_scene_init(scene, input->path);
-    rc = rc ? rc : cli_input_files(input, &manifest);
-    if (rc != 0)
+    if (pb_scene_init(scene, input->path) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
+    int rc = cli_input_files(input, &manifest, err);
+    if (rc != 0)
+        return rc;
     rc = input->is_archive ? open_archive(o, config, input, part, err, &scene->files)
                            : pb_scene_open(scene, &how, err);
     pb_scene_manifest_fini(&manifest);

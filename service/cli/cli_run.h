@@ -60,22 +60,24 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
  */
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config);
 void cli_input_forget(struct cli_run_options *o);
-/* Lists the files whose metadata determine the scene; the caller must fini *out. 0, or a negative
- * errno and *out empty. */
-int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out);
+/* Lists the files whose metadata determine the scene; the caller must fini *out. On failure *err
+ * has input.limit, memory or input.io, and *out is empty. */
+int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out,
+                    struct pb_err *err);
 /* Reports on stdout (--json) or stderr why the input failed. */
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err);
 
 /* --- cli_run_describe.c: loose files whose metadata determine the scene (input.by) --- */
 struct cli_told;
-/* Adds a query of the metadata of a file; `*told` is NULL at first. Returns false if out of memory.
- */
+/* Adds a query of the metadata of a file, which may be added twice; `*told` is NULL at first.
+ * Returns false if out of memory. */
 bool cli_told_add(struct cli_told **told, const char *pipeline, const char *path);
 /* Sends all queries and waits for the answers. Returns false if out of memory. */
 bool cli_told_wait(struct cli_told *told, const struct pb_config *config);
-/* Finds the answer about a file, as pb_entry_facts; NULL: it was not queried. */
-const struct pb_described *cli_told_find(void *told, const char *path, uint64_t digest);
+/* Finds the answer about a file after the wait, as pb_entry_facts; user: struct cli_told, or NULL.
+ * NULL: the file was not queried. */
+const struct pb_described *cli_told_find(void *user, const char *path, uint64_t digest);
 void cli_told_destroy(struct cli_told *told); /* NULL is allowed */
 
 /* --- cli_progress.c: a bar on stderr --- */

@@ -19,17 +19,14 @@ struct query {
 };
 
 struct cli_told {
-    struct query *query;
+    struct query *query; /* sorted by path since cli_told_wait */
     size_t n, room, n_answered;
     uv_loop_t loop;
 };
 
-static struct query *find(const struct cli_told *told, const char *path)
+static int by_path(const void *a, const void *b)
 {
-    for (size_t i = 0; told != NULL && i < told->n; i++)
-        if (strcmp(told->query[i].path, path) == 0)
-            return &told->query[i];
-    return NULL;
+    return strcmp(((const struct query *)a)->path, ((const struct query *)b)->path);
 }
 
 static bool make_room(struct cli_told *told)
@@ -49,8 +46,6 @@ bool cli_told_add(struct cli_told **told, const char *pipeline, const char *path
 {
     if (*told == NULL && (*told = calloc(1, sizeof **told)) == NULL)
         return false;
-    if (find(*told, path) != NULL)
-        return true;
     if (!make_room(*told))
         return false;
     struct query *query = &(*told)->query[(*told)->n++];
@@ -58,10 +53,33 @@ bool cli_told_add(struct cli_told **told, const char *pipeline, const char *path
     return query->path != NULL && query->pipeline != NULL;
 }
 
-const struct pb_described *cli_told_find(void *told, const char *path, uint64_t digest)
+static void forget(struct query *query)
+{
+    free(query->path);
+    free(query->pipeline);
+}
+
+/* Sorts the queries and keeps one of each path. */
+static void sort(struct cli_told *told)
+{
+    size_t kept = 0;
+    qsort(told->query, told->n, sizeof *told->query, by_path);
+    for (size_t i = 0; i < told->n; i++) {
+        if (kept > 0 && by_path(&told->query[kept - 1], &told->query[i]) == 0)
+            forget(&told->query[i]);
+        else
+            told->query[kept++] = told->query[i];
+    }
+    told->n = kept;
+}
+
+const struct pb_described *cli_told_find(void *user, const char *path, uint64_t digest)
 {
     (void)digest; /* a run looks at its files once */
-    const struct query *query = find(told, path);
+    const struct cli_told *told = user;
+    const struct query key = {.path = (char *)path};
+    const struct query *query =
+        told != NULL ? bsearch(&key, told->query, told->n, sizeof key, by_path) : NULL;
     return query != NULL && query->has_answer ? &query->answer : NULL;
 }
 
@@ -82,6 +100,7 @@ static void on_say(void *user, enum pb_log_level level, const char *text)
 
 bool cli_told_wait(struct cli_told *told, const struct pb_config *config)
 {
+    sort(told);
     const struct pb_describer_options options = {
         .loop = &told->loop,
         .program = {.main = told->n == 1 ? pb_worker_main_single : pb_worker_main_foreground},
@@ -106,10 +125,8 @@ bool cli_told_wait(struct cli_told *told, const struct pb_config *config)
 
 void cli_told_destroy(struct cli_told *told)
 {
-    for (size_t i = 0; told != NULL && i < told->n; i++) {
-        free(told->query[i].path);
-        free(told->query[i].pipeline);
-    }
+    for (size_t i = 0; told != NULL && i < told->n; i++)
+        forget(&told->query[i]);
     if (told != NULL)
         free(told->query);
     free(told);

@@ -7,6 +7,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
+#include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
 #include "service/cli/cli_result.h"
@@ -200,7 +201,19 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
                                .existing = jobs->o->existing};
 }
 
-int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out)
+/* Sets the error of a file list that cannot be made. */
+static int fail_files(const struct cli_input *input, int rc, struct pb_err *err)
+{
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
+    if (rc == -E2BIG)
+        return pb_fail_at(err, PB_E_INPUT_LIMIT, input->path, 0, 0,
+                          "the scene has more than %d files", PB_SCENE_MANIFEST_ENTRIES_MAX);
+    return pb_raster_file_fail(err, -rc, input->path, "cannot list the files of the scene");
+}
+
+int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out,
+                    struct pb_err *err)
 {
     const struct cli_group *group = input->group;
     char folder[PATH_MAX], real[PATH_MAX];
@@ -215,12 +228,13 @@ int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out
             .path = (char *)group->names[i], .root = (uint16_t)root, .bytes = -1};
         rc = pb_scene_manifest_add(out, &entry);
     }
-    if (rc < 0)
-        pb_scene_manifest_fini(out);
-    return rc < 0 ? rc : 0;
+    if (rc >= 0)
+        return 0;
+    pb_scene_manifest_fini(out);
+    return fail_files(input, rc, err);
 }
 
-static int make_job(const struct cli_task *task, struct pb_job *out_job)
+static int make_job(const struct cli_task *task, struct pb_job *out_job, struct pb_err *err)
 {
     const struct cli_input *input = &task->input;
     const char *base = strrchr(input->path, '/');
@@ -234,8 +248,9 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job)
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
     out_job->attempts = task->attempt;
-    int rc = pb_job_set(&out_job->input, input->path);
-    return rc ? rc : cli_input_files(input, &out_job->manifest);
+    if (pb_job_set(&out_job->input, input->path) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+    return cli_input_files(input, &out_job->manifest, err);
 }
 
 /* Returns true if an input may be bound to a slot: inputs are left even if each free slot takes
@@ -262,7 +277,7 @@ static void prepare_next(struct cli_jobs *jobs, struct cli_slot *slot)
     if (slot->next == NULL)
         return;
     const struct pb_run_how how = how_of(jobs, &slot->next->input);
-    if (make_job(slot->next, &job) == 0)
+    if (make_job(slot->next, &job, NULL) == 0)
         pb_worker_slot_tell_next(slot->worker, &job, &how);
     pb_job_fini(&job);
 }
@@ -286,9 +301,9 @@ int cli_task_start(struct cli_jobs *jobs, struct cli_slot *slot, struct pb_err *
     struct pb_job job;
     if (pb_worker_slot_is_empty(slot->worker) && pb_worker_slot_start(slot->worker, err) != 0)
         return pb_code_errno(err->code);
-    if (make_job(slot->task, &job) != 0) {
+    if (make_job(slot->task, &job, err) != 0) {
         pb_job_fini(&job);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
+        return pb_code_errno(err->code);
     }
     pb_turns_begin(&jobs->turns, (int)(slot - jobs->slot));
     pb_worker_slot_run(slot->worker, &job, &how);

@@ -150,35 +150,57 @@ static size_t folder_bytes(const char *path)
     return (size_t)(pb_base_name(path) - path);
 }
 
-static bool is_neighbour(const char *a, const char *b)
+/* Orders entries by their folder, and those of one folder by their position. */
+static int by_folder(const void *a, const void *b)
 {
-    const size_t n = folder_bytes(a);
-    return folder_bytes(b) == n && strncmp(a, b, n) == 0;
+    const struct pb_entry *one = *(const struct pb_entry *const *)a;
+    const struct pb_entry *other = *(const struct pb_entry *const *)b;
+    const size_t n = folder_bytes(one->path), m = folder_bytes(other->path);
+    const int order = strncmp(one->path, other->path, n < m ? n : m);
+    if (order != 0 || n != m)
+        return order != 0 ? order : n < m ? -1 : 1;
+    return one < other ? -1 : one > other;
 }
 
-/* Returns true if an earlier entry that is to be queried, too, has the same folder. */
-static bool is_added(const struct cli_scenes *s, const bool *wants, size_t entry)
+/* Clears wants of all entries but the first of each folder. Returns false if out of memory. */
+static bool keep_first(const struct cli_scenes *s, bool *wants)
 {
-    bool is = false;
-    for (size_t i = 0; i < entry && !is; i++)
-        is = wants[i] && is_neighbour(s->entry[i].path, s->entry[entry].path);
-    return is;
+    const struct pb_entry **sorted = calloc(s->n + 1, sizeof(struct pb_entry *));
+    size_t n = 0;
+    for (size_t i = 0; sorted != NULL && i < s->n; i++)
+        if (wants[i])
+            sorted[n++] = &s->entry[i];
+    if (sorted != NULL)
+        qsort(sorted, n, sizeof *sorted, by_folder);
+    for (size_t i = 1; sorted != NULL && i < n; i++) {
+        const char *last = sorted[i - 1]->path, *path = sorted[i]->path;
+        const size_t bytes = folder_bytes(path);
+        if (folder_bytes(last) == bytes && strncmp(last, path, bytes) == 0)
+            wants[sorted[i] - s->entry] = false;
+    }
+    const bool good = sorted != NULL;
+    free(sorted);
+    return good;
 }
 
-static bool is_known(const struct cli_scenes *s, size_t n, const char *path)
+static int by_text(const void *a, const void *b)
 {
-    bool is = false;
-    for (size_t i = 0; i < n && !is; i++)
-        is = strcmp(s->entry[i].path, path) == 0;
-    return is;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Removes neighbours that are inputs, too. */
-static void drop_known(struct cli_scenes *s, size_t n)
+/* Removes neighbours, which are the entries from n on, that are inputs, too. Returns false if out
+ * of memory. */
+static bool drop_known(struct cli_scenes *s, size_t n)
 {
+    const char **known = calloc(n + 1, sizeof(char *));
     size_t kept = n;
+    if (known == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        known[i] = s->of[i].path;
+    qsort(known, n, sizeof *known, by_text);
     for (size_t i = n; i < s->n; i++) {
-        if (is_known(s, n, s->of[i].path)) {
+        if (bsearch(&s->of[i].path, known, n, sizeof *known, by_text) != NULL) {
             free(s->of[i].path);
             continue;
         }
@@ -186,6 +208,8 @@ static void drop_known(struct cli_scenes *s, size_t n)
         s->of[kept++] = s->of[i];
     }
     s->n = kept;
+    free(known);
+    return true;
 }
 
 /* Adds the neighbours of files whose scene is not known by their names: its other files, too, are
@@ -193,25 +217,22 @@ static void drop_known(struct cli_scenes *s, size_t n)
 static bool add_neighbours(struct cli_scenes *s, bool *out_any)
 {
     const size_t n = s->n;
-    bool good = true, *wants = calloc(n + 1, sizeof *wants);
+    bool good, *wants = calloc(n + 1, sizeof *wants);
     *out_any = false;
     for (size_t i = 0; wants != NULL && i < n; i++) {
         const struct pb_assembled *scene = pb_assembly_of(s->assembly, i);
         wants[i] = scene->form == PB_FORM_UNASSIGNED || is_orphan_metadata(scene);
         *out_any = *out_any || wants[i];
     }
-    for (size_t i = 0; wants != NULL && good && i < n; i++) {
+    good = wants != NULL && keep_first(s, wants);
+    for (size_t i = 0; good && i < n; i++) {
         char prefix[PB_FILES_PATH_BYTES];
-        if (wants[i] && !is_added(s, wants, i) &&
-            snprintf(prefix, sizeof prefix, "%.*s", (int)folder_bytes(s->entry[i].path),
-                     s->entry[i].path) < (int)sizeof prefix)
+        if (wants[i] && snprintf(prefix, sizeof prefix, "%.*s", (int)folder_bytes(s->entry[i].path),
+                                 s->entry[i].path) < (int)sizeof prefix)
             good = add_folder(s, prefix, NEIGHBOUR, s->of[i].input);
     }
-    good = good && wants != NULL;
     free(wants);
-    if (good)
-        drop_known(s, n);
-    return good;
+    return good && drop_known(s, n);
 }
 
 /* Reports neighbours that might belong to the scenes, but whose metadata have no facts. */

@@ -114,6 +114,26 @@ class Command(DaemonCase):
         self.assertEqual(value_of(july["products"]), [100])
 
     @in_scratch
+    def test_folder_with_a_path_that_is_too_long_fails(self, scratch):
+        self.write(scratch, pipeline(metadata='metadata: "*.json"'))
+        image(scratch / "x.tif", 2)
+        item(scratch / "x.json", 10)
+        here = os.getcwd()
+        try:
+            os.chdir(scratch)
+            for _ in range(21):  # 4200 bytes
+                os.mkdir("d" * 199)
+                os.chdir("d" * 199)
+            for name in ("x.tif", "x.json"):
+                os.link(scratch / name, name)
+            for more in (("--dry-run",), ()):
+                failed, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", "x.tif", *more, code=1)
+                self.assertEqual(failed["error"]["code"], "input.io", failed)
+                self.assertIn("cannot list the files of the scene: File name too long", failed["error"]["message"])
+        finally:
+            os.chdir(here)
+
+    @in_scratch
     def test_stac_items_tell_tile_and_date(self, scratch):
         self.write(scratch, pipeline(r".*\.(tif|json)", '"{meta.tile}_{meta.date:%Y%m}"', 'metadata: "*.json"'))
         for name, value, tile in (("a", 3, {"grid:code": "MGRS-33XWJ"}), ("b", 5, {"s2:mgrs_tile": "33XWJ"}),
