@@ -296,7 +296,11 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (claim->error != NULL)
         pb_job_fail_words(job, pb_code_id(claim->error->code), claim->error->message,
                           pb_code_hint(claim->error->code));
-    rc = note_delivered(claim) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    if (!is_group(claim))
+        rc = pb_claim_companion_expect(&claim->companion, &claim->place, claim->file->name, job,
+                                       err);
+    if (rc == 0 && note_delivered(claim) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     rc = rc ? rc : open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;

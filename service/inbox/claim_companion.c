@@ -9,6 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
+int pb_claim_companion_expect(const struct pb_companion_rule *rule,
+                              const struct pb_claim_place *place, const char *name,
+                              struct pb_job *job, struct pb_err *err)
+{
+    char beside[PB_FILES_PATH_BYTES];
+    if (rule->kind == PB_COMPANION_NONE)
+        return 0;
+    if (!pb_companion_of(rule, pb_base_name(name), beside))
+        return -EAGAIN;
+    int rc = pb_job_expect_companion(job, place->real, beside, rule->kind == PB_COMPANION_CHECKSUM);
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    return rc ? pb_fail(err, PB_E_INPUT_LIMIT, "the path of %.200s is too long: %s", beside,
+                        strerror(-rc))
+              : 0;
+}
+
 int pb_claim_companion_take(const struct pb_companion_rule *rule,
                             const struct pb_claim_place *place, const char *name, const char *claim,
                             struct pb_job *job, struct pb_err *err)
@@ -18,10 +35,7 @@ int pb_claim_companion_take(const struct pb_companion_rule *rule,
         return 0;
     if (!pb_companion_of(rule, pb_base_name(name), beside))
         return -EAGAIN;
-    int rc = pb_job_expect_companion(job, place->real, beside, rule->kind == PB_COMPANION_CHECKSUM);
-    if (rc != 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    rc = pb_companion_take(place->path, beside, claim, moved);
+    int rc = pb_companion_take(place->path, beside, claim, moved);
     if (rc == -ENOENT)
         return -EAGAIN;
     if (rc != 0)

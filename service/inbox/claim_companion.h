@@ -7,9 +7,14 @@
 #include "service/inbox/companion.h"
 #include "service/jobs/job.h"
 
+/* Adds the companion to the job's manifest, before the files of the input, which may fill it.
+ * Returns 0, also if the rule expects no companion; -EAGAIN: the rule does not fit; or *err. */
+int pb_claim_companion_expect(const struct pb_companion_rule *rule,
+                              const struct pb_claim_place *place, const char *name,
+                              struct pb_job *job, struct pb_err *err);
 /* Moves the companion into claim (work/<id>) after its input `name`: if the service dies in
  * between, the companion is still in the inbox, where pb_intake_adopt finds it. Sets
- * the companion of the job's manifest. Returns 0, also if the rule expects no companion; -EAGAIN:
+ * its place in the job's manifest. Returns 0, also if the rule expects no companion; -EAGAIN:
  * the companion is gone; otherwise *err. */
 int pb_claim_companion_take(const struct pb_companion_rule *rule,
                             const struct pb_claim_place *place, const char *name, const char *claim,

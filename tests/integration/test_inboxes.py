@@ -386,6 +386,20 @@ class Markers(Inboxes):
         wait_for(lambda: [f for f in d.files("work/done") if f[0] == "x"] == ["x.tif", "x.tif.done", "x.tif/x.tif", "x.tif/x.tif.aux.xml"])
         self.assertEqual((d.files("one"), d.trouble("delivery")), ([], None))
 
+    def test_marked_file_with_20000_others_is_taken(self):
+        d = self.feed([self.MARKER], settle="1h", start=False)
+        d.change('match: ["*.tif"]', 'match: ["*.tif"]\n      metadata: "{scene}_*.json"')
+        (d.root / "one").mkdir()
+        for i in range(20001):
+            (d.root / f"one/x_{i}.json").touch()
+        (d.root / "one/x.tif.done").touch()
+        self.put(d, "one/x.tif")
+        d.start()
+        d.wait_for(lambda: d.jobs())
+        self.assertEqual(os.path.basename(d.jobs()[0]["companion"]), "x.tif.done")
+        d.wait_for(lambda: os.listdir(d.root / "one") == [])
+        self.assertIsNone(d.trouble("inbox"))
+
     def test_marked_file_with_sidecars_needs_no_settling(self):
         d = self.feed([self.MARKER], settle="1h", fake=False)
         self.scene(d, "x.tif")
