@@ -19,6 +19,10 @@ static const char *const role_names[PB_ROLES] = {
     [PB_ROLE_UNUSED] = "unused",
 };
 
+/* Greatest bytes of the JSON form of an entry without its path and roles, of a role with the array
+ * that it may begin, and of a root. */
+enum { ENTRY_BYTES = 272, ROLE_BYTES = 40, ROOT_BYTES = 32 };
+
 static void fini_entry(struct pb_manifest_entry *entry)
 {
     free(entry->path);
@@ -61,12 +65,25 @@ static bool has_names_only(const char *path)
     }
 }
 
+/* Greatest bytes of a path in JSON, as UTF-8 or as the text of pb_json_path. */
+static size_t path_bytes(const char *path)
+{
+    size_t bytes = sizeof "bytes:";
+    for (const unsigned char *s = (const unsigned char *)path; *s != '\0'; s++)
+        bytes += *s < 0x20                               ? 6 /* \u00XX */
+                 : *s == '"' || *s == '\\'               ? 2
+                 : *s == 0x20 || *s >= 0x7f || *s == '%' ? 3 /* %XX */
+                                                         : 1;
+    return bytes;
+}
+
 static bool is_root(const char *path)
 {
     return path != NULL && path[0] == '/' && strlen(path) < PB_SCENE_MANIFEST_PATH_BYTES;
 }
 
-int pb_scene_manifest_root(struct pb_scene_manifest *manifest, const char *path)
+/* most: limit of json_bytes */
+static int add_root(struct pb_scene_manifest *manifest, const char *path, size_t most)
 {
     const size_t n = manifest->n_roots;
     if (!is_root(path))
@@ -74,12 +91,19 @@ int pb_scene_manifest_root(struct pb_scene_manifest *manifest, const char *path)
     for (size_t i = 0; i < n; i++)
         if (strcmp(manifest->root[i], path) == 0)
             return (int)i;
-    if (n == PB_SCENE_MANIFEST_ROOTS_MAX)
+    const size_t bytes = manifest->json_bytes + ROOT_BYTES + path_bytes(path);
+    if (n == PB_SCENE_MANIFEST_ROOTS_MAX || bytes > most)
         return -E2BIG;
     if (!grow((void **)&manifest->root, n, sizeof *manifest->root) ||
         (manifest->root[n] = strdup(path)) == NULL)
         return -ENOMEM;
+    manifest->json_bytes = bytes;
     return (int)manifest->n_roots++;
+}
+
+int pb_scene_manifest_root(struct pb_scene_manifest *manifest, const char *path)
+{
+    return add_root(manifest, path, PB_SCENE_MANIFEST_ADD_MAX);
 }
 
 static bool is_checksum(const char *text)
@@ -89,14 +113,16 @@ static bool is_checksum(const char *text)
     return pb_checksum_parse(text, &kind, &digits) == 0 && digits != NULL;
 }
 
-int pb_scene_manifest_add(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *entry)
+static int add_entry(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *entry,
+                     size_t most)
 {
     const size_t n = manifest->n_entries;
     if (entry->root >= manifest->n_roots || entry->path == NULL ||
         strlen(entry->path) >= PB_SCENE_MANIFEST_PATH_BYTES || !has_names_only(entry->path) ||
         (entry->checksum != NULL && !is_checksum(entry->checksum)) || entry->bytes < -1)
         return -EINVAL;
-    if (n == PB_SCENE_MANIFEST_ENTRIES_MAX)
+    const size_t bytes = manifest->json_bytes + ENTRY_BYTES + path_bytes(entry->path);
+    if (n == PB_SCENE_MANIFEST_ENTRIES_MAX || bytes > most)
         return -E2BIG;
     if (!grow((void **)&manifest->entry, n, sizeof *manifest->entry))
         return -ENOMEM;
@@ -108,7 +134,13 @@ int pb_scene_manifest_add(struct pb_scene_manifest *manifest, const struct pb_ma
         fini_entry(own);
         return -ENOMEM;
     }
+    manifest->json_bytes = bytes;
     return (int)manifest->n_entries++;
+}
+
+int pb_scene_manifest_add(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *entry)
+{
+    return add_entry(manifest, entry, PB_SCENE_MANIFEST_ADD_MAX);
 }
 
 int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb_member *member)
@@ -118,7 +150,13 @@ int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb
         return -EINVAL;
     if (!grow((void **)&manifest->member, n, sizeof *manifest->member))
         return -ENOMEM;
-    manifest->member[manifest->n_members++] = *member;
+    size_t at = n;
+    while (at > 0 && manifest->member[at - 1].entry > member->entry)
+        at--;
+    memmove(&manifest->member[at + 1], &manifest->member[at], (n - at) * sizeof *manifest->member);
+    manifest->member[at] = *member;
+    manifest->n_members++;
+    manifest->json_bytes += ROLE_BYTES;
     return 0;
 }
 
@@ -127,9 +165,9 @@ int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_
     int rc = 0;
     *out = (struct pb_scene_manifest){.n_roots = 0};
     for (size_t i = 0; i < manifest->n_roots && rc >= 0; i++)
-        rc = pb_scene_manifest_root(out, manifest->root[i]);
+        rc = add_root(out, manifest->root[i], SIZE_MAX);
     for (size_t i = 0; i < manifest->n_entries && rc >= 0; i++)
-        rc = pb_scene_manifest_add(out, &manifest->entry[i]);
+        rc = add_entry(out, &manifest->entry[i], SIZE_MAX);
     for (size_t i = 0; i < manifest->n_members && rc >= 0; i++)
         rc = pb_scene_manifest_assign(out, &manifest->member[i]);
     if (rc < 0)
@@ -137,10 +175,25 @@ int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_
     return rc < 0 ? rc : 0;
 }
 
+/* Index of the first role of the entry, or of a later entry. */
+static size_t first_member(const struct pb_scene_manifest *manifest, size_t entry)
+{
+    size_t low = 0, high = manifest->n_members;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (manifest->member[middle].entry < entry)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 bool pb_scene_manifest_is(const struct pb_scene_manifest *manifest, size_t entry, enum pb_role role)
 {
-    for (size_t i = 0; i < manifest->n_members; i++)
-        if (manifest->member[i].entry == entry && manifest->member[i].role == role)
+    for (size_t i = first_member(manifest, entry);
+         i < manifest->n_members && manifest->member[i].entry == entry; i++)
+        if (manifest->member[i].role == role)
             return true;
     return false;
 }
@@ -158,6 +211,7 @@ struct pb_manifest_entry *pb_scene_manifest_find(const struct pb_scene_manifest 
 static void remove_entry(struct pb_scene_manifest *manifest, size_t entry)
 {
     size_t n = 0;
+    manifest->json_bytes -= ENTRY_BYTES + path_bytes(manifest->entry[entry].path);
     fini_entry(&manifest->entry[entry]);
     manifest->n_entries--;
     memmove(&manifest->entry[entry], &manifest->entry[entry + 1],
@@ -169,6 +223,7 @@ static void remove_entry(struct pb_scene_manifest *manifest, size_t entry)
         member.entry -= member.entry > entry;
         manifest->member[n++] = member;
     }
+    manifest->json_bytes -= (manifest->n_members - n) * ROLE_BYTES;
     manifest->n_members = n;
 }
 
@@ -195,6 +250,7 @@ static void drop_root(struct pb_scene_manifest *manifest, size_t root)
     for (size_t i = 0; i < manifest->n_entries; i++)
         if (manifest->entry[i].root == root)
             return;
+    manifest->json_bytes -= ROOT_BYTES + path_bytes(manifest->root[root]);
     free(manifest->root[root]);
     manifest->n_roots--;
     memmove(&manifest->root[root], &manifest->root[root + 1],
@@ -212,11 +268,13 @@ int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifes
     if (!has_names_only(name) || strlen(path) >= sizeof directory)
         return -EINVAL;
     pb_path_parent(path, directory);
-    const int root = pb_scene_manifest_root(manifest, directory);
+    const int root = add_root(manifest, directory, SIZE_MAX);
     char *copy = root >= 0 ? strdup(name) : NULL;
     if (copy == NULL)
         return root < 0 ? root : -ENOMEM;
     const size_t before = entry->root;
+    manifest->json_bytes += path_bytes(copy);
+    manifest->json_bytes -= path_bytes(entry->path);
     free(entry->path);
     entry->path = copy;
     entry->root = (uint16_t)root;
@@ -229,21 +287,19 @@ int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifes
 static void print_roles(const struct pb_scene_manifest *manifest, size_t entry,
                         struct pb_json *json)
 {
-    bool begun = false;
-    for (size_t i = 0; i < manifest->n_members; i++) {
+    const size_t first = first_member(manifest, entry);
+    size_t i = first;
+    for (; i < manifest->n_members && manifest->member[i].entry == entry; i++) {
         const struct pb_member *member = &manifest->member[i];
-        if (member->entry != entry)
-            continue;
-        if (!begun)
+        if (i == first)
             pb_json_array(json, "roles");
-        begun = true;
         pb_json_array(json, NULL);
         pb_json_string(json, NULL, role_names[member->role]);
         pb_json_int(json, NULL, member->source);
         pb_json_int(json, NULL, member->nth);
         pb_json_end(json);
     }
-    if (begun)
+    if (i > first)
         pb_json_end(json);
 }
 
@@ -366,7 +422,7 @@ static int read_entry(const struct pb_json_value *value, uint16_t root,
         !read_flag(value, "gone", &entry.is_gone) || !read_flag(value, "verifies", &entry.verifies))
         return -EINVAL;
     entry.inode = (uint64_t)inode;
-    int index = pb_scene_manifest_add(manifest, &entry), rc = index < 0 ? index : 0;
+    int index = add_entry(manifest, &entry, SIZE_MAX), rc = index < 0 ? index : 0;
     const struct pb_json_value *roles = pb_json_get(value, "roles", NULL);
     if (rc == 0 && roles != NULL &&
         (!pb_json_is_array(roles) || pb_json_count(roles) > (size_t)UINT16_MAX))
@@ -384,7 +440,7 @@ static int read_root(const struct pb_json_value *value, struct pb_scene_manifest
     if (!HAS_KNOWN_KEYS(value, known) || !pb_json_is_array(files))
         return -EINVAL;
     const size_t n = manifest->n_roots;
-    int root = pb_scene_manifest_root(manifest, pb_json_get_path(value, "path", room));
+    int root = add_root(manifest, pb_json_get_path(value, "path", room), SIZE_MAX);
     int rc = root < 0 ? root : (size_t)root < n ? -EINVAL : 0; /* a root is listed once */
     for (size_t i = 0; rc == 0 && i < pb_json_count(files); i++)
         rc = read_entry(pb_json_at(files, i), (uint16_t)root, manifest);

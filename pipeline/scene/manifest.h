@@ -26,7 +26,10 @@
 #define PB_SCENE_MANIFEST_ROOTS_MAX   1100  /* deliveries of one scene, and its companion */
 #define PB_SCENE_MANIFEST_ENTRIES_MAX 20000 /* the same as PB_SCENE_ENTRIES_MAX */
 #define PB_SCENE_MANIFEST_PATH_BYTES  4096
-#define PB_SCENE_MANIFEST_BYTES_MAX   (8u << 20) /* limit of the JSON form */
+#define PB_SCENE_MANIFEST_BYTES_MAX   (8u << 20) /* limit of the JSON form that is read */
+/* Limit of json_bytes for further files. The JSON form can then be read, also after a move, and a
+ * line for a worker has room for it and the configuration (PB_CONFIG_ALL_BYTES). */
+#define PB_SCENE_MANIFEST_ADD_MAX 6000000
 
 /* Purpose of a file in a scene. */
 enum pb_role {
@@ -66,18 +69,20 @@ struct pb_scene_manifest {
     size_t n_roots;
     struct pb_manifest_entry *entry;
     size_t n_entries;
-    struct pb_member *member;
+    struct pb_member *member; /* sorted by entry */
     size_t n_members;
+    size_t json_bytes; /* the JSON form has at most as many bytes */
 };
 
 void pb_scene_manifest_fini(struct pb_scene_manifest *manifest); /* makes it empty */
 /* Initialises *out with a copy. 0, or -ENOMEM and *out empty. */
 int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest);
 /* Finds or adds the root with that path. Returns its index; -EINVAL: not an absolute path;
- * -E2BIG; -ENOMEM. */
+ * -E2BIG: a limit is reached (PB_SCENE_MANIFEST_ROOTS_MAX, _ADD_MAX); -ENOMEM. */
 int pb_scene_manifest_root(struct pb_scene_manifest *manifest, const char *path);
 /* Adds a copy of the entry. Returns its index; -EINVAL: a path that could leave its root, or
- * another invalid value; -E2BIG; -ENOMEM. */
+ * another invalid value; -E2BIG: a limit is reached (PB_SCENE_MANIFEST_ENTRIES_MAX, _ADD_MAX);
+ * -ENOMEM. */
 int pb_scene_manifest_add(struct pb_scene_manifest *manifest,
                           const struct pb_manifest_entry *entry);
 /* Adds a role of an entry. 0; -EINVAL: there is no such entry; -ENOMEM. */

@@ -208,7 +208,8 @@ static int fail_files(const struct cli_input *input, int rc, struct pb_err *err)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
     if (rc == -E2BIG)
         return pb_fail_at(err, PB_E_INPUT_LIMIT, input->path, 0, 0,
-                          "the scene has more than %d files", PB_SCENE_MANIFEST_ENTRIES_MAX);
+                          "the scene has more than %d files, or too long paths of these",
+                          PB_SCENE_MANIFEST_ENTRIES_MAX);
     return pb_raster_file_fail(err, -rc, input->path, "cannot list the files of the scene");
 }
 

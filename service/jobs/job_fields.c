@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Maps the members of a job to the columns of its row. */
+#include "service/base/log.h"
 #include "service/jobs/job_store_sql.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,10 +156,18 @@ static enum pb_job_status read_status(sqlite3_stmt *s, int at)
     return number >= 0 && number < PB_JOB_STATUS_COUNT ? (enum pb_job_status)number : PB_JOB_FAILED;
 }
 
-/* A text that is no manifest (a damaged row) leaves the manifest empty. */
-static bool read_manifest(const unsigned char *text, struct pb_scene_manifest *out)
+/* A text that is no manifest (a damaged row) leaves the manifest empty. The first one is logged,
+ * because jobs are read often. */
+static bool read_manifest(const unsigned char *text, struct pb_job *job)
 {
-    return text == NULL || pb_scene_manifest_parse((const char *)text, out) != -ENOMEM;
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const int rc = text != NULL ? pb_scene_manifest_parse((const char *)text, &job->manifest) : 0;
+    if (rc != 0 && rc != -ENOMEM && !atomic_flag_test_and_set(&said))
+        pb_log(PB_LOG_ERROR,
+               "job store: the list of the files of job %s cannot be read (%s); its row is damaged "
+               "or of another version; the job is used without that list",
+               job->id, strerror(-rc));
+    return rc != -ENOMEM;
 }
 
 /* Reads PB_JOB_COLUMNS into a job that is initialised here; false = out of memory (the job then
@@ -193,7 +203,7 @@ bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
             ok = pb_job_set(member, (const char *)sqlite3_column_text(s, at)) == 0 && ok;
             break;
         case FIELD_MANIFEST:
-            ok = read_manifest(sqlite3_column_text(s, at), member) && ok;
+            ok = read_manifest(sqlite3_column_text(s, at), job) && ok;
             break;
         case FIELD_COMPANION:
             break;

@@ -195,9 +195,11 @@ static void fail_to_join(struct pb_job *job, int rc)
 {
     char text[400];
     if (rc == -E2BIG)
-        (void)snprintf(text, sizeof text,
-                       "with it, its scene has more than %d files or more than %d deliveries",
-                       PB_SCENE_MANIFEST_ENTRIES_MAX, PB_SCENE_MANIFEST_ROOTS_MAX);
+        (void)snprintf(
+            text, sizeof text,
+            "with it, its scene has more than %d files, too long paths of these, or more than "
+            "%d deliveries",
+            PB_SCENE_MANIFEST_ENTRIES_MAX, PB_SCENE_MANIFEST_ROOTS_MAX);
     else
         (void)snprintf(text, sizeof text,
                        "it joins a scene whose files are unknown: the job store has no valid list "

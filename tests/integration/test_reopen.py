@@ -432,7 +432,7 @@ class NotMade(Joining):
         self.probe(d)  # other scenes are processed
 
     def test_scene_of_too_many_deliveries_fails_alone(self):
-        self.check_too_large(1100, None, "input.limit", "its scene has more than 20000 files or more than 1100 deliveries")
+        self.check_too_large(1100, None, "input.limit", "too long paths of these, or more than 1100 deliveries")
 
     def test_scene_of_too_many_files_fails_alone(self):
         files = [{"path": f"f{i}"} for i in range(19999)]

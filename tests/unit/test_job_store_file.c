@@ -4,6 +4,7 @@
  * States of the file of the store: of an older or a newer service, damaged, on a disk that fails.
  */
 #include "job_store_fixture.h"
+#include "service/base/log.h"
 #include "service/jobs/kept.h"
 #include "run_suite.h"
 
@@ -166,15 +167,29 @@ START_TEST(test_version_16_companion_is_kept_at_its_new_place)
 }
 END_TEST
 
-START_TEST(test_job_with_a_damaged_manifest_has_no_files)
+START_TEST(test_damaged_manifest_is_empty_and_logged)
 {
     struct pb_job job;
+    char path[] = "/tmp/pb-store-log-XXXXXX", text[4096] = "";
     open_version_16();
     reopen_after("UPDATE jobs SET manifest = '{\"version\":1' WHERE seq = 1;");
-    find("nkdv", &job);
-    ck_assert_uint_eq(job.manifest.n_entries, 0);
-    ck_assert_str_eq(job.input, "/srv/pb/work/done/T1_202606");
-    pb_job_fini(&job);
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    (void)unlink(path);
+    (void)dup2(fd, STDERR_FILENO); /* every test runs in a process of its own */
+    pb_log_init(PB_LOG_INFO);
+    for (int i = 0; i < 2; i++) {
+        find("nkdv", &job);
+        ck_assert_uint_eq(job.manifest.n_entries, 0);
+        ck_assert_str_eq(job.input, "/srv/pb/work/done/T1_202606");
+        pb_job_fini(&job);
+    }
+    pb_log_flush();
+    ck_assert_int_gt(pread(fd, text, sizeof text - 1, 0), 0);
+    (void)close(fd);
+    const char *said = strstr(text, "nkdv cannot be read");
+    ck_assert_msg(said != NULL, "%s", text);
+    ck_assert_ptr_null(strstr(said + 20, "cannot be read"));
 }
 END_TEST
 
@@ -466,7 +481,7 @@ int main(void)
     tcase_add_test(tests, test_store_that_cannot_be_upgraded_is_kept);
     tcase_add_test(tests, test_version_16_sets_keep_their_files);
     tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
-    tcase_add_test(tests, test_job_with_a_damaged_manifest_has_no_files);
+    tcase_add_test(tests, test_damaged_manifest_is_empty_and_logged);
     tcase_add_test(tests, jobs_of_a_store_without_places_get_none);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, failing_or_full_disk_does_not_condemn_the_store);

@@ -147,6 +147,80 @@ START_TEST(test_counts_of_roots_and_files_are_limited)
 }
 END_TEST
 
+START_TEST(test_form_is_never_longer_than_it_may_be)
+{
+    static const char *const names[] = {"\x01\x1f\x7f%%", "a\"\\b", "bytes:%", "\xff \"\\",
+                                        "\u0416"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int root = pb_scene_manifest_root(&manifest, "/\x02\"");
+        const struct pb_manifest_entry entry = {
+            .path = (char *)names[i],
+            .root = (uint16_t)root,
+            .is_folder = true,
+            .is_gone = true,
+            .verifies = true,
+            .bytes = INT64_MAX,
+            .inode = (uint64_t)INT64_MIN,
+            .mtime_ns = INT64_MIN,
+            .ctime_ns = INT64_MIN,
+            .checksum = "sha256:0000000000000000000000000000000000000000000000000000000000000001"};
+        int at = pb_scene_manifest_add(&manifest, &entry);
+        ck_assert_int_eq(at, (int)i);
+        assign(at, PB_ROLE_COMPANION, 65535, 65535);
+        assign(at, PB_ROLE_METADATA, 65535, 65535);
+        char *text = text_of(&manifest);
+        ck_assert_uint_le(strlen(text), manifest.json_bytes);
+        free(text);
+    }
+    pb_scene_manifest_remove(&manifest, PB_ROLE_METADATA);
+    ck_assert_uint_eq(manifest.n_entries, 0);
+    const size_t empty = manifest.json_bytes;
+    pb_scene_manifest_fini(&manifest);
+    ck_assert_int_eq(pb_scene_manifest_root(&manifest, "/\x02\""), 0);
+    ck_assert_uint_eq(empty, manifest.json_bytes);
+}
+END_TEST
+
+START_TEST(test_all_that_is_added_is_read_back)
+{
+    char path[1500];
+    struct pb_scene_manifest read, copy;
+    memset(path, 1, sizeof path - 1); /* six characters each in JSON */
+    path[sizeof path - 1] = '\0';
+    int n = 0;
+    while ((n = add("/in", path)) >= 0)
+        continue;
+    ck_assert_int_eq(n, -E2BIG);
+    ck_assert_uint_gt(manifest.n_entries, 500);
+    memset(path, 'd', sizeof path - 1);
+    path[0] = path[400] = '/';
+    ck_assert_int_eq(pb_scene_manifest_move(&manifest, &manifest.entry[0], path), 0);
+    char *text = text_of(&manifest);
+    ck_assert_int_eq(pb_scene_manifest_parse(text, &read), 0);
+    ck_assert_int_eq(pb_scene_manifest_copy(&copy, &read), 0);
+    ck_assert_uint_eq(copy.n_entries, manifest.n_entries);
+    ck_assert_uint_eq(copy.json_bytes, manifest.json_bytes);
+    free(text);
+    pb_scene_manifest_fini(&read);
+    pb_scene_manifest_fini(&copy);
+}
+END_TEST
+
+START_TEST(test_roles_are_sorted_by_their_files)
+{
+    int a = add("/in", "a"), b = add("/in", "b");
+    assign(b, PB_ROLE_BAND, 2, 1);
+    assign(a, PB_ROLE_IMAGE, 0, 0);
+    assign(b, PB_ROLE_IMAGE, 0, 0);
+    assign(a, PB_ROLE_BAND, 1, 0);
+    char *text = text_of(&manifest);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "{\"path\":\"a\",\"roles\":[[\"image\",0,0],[\"band\",1,0]]},"
+                                 "{\"path\":\"b\",\"roles\":[[\"band\",2,1],[\"image\",0,0]]}"));
+    free(text);
+}
+END_TEST
+
 START_TEST(test_move_takes_the_place_of_a_path)
 {
     char path[PB_SCENE_MANIFEST_PATH_BYTES];
@@ -206,6 +280,9 @@ int main(void)
                         sizeof refused / sizeof refused[0]);
     tcase_add_test(tests, test_parse_refuses_too_long_a_path);
     tcase_add_test(tests, test_counts_of_roots_and_files_are_limited);
+    tcase_add_test(tests, test_form_is_never_longer_than_it_may_be);
+    tcase_add_test(tests, test_all_that_is_added_is_read_back);
+    tcase_add_test(tests, test_roles_are_sorted_by_their_files);
     tcase_add_test(tests, test_move_takes_the_place_of_a_path);
     tcase_add_test(tests, test_remove_leaves_files_of_other_roles);
     tcase_add_test(tests, test_add_refuses_what_is_not_below_a_root);
