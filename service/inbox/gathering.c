@@ -21,7 +21,6 @@ struct pb_gathering {
     struct pb_entry *entry;         /* the files of the last scan, as the assembly reads them */
     struct pb_settle_file *as_file; /* one for each scene: a set as an input, for the intake */
     size_t next;                    /* index of the next scene that pb_gathering_next checks */
-    size_t n_offered;               /* files of the sets that were offered */
     struct pb_asked *asked;
     size_t n_lone; /* sidecars without a scene */
     struct pb_inbox_told said;
@@ -250,7 +249,7 @@ void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *in
 {
     gathering->inbox = inbox;
     const struct now now = {wall_ms, pb_settle_trusts_wall(settle, mono_ms)};
-    gathering->next = gathering->n_offered = gathering->n_lone = 0;
+    gathering->next = gathering->n_lone = 0;
     int rc = sort(gathering, intake, settle, &now);
     rc = rc ? rc : describe(gathering);
     if (rc == 0)
@@ -280,7 +279,6 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
         const struct pb_assembled *set = pb_assembly_at(gathering->assembly, i);
         if (!pb_assembled_is_set(set) || set->state != PB_SCENE_READY)
             continue;
-        gathering->n_offered += set->n;
         *out = (struct pb_claimed){.file = &gathering->as_file[i], .set = set};
         if (set->form == PB_FORM_COMPOUND && set->n == 1) /* a single file without sidecars */
             *out = (struct pb_claimed){.file = pb_settle_at(settle, set->member[0].entry)};
@@ -320,23 +318,20 @@ static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
                        &note);
 }
 
-void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
-                        struct pb_settle *settle, const struct pb_claimed *file)
+void pb_gathering_again(struct pb_intake *intake, struct pb_settle *settle,
+                        const struct pb_claimed *file)
 {
     const struct pb_assembled *set = file->set;
     note_claim(intake, settle, file);
-    if (set == NULL) {
+    if (set == NULL)
         pb_settle_again(settle, file->file);
-        return;
-    }
-    gathering->n_offered -= set->n;
-    for (size_t i = 0; i < set->n; i++)
+    for (size_t i = 0; set != NULL && i < set->n; i++)
         pb_settle_again(settle, pb_settle_at(settle, set->member[i].entry));
 }
 
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle)
 {
-    return pb_settle_waiting(settle) - gathering->n_offered - gathering->n_lone;
+    return pb_settle_waiting(settle) - gathering->n_lone;
 }
 
 int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_ms)

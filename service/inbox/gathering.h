@@ -31,13 +31,14 @@ void pb_gathering_destroy(struct pb_gathering *gathering);
 void pb_gathering_sort(struct pb_gathering *gathering, const struct pb_inbox *inbox,
                        struct pb_intake *intake, struct pb_settle *settle, int64_t mono_ms,
                        int64_t wall_ms);
-/* Returns the next complete file or, after the files, set, each once a scan; false at the end. Its
- * pointers are borrowed until the next scan. */
+/* Returns the next complete input, each once a scan: first the files, then the sets; false at the
+ * end. Its pointers are borrowed until the next scan. */
 bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out);
-/* Call if the set was not taken; stores the reason in *file. Its files must settle again. */
-void pb_gathering_again(struct pb_gathering *gathering, struct pb_intake *intake,
-                        struct pb_settle *settle, const struct pb_claimed *file);
+/* Call if the file or set was not taken: remembers the reason as a note of settle. Its files must
+ * settle again. */
+void pb_gathering_again(struct pb_intake *intake, struct pb_settle *settle,
+                        const struct pb_claimed *file);
 /* Number of unsettled or waiting files; sidecars without a scene are not counted. */
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
 /* Milliseconds until the first incomplete set expires; -1: no set expires. */

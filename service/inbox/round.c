@@ -182,7 +182,7 @@ static void claim(struct pb_round *round, bool may_claim, struct pb_round_result
             note_taken(round, &batch[i]);
             continue;
         }
-        pb_gathering_again(round->gathering, round->intake, round->settle, &batch[i]);
+        pb_gathering_again(round->intake, round->settle, &batch[i]);
         report(round, &batch[i], out);
     }
     enter(round, PB_ROUND_HAND_OVER);

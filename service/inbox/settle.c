@@ -25,8 +25,9 @@ struct entry {
      * saw it renamed in */
     int64_t aged_ms;
     int64_t due_ms; /* monotonic time at which it is complete */
-    bool complete, held, aside;
-    bool has_left; /* it was taken, or must settle again: a later file of its name is another one */
+    bool complete, held, aside, is_taken;
+    bool has_left; /* the next scan must not count how long this file has been unchanged: it was
+                      taken, and a file of its name is another one, or it must settle again */
 };
 
 struct table {
@@ -305,7 +306,7 @@ void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file
 
 void pb_settle_taken(struct pb_settle *settle, size_t i)
 {
-    settle->now.entry[i].has_left = true;
+    settle->now.entry[i].has_left = settle->now.entry[i].is_taken = true;
 }
 
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)
@@ -324,7 +325,7 @@ size_t pb_settle_waiting(const struct pb_settle *settle)
 {
     size_t n = 0;
     for (size_t i = 0; i < settle->now.n; i++)
-        n += !settle->now.entry[i].aside &&
+        n += !settle->now.entry[i].aside && !settle->now.entry[i].is_taken &&
              (!settle->now.entry[i].complete || settle->now.entry[i].held);
     return n;
 }

@@ -100,7 +100,8 @@ const struct pb_settle_note *pb_settle_note(const struct pb_settle *settle, size
 size_t pb_settle_index(const struct pb_settle *settle, const struct pb_settle_file *file);
 /* Call if the file was not taken: it must settle again. */
 void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file);
-/* Call if file i was taken: the next scan examines whether its name exists. */
+/* Call if file i was taken: it does not wait any more, and the next scan examines whether its name
+ * exists. */
 void pb_settle_taken(struct pb_settle *settle, size_t i);
 /* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);

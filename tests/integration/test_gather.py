@@ -440,6 +440,16 @@ class Beside(Sets):
         d.wait_job(f"{PLANET}.tif", "successful")
         self.assertEqual(d.files("quarantine"), [])
 
+    def test_single_file_that_cannot_be_taken_waits(self):
+        d = self.planets(expire="1s")
+        os.rename(d.root / "work", d.root / "away")
+        self.put(d, f"{PLANET}.tif")
+        wait_for(lambda: d.trouble("intake"))
+        self.assertEqual(d.call("service.info")["inbox_waiting"], 1)
+        os.rename(d.root / "away", d.root / "work")
+        self.assertEqual(d.wait_job(f"{PLANET}.tif", "failed")["error"]["code"], "input.metadata_missing")
+        wait_for(lambda: not d.trouble("intake"))
+
     def test_a_dead_service_had_claimed_it(self):
         d = self.planets()
         d.stop(signal.SIGKILL)

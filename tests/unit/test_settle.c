@@ -244,6 +244,19 @@ START_TEST(renamed_file_that_was_not_taken_has_to_settle)
 }
 END_TEST
 
+START_TEST(test_held_file_waits_until_it_is_taken)
+{
+    (void)look("a", 5, WALL, 0);
+    (void)look("a", 5, WALL, SETTLE);
+    (void)pb_settle_hold(settle, 0);
+    ck_assert_uint_eq(pb_settle_waiting(settle), 1);
+    pb_settle_again(settle, pb_settle_at(settle, 0));
+    ck_assert_uint_eq(pb_settle_waiting(settle), 1);
+    pb_settle_taken(settle, 0);
+    ck_assert_uint_eq(pb_settle_waiting(settle), 0);
+}
+END_TEST
+
 START_TEST(one_of_a_set_holds_still_even_if_it_was_renamed_in)
 {
     (void)look_renamed(5, WALL, 0);
@@ -297,6 +310,7 @@ int main(void)
     tcase_add_test(tests, renamed_file_that_was_not_taken_has_to_settle);
     tcase_add_test(tests, one_of_a_set_holds_still_even_if_it_was_renamed_in);
     tcase_add_test(tests, a_note_is_kept_until_the_file_changes);
+    tcase_add_test(tests, test_held_file_waits_until_it_is_taken);
     tcase_add_test(tests, names_in_progress_are_left_alone);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
