@@ -44,6 +44,12 @@ int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms)
     return left > PB_PACE_QUIET_MS ? left : PB_PACE_QUIET_MS;
 }
 
+int64_t pb_pace_delay(const struct pb_pace *pace, int64_t now_ms, int64_t in_ms)
+{
+    const int64_t rest_ms = pb_pace_rest(pace, now_ms);
+    return in_ms > rest_ms ? in_ms : rest_ms;
+}
+
 int64_t pb_pace_period(int64_t rescan_ms, int64_t cost_ms)
 {
     return rescan_ms > SHARE * cost_ms ? rescan_ms : SHARE * cost_ms;

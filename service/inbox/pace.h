@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PACE_H
 #define PB_PACE_H
-/* Time of the scan of an inbox after events. Files that one command renames in (a scene and its
+/* Time of the scan of an inbox. Files that one command renames in (a scene and its
  * sidecar, many scenes) should be found by one scan; therefore a scan waits until no event has
- * arrived for PB_PACE_QUIET_MS, but no longer than PB_PACE_GATHER_MS. Rounds of a huge inbox under
- * constant writes use a tenth of a core at most, as a mean over PB_PACE_CREDIT_MS: a round after a
- * quiet time needs no pause, others wait until the time that their scans took is a tenth. Pure: the
- * caller passes the monotonic time. All-zero: no event, no round yet. Thread: loop. */
+ * arrived for PB_PACE_QUIET_MS, but no longer than PB_PACE_GATHER_MS. Rounds of a huge inbox, under
+ * constant writes or while many files settle, use a tenth of a core at most, as a mean over
+ * PB_PACE_CREDIT_MS: a round after a quiet time needs no pause, others wait until the time that
+ * their scans took is a tenth. Pure: the caller passes the monotonic time. All-zero: no event, no
+ * round yet. Thread: loop. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,9 @@ void pb_pace_begin(struct pb_pace *pace); /* begins a round */
 void pb_pace_end(struct pb_pace *pace, int64_t now_ms, int64_t scan_ms);
 /* Returns the rest of the pause, at least PB_PACE_QUIET_MS. */
 int64_t pb_pace_rest(const struct pb_pace *pace, int64_t now_ms);
+/* Delay of a round that is due in in_ms for another cause than an event: in_ms or, if it is longer,
+ * the rest of the pause. */
+int64_t pb_pace_delay(const struct pb_pace *pace, int64_t now_ms, int64_t in_ms);
 /* Period of the listings of an inbox, one of which took cost_ms: rescan_ms, or longer for a huge
  * inbox, so that they use a tenth of a core at most. */
 int64_t pb_pace_period(int64_t rescan_ms, int64_t cost_ms);

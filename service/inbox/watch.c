@@ -208,8 +208,10 @@ static void take_scan(struct pb_watch *watch, const struct pb_round_result *resu
     /* After a failed scan all watches end: a later directory with that name is another one. */
     if (pb_folder_watches_follow(watch->folders, result->folders))
         (void)pb_pace_event(&watch->pace, pb_clock_mono_ms());
-    /* Scheduled listings have a period by their duration; they do not delay updates. Other listings
-     * occupy the storage, updates the processor. */
+    /* The pause after a round follows from its cost. A scheduled listing costs 0 here, because its
+     * period follows from its duration already. The cost of another listing is its duration,
+     * because it mostly waits for the storage; that of an update is its CPU time, because the
+     * duration grows with the load of the machine. */
     watch->rest_cost_ms = watch->listing_ms == INT64_MAX ? 0
                           : result->has_listed           ? result->took_ms
                                                          : result->cpu_ms;
@@ -241,9 +243,11 @@ static void take_batch(struct pb_watch *watch, const struct pb_round_result *res
         clear(watch, PB_WATCH_TAKING);
 }
 
-static int64_t earlier(int64_t due_ms, int64_t in_ms)
+/* Returns due_ms or, if it is earlier, the end of in_ms and of the pause. in_ms -1: never. */
+static int64_t earlier(const struct pb_watch *watch, int64_t now_ms, int64_t due_ms, int64_t in_ms)
 {
-    return in_ms >= 0 && in_ms + 1 < due_ms ? in_ms + 1 : due_ms;
+    const int64_t delay_ms = pb_pace_delay(&watch->pace, now_ms, in_ms + 1);
+    return in_ms >= 0 && delay_ms < due_ms ? delay_ms : due_ms;
 }
 
 static void end_round(struct pb_watch *watch, const struct pb_round_result *result)
@@ -252,11 +256,11 @@ static void end_round(struct pb_watch *watch, const struct pb_round_result *resu
     int64_t due = watch->listing_ms > now ? watch->listing_ms - now : 0;
     pb_pace_end(&watch->pace, now, watch->rest_cost_ms);
     if (watch->paused_until_ms > now)
-        due = earlier(due, watch->paused_until_ms - now);
-    due = earlier(due, result->settled_in_ms);
-    due = earlier(due, result->expires_in_ms);
-    if (pb_pace_has_event(&watch->pace) && pb_pace_rest(&watch->pace, now) < due)
-        due = pb_pace_rest(&watch->pace, now);
+        due = earlier(watch, now, due, watch->paused_until_ms - now);
+    due = earlier(watch, now, due, result->settled_in_ms);
+    due = earlier(watch, now, due, result->expires_in_ms);
+    if (pb_pace_has_event(&watch->pace))
+        due = earlier(watch, now, due, 0);
     enter(watch, RESTS);
     scan_within(watch, due);
     if (watch->options.looked != NULL)

@@ -71,6 +71,22 @@ START_TEST(test_round_after_a_quiet_time_needs_no_pause)
 }
 END_TEST
 
+START_TEST(test_settled_file_waits_for_the_end_of_a_pause)
+{
+    int64_t now = START, cost = 0;
+    for (; now < START + 10 * PB_PACE_CREDIT_MS; now += pb_pace_delay(&pace, now, 1)) {
+        now += 400;
+        cost += 400;
+        pb_pace_end(&pace, now, 400);
+    }
+    ck_assert_int_le(cost, (now - START) / 10 + PB_PACE_CREDIT_MS / 10);
+    ck_assert_int_eq(pb_pace_delay(&pace, now, 5 * PB_PACE_CREDIT_MS), 5 * PB_PACE_CREDIT_MS);
+    now += 2 * PB_PACE_CREDIT_MS;
+    pb_pace_end(&pace, now, 1);
+    ck_assert_int_eq(pb_pace_delay(&pace, now, 0), PB_PACE_REST_MS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pace");
@@ -81,6 +97,7 @@ int main(void)
     tcase_add_test(tests, a_round_is_followed_by_a_short_rest);
     tcase_add_test(tests, test_rounds_use_a_tenth_of_the_time);
     tcase_add_test(tests, test_round_after_a_quiet_time_needs_no_pause);
+    tcase_add_test(tests, test_settled_file_waits_for_the_end_of_a_pause);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
