@@ -195,6 +195,7 @@ static void describe(struct pb_round *round, bool may_claim, struct pb_round_res
 {
     out->has_scanned = round->has_scanned;
     out->has_listed = round->has_scanned && pb_scan_is_listing(round->scan);
+    out->lacks_files = round->read_rc == 0 && pb_scan_needs_listing(round->scan);
     out->read_rc = round->read_rc;
     out->took_ms = round->took_ns / 1000000;
     out->cpu_ms = round->cpu_ns / 1000000;
@@ -236,9 +237,10 @@ void pb_round_run(struct pb_round *round, struct pb_round_request *request,
     round->took_ns += (int64_t)pb_clock_mono_ns() - start_ns;
     round->cpu_ns += thread_cpu_ns() - start_cpu_ns;
     if (round->stage == PB_ROUND_CLAIM) {
-        /* After a reload the files are assembled again before they are taken. */
-        bool may_claim =
-            request->may_claim && pb_intake_config_number(round->intake) == round->config_number;
+        /* After a reload the files are assembled again before they are taken, and after an
+         * incomplete scan, which may lack files of a scene, they are listed first. */
+        bool may_claim = request->may_claim && !pb_scan_needs_listing(round->scan) &&
+                         pb_intake_config_number(round->intake) == round->config_number;
         claim(round, may_claim, out);
         describe(round, may_claim, out);
     }

@@ -40,13 +40,14 @@ struct pb_round_result {
     /* --- of the scan --- */
     bool has_scanned; /* true in the first result of a round */
     bool has_listed;  /* true if that scan was a listing */
+    bool lacks_files; /* true if an update could not read a folder; the next scan is a listing */
     int read_rc;      /* 0, or the error at which the inbox could not be read */
     int64_t took_ms;  /* duration of the scan and the assembly */
     int64_t cpu_ms;   /* CPU time of these */
     const struct pb_scan_folders *folders; /* borrowed until the next part */
     struct pb_pairing pairing;
     /* --- of the batch --- */
-    bool has_claimed;         /* the request's may_claim */
+    bool has_claimed;         /* false if no file may be taken after this scan */
     bool has_more;            /* complete files remain that were not offered in this round */
     struct pb_claimed *batch; /* borrowed until the next part; the jobs are for the receiver */
     size_t n_batch;

@@ -388,7 +388,9 @@ static int open_folder(struct pb_scan *scan, const char *path, size_t bytes)
     if (scan->open_fd >= 0)
         (void)close(scan->open_fd);
     scan->open_fd = -1;
-    scan->needs_listing = true; /* an event will report it, unless there are no descriptors */
+    /* Files of the folder are missing from this scan. An event will report a folder that is gone,
+     * but not a lack of descriptors. */
+    scan->needs_listing = true;
     return -1;
 }
 
@@ -568,6 +570,11 @@ int pb_scan_step(struct pb_scan *scan, size_t n)
 bool pb_scan_is_listing(const struct pb_scan *scan)
 {
     return scan->changes.all;
+}
+
+bool pb_scan_needs_listing(const struct pb_scan *scan)
+{
+    return scan->needs_listing;
 }
 
 const struct pb_scan_folders *pb_scan_folders(const struct pb_scan *scan)

@@ -58,6 +58,8 @@ int pb_scan_begin(struct pb_scan *scan, struct pb_changes *changes);
  * an entry that stays, and its files are missing from the scan. */
 int pb_scan_step(struct pb_scan *scan, size_t n);
 bool pb_scan_is_listing(const struct pb_scan *scan); /* kind of the last scan */
+/* Returns true if the last scan did not reach all entries; the next one is a listing. */
+bool pb_scan_needs_listing(const struct pb_scan *scan);
 /* Valid until the next begin. */
 const struct pb_scan_folders *pb_scan_folders(const struct pb_scan *scan);
 #endif

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PAUSE_MS 5000 /* back-off after a failed claim */
+#define PAUSE_MS 5000 /* back-off after a failed claim or an incomplete update */
 
 enum state {
     RESTS,          /* the timer is set */
@@ -257,6 +257,8 @@ static void end_round(struct pb_watch *watch, const struct pb_round_result *resu
     pb_pace_end(&watch->pace, now, watch->rest_cost_ms);
     if (watch->paused_until_ms > now)
         due = earlier(watch, now, due, watch->paused_until_ms - now);
+    if (result->lacks_files)
+        due = earlier(watch, now, due, PAUSE_MS);
     due = earlier(watch, now, due, result->settled_in_ms);
     due = earlier(watch, now, due, result->expires_in_ms);
     if (pb_pace_has_event(&watch->pace))

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -249,6 +250,33 @@ START_TEST(test_replaced_inbox_is_listed)
 }
 END_TEST
 
+START_TEST(test_update_without_descriptors_needs_a_listing)
+{
+    char path[128];
+    struct rlimit limit;
+    (void)snprintf(path, sizeof path, "%s/sub", root);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/sub/a.tif", root);
+    (void)close(open(path, O_CREAT | O_WRONLY, 0644));
+    list(&updated);
+    ck_assert(!pb_scan_needs_listing(updated.scan));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int free_fd = dup(STDIN_FILENO);
+    const struct rlimit least = {(rlim_t)free_fd + 1, limit.rlim_max}; /* the inbox itself */
+    ck_assert_int_eq(close(free_fd), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &least), 0);
+    ck_assert_int_eq(scan(&updated, &changes), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert(!pb_scan_is_listing(updated.scan));
+    ck_assert(pb_scan_needs_listing(updated.scan));
+    ck_assert_uint_eq(pb_settle_count(updated.settle), 0);
+    ck_assert_int_eq(scan(&updated, &changes), 0);
+    ck_assert(pb_scan_is_listing(updated.scan));
+    ck_assert(!pb_scan_needs_listing(updated.scan));
+    ck_assert_uint_eq(pb_settle_count(updated.settle), 1);
+}
+END_TEST
+
 START_TEST(test_only_local_file_systems_report_changes)
 {
     static const uint32_t local[] = {0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x2fc12fc1};
@@ -284,6 +312,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, test_update_keeps_the_time_of_still_files);
     tcase_add_test(tcase, test_taken_file_is_examined_again);
     tcase_add_test(tcase, test_replaced_inbox_is_listed);
+    tcase_add_test(tcase, test_update_without_descriptors_needs_a_listing);
     tcase_add_test(tcase, test_only_local_file_systems_report_changes);
     tcase_add_test(tcase, test_scan_lists_without_reliable_events);
     suite_add_tcase(suite, tcase);
