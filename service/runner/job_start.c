@@ -23,8 +23,8 @@
 /* starts beyond max_attempts until a job fails that ends the service itself */
 #define EXTRA_STARTS_MAX 8
 
-/* Finds the pipeline of the job. If that is gone, another pipeline that matches the file replaces
- * it, unless a client chose the pipeline. */
+/* Finds the pipeline of the job. If that is gone, another pipeline that takes the file as an input
+ * by itself replaces it, unless a client chose the pipeline. */
 static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
                                                     const struct pb_job *job)
 {
@@ -38,8 +38,11 @@ static const struct pb_pipeline_config *pipeline_of(const struct pb_config *conf
     bool is_folder =
         job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
     char main[PATH_MAX];
-    if (!is_folder || pb_sidecar_main(job->input, main))
-        return pb_config_match(config, job->name);
+    struct pb_single single;
+    if (!is_folder || pb_sidecar_main(job->input, main)) {
+        pb_single_find(config, job->name, false, &single);
+        return single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
+    }
     pipeline = pb_config_match_folder(config, job->name);
     return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
 }

@@ -164,6 +164,17 @@ class Taking(Folders):
         self.assertEqual(error["code"], "input.no_pipeline")
         self.assertIn("one of the files of scene S2X_a (input.group of pipeline s2)", error["message"])
 
+    def test_file_of_a_group_is_no_input_of_a_match(self):
+        d = self.service(start=False)
+        d.config.write_text(d.config.read_text().replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2._a)_(B04|B08|SCL).tif'"))
+        self.assertIn("  plain:\n", d.config.read_text())
+        file = (small_folder(d.root / "made") / "B04.tif").rename(d.root / "made/S2X_a_B04.tif")
+        d.start()
+        d.call("job.submit", input=str(file))
+        error = d.wait_job("S2X_a_B04.tif", "failed")["error"]
+        self.assertEqual(error["code"], "input.no_pipeline")
+        self.assertIn("one of the files of scene S2X_a (input.group of pipeline s2)", error["message"])
+
 
 class Submitting(Folders):
     def test_a_folder_is_submitted_and_stays(self):
