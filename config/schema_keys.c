@@ -359,8 +359,7 @@ static const struct pb_key input_keys[] = {
            "name, or, with a slash, for its path inside the scene; or a map with the keys match, "
            "band, page, nth, optional, resample, scale, offset, nodata and complex. {scene} is the "
            "scene's name, @(a|b) one of several; upper and lower case are the same. A band that no "
-           "product "
-           "needs is not opened."),
+           "product needs is not opened."),
     {.name = "grid",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_input_config, grid),
@@ -381,11 +380,12 @@ static const struct pb_key input_keys[] = {
      TWO(pb_input_config, complete, has_complete),
      .section = &pb_section_complete,
      .example = "{all: true, expire: 30m}",
-     .doc = "When a scene of many files is complete. all: true = with every file of files, false = "
-            "with those that products need, true of one file = with each of its sidecars. expire: "
-            "a scene of the inbox to which nothing was added for this long is moved to quarantine "
-            "incomplete, or is computed where optional files alone "
-            "are missing. reopen: for how long after its job files may join loose ones."},
+     .doc =
+         "When a scene of many files is complete. all: true = with every file of files, false = "
+         "with those that products need, true of one file = with each of its sidecars. expire: "
+         "a scene of the inbox to which nothing was added for this long is moved to quarantine "
+         "incomplete, or is computed where optional files alone are missing. reopen: for how long "
+         "after its job files may join loose ones."},
     {.name = "metadata",
      .type = PB_KEY_FILE_NAMES,
      TWO(pb_input_config, metadata, n_metadata),

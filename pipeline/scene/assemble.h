@@ -4,8 +4,9 @@
 #define PB_ASSEMBLE_H
 /* Assembles scenes from a listing: which entries are one scene, through which pipeline, and whether
  * the scene is ready. The result follows from the entries, the configuration, the known facts and
- * the time alone, without a memory; therefore a restart or a reload in the middle of a delivery
- * changes nothing. No I/O, no clock of its own. Thread: any, one at a time.
+ * the time alone; nothing of an earlier listing has an effect. Therefore a restart or a reload in
+ * the middle of a delivery changes nothing. No I/O, no clock of its own. Thread: any, one at a
+ * time.
  *
  * Two steps, because the second needs facts about the result of the first: pb_assembly_group forms
  * the scenes, pb_assembly_judge decides about sets. A set is ready when none of its files arrived

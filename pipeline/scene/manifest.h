@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Beyond the limits of roots and entries, root and add fail with -E2BIG and change nothing. A file
+ * of a delivery is then left out; a job that joins earlier ones fails with input.limit. */
 #define PB_SCENE_MANIFEST_VERSION     1
 #define PB_SCENE_MANIFEST_ROOTS_MAX   1100  /* deliveries of one scene, and its companion */
 #define PB_SCENE_MANIFEST_ENTRIES_MAX 20000 /* the same as PB_SCENE_ENTRIES_MAX */

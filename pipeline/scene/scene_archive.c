@@ -30,8 +30,7 @@ struct content {
     bool one_of_several;             /* true if input.group finds more scenes than this one */
 };
 
-/* --- the scene's folder
- * ------------------------------------------------------------------------- */
+/* --- the scene's folder ----------------------------------------------------------------------- */
 
 /* Returns true for files that macOS adds to an archive. */
 static bool is_litter(const char *path)
@@ -290,8 +289,7 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
     return 0;
 }
 
-/* --- required files
- * ----------------------------------------------------------------------------- */
+/* --- required files --------------------------------------------------------------------------- */
 
 struct wanted {
     const struct pb_scene_entry *entry;

@@ -34,8 +34,7 @@ static int by_path(const void *a, const void *b)
                   ((const struct pb_scene_entry *)b)->path);
 }
 
-/* --- comparison of files with the delivery
- * ------------------------------------------------------ */
+/* --- comparison of files with the delivery ---------------------------------------------------- */
 
 static int64_t ns_of(const struct timespec *time)
 {

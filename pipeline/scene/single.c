@@ -30,8 +30,8 @@ static void set(struct pb_single *out, enum pb_single_kind kind,
     out->pipeline = pipeline;
 }
 
-/* Metadata that input.group takes, too, are those of their file and no part by themselves. A file
- * of a scene is no input by itself, even if input.match fits. */
+/* input.group may fit metadata, too. They belong to their file and are no part of a scene by
+ * themselves. A file of a scene is no input by itself, even if input.match fits. */
 void pb_single_find(const struct pb_config *config, const char *path, bool is_folder,
                     struct pb_single *out)
 {
