@@ -163,8 +163,19 @@ int pb_block_decoder_take_memory(struct pb_block_decoder *d, struct pb_err *err)
     return rc;
 }
 
+/* Ends the use of a buffer; a block that is being decoded is stopped. */
+static void release(struct pb_block_decoder *d, struct pb_block_buffer *b)
+{
+    if (b->state == PB_BLOCK_STARTED)
+        d->decode->stop(d->context, (unsigned)(b - d->buffer));
+    b->state = PB_BLOCK_NONE;
+}
+
 int pb_block_decoder_take_windows(struct pb_block_decoder *d, struct pb_err *err)
 {
+    /* Both lanes decode at once: a block started ahead in one must not continue. */
+    for (unsigned i = 0; i < d->n_buffers; i++)
+        release(d, &d->buffer[i]);
     int rc = take_stored(d, err);
     d->window_bytes = window_bytes(d);
     return rc ? rc : take(&d->windows, windows_bytes(d), err);
@@ -186,9 +197,7 @@ static struct pb_block_buffer *take_buffer(struct pb_block_decoder *d,
                                            const struct pb_block_buffer *keep)
 {
     struct pb_block_buffer *b = &d->buffer[keep == &d->buffer[0] && d->n_buffers > 1];
-    if (b->state == PB_BLOCK_STARTED)
-        d->decode->stop(d->context, (unsigned)(b - d->buffer));
-    b->state = PB_BLOCK_NONE;
+    release(d, b);
     return b;
 }
 
@@ -315,9 +324,6 @@ int pb_block_start_window(struct pb_block_decoder *d, const struct pb_tiff_file 
     const struct pb_decode_limits limits = {(size_t)pb_block_layout_need(d->layout, block->row),
                                             (size_t)d->layout->block_bytes};
     const uint64_t bytes = stored_of(d, block);
-    if (b->state == PB_BLOCK_STARTED)
-        d->decode->stop(d->context, lane);
-    b->state = PB_BLOCK_NONE;
     int rc = pb_block_read_bytes(d, file, block, block->place.offset, b->stored, bytes);
     if (rc == 0)
         d->decode->start_window(d->context, lane, b->stored, (size_t)bytes,
