@@ -106,6 +106,10 @@ static int check_header(struct pb_raster *raster, int32_t page, const struct pb_
         rc = pb_tiff_page_head(&part, file->path, page, limits, err, file->head, &file->head_bytes);
     part = pb_raster_file_part(file);
     rc = rc ? rc : pb_tiff_header_read(&part, file->path, limits, err, out_header);
+    if (rc == 0 && out_header->unclear_masks && (page > 0 || out_header->n_pages_more > 0))
+        rc = pb_fail_at(err, PB_E_INPUT_UNSUPPORTED, file->path, 0, 0,
+                        "it has several masks after one of its pages, so that the mask of a page "
+                        "is unknown; write each mask directly after its page");
     if (rc == 0 && page > 0)
         out_header->n_pages_more = 0; /* the configuration knows them */
     return rc;

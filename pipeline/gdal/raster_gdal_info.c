@@ -165,7 +165,9 @@ static int read_layout(struct pb_raster *raster, const struct pb_tiff_header *he
     for (int i = 0; i < info->n_bands; i++)
         read_band(raster, header, i);
     int flags = GDALGetMaskFlags(band);
-    raster->dataset_mask = (flags & GMF_PER_DATASET) && !(flags & GMF_ALPHA);
+    /* GDAL takes the first mask in the file, whatever its page. */
+    raster->dataset_mask =
+        (flags & GMF_PER_DATASET) && !(flags & GMF_ALPHA) && !header->foreign_mask;
     if (raster->dataset_mask)
         raster->info.alpha_band = 0;
     info->has_mask = raster->dataset_mask || raster->info.alpha_band > 0;

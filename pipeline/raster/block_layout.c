@@ -275,7 +275,7 @@ int pb_block_layout_find(const struct pb_file_part *part, const char *name, bool
         if (rc < 0 || (i > 1 && (subfile & 5) == 4))
             break;
         *out_directory = 0;
-        at = i < max_directories ? dir.next : 0;
+        at = i < max_directories && (i == 1 || (subfile & 5) != 0) ? dir.next : 0;
     }
     return rc;
 }

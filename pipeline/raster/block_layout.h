@@ -37,7 +37,8 @@ struct pb_block_place {
     uint64_t offset, bytes; /* bytes == 0: the block is not stored */
 };
 
-/* Directory of the first image, or of the first full-size mask; 0 = not found. */
+/* Finds the directory of the first image, or of its full-size mask, which is before the next page;
+ * 0 = not found. */
 int pb_block_layout_find(const struct pb_file_part *part, const char *name, bool mask,
                          int32_t max_directories, struct pb_err *err, uint64_t *out_directory);
 

@@ -185,28 +185,43 @@ static int read_first(const struct pb_tiff_file *file, const struct pb_tiff_dire
 
 enum { REDUCED = 1, MASK = 4 }; /* bits of NewSubfileType */
 
-/* Counts an image that is neither an overview nor a mask. */
-static int count_page(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
-                      struct pb_tiff_header *out)
+/* Reads those bits; 0: the image is a page. */
+static int read_kind(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
+                     uint64_t *out)
 {
-    uint64_t subfile = 0;
-    int rc = pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
-    out->n_pages_more += rc == 0 && (subfile & (REDUCED | MASK)) == 0;
+    int rc = pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", out);
+    *out &= REDUCED | MASK;
     return rc;
 }
 
-/* Checks a directory after the first. A full-size mask is checked like pixels: without it
- * invalid pixels would count as valid. Images other than overviews and masks are pages, which
- * are counted. */
+/* Notes the page of a full-size mask: the page before it. n: masks after that page. */
+static void note_mask(int32_t n, struct pb_tiff_header *out)
+{
+    out->unclear_masks |= n > 1 && (out->n_pages_more == 0 || !out->own_mask);
+    out->own_mask |= out->n_pages_more == 0;
+    out->foreign_mask |= !out->own_mask;
+}
+
+/* Checks a directory after the first. A full-size mask of the first image is checked like pixels:
+ * without it invalid pixels would count as valid. Images other than overviews and masks are pages,
+ * which are counted. n_masks: full-size masks after the last page. */
 static int check_other(const struct pb_tiff_file *file, const struct pb_tiff_directory *dir,
-                       struct pb_tiff_header *out)
+                       int32_t *n_masks, struct pb_tiff_header *out)
 {
     struct pb_tiff_header mask = {0};
-    uint64_t subfile = 0;
-    int rc = count_page(file, dir, out);
-    rc = rc ? rc : pb_tiff_field_or(file, &dir->subfile, 0, "the kind of image", &subfile);
-    if (rc < 0 || (subfile & (REDUCED | MASK)) != MASK)
+    uint64_t kind = 0;
+    int rc = read_kind(file, dir, &kind);
+    if (rc < 0)
         return rc;
+    if (kind == 0) {
+        out->n_pages_more++;
+        *n_masks = 0;
+    }
+    if (kind != MASK)
+        return 0;
+    note_mask(++*n_masks, out);
+    if (out->n_pages_more > 0)
+        return 0;
     rc = read_shape(file, dir, &mask);
     return rc < 0 ? rc : pb_tiff_check_ranges(file, dir, &mask);
 }
@@ -215,7 +230,7 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
                 struct pb_tiff_header *out)
 {
     struct pb_tiff_directory dir;
-    int32_t n = 0;
+    int32_t n = 0, n_masks = 0;
     for (; at != 0; at = dir.next) {
         for (int32_t i = 0; i < n; i++) {
             if (seen[i] == at)
@@ -230,7 +245,7 @@ static int walk(const struct pb_tiff_file *file, uint64_t at, uint64_t *seen, in
         seen[n++] = at;
         int rc = pb_tiff_read_directory(file, at, (int)n, &dir);
         if (rc == 0)
-            rc = n == 1 ? read_first(file, &dir, out) : check_other(file, &dir, out);
+            rc = n == 1 ? read_first(file, &dir, out) : check_other(file, &dir, &n_masks, out);
         if (rc < 0)
             return rc;
     }
@@ -251,10 +266,10 @@ int pb_tiff_page_head(const struct pb_file_part *part, const char *name, int32_t
 {
     struct pb_tiff_file file = {.part = *part, .name = name, .limits = limits, .err = err};
     struct pb_tiff_directory dir = {.next = 0};
-    struct pb_tiff_header header = {.n_pages_more = 0};
-    uint64_t at = 0;
+    uint64_t at = 0, kind = 0;
+    int32_t n_pages = 0;
     int rc = pb_tiff_read_magic(&file, &dir.next);
-    for (int n = 1; rc == 0 && header.n_pages_more < page && dir.next != 0; n++) {
+    for (int n = 1; rc == 0 && n_pages < page && dir.next != 0; n++) {
         if (n > limits->max_directories)
             return PB_TIFF_FAIL(
                 &file, PB_E_INPUT_LIMIT,
@@ -262,11 +277,12 @@ int pb_tiff_page_head(const struct pb_file_part *part, const char *name, int32_t
                 (long)limits->max_directories);
         at = dir.next;
         rc = pb_tiff_read_directory(&file, at, n, &dir);
-        rc = rc ? rc : count_page(&file, &dir, &header);
+        rc = rc ? rc : read_kind(&file, &dir, &kind);
+        n_pages += rc == 0 && kind == 0;
     }
-    if (rc == 0 && header.n_pages_more < page)
+    if (rc == 0 && n_pages < page)
         rc = PB_TIFF_FAIL(&file, PB_E_PIPELINE_BAND, "the file has %d pages, and page %d is wanted",
-                          (int)header.n_pages_more, (int)page);
+                          (int)n_pages, (int)page);
     const size_t begin = file.big_tiff ? 8 : 4, bytes = begin;
     rc = rc ? rc : pb_tiff_read_at(&file, 0, out, begin, "the header");
     if (rc < 0)

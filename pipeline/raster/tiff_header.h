@@ -35,6 +35,9 @@ struct pb_tiff_header {
     bool big_endian, big_tiff, tiled;
     int32_t n_directories;
     int32_t n_pages_more; /* images after the first that are neither overviews nor masks */
+    bool own_mask;        /* true if a full-size mask follows the first image, before other pages */
+    bool foreign_mask;    /* true if the first full-size mask follows another page */
+    bool unclear_masks;   /* true if the page of that mask is unknown: several follow one page */
     int32_t width, height, bands;
     uint32_t bits; /* bits of a sample */
     uint32_t block_w, block_h;

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TIFFs with several pages: the first is read, and dry run, run, report and item have a note that the others are not."""
 import json
+import struct
 
 import numpy as np
 from osgeo import gdal, osr
@@ -154,6 +155,61 @@ def test_pages_without_a_place_have_the_first_ones(scratch):
     assert (made.ReadAsArray() == 200).all() and made.GetGeoTransform()[0] == 500000
     error = banded(scratch, path, code=1, text=text.replace("BANDS", "{N: 2, R: 1}"))["error"]
     assert error["code"] == "input.grid" and "name the band of page 1 first in input.bands" in error["message"], error
+
+
+def directories(data):
+    """Offsets of the directories of a TIFF, and of the links to them."""
+    links, found = [4], []
+    while at := struct.unpack_from("<I", data, links[-1])[0]:
+        found.append(at)
+        links.append(at + 2 + 12 * struct.unpack_from("<H", data, at)[0])
+    return found, links
+
+
+def masked_pages(path, order):
+    """Two pages of 100 and 101 with masks (columns 0 to 9 and 10 to 19 are invalid); order: directories of the file."""
+    path.unlink(missing_ok=True)
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
+    for i in range(2):
+        out = gdal.GetDriverByName("GTiff").Create(str(path), 64, 64, 1, gdal.GDT_UInt16, ["APPEND_SUBDATASET=YES"] if i else [])
+        out.GetRasterBand(1).WriteArray(np.full((64, 64), 100 + i, np.uint16))
+        out.CreateMaskBand(gdal.GMF_PER_DATASET)
+        valid = np.full((64, 64), 255, np.uint8)
+        valid[:, 10 * i:10 * i + 10] = 0
+        out.GetRasterBand(1).GetMaskBand().WriteArray(valid)
+        del out
+    gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", None)
+    data = bytearray(path.read_bytes())
+    found, links = directories(data)
+    chain = [found[("P1", "M1", "P2", "M2").index(name)] for name in order.split()]
+    link = 4
+    for at in chain + [0]:
+        struct.pack_into("<I", data, link, at)
+        link = links[found.index(at) + 1] if at else None
+    path.write_bytes(data)
+    return path
+
+
+def test_mask_is_that_of_the_page_before_it(scratch):
+    """Invalid columns of pages 1 and 2, by the order of the directories; None: the file is refused."""
+    config = scratch / "c.yaml"
+    config.write_text("pipelines: {p: {input: {group: '(?<scene>.+).tif', files: {A: {match: '*.tif', page: 1}, B: {match: '*.tif', page: 2}}},"
+                      " products: [cog: {bands: [A, B], type: float32, blocksize: 64}]}}")
+    (scratch / "first.yaml").write_text("pipelines: {p: {input: {match: ['*.tif']}, products: [cog: {type: float32, blocksize: 64}]}}")
+    none, one, two = slice(0, 0), slice(0, 10), slice(10, 20)
+    for order, expected in (("P1 M1 P2 M2", (one, two)), ("P1 P2 M2", (none, two)), ("P1 M1 P2", (one, none)), ("P1 P2", (none, none)),
+                            ("P1 P2 M1 M2", None)):
+        path = masked_pages(scratch / "x.tif", order)
+        for name in ("c.yaml", "first.yaml"):
+            done, = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / name, "-o", scratch / "out", "--existing", "replace", path, code=0 if expected else 1)
+            if expected is None:
+                assert done["error"]["code"] == "input.unsupported" and "the mask of a page is unknown" in done["error"]["message"], (order, done)
+                continue
+            made = gdal.Open(done["products"][0]["path"]).ReadAsArray().reshape(-1, 64, 64)
+            for page, columns in zip(made, expected):
+                invalid = np.zeros((64, 64), bool)
+                invalid[:, columns] = True
+                assert np.array_equal(np.isnan(page), invalid), (order, name, np.isnan(page)[0])
 
 
 if __name__ == "__main__":
