@@ -34,12 +34,34 @@ static int describe(struct pb_intake *intake, const struct pb_inbox *inbox,
     return pb_intake_describe_place(intake, job, directory, &none);
 }
 
-/* Adds the part's files by their names at delivery; the job checks whether they still exist. */
-static int add_names(void *user, const struct pb_set_part *part)
+/* Manifests of the parts of a set in their JSON form. They are parsed after the list, because the
+ * store is locked during it. */
+struct texts {
+    char **text;
+    size_t n;
+};
+
+static int add_text(void *user, const struct pb_set_part *part)
 {
-    struct pb_scene_earlier *out = user;
+    struct texts *texts = user;
+    if (part->manifest == NULL)
+        return 0;
+    char **more = realloc(texts->text, (texts->n + 1) * sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    texts->text = more;
+    more[texts->n] = strdup(part->manifest);
+    if (more[texts->n] == NULL)
+        return -ENOMEM;
+    texts->n++;
+    return 0;
+}
+
+/* Adds the part's files by their names at delivery; the job checks whether they still exist. */
+static int add_names(struct pb_scene_earlier *out, const char *text)
+{
     struct pb_scene_manifest manifest = {.n_roots = 0};
-    int rc = part->manifest == NULL ? -ENOENT : pb_scene_manifest_parse(part->manifest, &manifest);
+    int rc = pb_scene_manifest_parse(text, &manifest);
     if (rc != 0)
         return rc == -ENOMEM ? rc : 0;
     char **more = realloc(out->name, (out->n + manifest.n_entries + 1) * sizeof *more);
@@ -55,6 +77,19 @@ static int add_names(void *user, const struct pb_set_part *part)
     }
     pb_scene_manifest_fini(&manifest);
     return rc;
+}
+
+static int list_names(struct pb_intake *intake, const char *set_id, struct pb_err *err,
+                      struct pb_scene_earlier *out)
+{
+    struct texts texts = {NULL, 0};
+    int rc = pb_set_parts_list(intake->store, set_id, add_text, &texts, err);
+    for (size_t i = 0; i < texts.n; i++) {
+        rc = rc ? rc : add_names(out, texts.text[i]);
+        free(texts.text[i]);
+    }
+    free(texts.text);
+    return rc == -ENOMEM ? no_memory(err) : rc;
 }
 
 static int find(struct pb_intake *intake, const struct pb_job *job, int64_t reopen_ms,
@@ -79,11 +114,8 @@ int pb_earlier_of_set(struct pb_intake *intake, const struct pb_inbox *inbox,
     rc = rc ? rc : pb_set_parts_busy(intake->store, &key, err, out->busy);
     if (rc == 0)
         rc = find(intake, &job, set->reopen_ms, err, &last);
-    if (rc == 1 && out->busy[0] == '\0') {
-        rc = pb_set_parts_list(intake->store, last.set_id, add_names, out, err);
-        if (rc == -ENOMEM)
-            rc = no_memory(err);
-    }
+    if (rc == 1 && out->busy[0] == '\0')
+        rc = list_names(intake, last.set_id, err, out);
     pb_job_fini(&job);
     if (rc < 0)
         pb_scene_earlier_fini(out);

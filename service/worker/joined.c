@@ -29,12 +29,27 @@ struct parts {
     struct pb_set_part newest;
 };
 
-static bool has_file(const struct pb_scene_manifest *manifest, int root, const char *path)
+static int by_name(const void *a, const void *b)
 {
-    for (size_t i = manifest->n_entries; i-- > 0;)
-        if (manifest->entry[i].root == root && strcmp(manifest->entry[i].path, path) == 0)
-            return true;
-    return false;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorts the paths of the root, or (root -1) the base names of all files. Returns an array of
+ * borrowed strings, malloc'd; NULL if out of memory. */
+static const char **sort_names(const struct pb_scene_manifest *manifest, int root, size_t *out_n)
+{
+    const char **name = malloc((manifest->n_entries + 1) * sizeof *name);
+    *out_n = 0;
+    for (size_t i = 0; name != NULL && i < manifest->n_entries; i++) {
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        if (root < 0)
+            name[(*out_n)++] = pb_base_name(entry->path);
+        else if (entry->root == root)
+            name[(*out_n)++] = entry->path;
+    }
+    if (name != NULL)
+        qsort(name, *out_n, sizeof *name, by_name);
+    return name;
 }
 
 /* Adds the files that the folder of a part had when its job ended. */
@@ -61,15 +76,21 @@ static int add_listed(struct pb_scene_manifest *manifest, int root, const struct
 static int add_names(struct pb_scene_manifest *manifest, int root,
                      const struct pb_scene_manifest *delivered)
 {
-    int rc = 0;
-    for (size_t i = 0; i < delivered->n_entries && rc >= 0; i++) {
-        const struct pb_manifest_entry entry = {.path =
-                                                    (char *)pb_base_name(delivered->entry[i].path),
-                                                .root = (uint16_t)root,
-                                                .bytes = -1};
-        if (!has_file(manifest, root, entry.path))
+    size_t n_own, n, at = 0;
+    const char **own = sort_names(manifest, root, &n_own), **name = sort_names(delivered, -1, &n);
+    int rc = own != NULL && name != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        const struct pb_manifest_entry entry = {
+            .path = (char *)name[i], .root = (uint16_t)root, .bytes = -1};
+        while (at < n_own && strcmp(own[at], name[i]) < 0)
+            at++;
+        const bool has = (at < n_own && strcmp(own[at], name[i]) == 0) ||
+                         (i > 0 && strcmp(name[i - 1], name[i]) == 0);
+        if (!has)
             rc = pb_scene_manifest_add(manifest, &entry);
     }
+    free(own);
+    free(name);
     return rc < 0 ? rc : 0;
 }
 
