@@ -137,13 +137,20 @@ static void overflow(void)
         ck_assert_int_eq(chmod(path[i % 2], 0644), 0);
 }
 
+/* Reads the events up to that of the overflow, however long the queue is. */
+static void read_overflow(void)
+{
+    do
+        pb_folder_watches_read(watches);
+    while (!changes.all);
+}
+
 START_TEST(test_lost_removal_of_a_folder_is_found)
 {
     ck_assert(follow());
     overflow();
     remake(sub);
-    read_all();
-    ck_assert(changes.all);
+    read_overflow();
     ck_assert(follow());
     ck_assert(reports_new_file("a.tif"));
     ck_assert(reports_new_file("sub/a.tif"));
@@ -154,8 +161,7 @@ START_TEST(test_overflow_alone_makes_no_new_watches)
 {
     ck_assert(follow());
     overflow();
-    read_all();
-    ck_assert(changes.all);
+    read_overflow();
     ck_assert(!follow());
     ck_assert(reports_new_file("a.tif"));
     ck_assert(reports_new_file("sub/a.tif"));
