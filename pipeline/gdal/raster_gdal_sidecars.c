@@ -7,6 +7,7 @@
 #include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/tiff_header.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -104,20 +105,33 @@ static OGRSpatialReferenceH identified(OGRSpatialReferenceH srs)
     return found;
 }
 
-OGRSpatialReferenceH pb_gdal_sidecar_system(const struct pb_raster *raster)
+/* Reads the file as a text; NULL: the errno is in raster->file. The caller frees it. */
+static char *read_text(struct pb_raster *raster, const struct pb_raster_file *sidecar)
+{
+    const struct pb_file_part part = pb_raster_file_part(sidecar);
+    char *text = calloc(1, sidecar->bytes + 1);
+    const ssize_t n =
+        text != NULL ? pb_file_part_read(&part, 0, text, sidecar->bytes, NULL) : -ENOMEM;
+    if (n >= 0)
+        return text;
+    free(text);
+    if (raster->file.error == 0)
+        raster->file.error = (int)-n;
+    return NULL;
+}
+
+OGRSpatialReferenceH pb_gdal_sidecar_system(struct pb_raster *raster)
 {
     const struct pb_raster_file *sidecar = NULL;
     for (size_t i = 0; (sidecar = pb_gdal_file_sidecar(raster, i)) != NULL; i++)
         if (ends_with(sidecar, ".prj"))
             break;
-    char *text = sidecar != NULL ? calloc(1, sidecar->bytes + 1) : NULL;
+    char *text = sidecar != NULL ? read_text(raster, sidecar) : NULL;
     if (text == NULL)
         return NULL;
-    const struct pb_file_part part = pb_raster_file_part(sidecar);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     char *lines[] = {text, NULL};
-    const bool good = pb_file_part_read(&part, 0, text, sidecar->bytes, NULL) > 0 &&
-                      OSRImportFromESRI(srs, lines) == OGRERR_NONE;
+    const bool good = OSRImportFromESRI(srs, lines) == OGRERR_NONE;
     free(text);
     if (!good) {
         OSRDestroySpatialReference(srs);

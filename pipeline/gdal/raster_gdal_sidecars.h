@@ -16,8 +16,9 @@ int pb_gdal_limit_sidecars(const struct pb_raster *raster, const struct pb_limit
  * input.damaged names it. */
 int pb_gdal_check_sidecars(const struct pb_raster *raster, struct pb_err *err);
 /* Coordinate system in a sidecar .prj (WKT, as ESRI's programs write it); the caller's. NULL: no
- * such sidecar, or no system in it, which pb_gdal_check_sidecars reports. */
-OGRSpatialReferenceH pb_gdal_sidecar_system(const struct pb_raster *raster);
+ * such sidecar; no system in it, which pb_gdal_check_sidecars reports; or a failed read, whose
+ * errno is in raster->file then. */
+OGRSpatialReferenceH pb_gdal_sidecar_system(struct pb_raster *raster);
 /* Returns true if a sidecar is a mask. */
 bool pb_gdal_has_mask_file(const struct pb_raster *raster);
 #endif

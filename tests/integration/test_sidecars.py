@@ -4,16 +4,21 @@
 # ctest: sanitized
 """Sidecars: files next to the scene's that input.sidecars lists are read as GDAL reads them, others are reported; with the
 service, they are waited for and taken along."""
+import errno
 import itertools
 import json
 import os
 import shutil
+import sys
 import zipfile
 
 import numpy as np
 from osgeo import gdal, osr
 
 import pbtest
+
+sys.path.insert(0, str(pbtest.SOURCE / "tests/proof"))
+import control  # noqa: E402
 
 gdal.UseExceptions()
 TRANSFORM = (500000.0, 10.0, 0, 4000000.0, 0, -10.0)
@@ -202,6 +207,22 @@ def test_zones_are_placed_by_the_system_of_a_prj(scratch):
     zone, = json.loads(open(product(compute(scratch, scratch / "in/x.tif"), "zones")).read())["zones"]
     expected = (np.arange(40 * 60).reshape(40, 60) + 1)[5:25, 10:30]
     assert "400" in json.dumps(zone) and str(expected.mean()) in json.dumps(zone), (zone, expected.mean())
+
+
+def test_prj_that_cannot_be_read_is_not_called_damaged(scratch):
+    """The storage fails; the job is tried again then."""
+    if pbtest.SANITIZED:
+        raise pbtest.Skip("the sanitizer wants to be the first library")
+    scene(scratch / "in/x.tif", place=False)
+    (scratch / "in/x.tfw").write_text("10.0\n0\n0\n-10.0\n500005.0\n3999995.0\n")
+    (scratch / "in/x.prj").write_text("not read")
+    config(scratch, "[.tfw, .prj]")
+    faults = control.Faults(scratch / "faults", pbtest.BIN / "pbfault.so")
+    rule = faults.rule("pread", control.FAIL_ALL, error=errno.EIO, path="x.prj")
+    done = pbtest.run("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", scratch / "in/x.tif", code=None,
+                      env=faults.environment())
+    error = json.loads(done.stdout.splitlines()[0])["error"]
+    assert error["code"] == "input.io" and faults.counts(rule)[1] > 0, (error, faults.counts(rule))
 
 
 def test_aux_xml_gives_what_the_file_does_not_say(scratch):
