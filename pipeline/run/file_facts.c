@@ -29,7 +29,7 @@ static int look_inside(const struct pb_raster_file *file, const struct pb_limits
 {
     struct pb_raster *raster = NULL;
     pb_raster_file_hand_open(0, file);
-    int rc = pb_raster_open(file->path, limits, err, &raster);
+    int rc = pb_raster_open_page(file->path, wants->page, limits, err, &raster);
     if (rc < 0)
         return rc;
     if (isnan(out->cloud_cover))

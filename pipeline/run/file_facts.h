@@ -8,6 +8,7 @@
  * that may decode foreign files. One thread. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pb_err;
 struct pb_limits;
@@ -22,11 +23,12 @@ struct pb_file_facts {
 /* Facts for which the raster is opened. Metadata are read as a whole in any case. */
 struct pb_file_wants {
     bool date, cloud;
+    int32_t page; /* number of the page that is read, as for pb_raster_open_page */
 };
 
 /* file: open, and registered for its path during the call (pb_raster_file_hand_open); NULL:
- * metadata only. Errors of pb_metadata_read_files and pb_raster_open; input.metadata_value: the
- * file's own date is not a valid date. */
+ * metadata only. Errors of pb_metadata_read_files and pb_raster_open_page; input.metadata_value:
+ * the file's own date is not a valid date. */
 int pb_file_facts_read(struct pb_raster_file *metadata, size_t n_metadata,
                        const struct pb_raster_file *file, const struct pb_limits *limits,
                        const struct pb_file_wants *wants, struct pb_file_facts *out,

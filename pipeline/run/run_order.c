@@ -22,6 +22,7 @@
 struct candidate {
     struct pb_observation said;
     const struct pb_raster_file *file; /* open; one of the files in name order */
+    int32_t page;                      /* as in struct pb_file_config */
     double key;                        /* the least is first; NaN: after all others */
 };
 
@@ -34,7 +35,7 @@ struct ordering {
     size_t n;
 };
 
-/* match_of: pattern of file i; nth_of: its number. */
+/* match_of: pattern of file i; nth_of: its number; page_of: its page. */
 static const char *match_of(const struct pb_input_config *input, size_t i)
 {
     return i == 0 ? input->file : input->sources[i - 1].file;
@@ -43,6 +44,11 @@ static const char *match_of(const struct pb_input_config *input, size_t i)
 static int32_t nth_of(const struct pb_input_config *input, size_t i)
 {
     return i == 0 ? input->file_nth : input->sources[i - 1].nth;
+}
+
+static int32_t page_of(const struct pb_input_config *input, size_t i)
+{
+    return i == 0 ? input->file_page : input->sources[i - 1].page;
 }
 
 static int no_memory(const struct ordering *o)
@@ -70,7 +76,7 @@ static size_t metadata_of(const struct ordering *o, const char *path,
 static int look(const struct ordering *o, struct candidate *c)
 {
     const bool by_cloud = o->input->order == PB_FILES_BY_CLOUD;
-    const struct pb_file_wants wants = {.cloud = by_cloud, .date = !by_cloud};
+    const struct pb_file_wants wants = {.cloud = by_cloud, .date = !by_cloud, .page = c->page};
     struct pb_raster_file own[PB_METADATA_FILES_MAX];
     struct pb_file_facts facts;
     const size_t n = metadata_of(o, c->said.file, own);
@@ -81,26 +87,29 @@ static int look(const struct ordering *o, struct candidate *c)
     return rc;
 }
 
-/* Adds a file that matches the pattern, once. */
-static void add(struct ordering *o, const struct pb_raster_file *file, const char *match)
+/* Adds a file that matches pattern i, once. */
+static void add(struct ordering *o, const struct pb_raster_file *file, size_t i)
 {
+    const char *match = match_of(o->input, i);
     const char *inner = pb_scene_files_inner(o->files, file->path);
-    for (size_t i = 0; i < o->n; i++)
-        if (strcmp(o->one[i].said.match, match) == 0 && strcmp(o->one[i].said.file, inner) == 0)
+    for (size_t k = 0; k < o->n; k++)
+        if (strcmp(o->one[k].said.match, match) == 0 && strcmp(o->one[k].said.file, inner) == 0)
             return;
     struct candidate *c = &o->one[o->n++];
-    *c = (struct candidate){
-        .said = {.file = inner, .match = match, .cloud_cover = NAN}, .file = file, .key = NAN};
+    *c = (struct candidate){.said = {.file = inner, .match = match, .cloud_cover = NAN},
+                            .file = file,
+                            .page = page_of(o->input, i),
+                            .key = NAN};
 }
 
-static int add_spares(struct ordering *o, const char *match)
+static int add_spares(struct ordering *o, size_t pattern)
 {
     char filled[PATH_MAX];
-    int rc = pb_scene_search_pattern(match, o->files->scene, filled, o->err);
+    int rc = pb_scene_search_pattern(match_of(o->input, pattern), o->files->scene, filled, o->err);
     for (size_t i = 0; i < o->files->n_spare && rc == 0; i++) {
         const struct pb_raster_file *file = &o->files->file[o->files->n + i];
         if (pb_scene_walk_fits(filled, pb_scene_files_inner(o->files, file->path)))
-            add(o, file, match);
+            add(o, file, pattern);
     }
     return rc;
 }
@@ -116,8 +125,8 @@ static int gather(struct ordering *o)
     for (size_t i = 0; i < o->files->n && rc == 0; i++) {
         if (nth_of(o->input, i) == 0 || o->files->file[i].fd < 0)
             continue;
-        add(o, &o->files->file[i], match_of(o->input, i));
-        rc = add_spares(o, match_of(o->input, i));
+        add(o, &o->files->file[i], i);
+        rc = add_spares(o, i);
     }
     return rc;
 }

@@ -3,11 +3,13 @@
 /* The child that reads the metadata of one loose file: one thread, one line, no command. */
 #include "service/worker/worker_child.h"
 
+#include "config/base/base_name.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/run/file_facts.h"
+#include "pipeline/scene/scene_walk.h"
 #include "service/base/line_reader.h"
 #include "service/worker/described.h"
 
@@ -15,6 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Page of the file's bands, by the first pattern of input.files that it matches; 0 without one. */
+static int32_t page_of(const struct pb_input_config *input, const char *path)
+{
+    for (size_t i = 0; i < input->n_files; i++)
+        if (pb_scene_walk_fits(input->files[i].match, pb_base_name(path)))
+            return input->files[i].page;
+    return 0;
+}
 
 static int read_facts(const struct pb_worker_child *child,
                       const struct pb_pipeline_config *pipeline, struct pb_err *err,
@@ -25,7 +36,8 @@ static int read_facts(const struct pb_worker_child *child,
     struct pb_raster_file file = child->scene->file;
     struct pb_file_facts facts;
     const struct pb_file_wants wants = {
-        .date = pb_group_pattern_lacks(pipeline->input.group_pattern, &none) != NULL};
+        .date = pb_group_pattern_lacks(pipeline->input.group_pattern, &none) != NULL,
+        .page = page_of(&pipeline->input, file.path)};
     file.handed = true;
     int rc = pb_file_facts_read(metadata.file, metadata.n, &file, &child->config->limits, &wants,
                                 &facts, err);

@@ -272,5 +272,22 @@ def test_mistakes_of_the_configuration(scratch):
     wrong("with input.order: cloud each file has its own", path)
 
 
+def test_clouds_of_the_page_that_is_read_count(scratch):
+    """The first page is a thumbnail without metadata."""
+    for day, clouds in ((1, 50), (2, 10)):
+        path = scratch / f"in/t_{day}.tif"
+        image(path, 7)
+        page = gdal.GetDriverByName("GTiff").Create(str(path), 53, 37, 1, gdal.GDT_UInt16, ["APPEND_SUBDATASET=YES"])
+        page.SetGeoTransform((LEFT, 10, 0, TOP, 0, -10))
+        page.GetRasterBand(1).WriteArray(np.full((37, 53), day, np.uint16))
+        page.SetMetadata({"CLOUDCOVER": str(clouds), "SATELLITEID": "test"}, "IMAGERY")
+        del page
+    path = config(scratch, 2, metadata="", stac="stac: {datetime: file-time}")
+    path.write_text(path.read_text().replace("nth: ", "page: 2, nth: "))
+    done = compute(scratch, path, scratch / "in/t_1.tif")
+    made = gdal.Open([p["path"] for p in done["products"] if p["type"] == "cog"][0]).ReadAsArray()
+    assert (made == 2).all(), made
+
+
 if __name__ == "__main__":
     pbtest.main()
