@@ -217,6 +217,12 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
         WRONG(load, root, "there are no 'pipelines'; add one with its input, steps and products");
         return;
     }
+    if (map->kind == PB_YAML_LIST) {
+        WRONG(load, key,
+              "'pipelines' must be a map with the name of each pipeline, such as {ndvi: {input: "
+              "...}}, not a list");
+        return;
+    }
     if (map->kind != PB_YAML_MAP || map->n == 0) {
         WRONG(load, key,
               "'pipelines' must name at least one pipeline with its input, steps and products");

@@ -236,7 +236,7 @@ static const struct bad_config bad_configs[] = {
     {"pipelines: {}\n",
      1, 1, 1, "'pipelines' must name at least one pipeline with its input, steps and products"},
     {"pipelines: [a]\n",
-     1, 1, 1, "'pipelines' must name at least one pipeline with its input, steps and products"},
+     1, 1, 1, "'pipelines' must be a map with the name of each pipeline, such as {ndvi: {input: ...}}, not a list"},
     {"pipelines: {p: }\n",
      1, 16, 1, "pipeline 'p' must be a map with input, steps and products, not empty"},
     {"pipelines: {p: {}}\n",
