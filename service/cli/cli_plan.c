@@ -3,9 +3,11 @@
 #include "service/cli/cli_plan.h"
 #include "service/cli/cli_result.h"
 
+#include "config/base/text_clean.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_plan_lines.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -258,8 +260,10 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
                    const struct pb_json_value *plan, bool verbose)
 {
     const char *reason = "";
+    char clean[PATH_MAX];
     const struct pb_json_value *products = pb_json_get(plan, "products", NULL);
-    printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), input, cli_color(stdout, CLI_PLAIN));
+    (void)pb_text_clean(input, clean, sizeof clean);
+    printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), clean, cli_color(stdout, CLI_PLAIN));
     cli_line("pipeline", "%s: %s", pipeline, why);
     cli_plan_input(plan);
     cli_result_sidecars(pb_json_get(plan, "sidecars", NULL));

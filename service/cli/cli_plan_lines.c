@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/cli/cli_plan_lines.h"
 
+#include "config/base/text_clean.h"
 #include "service/cli/cli.h"
 
 #include <math.h>
@@ -13,11 +14,12 @@
 
 void cli_line(const char *key, const char *format, ...)
 {
-    char text[4096];
+    char raw[4096], text[4096];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    (void)pb_text_clean(raw, text, sizeof text); /* names of files may hold control characters */
     printf("  %s%-10s%s ", cli_color(stdout, CLI_DIM), key, cli_color(stdout, CLI_PLAIN));
     if (cli_is_terminal(stdout))
         cli_wrap(stdout, KEY_COLUMNS, cli_columns(stdout), text);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/base/clock.h"
+#include "config/base/text_clean.h"
 #include "service/cli/cli_run.h"
 #include "service/jobs/job.h"
 
@@ -10,7 +11,7 @@ void cli_progress_begin(struct cli_progress *progress, const char *input)
 {
     const char *base = strrchr(input, '/');
     memset(&progress->bar, 0, sizeof progress->bar);
-    (void)snprintf(progress->bar.name, sizeof progress->bar.name, "%s", base ? base + 1 : input);
+    (void)pb_text_clean(base ? base + 1 : input, progress->bar.name, sizeof progress->bar.name);
 }
 
 void cli_progress_show(struct cli_progress *progress, const struct pb_job *job)

@@ -5,11 +5,13 @@
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "config/base/text_clean.h"
 #include "config/patterns.h"
 #include "service/cli/cli.h"
 #include "config/base/err_json.h"
 #include "service/worker/worker_lines.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -304,7 +306,9 @@ static void print_product(const struct pb_json_value *product)
 
 void cli_result_skipped(const char *input, const char *why)
 {
-    printf("%s%s%s skipped, no products: %s\n", cli_color(stdout, CLI_GREEN), input,
+    char clean[PATH_MAX];
+    (void)pb_text_clean(input, clean, sizeof clean);
+    printf("%s%s%s skipped, no products: %s\n", cli_color(stdout, CLI_GREEN), clean,
            cli_color(stdout, CLI_PLAIN), why);
     (void)cli_flush();
 }
@@ -317,6 +321,7 @@ void cli_result_text(const char *input, const struct pb_job *job, bool verbose)
     const struct pb_json_value *gpu = pb_json_get(report, "gpu", NULL);
     const char *device = pb_json_get_text(report, "device");
     double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
+    char clean[PATH_MAX];
     device = device ? device : "";
     if (pb_job_is_left_out(job)) {
         const char *why = pb_json_get_text(report, "skipped");
@@ -325,7 +330,8 @@ void cli_result_text(const char *input, const struct pb_job *job, bool verbose)
         pb_json_release(report);
         return;
     }
-    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), input,
+    (void)pb_text_clean(input, clean, sizeof clean);
+    printf("%s%s%s -> %s  (%.1f s on %s)\n", cli_color(stdout, CLI_GREEN), clean,
            cli_color(stdout, CLI_PLAIN), job->directory ? job->directory : "", seconds, device);
     for (size_t i = 0; i < pb_json_count(products); i++)
         print_product(pb_json_at(products, i));

@@ -8,6 +8,7 @@
 #include "kernels/nearest.h"
 
 #include "config/base/archive_name.h"
+#include "config/base/text_clean.h"
 #include "config/device_word.h"
 #include "service/cli/cli.h"
 #include "service/cli/cli_result.h"
@@ -130,7 +131,7 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
 {
     struct pb_err said = *err;
     if (said.file[0] == '\0')
-        (void)snprintf(said.file, sizeof said.file, "%s", input->path);
+        (void)pb_text_clean(input->path, said.file, sizeof said.file);
     if (o->json)
         cli_result_failed(input->path, input->pipeline ? input->pipeline->name : NULL, device_why,
                           &said);

@@ -8,6 +8,7 @@
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
  * run itself reports is final: the command does not wait until a full disk has room again. */
 #include "config/base/clock.h"
+#include "config/base/text_clean.h"
 #include "config/config.h"
 #include "config/device_word.h"
 #include "pipeline/run/run_areas.h"
@@ -19,6 +20,7 @@
 #include "service/processes/worker_slot.h"
 #include "service/worker/worker.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,10 +188,11 @@ static void on_turn(void *user, int number, int64_t tiles, int64_t memory_bytes)
 static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
 {
     struct cli_jobs *jobs = user;
+    char clean[PATH_MAX];
     (void)which;
     cli_progress_clear(&jobs->progress);
-    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", jobs->slot[number].task->input.path,
-                  job->device_why);
+    (void)pb_text_clean(jobs->slot[number].task->input.path, clean, sizeof clean);
+    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", clean, job->device_why);
 }
 
 static void on_clear(void *user, int number, const char *products)
@@ -215,8 +218,9 @@ static bool is_tried_again(struct cli_jobs *jobs, struct cli_task *task,
     bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);
     if (!may || jobs->interrupted || task->attempt >= jobs->config->service.max_attempts)
         return false;
-    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", task->input.path,
-                  over->job.error.message);
+    char clean[PATH_MAX];
+    (void)pb_text_clean(task->input.path, clean, sizeof clean);
+    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", clean, over->job.error.message);
     task->attempt++;
     if (over->end == PB_RUN_FAILED)
         task->not_before_ms = pb_clock_mono_ms() + KILLED_WAIT_MS;

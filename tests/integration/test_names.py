@@ -72,6 +72,19 @@ def test_run_takes_any_name(scratch):
         check_products(result["input"], result["products"])
 
 
+def test_run_prints_names_without_control(scratch):
+    """Names of inputs with escape sequences or newlines reach neither stdout nor stderr as they are."""
+    (scratch / "c.yaml").write_text("compute: {device: cpu, memory: 64MiB}\n" + PLAIN)
+    good = write_scene(scratch / "esc\x1b[31mred\x1b]0;x\x07\nline.tif")
+    bad = scratch / "bad\x1b[31mred\u0085\nline.tif"
+    bad.write_text("no image")
+    for more in ([], ["--dry-run"]):
+        done = run("pushbroom", "run", *more, "-c", scratch / "c.yaml", "-o", scratch / "out", good, bad, code=1)
+        said = done.stdout + done.stderr
+        assert is_shown(said.replace("\n", "")), ascii(said)
+        assert "esc [31mred ]0;x  line.tif" in done.stdout and "line.tif: " in done.stderr, ascii(said)
+
+
 def test_service_takes_any_name(scratch):
     with Daemon(fake=False) as daemon:
         daemon.set_pipelines(PLAIN)
