@@ -28,6 +28,8 @@ struct cli_run_options {
     int n_inputs;
     char **made; /* inputs after cli_input_gather */
     int n_made;
+    char **real; /* real paths of the inputs that ended in "." or ".." */
+    int n_real;
     struct cli_group *groups; /* input i has groups[i] */
     struct cli_scenes *scenes;
 };

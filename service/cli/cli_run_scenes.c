@@ -365,12 +365,27 @@ static bool make_inputs(struct cli_run_options *o, const struct pb_config *confi
     return good;
 }
 
+/* Replaces inputs such as "." and "scene/.." by their real paths: the name of a folder determines
+ * its pipeline and its scene. */
+static bool resolve_dots(struct cli_run_options *o)
+{
+    o->real = calloc((size_t)o->n_inputs, sizeof *o->real);
+    for (int i = 0; o->real != NULL && i < o->n_inputs; i++) {
+        const char *base = pb_base_name(o->inputs[i]);
+        char *real =
+            strcmp(base, ".") == 0 || strcmp(base, "..") == 0 ? realpath(o->inputs[i], NULL) : NULL;
+        if (real != NULL)
+            o->inputs[i] = o->real[o->n_real++] = real;
+    }
+    return o->real != NULL;
+}
+
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config)
 {
     o->scenes = calloc(1, sizeof *o->scenes);
     if (o->scenes == NULL || (o->scenes->assembly = pb_assembly_create()) == NULL)
         return false;
-    if (!add_inputs(o, config) || !assemble(o, config) || !ask(o, config) ||
+    if (!resolve_dots(o) || !add_inputs(o, config) || !assemble(o, config) || !ask(o, config) ||
         !make_inputs(o, config))
         return false;
     o->inputs = o->made;
@@ -385,6 +400,9 @@ void cli_input_forget(struct cli_run_options *o)
         free(o->made[i]);
         free(o->groups[i].names);
     }
+    for (int i = 0; i < o->n_real; i++)
+        free(o->real[i]);
+    free(o->real);
     free(o->made);
     free(o->groups);
     for (size_t i = 0; s != NULL && i < s->n; i++)

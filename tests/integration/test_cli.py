@@ -353,6 +353,17 @@ def test_run_prints_products_and_exits_1_on_a_failure(scratch):
     assert "input.no_pipeline" in done.stderr and "to do: " in done.stderr, done.stderr
 
 
+def test_folder_of_the_shell_has_its_name(scratch):
+    """A folder of input.scene is given as ".", and as another path that ends in a dot."""
+    folder = scratch / "S2A_x"
+    (folder / "more").mkdir(parents=True)
+    scene(folder, "B04.tif", "64x64")
+    (scratch / "c.yaml").write_text("compute: {device: cpu}\npipelines: {p: {input: {scene: 'S2A_*', files: {R: B04.tif}}, products: [cog: {bands: [R], type: float32}]}}\n")
+    for where, path in ((folder, "."), (folder, "./"), (scratch, folder / "more/.."), (scratch, f"{folder}/.")):
+        done = json.loads(run("pushbroom", "run", "--json", "-c", scratch / "c.yaml", "-o", scratch / "out", path, cwd=where).stdout)
+        assert done["input"] == str(folder) and done["products"][0]["path"].endswith("/S2A_x/p/S2A_x.tif"), done
+
+
 def test_a_failure_names_its_file_once_as_it_was_given(scratch):
     scene(scratch)
     with open(scratch / "scene.tif", "r+b") as file:
