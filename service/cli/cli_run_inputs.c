@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of `pushbroom run` as tasks: makes jobs for the workers from them, and prints the results
  * in the order of the inputs. */
+#include "config/base/base_name.h"
 #include "config/base/json_reader.h"
+#include "config/base/text_clean.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/path.h"
@@ -21,12 +23,44 @@
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+static void count_result(struct cli_sum *sum, const struct cli_task *task)
+{
+    const bool is_left_out = pb_job_is_left_out(&task->job);
+    char name[200];
+    if (task->err.code == PB_OK) {
+        sum->done += !is_left_out;
+        sum->skipped += is_left_out;
+        return;
+    }
+    if (++sum->failed > CLI_FAILED_NAMED)
+        return;
+    const size_t used = strlen(sum->names);
+    (void)pb_text_clean(task->part > 0 ? task->scene : pb_base_name(task->input.path), name,
+                        sizeof name);
+    (void)snprintf(sum->names + used, sizeof sum->names - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+void cli_tasks_sum(const struct cli_jobs *jobs)
+{
+    const struct cli_sum *sum = &jobs->sum;
+    if (jobs->o->json || sum->failed == 0 || sum->done + sum->skipped + sum->failed < 2)
+        return;
+    (void)fprintf(stderr, "%d done, ", sum->done);
+    if (sum->skipped > 0)
+        (void)fprintf(stderr, "%d skipped, ", sum->skipped);
+    (void)fprintf(stderr, "%d failed: %s", sum->failed, sum->names);
+    if (sum->failed > CLI_FAILED_NAMED)
+        (void)fprintf(stderr, " and %d more", sum->failed - CLI_FAILED_NAMED);
+    (void)fputc('\n', stderr);
+}
+
 static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
 {
     const struct cli_run_options *o = jobs->o;
     cli_progress_clear(&jobs->progress);
     if (task->is_split) /* its parts have results */
         return;
+    count_result(&jobs->sum, task);
     if (task->err.code != PB_OK)
         cli_input_failed(o, &task->input, task->job.device_why, &task->err);
     else if (o->json)

@@ -423,6 +423,7 @@ int cli_jobs_run(struct cli_jobs *jobs, const struct pb_config *config)
         jobs->ended_by = jobs->interrupted;
         return CLI_JOB_FAILED;
     }
+    cli_tasks_sum(jobs);
     return jobs->failed || unfinished ? CLI_JOB_FAILED : CLI_DONE;
 }
 

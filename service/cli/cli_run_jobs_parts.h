@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <uv.h>
 
-enum { CLI_JOBS_SIGNALS = 3 };
+enum { CLI_JOBS_SIGNALS = 3, CLI_FAILED_NAMED = 5 };
 
 /* An input from its start until its result is printed. */
 struct cli_task {
@@ -37,6 +37,12 @@ struct cli_slot {
     bool publishes;        /* its task computes no more, and counts no more */
 };
 
+/* Numbers of results. */
+struct cli_sum {
+    int done, skipped, failed;
+    char names[1100]; /* names of the first CLI_FAILED_NAMED failed inputs */
+};
+
 struct cli_jobs {
     const struct cli_run_options *o;
     const struct pb_config *config;
@@ -56,6 +62,7 @@ struct cli_jobs {
     struct cli_task *first, *last;
     struct cli_progress progress;
     int shown; /* index of the input that the progress bar is about, -1 = no input */
+    struct cli_sum sum;
     bool device_told, failed, left, sweep;
     /* the signal, 0 = no signal; ended_by is set if it left an input undone */
     int interrupted, ended_by;
@@ -77,4 +84,6 @@ void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb
 bool cli_task_split(struct cli_jobs *jobs, struct cli_task *task, const char *names);
 /* Prints the remaining results, and forgets all tasks. Returns true if an input has no result. */
 bool cli_tasks_end(struct cli_jobs *jobs);
+/* Prints the number of results on stderr if one of several inputs failed; not with --json. */
+void cli_tasks_sum(const struct cli_jobs *jobs);
 #endif

@@ -353,6 +353,18 @@ def test_run_prints_products_and_exits_1_on_a_failure(scratch):
     assert "input.no_pipeline" in done.stderr and "to do: " in done.stderr, done.stderr
 
 
+def test_several_inputs_end_with_a_sum_of_failures(scratch):
+    good = [scene(scratch, f"good{n}.tif", "64x64") for n in range(2)]
+    bad = [scratch / f"bad{n}\x1b.tif" for n in range(7)]
+    for path in bad:
+        path.write_text("no image")
+    last = run("pushbroom", "run", "--quiet", "-c", CONFIG, "-o", scratch / "out", bad[0], *good, *bad[1:], code=1).stderr.splitlines()[-1]
+    assert last == "2 done, 7 failed: bad0 .tif, bad1 .tif, bad2 .tif, bad3 .tif, bad4 .tif and 2 more", last
+    for words in (bad[:1], [*good], ["--json", *good, *bad]):
+        done = run("pushbroom", "run", "-c", CONFIG, "-o", scratch / "out", *words, code=int(words != good))
+        assert "failed: " not in done.stderr and " done, " not in done.stderr, done.stderr
+
+
 def test_folder_of_the_shell_has_its_name(scratch):
     """A folder of input.scene is given as ".", and as another path that ends in a dot."""
     folder = scratch / "S2A_x"
