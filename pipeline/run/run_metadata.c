@@ -44,6 +44,23 @@ static void name_files(struct pb_run_metadata *out, const struct pb_metadata_fil
                                  pb_base_name(files->file[i].path));
 }
 
+/* Names the file as the scene does: the service runs a scene in a folder of its own. */
+static void blame(const struct pb_run_options *options, struct pb_err *err)
+{
+    const struct pb_scene_files *files = pb_scene_several(options->input);
+    struct pb_err named = {0};
+    char line[16] = "";
+    if (files != NULL)
+        pb_scene_files_blame(files, err);
+    if (files != NULL || err == NULL || err->file[0] == '\0')
+        return;
+    if (err->line > 0)
+        (void)snprintf(line, sizeof line, "%d:", err->line);
+    (void)pb_fail_at(&named, err->code, options->input->path, 0, 0, "%s:%s %s",
+                     pb_base_name(err->file), line, err->msg);
+    *err = named;
+}
+
 int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_options *options,
                          const char *scene, const struct pb_raster_info *info, struct pb_err *err)
 {
@@ -63,7 +80,11 @@ int pb_run_metadata_read(struct pb_run_metadata *out, const struct pb_run_option
                                              : own;
     if (rc == 0)
         name_files(out, &found);
-    rc = rc ? rc : pb_metadata_read_files(found.file, found.n, &out->facts, err);
+    if (rc == 0) {
+        rc = pb_metadata_read_files(found.file, found.n, &out->facts, err);
+        if (rc < 0)
+            blame(options, err);
+    }
     pb_metadata_files_close(&own);
     return rc ? rc : check(&out->facts, info, err);
 }

@@ -412,6 +412,26 @@ def test_the_service_says_the_rule_in_status_and_log(scratch):
         d.wait_for(lambda: rule in d.log_text())
 
 
+def test_service_names_metadata_inside_the_scene(scratch):
+    """The folder in which the service ran the job is not in the message: it is gone."""
+    folder = landsat_folder(scratch, lambda text: text.replace("DATE_ACQUIRED = 2017-08-13", "DATE_ACQUIRED = 2017-08-14"))
+    pan = scratch / "pan.tif"
+    raster(pan, numbers(1))
+    text = config(scratch, FOLDER, ["calibrate: {to: toa, bands: [R, N]}"], "R, N").read_text()
+    (scratch / "pan.IMD").write_text("no metadata")
+    more = config(scratch, ['match: ["pan.tif"]', "bands: {P: 1}", 'metadata: "{scene}.IMD"'],
+                  ["calibrate: {to: radiance, bands: [P]}"], "P").read_text()
+    with Daemon(fake=False, stall="300s") as d:
+        d.set_pipelines(text + more.replace("pipelines:\n  p:", "  file:"))
+        d.start()
+        d.drop_copy(folder, "scene")
+        d.drop_copy(scratch / "pan.IMD")
+        d.drop_copy(pan)
+        for name, file in (("scene", f"{LANDSAT}_MTL.txt"), ("pan.tif", "pan.IMD")):
+            message = d.wait_job(name, "failed")["error"]["message"]
+            assert message.startswith(f"{file}:"), message
+
+
 @pbtest.not_about_memory
 def test_samples_run_as_they_stand(scratch):
     folder = landsat_folder(scratch).rename(scratch / LANDSAT)
