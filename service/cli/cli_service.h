@@ -39,7 +39,7 @@ void cli_put_json(const struct pb_json_value *value);
 /* Members of a job on the wire; "" and 0 if absent. */
 const char *cli_job_text(const struct pb_json_value *job, const char *key);
 int64_t cli_job_number(const struct pb_json_value *job, const char *key);
-const char *cli_job_base(const struct pb_json_value *job); /* name of the input without folders */
+const char *cli_job_base(const struct pb_json_value *job); /* name of the job; else of its input */
 bool cli_job_finished(const char *status);
 enum cli_color cli_job_color(const char *status);
 /* Calls job.get; id may be the end of an id. Release *out_reply. */

@@ -63,6 +63,9 @@ int64_t cli_job_number(const struct pb_json_value *job, const char *key)
 
 const char *cli_job_base(const struct pb_json_value *job)
 {
+    const char *name = cli_job_text(job, "name");
+    if (name[0] != '\0')
+        return name;
     const char *input = cli_job_text(job, "input");
     const char *slash = strrchr(input, '/');
     return slash ? slash + 1 : input;

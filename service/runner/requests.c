@@ -52,8 +52,11 @@ static void on_done(struct pb_pending_waiter *waiter, int rc, const struct pb_er
 static void refuse(struct request *request, const struct pb_job *job)
 {
     struct pb_err err = {0};
-    int rc = pb_fail(&err, PB_E_JOB_STATE, "job %s is %s and cannot be %s", job->id,
-                     pb_job_status_name(job->status), kinds[request->kind]);
+    const bool is_done = request->kind == PB_REQUEST_RETRY && job->status == PB_JOB_SUCCESSFUL;
+    int rc = pb_fail(&err, PB_E_JOB_STATE, "job %s is %s and cannot be %s%s%s%s", job->id,
+                     pb_job_status_name(job->status), kinds[request->kind],
+                     is_done ? "; 'pushbroom again " : "", is_done ? job->id : "",
+                     is_done ? "' makes its products again" : "");
     answer(request, rc, &err);
 }
 

@@ -172,6 +172,19 @@ class Service(Put):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("failed", done.stdout)
 
+    def test_wait_ends_with_the_name_of_the_scene(self):
+        """Its second delivery has another name in the archive. A retry of the job leads to the command that runs it again."""
+        d = self.service()
+        scene = d.root / "a.tif"
+        for words in ("ok", "ok, other"):
+            scene.write_text(words)
+            done = self.put(d, "--wait", scene)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.split()[-1], "a.tif", done.stdout)
+        second = next(job for job in d.jobs() if job["input"].endswith("a.tif.1"))
+        done = run_to_end([BIN / "pushbroom", "retry", "--socket", d.root / "s.sock", second["id"]], stderr=subprocess.PIPE, text=True)
+        self.assertIn("'pushbroom again %s' makes its products again" % second["id"], done.stderr)
+
     def test_wait_ends_for_a_foreign_folder(self):
         d = self.service()
         done = self.put(d, "--wait", self.scene(d, "LC08_x"))
