@@ -7,6 +7,7 @@
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "pipeline/raster/raster.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/run/file_facts.h"
 #include "pipeline/scene/scene_walk.h"
@@ -55,6 +56,7 @@ _Noreturn void pb_worker_child_describe(const struct pb_worker_child *child,
     struct pb_err err = {0};
     char text[PB_CONFINE_TEXT_BYTES];
     size_t bytes = 0;
+    pb_raster_init(); /* the worker may fork before it prepared GDAL */
     int rc = pb_confine_apply(child->confine, &err, text);
     pb_raster_file_hand_sidecars(child->scene->sidecars.file, child->scene->sidecars.n);
     rc = rc ? rc : read_facts(child, pipeline, &err, &described.facts);

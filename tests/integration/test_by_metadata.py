@@ -114,6 +114,19 @@ class Command(DaemonCase):
         self.assertEqual(value_of(july["products"]), [100])
 
     @in_scratch
+    def test_date_of_the_page_that_is_read_counts(self, scratch):
+        """The first page is a thumbnail without metadata."""
+        image(scratch / "x.tif", 7)
+        page = gdal.GetDriverByName("GTiff").Create(str(scratch / "x.tif"), 53, 37, 1, gdal.GDT_UInt16, ["APPEND_SUBDATASET=YES"])
+        page.SetGeoTransform((500000, 10, 0, 4000000, 0, -10))
+        page.GetRasterBand(1).Fill(3)
+        page.SetMetadata({"ACQUISITIONDATETIME": "2026-06-01 00:00:00", "SATELLITEID": "test"}, "IMAGERY")
+        del page
+        self.write(scratch, pipeline().replace("nth: ", "page: 2, nth: "))
+        done, = self.compute(scratch, "x.tif")
+        self.assertEqual((pathlib.Path(done["input"]).name, value_of(done["products"])), ("m_202606", [3]))
+
+    @in_scratch
     def test_folder_with_a_path_that_is_too_long_fails(self, scratch):
         self.write(scratch, pipeline(metadata='metadata: "*.json"'))
         image(scratch / "x.tif", 2)
