@@ -281,8 +281,10 @@ int pb_tiff_page_head(const struct pb_file_part *part, const char *name, int32_t
         n_pages += rc == 0 && kind == 0;
     }
     if (rc == 0 && n_pages < page)
-        rc = PB_TIFF_FAIL(&file, PB_E_PIPELINE_BAND, "the file has %d pages, and page %d is wanted",
-                          (int)n_pages, (int)page);
+        rc = PB_TIFF_FAIL(
+            &file, PB_E_PIPELINE_BAND,
+            "the file has %d pages, and page %d is wanted (page in input.files, or input.pages)",
+            (int)n_pages, (int)page);
     const size_t begin = file.big_tiff ? 8 : 4, bytes = begin;
     rc = rc ? rc : pb_tiff_read_at(&file, 0, out, begin, "the header");
     if (rc < 0)

@@ -85,11 +85,28 @@ static const char *crs_of(const struct pb_raster_info *info)
                                      : "no coordinate system";
 }
 
+static int32_t page_of(const struct pb_run_sources *s, size_t file)
+{
+    return file > 0 ? input_of(s)->sources[file - 1].page : input_of(s)->file_page;
+}
+
+/* Returns "B04.tif", or "page 2 of B04.tif" in text. */
+static const char *part_of(const struct pb_run_sources *s, size_t file, char *text, size_t bytes)
+{
+    const int32_t page = page_of(s, file);
+    if (page <= 0)
+        return inner_of(s, file);
+    (void)snprintf(text, bytes, "page %d of %s", page, inner_of(s, file));
+    return text;
+}
+
 static int elsewhere(const struct pb_run_sources *s, size_t file, struct pb_err *err)
 {
+    char text[2][300];
     const struct pb_raster_info *a = pb_raster_info(s->raster[0]),
                                 *b = pb_raster_info(s->raster[file]);
-    const char *name = inner_of(s, file), *first = inner_of(s, 0);
+    const char *name = part_of(s, file, text[0], sizeof text[0]),
+               *first = part_of(s, 0, text[1], sizeof text[1]);
     if (!pb_raster_same_crs(s->raster[0], s->raster[file]))
         return pb_fail_at(err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
                           "%s has %s, and %s, whose grid is the scene's, %s", name, crs_of(b),
@@ -126,6 +143,7 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
     const struct pb_plan_other *other = &s->others[file - 1];
     const struct pb_raster_info *a = pb_raster_info(s->raster[0]), *b = other->info;
     const struct pb_map *m = &other->map;
+    char text[2][300];
     if (!other->config->of_scene)
         return 0;
     if (!other->placed)
@@ -136,15 +154,10 @@ static int check_place(const struct pb_run_sources *s, size_t file, struct pb_er
     return pb_fail_at(
         err, PB_E_INPUT_GRID, files_of(s)->folder, 0, 0,
         "%s does not overlap %s, whose grid is the scene's: they have no pixel in common",
-        inner_of(s, file), inner_of(s, 0));
+        part_of(s, file, text[0], sizeof text[0]), part_of(s, 0, text[1], sizeof text[1]));
 }
 
 /* --- pages of the scene's file --------------------------------------------------------------*/
-
-static int32_t page_of(const struct pb_run_sources *s, size_t file)
-{
-    return file > 0 ? input_of(s)->sources[file - 1].page : input_of(s)->file_page;
-}
 
 /* Checks a page for each band: one band, the size of the first one, and its place. A page without
  * georeference has the first one's. */

@@ -144,6 +144,19 @@ def test_pages_that_are_no_bands_are_refused(scratch):
     refused(scratch / "one.jp2", "pipeline.band", "it is a JPEG 2000 file, which has no page 4")
 
 
+def test_page_at_another_place_is_named(scratch):
+    far = pages(scratch / "far.tif", 3)
+    out = gdal.Open(f"GTIFF_DIR:2:{far}", gdal.GA_Update)
+    out.SetGeoTransform((900000.0, 10, 0, 4000000.0, 0, -10))
+    del out
+    text = """pipelines: {p: {input: {group: '(?<scene>.+).tif', files: {A: {match: '*.tif', page: 3}, B: {match: '*.tif', page: 2}}}, steps: [math: {bands: {D: A - B}}], products: [cog: {bands: [D], type: int16, nodata: -1}]}}
+"""
+    error = banded(scratch, far, code=1, text=text)["error"]
+    assert error["code"] == "input.grid" and "page 2 of far.tif does not overlap page 3 of far.tif" in error["message"], error
+    error = banded(scratch, pages(scratch / "short.tif", 2), code=1, text=text)["error"]
+    assert error["code"] == "pipeline.band" and "page 3 is wanted (page in input.files" in error["message"], error
+
+
 def test_pages_without_a_place_have_the_first_ones(scratch):
     """A step computes from two pages, of which one has a georeference."""
     path = scene(scratch / "one.tif", 100)
