@@ -93,7 +93,7 @@ int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
         struct pb_job_change change = {
             .apply = apply_statement,
             .sql = "DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE status > 1"
-                   " ORDER BY seq LIMIT ?1)",
+                   " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT ?1)",
             .number = surplus - pruned < PRUNE_AT_ONCE ? surplus - pruned : PRUNE_AT_ONCE,
             .bulk = true};
         rc = pb_job_store_commit(store, &change, err);

@@ -15,7 +15,8 @@
  * 7: folder; 8: delivered; 9: companion; 10: contents;
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
- * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum */
+ * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
+ * 18: order in which finished jobs are forgotten */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -234,6 +235,10 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     " ifnull(NEW.inbox, ''), ifnull(NEW.folder, ''), NEW.scene, NEW.input, NEW.manifest,"
     " NEW.directory, " NOW_MS "); END;"
     "PRAGMA user_version = 17;",
+
+    "DROP INDEX jobs_finished;"
+    "CREATE INDEX jobs_finished ON jobs (" PB_JOB_PRUNE_ORDER ") WHERE status > 1;"
+    "PRAGMA user_version = 18;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

@@ -92,7 +92,10 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 17
+#define PB_JOB_SCHEMA_VERSION 18
+/* Order in which finished jobs are forgotten: those of files that no pipeline takes are first,
+ * because foreign files must not push the jobs of scenes out of the store. */
+#define PB_JOB_PRUNE_ORDER "(error_code = 'input.no_pipeline') DESC, seq"
 /* Statements that make version i + 1 from version i; version 0 is an empty file. They use the
  * functions that prepare registers. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];

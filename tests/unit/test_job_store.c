@@ -289,6 +289,31 @@ START_TEST(prune_forgets_the_oldest_finished_jobs_only)
 }
 END_TEST
 
+START_TEST(test_prune_forgets_foreign_files_first)
+{
+    char ids[64] = "", id[PB_JOB_ID_BYTES];
+    struct pb_job job;
+    insert("20261121-082850-aaaa", PB_JOB_SUCCESSFUL);
+    insert("20261121-082850-bbbb", PB_JOB_FAILED);
+    for (char end = 'c'; end <= 'f'; end++) {
+        (void)snprintf(id, sizeof id, "20261121-082850-%c%c%c%c", end, end, end, end);
+        pb_job_init(&job);
+        (void)snprintf(job.id, sizeof job.id, "%s", id);
+        job.status = PB_JOB_FAILED;
+        pb_job_fail(&job, PB_E_INPUT_NO_PIPELINE, "no pattern fits");
+        ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+        pb_job_fini(&job);
+    }
+    ck_assert_int_eq(pb_job_store_prune(store, 3, NULL), 3);
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "ffffbbbbaaaa");
+    ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 2);
+    ids[0] = '\0';
+    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "bbbb");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job_store");
@@ -306,6 +331,7 @@ int main(void)
     tcase_add_test(tests, questions_cost_the_same_with_a_thousand_jobs);
     tcase_add_test(tests, reader_sees_committed_rows_and_changes_nothing);
     tcase_add_test(tests, prune_forgets_the_oldest_finished_jobs_only);
+    tcase_add_test(tests, test_prune_forgets_foreign_files_first);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
