@@ -118,7 +118,8 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         .input_path = view->options->input->path,
         .existing = output->exists,
         .files = files,
-        .is_set = view->options->pipeline->input.group != NULL,
+        .set = view->options->pipeline->input.group != NULL ? pb_scene_several(view->options->input)
+                                                            : NULL,
         .is_open = view->options->pipeline->input.complete.reopen_ms > 0};
     int fd = open(products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int base_fd = fd < 0 ? -1 : pb_publish_parents(fd, place.parents, false, 0);

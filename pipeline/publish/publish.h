@@ -33,6 +33,7 @@
 #include <stddef.h>
 
 struct pb_publish;
+struct pb_scene_files;
 
 struct pb_publish_options {
     const char *products; /* directory, created with its parents when missing */
@@ -53,8 +54,10 @@ struct pb_publish_options {
      * same. */
     struct pb_input_sum *sum;
     bool is_folder; /* the input is a folder that is a scene: files are named relative to it */
-    bool is_set;    /* the input is loose files: products of files that it lacks are not replaced */
-    bool is_open;   /* and products of a part of these files are replaced, by any rule */
+    /* the input is these loose files: products of files that it lacks are not replaced; borrowed
+     * until close; NULL = others */
+    const struct pb_scene_files *set;
+    bool is_open; /* and products of a part of these files are replaced, by any rule */
     /* only products of these jobs: ids, each followed by a space, borrowed; NULL: products of a
      * command, not of a job, from files with the content of these */
     const char *earlier;

@@ -81,8 +81,8 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
                                  .is_final = options->sum == NULL,
                                  .input_path = options->input_path ? p->input_path : NULL,
                                  .existing = options->existing,
-                                 .files = options->is_folder || options->is_set ? p->sum : NULL,
-                                 .is_set = options->is_set,
+                                 .files = options->is_folder || options->set ? p->sum : NULL,
+                                 .set = options->set,
                                  .is_open = options->is_open,
                                  .earlier = options->earlier};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
@@ -122,7 +122,7 @@ int pb_publish_inputs(struct pb_publish *p, struct pb_err *err, const struct pb_
         return rc;
     if (p->sum != NULL && p->inputs.n == 0) {
         pb_input_sum_files(p->sum, &p->inputs);
-        p->inputs.is_set = p->wanted.is_set;
+        p->inputs.is_set = p->wanted.set != NULL;
         if (p->inputs.file[0].name[0] == '\0') /* a scene of one file */
             (void)snprintf(p->inputs.file[0].name, sizeof p->inputs.file[0].name, "%s",
                            p->input.name);

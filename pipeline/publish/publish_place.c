@@ -6,6 +6,7 @@
 #include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
 #include "pipeline/raster/input_sum.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,13 +180,16 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
 }
 
 /* Returns the first file of pixels from which the products were made and which the wanted set
- * lacks; NULL = no such file. */
+ * lacks; NULL = no such file. A file that was delivered with the set need not be read. */
 static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
     struct pb_input_sum_file file;
-    for (size_t i = 0; wanted->is_set && i < found->n_pixels; i++)
-        if (!pb_input_sum_find(wanted->files, found->read[i].name, wanted->checksum, &file))
-            return found->read[i].name;
+    for (size_t i = 0; wanted->set != NULL && i < found->n_pixels; i++) {
+        const struct pb_manifest_read *read = &found->read[i];
+        if (!pb_input_sum_find(wanted->files, read->name, wanted->checksum, &file) &&
+            !pb_scene_files_has(wanted->set, read->name, read->bytes))
+            return read->name;
+    }
     return NULL;
 }
 
@@ -241,13 +245,15 @@ static bool has_content(const struct pb_manifest *found, const struct pb_place_w
 }
 
 /* Returns true if products of an input with another checksum belong to this input, of which
- * other files are read now; else *look gives the reason. */
+ * other files are read now; else *look gives the reason. Products of another pipeline are not
+ * exchanged, and may be of files that the input lacks. */
 static bool is_of_same_files(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
                              struct pb_place_look *look)
 {
+    const bool is_exchanged = strcmp(found->pipeline, wanted->pipeline) == 0;
     (void)of_another(&found->input, wanted, look);
     return wanted->files != NULL && found->n_read > 0 && look->state != PB_PLACE_ALIKE &&
-           lacks(found, wanted) == NULL && has_content(found, wanted, look);
+           (!is_exchanged || lacks(found, wanted) == NULL) && has_content(found, wanted, look);
 }
 
 /* Returns true if the products were made by the wanted jobs from a part of the set. */

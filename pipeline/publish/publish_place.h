@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 struct pb_input_sum;
+struct pb_scene_files;
 
 struct pb_place_wanted {
     const char *shown; /* directory that gets the place, for messages */
@@ -22,7 +23,8 @@ struct pb_place_wanted {
     const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
     const struct pb_input_sum *files; /* files of an input of several files; NULL = one file */
-    bool is_set;         /* loose files of a scene: products of files that it lacks are preserved */
+    /* loose files of a scene: products of files that it lacks are preserved; NULL = others */
+    const struct pb_scene_files *set;
     bool is_open;        /* a set that files may join: products of a part of it are replaced */
     const char *earlier; /* jobs that made these files' products: ids, each followed by a space;
                             NULL: no jobs */

@@ -16,22 +16,22 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                      struct pb_publish **out_publish)
 {
     const struct pb_scene_files *files = pb_scene_several(run->input);
-    struct pb_publish_options options = {
-        .products = run->products,
-        .scene = facts->scene,
-        .sensor = facts->sensor,
-        .has_time = facts->has_time,
-        .time_s = facts->time_s,
-        .pipeline = run->pipeline->name,
-        .path = run->pipeline->output.path,
-        .collection = pb_products_collection(run->pipeline),
-        .job = run->job,
-        .input_path = run->input->path,
-        .is_folder = files != NULL && run->pipeline->input.group == NULL,
-        .is_set = files != NULL && run->pipeline->input.group != NULL,
-        .is_open = run->pipeline->input.complete.reopen_ms > 0,
-        .existing = run->pipeline->output.exists,
-        .mode = run->mode};
+    struct pb_publish_options options = {.products = run->products,
+                                         .scene = facts->scene,
+                                         .sensor = facts->sensor,
+                                         .has_time = facts->has_time,
+                                         .time_s = facts->time_s,
+                                         .pipeline = run->pipeline->name,
+                                         .path = run->pipeline->output.path,
+                                         .collection = pb_products_collection(run->pipeline),
+                                         .job = run->job,
+                                         .input_path = run->input->path,
+                                         .is_folder =
+                                             files != NULL && run->pipeline->input.group == NULL,
+                                         .set = run->pipeline->input.group != NULL ? files : NULL,
+                                         .is_open = run->pipeline->input.complete.reopen_ms > 0,
+                                         .existing = run->pipeline->output.exists,
+                                         .mode = run->mode};
     struct pb_scene scene = *run->input; /* only its file is opened here */
     const struct pb_scene_inputs inputs = {
         .config = run->config, .pipeline = run->pipeline, .name = facts->scene, .scene = &scene};

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char SAFE[] = ".SAFE";
@@ -308,6 +309,22 @@ const char *pb_scene_files_inner(const struct pb_scene_files *files, const char 
     for (size_t i = 0; inner == NULL && i < files->n_joined; i++)
         inner = pb_path_below(path, files->joined[i]);
     return inner != NULL ? inner : path;
+}
+
+static bool has_file(const char *folder, const char *inner, uint64_t bytes)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return snprintf(path, sizeof path, "%s/%s", folder, inner) < (int)sizeof path &&
+           lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == bytes;
+}
+
+bool pb_scene_files_has(const struct pb_scene_files *files, const char *inner, uint64_t bytes)
+{
+    bool has = has_file(files->folder, inner, bytes);
+    for (size_t i = 0; !has && i < files->n_joined; i++)
+        has = has_file(files->joined[i], inner, bytes);
+    return has;
 }
 
 void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err)

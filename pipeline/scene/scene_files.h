@@ -97,6 +97,9 @@ size_t pb_scene_files_fds(const struct pb_scene_files *files, int *out);
 size_t pb_scene_files_names(const struct pb_scene_files *files, const char **out);
 /* Returns the path inside the folder. */
 const char *pb_scene_files_inner(const struct pb_scene_files *files, const char *path);
+/* Returns true if the folder, or a joined one, has a file of that path inside it and that size,
+ * opened or not; false for an archive. */
+bool pb_scene_files_has(const struct pb_scene_files *files, const char *inner, uint64_t bytes);
 /* Adds the path inside the folder to the message of an error about one of the files, and sets
  * its place to the folder. Other errors are unchanged. err may be NULL. */
 void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err);

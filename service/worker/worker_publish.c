@@ -61,7 +61,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .job = unnamed ? NULL : job_id,
         .input_path = input,
         .is_folder = files != NULL && job->pipeline->input.group == NULL,
-        .is_set = files != NULL && job->pipeline->input.group != NULL,
+        .set = job->pipeline->input.group != NULL ? files : NULL,
         .is_open =
             earlier_of(job) != NULL || (unnamed && job->pipeline->input.complete.reopen_ms > 0),
         .earlier = earlier_of(job) ? pb_json_get_text(earlier_of(job), "jobs") : NULL,

@@ -123,6 +123,47 @@ class Run(unittest.TestCase):
         self.assertEqual(json.loads(done.stdout)["plan"]["there"], "alike")
 
 
+class Loose(unittest.TestCase):
+    """Loose files of a scene: products of files that a new set lacks are preserved."""
+
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / "loose").mkdir()
+        for path in small_folder(self.root).iterdir():
+            path.rename(self.root / "loose" / f"{NAME}_{path.name}")
+
+    def compute(self, *pipelines, code=0, existing="replace", more=()):
+        path = self.root / "c.yaml"
+        path.write_text("".join(["pipelines:", *pipelines]).replace('scene: "S2?_*_L2A/"', "group: '(?<scene>S2X_.*_L2A)_.*'")
+                        .replace("B04.tif", '"*_B04.tif"').replace("B08.tif", '"*_B08.tif"').replace("SCL.tif", '"*_SCL.tif"'))
+        done = pbtest.run("pushbroom", "run", "--json", "-c", path, "-o", self.root / "out", "--existing", existing, *more,
+                          self.root / "loose" / f"{NAME}_B04.tif", code=None)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return json.loads(done.stdout.splitlines()[0])
+
+    def test_pipeline_that_reads_fewer_files_replaces(self):
+        for existing in ("replace", "refuse"):
+            self.compute(pipeline(ALL, MASKED), existing=existing)
+            self.compute(pipeline(), existing=existing)
+            manifest = json.loads((self.root / "out" / NAME / "s2/.pushbroom.json").read_text())
+            self.assertEqual([f["file"] for f in manifest["input"]["files"]], [f"{NAME}_B04.tif", f"{NAME}_B08.tif"])
+
+    def test_set_without_a_file_of_products_is_refused(self):
+        self.compute(pipeline(ALL, MASKED))
+        (self.root / "loose" / f"{NAME}_SCL.tif").unlink()
+        error = self.compute(pipeline(), code=1)["error"]
+        self.assertEqual(error["code"], "output.exists")
+        self.assertIn(f"lacks '{NAME}_SCL.tif'", error["message"])
+
+    def test_other_pipeline_of_a_smaller_set_is_beside(self):
+        both = pipeline(ALL, MASKED), pipeline(name="other")
+        self.compute(*both, existing="refuse", more=("-p", "s2"))
+        (self.root / "loose" / f"{NAME}_SCL.tif").unlink()
+        self.compute(*both, existing="refuse", more=("-p", "other"))
+        self.assertEqual(sorted(p.name for p in (self.root / "out" / NAME).iterdir() if p.is_dir()), ["other", "s2"])
+
+
 class Served(DaemonCase):
     def test_service_folder_of_more_files_replaces_its_own(self):
         d = self.daemon(fake=False, start=False)
