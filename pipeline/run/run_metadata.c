@@ -8,6 +8,7 @@
 #include "pipeline/scene/scene.h"
 #include "pipeline/scene/sidecar.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,15 +25,38 @@ static void set_names(struct pb_run_metadata *out, const struct pb_run_options *
                                : input->sources[i].file;
 }
 
+static bool is_utm(const char *crs)
+{
+    return strlen(crs) == 10 &&
+           (strncmp(crs, "EPSG:326", 8) == 0 || strncmp(crs, "EPSG:327", 8) == 0);
+}
+
+/* Finds the CRS of a tile of the military grid ("T33XWJ"): UTM with its zone, north from band N
+ * on. Returns false for tiles of other grids. */
+static bool crs_of_tile(const char *tile, char out[16])
+{
+    if (strlen(tile) != 6 || tile[0] != 'T' || !isdigit((unsigned char)tile[1]) ||
+        !isdigit((unsigned char)tile[2]) || !isupper((unsigned char)tile[3]))
+        return false;
+    (void)snprintf(out, 16, "EPSG:32%c%.2s", tile[3] >= 'N' ? '6' : '7', tile + 1);
+    return true;
+}
+
+/* Compares the CRS of the metadata with that of the scene; if only their tile is known, its UTM
+ * zone with that of a scene in UTM. */
 static int check(const struct pb_metadata *facts, const struct pb_raster_info *info,
                  struct pb_err *err)
 {
-    if (facts->crs[0] == '\0' || info->crs_code[0] == '\0' ||
-        strcmp(facts->crs, info->crs_code) == 0)
+    const bool has_crs = facts->crs[0] != '\0';
+    char of_tile[16];
+    if (info->crs_code[0] == '\0' ||
+        (!has_crs && (!is_utm(info->crs_code) || !crs_of_tile(facts->tile, of_tile))) ||
+        strcmp(has_crs ? facts->crs : of_tile, info->crs_code) == 0)
         return 0;
     return pb_fail(err, PB_E_INPUT_METADATA_CONFLICT,
-                   "the metadata are of another scene: theirs is in %s, this one in %s", facts->crs,
-                   info->crs_code);
+                   "the metadata are of another scene: theirs is %s%s%s, this one in %s",
+                   has_crs ? "" : facts->tile, has_crs ? "in " : " in ",
+                   has_crs ? facts->crs : of_tile, info->crs_code);
 }
 
 /* Lists base names: "MTD_MSIL2A.xml, MTD_TL.xml". */

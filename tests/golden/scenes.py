@@ -212,7 +212,8 @@ def sentinel2(folder, make, n, scene, metadata, bands):
         name = f"{tile}_{sensed}_{band}.tif" if "L1C" in scene else f"{tile}_{sensed}_{band}_{pixel}m.tif"
         make(safe / f"GRANULE/IMG_DATA/{name}", n * 10 // pixel, n * 10 // pixel, 1, "uint8" if band == "SCL" else "uint16", block=1024, seed=number + 1,
              epsg=32629, corner=(199980, 2800020), pixel=pixel, clouds=0.2 if band == "SCL" else None)
-    (safe / f"MTD_MSI{scene[7:10]}.xml").write_text((METADATA / metadata).read_text())
+    text = re.sub(r"_T\d\d[A-Z]{3}_", f"_{tile}_", (METADATA / metadata).read_text())
+    (safe / f"MTD_MSI{scene[7:10]}.xml").write_text(text)
     return safe
 
 

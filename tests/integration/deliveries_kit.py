@@ -18,6 +18,12 @@ SHAPE = (24, 36)
 RED, NIR = 3000, 5000  # stored values; other bands have others
 
 
+def utm_of(path):
+    """EPSG code of the UTM zone of the tile in a path, T33XWJ or 29RKH."""
+    tile = re.search(r"(?<![A-Z0-9])T?(\d\d)([C-X])[A-Z]{2}(?![A-Z0-9])", str(path))
+    return 32632 if tile is None else (32600 if tile[2] >= "N" else 32700) + int(tile[1])
+
+
 def raster(path, values, pixel=10.0, kind=gdal.GDT_UInt16, driver="GTiff"):
     """A file with a band for each value."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +31,7 @@ def raster(path, values, pixel=10.0, kind=gdal.GDT_UInt16, driver="GTiff"):
     made = gdal.GetDriverByName("MEM").Create("", size[1], size[0], len(values), kind)
     made.SetGeoTransform((500000.0, pixel, 0, 4000000.0, 0, -pixel))
     system = osr.SpatialReference()
-    system.ImportFromEPSG(32632)
+    system.ImportFromEPSG(utm_of(path))
     made.SetProjection(system.ExportToWkt())
     for i, value in enumerate(values):
         made.GetRasterBand(i + 1).WriteArray(np.full(size, value, np.uint16))

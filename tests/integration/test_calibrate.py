@@ -38,13 +38,13 @@ def config(scratch, source, steps, bands, more=""):
     return path
 
 
-def raster(path, array, x=500000.0, y=4000000.0, pixel=30.0):
+def raster(path, array, x=500000.0, y=4000000.0, pixel=30.0, epsg=32615):
     """A GeoTIFF of the array: bands, rows, columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     out = gdal.GetDriverByName("GTiff").Create(str(path), array.shape[2], array.shape[1], array.shape[0], gdal.GDT_UInt16)
     out.SetGeoTransform((x, pixel, 0, y, 0, -pixel))
     system = osr.SpatialReference()
-    system.ImportFromEPSG(32615)
+    system.ImportFromEPSG(epsg)
     out.SetProjection(system.ExportToWkt())
     for i in range(array.shape[0]):
         out.GetRasterBand(i + 1).WriteArray(array[i])
@@ -182,8 +182,9 @@ def sentinel2(scratch, change=lambda text: text, name="S2A_29RKH_20200219_0_L2A.
     shutil.rmtree(scratch / "scene", ignore_errors=True)
     shutil.rmtree(scratch / "out", ignore_errors=True)
     stored = numbers(2)
-    raster(scratch / "scene/B04.tif", stored[:1])
-    raster(scratch / "scene/B8A.tif", stored[1:])
+    epsg = {"S2B_N0400_MTD_MSIL2A.xml": 32633, "S2A_N0212_MTD_MSIL2A.xml": 32707}.get(name, 32629)  # the zone of the tile in the metadata
+    raster(scratch / "scene/B04.tif", stored[:1], epsg=epsg)
+    raster(scratch / "scene/B8A.tif", stored[1:], epsg=epsg)
     (scratch / "scene" / name).write_text(change((METADATA / name).read_text()))
     config(scratch, ['scene: "scene"', "files: {R: B04.tif, N: B8A.tif}", f'metadata: "{name}"'],
            ["calibrate: {sensor: sentinel2, to: surface, bands: [R, N]}"], "R, N")

@@ -14,6 +14,7 @@ from osgeo import gdal, osr
 
 import pbtest
 from daemon_kit import Daemon
+from deliveries_kit import utm_of
 from delivery_cases import CASES, Image
 
 gdal.UseExceptions()
@@ -40,7 +41,7 @@ def write_image(path, spec):
         out = new_image(tiff, shape, len(values), kind, ["APPEND_SUBDATASET=YES"] if page else [])
         if spec.place:
             system = osr.SpatialReference()
-            system.ImportFromEPSG(32632)
+            system.ImportFromEPSG(utm_of(path))
             out.SetGeoTransform((500000.0, spec.pixel, 0, 4000000.0, 0, -spec.pixel))
             out.SetProjection(system.ExportToWkt())
         for i, value in enumerate(values):

@@ -256,8 +256,9 @@ def test_contradictory_metadata_are_refused_with_files(scratch):
         assert word in error["message"], error
     shutil.rmtree(folder)
     folder, _, _ = sentinel2(scratch, epsg=32632)
-    error = run(scratch, S2_PIPELINE, folder, code=1)["error"]
-    assert error["code"] == "input.metadata_conflict" and "EPSG:32633" in error["message"] and "EPSG:32632" in error["message"], error
+    for pipeline, of in ((S2_PIPELINE, "is in EPSG:32633"), (S2_PIPELINE.replace(', "GRANULE/*/MTD_TL.xml"', ""), "is T33XWJ in EPSG:32633")):
+        error = run(scratch, pipeline, folder, code=1)["error"]
+        assert error["code"] == "input.metadata_conflict" and f"{of}, this one in EPSG:32632" in error["message"], error
 
 
 def test_each_file_of_metadata_must_be_there(scratch):
