@@ -469,7 +469,7 @@ class Beside(Sets):
         self.settled(d)
         self.assertEqual(self.scenes(d), [])
         self.assertEqual(sorted(s["scene"] for s in self.gathering(d)), ["a.tfw", "a.tif.aux.xml", "b_RPC.TXT"])
-        self.assertIn("inbox: b_RPC.TXT stays: the file that it belongs to is not here", d.log_text())
+        d.wait_for(lambda: "inbox: b_RPC.TXT stays: the file that it belongs to is not here" in d.log_text())
         self.assertEqual(d.call("service.info")["inbox_waiting"], 0)
         self.put(d, "a.tif")
         d.wait_job("a.tif", "successful")
