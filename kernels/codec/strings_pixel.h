@@ -106,7 +106,7 @@ PB_PIXEL uint16_t pb_strings_literal_cost(uint32_t count, uint32_t total)
 /* Tables for the segments of a window. */
 struct pb_strings_coder {
     const uint8_t *in;     /* the window */
-    const uint16_t *first; /* by hash: first pair of the first word with it, or NOWHERE */
+    const uint16_t *first; /* first pair of the first word with each hash, or NOWHERE */
     const uint16_t *cost;  /* cost of each literal */
 };
 

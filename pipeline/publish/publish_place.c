@@ -59,7 +59,7 @@ static int read_manifest(int fd, const char *what, struct pb_place_look *look,
 
 static bool names_file(const struct pb_manifest *m, const char *name)
 {
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, PB_MANIFEST_FILE) == 0)
+    if (pb_path_is_dots(name) || strcmp(name, PB_MANIFEST_FILE) == 0)
         return true;
     for (size_t i = 0; i < m->n_files; i++)
         if (strcmp(m->file[i].file, name) == 0)

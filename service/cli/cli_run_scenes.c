@@ -7,6 +7,7 @@
 #include "config/group_pattern.h"
 #include "config/match.h"
 #include "config/pipeline_config.h"
+#include "pipeline/io/path.h"
 #include "pipeline/scene/assemble.h"
 #include "service/base/files.h"
 #include "service/cli/cli_run.h"
@@ -372,8 +373,7 @@ static bool resolve_dots(struct cli_run_options *o)
     o->real = calloc((size_t)o->n_inputs, sizeof *o->real);
     for (int i = 0; o->real != NULL && i < o->n_inputs; i++) {
         const char *base = pb_base_name(o->inputs[i]);
-        char *real =
-            strcmp(base, ".") == 0 || strcmp(base, "..") == 0 ? realpath(o->inputs[i], NULL) : NULL;
+        char *real = pb_path_is_dots(base) ? realpath(o->inputs[i], NULL) : NULL;
         if (real != NULL)
             o->inputs[i] = o->real[o->n_real++] = real;
     }

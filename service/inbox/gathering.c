@@ -318,15 +318,20 @@ static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
                        &note);
 }
 
-void pb_gathering_again(struct pb_intake *intake, struct pb_settle *settle,
-                        const struct pb_claimed *file)
+void pb_gathering_claimed(struct pb_intake *intake, struct pb_settle *settle,
+                          const struct pb_claimed *file)
 {
     const struct pb_assembled *set = file->set;
-    note_claim(intake, settle, file);
-    if (set == NULL)
-        pb_settle_again(settle, file->file);
-    for (size_t i = 0; set != NULL && i < set->n; i++)
-        pb_settle_again(settle, pb_settle_at(settle, set->member[i].entry));
+    const size_t n = set != NULL ? set->n : 1;
+    if (file->rc != 0)
+        note_claim(intake, settle, file);
+    for (size_t i = 0; i < n; i++) {
+        size_t entry = set != NULL ? set->member[i].entry : pb_settle_index(settle, file->file);
+        if (file->rc == 0)
+            pb_settle_taken(settle, entry);
+        else
+            pb_settle_again(settle, pb_settle_at(settle, entry));
+    }
 }
 
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle)

@@ -3,8 +3,8 @@
 #ifndef PB_LEFT_H
 #define PB_LEFT_H
 /* Entries of an inbox that stay there whatever they contain: ignored names, names that no pipeline
- * takes, links, devices, folders that cannot be read. They are remembered from scan to scan, so
- * that a listing of 100,000 of them compares names and inodes and does nothing else. Plain memory.
+ * takes, links, devices, folders that cannot be read. They are remembered from scan to scan:
+ * a listing of 100,000 of them compares only names and inodes. Plain memory.
  * Thread: pool, one scan at a time. */
 #include "service/inbox/settle.h"
 

@@ -157,14 +157,6 @@ static void report(struct pb_round *round, const struct pb_claimed *claimed,
     }
 }
 
-static void note_taken(struct pb_round *round, const struct pb_claimed *claimed)
-{
-    if (claimed->set == NULL)
-        pb_settle_taken(round->settle, pb_settle_index(round->settle, claimed->file));
-    for (size_t i = 0; claimed->set != NULL && i < claimed->set->n; i++)
-        pb_settle_taken(round->settle, claimed->set->member[i].entry);
-}
-
 /* A file that cannot be taken (for example because the store has no space) may have been moved out
  * and back, which causes an event again: without a back-off this would be an endless loop. */
 static void claim(struct pb_round *round, bool may_claim, struct pb_round_result *out)
@@ -178,12 +170,9 @@ static void claim(struct pb_round *round, bool may_claim, struct pb_round_result
     out->has_more = n == PB_INTAKE_BATCH; /* perhaps: the batch is full */
     out->fault = PB_OK;
     for (size_t i = 0; i < round->n_batch; i++) {
-        if (batch[i].rc == 0) {
-            note_taken(round, &batch[i]);
-            continue;
-        }
-        pb_gathering_again(round->intake, round->settle, &batch[i]);
-        report(round, &batch[i], out);
+        pb_gathering_claimed(round->intake, round->settle, &batch[i]);
+        if (batch[i].rc != 0)
+            report(round, &batch[i], out);
     }
     enter(round, PB_ROUND_HAND_OVER);
 }
