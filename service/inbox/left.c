@@ -117,6 +117,8 @@ static int grow(struct pb_left *left)
 static void forget_first(struct pb_left *left, const struct pb_left_entry *entry)
 {
     struct first *first = &left->first[entry->reason];
+    if (!first->is_known)
+        return; /* its pointers may be those of removed entries */
     if (first->n < PB_LEFT_FIRST_MAX || strcmp(entry->name, first->entry[first->n - 1]->name) <= 0)
         first->is_known = false;
 }

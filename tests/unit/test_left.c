@@ -136,6 +136,27 @@ START_TEST(test_first_entries_follow_changes)
 }
 END_TEST
 
+START_TEST(test_first_entries_are_removed_with_all_others)
+{
+    const struct pb_left_entry *first[PB_LEFT_FIRST_MAX];
+    char name[32];
+    pb_left_begin(left);
+    for (int i = 0; i < 200; i++) {
+        (void)snprintf(name, sizeof name, "e%03d", i);
+        (void)add(name, PB_SETTLE_FOREIGN, 1);
+    }
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_FOREIGN, first), PB_LEFT_FIRST_MAX);
+    pb_left_begin(left);
+    /* the last of the first ones, then names that are compared with it */
+    pb_left_drop_old(left, "e099");
+    pb_left_drop_old(left, "e000");
+    (void)add("e001", PB_SETTLE_IGNORED, 1);
+    pb_left_drop_all_old(left, NULL, NULL);
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_FOREIGN, first), 0);
+    ck_assert_uint_eq(pb_left_first(left, PB_SETTLE_IGNORED, first), 1);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("left");
@@ -146,6 +167,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, test_reopened_entries_are_news_by_reason_only);
     tcase_add_test(tcase, test_many_entries_are_found_after_removals);
     tcase_add_test(tcase, test_first_entries_follow_changes);
+    tcase_add_test(tcase, test_first_entries_are_removed_with_all_others);
     suite_add_tcase(suite, tcase);
     return suite;
 }
