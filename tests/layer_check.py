@@ -20,7 +20,7 @@ ROOMS = {
 }
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.
-TREES = ["service/runner", "service/processes", "pipeline/plan"]
+TREES = ["service/runner", "service/processes", "service/inbox", "pipeline/plan"]
 # header pattern -> the files that may include it
 FOREIGN = {
     r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/gdal/raster_gdal_inside.h"},

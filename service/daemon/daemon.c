@@ -20,6 +20,7 @@
 #include "service/daemon/notify.h"
 #include "service/daemon/reload.h"
 #include "service/status/status_methods.h"
+#include "service/confine/worker_user.h"
 #include "service/inbox/writers.h"
 
 #include <errno.h>
@@ -427,7 +428,7 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     int code = PB_DAEMON_EXIT_FAILED;
     struct pb_err err = {0};
     (void)signal(SIGPIPE, SIG_IGN);
-    pb_writers_keep_capability_here();
+    pb_worker_user_keep_ambient();
     pb_confine_hide();
     struct pb_daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL) {

@@ -7,7 +7,7 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "service/base/log.h"
-#include "service/inbox/earlier.h"
+#include "service/inbox/intake.h"
 #include "service/jobs/service_time.h"
 
 #define SELF         "/proc/self/exe"
@@ -86,8 +86,8 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
         return rc;
     }
     pb_job_store_admit_readers(daemon->store);
-    pb_intake_adopt(&daemon->intake, true, &daemon->swept);
-    pb_intake_report(&daemon->swept, &daemon->troubles);
+    pb_adopt_work(&daemon->intake, true, &daemon->swept);
+    pb_adopt_report(&daemon->swept, &daemon->troubles);
     (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
     return 0;
 }
@@ -149,7 +149,7 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon)
 static void sweep(uv_work_t *request)
 {
     struct pb_daemon *daemon = request->data;
-    pb_intake_adopt(&daemon->intake, false, &daemon->swept);
+    pb_adopt_work(&daemon->intake, false, &daemon->swept);
 }
 
 static void on_swept(uv_work_t *request, int status)
@@ -160,7 +160,7 @@ static void on_swept(uv_work_t *request, int status)
     daemon->sweep_at_ms = pb_clock_mono_ms() + TRY_AGAIN_MS;
     if (daemon->methods.stopping)
         return;
-    pb_intake_report(&daemon->swept, &daemon->troubles);
+    pb_adopt_report(&daemon->swept, &daemon->troubles);
     if (daemon->swept.adopted > 0)
         pb_runner_kick(daemon->methods.runner);
 }
@@ -168,7 +168,7 @@ static void on_swept(uv_work_t *request, int status)
 void pb_daemon_sweep_work(struct pb_daemon *daemon)
 {
     if (daemon->sweeps || pb_clock_mono_ms() < daemon->sweep_at_ms || daemon->methods.stopping ||
-        daemon->methods.feed == NULL || !pb_intake_has_left(&daemon->intake, &daemon->troubles))
+        daemon->methods.feed == NULL || !pb_adopt_has_left(&daemon->intake, &daemon->troubles))
         return;
     daemon->sweeps = true;
     daemon->sweep.data = daemon;
@@ -182,7 +182,7 @@ static void tidy(uv_work_t *request)
     daemon->tidied = (struct pb_retention_result){.archived = 0};
     if (daemon->saves_time)
         (void)pb_job_store_save_time(daemon->store, NULL);
-    int rc = pb_earlier_trim(&daemon->intake, &daemon->tidied.err);
+    int rc = pb_intake_trim_sets(&daemon->intake, &daemon->tidied.err);
     if (rc == 0 && (config->done_ms > 0 || config->quarantine_ms > 0))
         pb_retention_run(&daemon->retention, pb_job_store_time_ms(daemon->store), &daemon->tidied);
 }

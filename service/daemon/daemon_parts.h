@@ -8,6 +8,7 @@
 
 #include "service/jobs/chores.h"
 #include "service/daemon/machine.h"
+#include "service/inbox/adopt.h"
 #include "service/inbox/retention.h"
 #include "service/status/methods.h"
 #include "service/status/status_methods.h"

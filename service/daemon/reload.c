@@ -3,7 +3,7 @@
 #include "service/daemon/reload.h"
 
 #include "config/config.h"
-#include "service/inbox/dirs_apart.h"
+#include "service/inbox/dirs.h"
 #include "service/base/log.h"
 
 #include <errno.h>

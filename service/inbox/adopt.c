@@ -3,9 +3,10 @@
  *
  * The directory name work/<id>/ is the id of the job. An entry that cannot be handled is logged
  * and left; the sweep continues with the others. */
+#include "service/inbox/adopt.h"
+
 #include "config/config.h"
 #include "config/pipeline_config.h"
-#include "service/inbox/intake.h"
 #include "config/base/base_name.h"
 #include "pipeline/io/nameless.h"
 #include "pipeline/io/path.h"
@@ -13,11 +14,9 @@
 #include "pipeline/scene/sidecar.h"
 #include "pipeline/scene/set_folder.h"
 #include "service/inbox/staging.h"
-#include "service/inbox/earlier.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/set_parts.h"
-#include "service/inbox/origin.h"
 #include "service/base/log.h"
 #include "service/inbox/writers.h"
 
@@ -181,7 +180,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     if (rc == 0 && is_known)
         rc = is_set || is_beside ? note_folder(&job, from, path) : note_file(&job, from, path);
     if (rc == 0 && is_set)
-        rc = pb_earlier_join(sweep->intake, &job, err);
+        rc = pb_intake_join_set(sweep->intake, &job, err);
     rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
     (void)close(fd);
     if (rc == 0) {
@@ -321,7 +320,7 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     return rc;
 }
 
-void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *troubles)
+void pb_adopt_report(const struct pb_adopted *adopted, struct pb_troubles *troubles)
 {
     char text[sizeof adopted->first.msg + 64];
     if (adopted->left == 0) {
@@ -333,7 +332,7 @@ void pb_intake_report(const struct pb_adopted *adopted, struct pb_troubles *trou
     pb_trouble_raise(troubles, "work", adopted->first.code, text);
 }
 
-bool pb_intake_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles)
+bool pb_adopt_has_left(const struct pb_intake *intake, const struct pb_troubles *troubles)
 {
     return atomic_load(&intake->left) || pb_trouble_find(troubles, "work") != NULL;
 }
@@ -367,7 +366,7 @@ static void sweep_entries(struct sweep *sweep, bool (*fits)(const char *name),
     (void)closedir(directory);
 }
 
-void pb_intake_adopt(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
+void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
 {
     struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
     *out = (struct pb_adopted){0};

@@ -10,19 +10,18 @@
  * Each of these steps is done for a batch of files before the next one, so that a batch costs one
  * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
  * a job that is stored has its input. */
-#include "service/inbox/intake.h"
+#include "service/inbox/claim.h"
 
 #include "config/base/base_name.h"
-#include "pipeline/io/path.h"
 #include "config/base/clock.h"
+#include "config/config.h"
+#include "config/match.h"
+#include "config/pipeline_config.h"
+#include "pipeline/io/path.h"
+#include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_walk.h"
 #include "service/base/log.h"
-#include "service/inbox/claim_companion.h"
-#include "service/inbox/claim_place.h"
-#include "service/inbox/claim_set.h"
-#include "service/inbox/earlier.h"
-#include "service/inbox/inbox.h"
-#include "service/inbox/origin.h"
-#include "service/inbox/writer_events.h"
+#include "service/inbox/staging.h"
 #include "service/inbox/writers.h"
 
 #include <errno.h>
@@ -35,21 +34,6 @@
 
 #define ID_TRIES 64
 
-struct claim {
-    const struct pb_inbox *inbox;
-    const struct pb_settle_file *file;
-    const struct pb_assembled *set;   /* the set that file represents; NULL if a single file */
-    const struct pb_described *error; /* error of its job; NULL if no error is known */
-    struct pb_claim_place place;
-    struct pb_companion_rule companion;
-    struct pb_staging *staging; /* staging of a set */
-    struct pb_job *job;
-    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
-    bool leased; /* true if no process can write the file */
-    bool moved;  /* true if the file is in work/ */
-    char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
-};
-
 /* Error code for an errno that is the machine's fault, not the file's. */
 static enum pb_code machine_code(int error)
 {
@@ -61,21 +45,9 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Returns true if the opened file is the one that had settled. A rename changes ctime. */
-static bool is_what_settled(const struct claim *claim, bool renamed)
-{
-    struct stat st;
-    const struct pb_settle_file *file = claim->file;
-    if (file->is_folder) /* pb_intake_check_folder checks its content */
-        return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
-               (uint64_t)st.st_ino == file->inode;
-    return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-           (uint64_t)st.st_ino == file->inode && (uint64_t)st.st_size == file->size &&
-           ns_of(&st.st_mtim) == file->mtime_ns &&
-           (renamed || ns_of(&st.st_ctim) == file->ctime_ns);
-}
-
-int pb_intake_open(const char *path, struct pb_err *err)
+/* Opens a file of an inbox for reading. Returns its descriptor; -EAGAIN: not now; otherwise *err.
+ */
+static int open_file(const char *path, struct pb_err *err)
 {
     /* Does not block: another process may hold a lease on the file, or a pipe may have its name
      * now. */
@@ -92,15 +64,17 @@ int pb_intake_open(const char *path, struct pb_err *err)
     return pb_fail(err, machine_code(error), "cannot open it: %s", strerror(error));
 }
 
-/* If writers cannot be detected, the file must have been unchanged between two scans. */
-int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inbox, int fd,
-                            const struct pb_settle_file *file, bool *out_leased)
+/* Returns 0 if no process has the file open for writing, or if that cannot be detected
+ * (*out_leased: certainly no process); -EAGAIN if a process has. If writers cannot be detected, the
+ * file must have been unchanged between two scans. Uses only name and by_age of the file. */
+static int check_writers(struct pb_intake *intake, const struct pb_inbox *inbox, int fd,
+                         const struct pb_settle_file *file, bool *out_leased)
 {
     int rc = pb_writers_look(fd);
     *out_leased = rc == 0;
     if (rc == 0)
         return 0;
-    if (rc != -EBUSY && pb_writer_events_is_open(inbox->events, file->name, pb_clock_mono_ms()))
+    if (rc != -EBUSY && pb_writers_events_is_open(inbox->events, file->name, pb_clock_mono_ms()))
         rc = -EBUSY;
     if (rc == -EBUSY) {
         pb_log(PB_LOG_DEBUG, "inbox: %s is open for writing and waits", file->name);
@@ -113,6 +87,291 @@ int pb_intake_check_writers(struct pb_intake *intake, const struct pb_inbox *inb
                pb_writers_word(rc));
     }
     return file->by_age ? -EAGAIN : 0;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* Directory that files are claimed from. A sub-folder of an inbox may belong to a sender, who
+ * could put a link in its place while a file is claimed; therefore it is opened without following
+ * links and used by its descriptor. */
+struct place {
+    int fd;                         /* descriptor of a sub-folder; -1 = the inbox itself */
+    char path[PB_FILES_PATH_BYTES]; /* path for access to its entries */
+    char real[PB_FILES_PATH_BYTES]; /* path for messages and for the job store */
+};
+
+/* Opens the directory that has the entry `name`, a path below the inbox. Returns 0, or -EAGAIN if
+ * it is absent now. */
+static int open_place(struct place *place, const struct pb_inbox *inbox, const char *name)
+{
+    char folder[PB_FILES_PATH_BYTES];
+    size_t n = (size_t)(pb_base_name(name) - name);
+    place->fd = -1;
+    if (n == 0) {
+        (void)snprintf(place->path, sizeof place->path, "%s", inbox->path);
+        (void)snprintf(place->real, sizeof place->real, "%s", inbox->path);
+        return 0;
+    }
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(n - 1), name);
+    if (pb_files_join(place->real, inbox->path, folder) != 0)
+        return -EAGAIN;
+    place->fd = pb_files_open_below(inbox->path, folder);
+    (void)snprintf(place->path, sizeof place->path, "/proc/self/fd/%d", place->fd);
+    return place->fd >= 0 ? 0 : -EAGAIN;
+}
+
+static void close_place(struct place *place)
+{
+    if (place->fd >= 0)
+        (void)close(place->fd);
+    place->fd = -1;
+}
+
+/* --- companions ------------------------------------------------------------------------------- */
+
+/* Adds the companion to the job's manifest, before the files of the input, which may fill it.
+ * Returns 0, also if the rule expects no companion; -EAGAIN: the rule does not fit; or *err. */
+static int expect_companion(const struct pb_companion_rule *rule, const struct place *place,
+                            const char *name, struct pb_job *job, struct pb_err *err)
+{
+    char beside[PB_FILES_PATH_BYTES];
+    if (rule->kind == PB_COMPANION_NONE)
+        return 0;
+    if (!pb_companion_of(rule, pb_base_name(name), beside))
+        return -EAGAIN;
+    int rc = pb_job_expect_companion(job, place->real, beside, rule->kind == PB_COMPANION_CHECKSUM);
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    return rc ? pb_fail(err, PB_E_INPUT_LIMIT, "the path of %.200s is too long: %s", beside,
+                        strerror(-rc))
+              : 0;
+}
+
+/* Moves the companion into claim (work/<id>) after its input `name`: if the service dies in
+ * between, the companion is still in the inbox, where pb_adopt_work finds it. Sets its place in the
+ * job's manifest. Returns 0, also if the rule expects no companion; -EAGAIN: the companion is gone;
+ * otherwise *err. */
+static int take_companion(const struct pb_companion_rule *rule, const struct place *place,
+                          const char *name, const char *claim, struct pb_job *job,
+                          struct pb_err *err)
+{
+    char beside[PB_FILES_PATH_BYTES], moved[PB_FILES_PATH_BYTES];
+    if (rule->kind == PB_COMPANION_NONE)
+        return 0;
+    if (!pb_companion_of(rule, pb_base_name(name), beside))
+        return -EAGAIN;
+    int rc = pb_companion_take(place->path, beside, claim, moved);
+    if (rc == -ENOENT)
+        return -EAGAIN;
+    if (rc != 0)
+        return pb_fail(err, rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
+                       "cannot move %.200s to %s: %s", beside, claim, strerror(-rc));
+    rc = pb_job_set_companion(job, moved);
+    return rc ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+}
+
+/* Moves the companion back, before its input `name`: if the service dies in between, the next
+ * start finds both. If another file has that name now, the companion would be assigned to that
+ * file; then it stays in work/<id>, with the input, for pb_adopt_work. */
+static void give_back_companion(const struct place *place, const char *name,
+                                const struct pb_job *job)
+{
+    char input[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    const char *companion = pb_job_companion(job, path);
+    if (companion != NULL && pb_files_join(input, place->path, pb_base_name(name)) == 0 &&
+        faccessat(AT_FDCWD, input, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        (void)pb_companion_give_back(companion, place->path);
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* A folder is checked twice, before and after its rename into work/: a file that was written in
+ * between has other times, and a file that is still open for writing has a writer. No leases are
+ * held, because a scene may have more files than a process may have descriptors. */
+
+static bool is_written(const struct pb_scene_walk *walk)
+{
+    bool written = false;
+    for (size_t i = 0; i < walk->n && !written; i++) {
+        int fd =
+            walk->entry[i].is_link ? -1 : pb_scene_walk_open_file(walk, walk->entry[i].path, -1);
+        if (fd < 0)
+            continue; /* the job reports it if it needs the file */
+        written = pb_writers_look(fd) == -EBUSY;
+        (void)close(fd);
+    }
+    return written;
+}
+
+static bool is_folder_as_settled(const struct pb_settle_file *folder,
+                                 const struct pb_scene_walk *walk, bool moved)
+{
+    struct pb_settle_file now = {.size = 0};
+    pb_inbox_folder_facts(walk, &now);
+    return now.size == folder->size && now.ctime_ns == folder->ctime_ns &&
+           (moved || now.mtime_ns == folder->mtime_ns);
+}
+
+/* Returns 0 also if the folder is incomplete but has waited for long enough; then the job reports
+ * the missing files. -EAGAIN: the folder waits for the files that *err names. */
+static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
+                  const struct pb_scene_walk *walk, struct pb_err *err)
+{
+    char scene[256];
+    int rc = 0;
+    struct pb_err why = {0};
+    int64_t waited_ms = pb_clock_wall_ms() - folder->mtime_ns / 1000000;
+    pb_scene_files_name(path, scene, sizeof scene);
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    const struct pb_pipeline_config *pipeline =
+        pb_config_match_folder(intake->config, folder->name);
+    if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &why) < 0 &&
+        why.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
+        rc = -EAGAIN;
+    (void)pthread_rwlock_unlock(&intake->lock);
+    if (rc != 0)
+        (void)pb_fail(err, why.code, "%s", why.msg);
+    return rc;
+}
+
+/* Checks whether a folder of the inbox may become a job: it is unchanged since it settled, no
+ * process writes a file in it, and it is complete or has waited for input.complete.expire; in the
+ * latter case its job reports the missing files. path: current path of the folder, in the inbox or,
+ * if `moved`, in work/. Returns 0; -EAGAIN: not now, with input.incomplete in *err if it lacks
+ * files; otherwise *err. */
+static int check_folder(struct pb_intake *intake, const struct pb_settle_file *folder,
+                        const char *path, bool moved, struct pb_err *err)
+{
+    struct pb_scene_walk walk;
+    struct pb_err why = {0};
+    int rc = pb_scene_walk_open(path, &why, &walk);
+    if (rc < 0 && (why.code == PB_E_INPUT_LIMIT || why.code == PB_E_INPUT_DENIED))
+        rc = pb_fail(err, why.code, "%s", why.msg);
+    else if (rc < 0 && pb_code_class(why.code) != PB_CLASS_INPUT)
+        rc = pb_fail(err, why.code, "%s", why.msg);
+    else if (rc < 0 || !is_folder_as_settled(folder, &walk, moved) || is_written(&walk))
+        rc = -EAGAIN;
+    else if (walk.n_linked > 0)
+        rc = pb_fail(err, PB_E_INPUT_LINK,
+                     "%zu of its files have several names (hard links) and may be another user's; "
+                     "copy them",
+                     walk.n_linked);
+    else if (!moved)
+        rc = is_due(intake, folder, path, &walk, err);
+    pb_scene_walk_close(&walk);
+    return rc;
+}
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+/* The files of a set move into a folder in work/, as if they had been delivered as one. They are
+ * checked one by one before the move and again after it, as those of a folder. */
+
+/* A rename changes ctime. */
+static bool is_as_settled(const struct pb_entry *file, const struct stat *st, bool moved)
+{
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 && (uint64_t)st->st_ino == file->inode &&
+           (uint64_t)st->st_size == file->bytes && ns_of(&st->st_mtim) == file->mtime_ns &&
+           (moved || ns_of(&st->st_ctim) == file->ctime_ns);
+}
+
+static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
+                      const struct pb_entry *file, const char *directory, bool moved,
+                      struct stat *st, struct pb_err *err)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct pb_err why = {0};
+    const struct pb_settle_file settled = {.name = file->path};
+    bool leased = false;
+    const char *name = pb_base_name(file->path);
+    if (pb_files_join(path, directory, name) != 0)
+        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", name);
+    int fd = open_file(path, &why);
+    if (fd < 0)
+        return fd == -EAGAIN ? fd : pb_fail(err, why.code, "%.100s: %s", name, why.msg);
+    int rc = fstat(fd, st) == 0 && is_as_settled(file, st, moved) ? 0 : -EAGAIN;
+    rc = rc ? rc : check_writers(intake, inbox, fd, &settled, &leased);
+    (void)close(fd); /* releases the lease */
+    return rc;
+}
+
+/* Checks that each file is as it settled and that no process writes it, in the directory where the
+ * files are now: that of the inbox or, if `moved`, the folder that they were moved to. Returns 0
+ * and their owner (-1: several owners); -EAGAIN: not ready now; otherwise *err, which names the
+ * file. */
+static int check_set(struct pb_intake *intake, const struct pb_inbox *inbox,
+                     const struct pb_assembled *set, const char *directory, bool moved,
+                     int64_t *out_uid, struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < set->n && rc == 0; i++) {
+        struct stat st = {.st_uid = 0};
+        rc = check_file(intake, inbox, pb_assembled_entry(set, i), directory, moved, &st, err);
+        if (rc == 0)
+            *out_uid = i == 0 || *out_uid == (int64_t)st.st_uid ? (int64_t)st.st_uid : -1;
+    }
+    return rc;
+}
+
+static int fail_to_move(const char *name, int rc, struct pb_err *err)
+{
+    if (rc == -ENOENT)
+        return -EAGAIN;
+    if (rc == -EPERM || rc == -EACCES)
+        return pb_fail(err, PB_E_INPUT_DENIED,
+                       "%s cannot be moved: %s; a sticky inbox must belong to user id %d", name,
+                       strerror(-rc), (int)geteuid());
+    return pb_fail(err, PB_E_SYSTEM, "%s cannot be moved: %s", name, strerror(-rc));
+}
+
+/* Moves the files from their place to the folder `to`, whose parent exists: all of them or no
+ * file. -EAGAIN: a file is gone; otherwise *err. */
+static int move_set(const struct pb_intake *intake, const struct pb_assembled *set,
+                    const struct place *place, const struct pb_job *job, const char *to,
+                    struct pb_staging *out_staging, struct pb_err *err)
+{
+    const char *name = "";
+    int rc = pb_staging_open(out_staging, intake->dirs->work, job->id, job->name, place->real,
+                             place->path, err);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < set->n && rc == 0; i++) {
+        name = pb_base_name(pb_assembled_entry(set, i)->path);
+        rc = pb_staging_take(out_staging, name);
+    }
+    rc = rc ? rc : pb_staging_commit(out_staging, to);
+    return rc ? fail_to_move(name, rc, err) : 0;
+}
+
+/* --- claims ----------------------------------------------------------------------------------- */
+
+struct claim {
+    const struct pb_inbox *inbox;
+    const struct pb_settle_file *file;
+    const struct pb_assembled *set;   /* the set that file represents; NULL if a single file */
+    const struct pb_described *error; /* error of its job; NULL if no error is known */
+    struct place place;
+    struct pb_companion_rule companion;
+    struct pb_staging *staging; /* staging of a set */
+    struct pb_job *job;
+    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
+    bool leased; /* true if no process can write the file */
+    bool moved;  /* true if the file is in work/ */
+    char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
+};
+
+/* Returns true if the opened file is the one that had settled. A rename changes ctime. */
+static bool is_what_settled(const struct claim *claim, bool renamed)
+{
+    struct stat st;
+    const struct pb_settle_file *file = claim->file;
+    if (file->is_folder) /* check_folder checks its content */
+        return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
+               (uint64_t)st.st_ino == file->inode;
+    return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           (uint64_t)st.st_ino == file->inode && (uint64_t)st.st_size == file->size &&
+           ns_of(&st.st_mtim) == file->mtime_ns &&
+           (renamed || ns_of(&st.st_ctim) == file->ctime_ns);
 }
 
 static bool is_stored(const struct pb_intake *intake, const char *id)
@@ -193,18 +452,17 @@ static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid,
 {
     struct stat st;
     if (claim->set != NULL)
-        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->place.path, false,
-                                  out_uid, err);
+        return check_set(intake, claim->inbox, claim->set, claim->place.path, false, out_uid, err);
     if (pb_files_join(claim->from, claim->place.path, pb_base_name(claim->file->name)) != 0)
         return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
-    claim->fd = pb_intake_open(claim->from, err);
+    claim->fd = open_file(claim->from, err);
     int rc = claim->fd < 0 ? claim->fd : 0;
     if (rc == 0 && !is_what_settled(claim, false))
         rc = -EAGAIN;
     if (rc == 0 && claim->file->is_folder)
-        rc = pb_intake_check_folder(intake, claim->file, claim->from, false, err);
+        rc = check_folder(intake, claim->file, claim->from, false, err);
     else if (rc == 0)
-        rc = pb_intake_check_writers(intake, claim->inbox, claim->fd, claim->file, &claim->leased);
+        rc = check_writers(intake, claim->inbox, claim->fd, claim->file, &claim->leased);
     if (rc == 0)
         *out_uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
     return rc;
@@ -215,11 +473,10 @@ static int move_set_in(const struct pb_intake *intake, struct claim *claim, stru
     claim->staging = calloc(1, sizeof *claim->staging);
     if (claim->staging == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    return pb_claim_set_move(intake, claim->set, &claim->place, claim->job, claim->to,
-                             claim->staging, err);
+    return move_set(intake, claim->set, &claim->place, claim->job, claim->to, claim->staging, err);
 }
 
-/* Moves the files of a set back; a file that cannot be moved back stays for pb_intake_adopt. */
+/* Moves the files of a set back; a file that cannot be moved back stays for pb_adopt_work. */
 static void unmove_set(struct pb_intake *intake, struct claim *claim)
 {
     if (claim->staging == NULL || pb_staging_undo(claim->staging, claim->moved ? claim->to : NULL))
@@ -281,7 +538,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     struct pb_job *job = claim->job;
     const char *name =
         claim->set != NULL ? pb_assembled_entry(claim->set, 0)->path : claim->file->name;
-    int rc = pb_claim_place_open(&claim->place, claim->inbox, name);
+    int rc = open_place(&claim->place, claim->inbox, name);
     rc = rc ? rc : look(intake, claim, &job->uid, err);
     if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real, &claim->companion) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
@@ -297,8 +554,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         pb_job_fail_words(job, pb_code_id(claim->error->code), claim->error->message,
                           pb_code_hint(claim->error->code));
     if (!is_group(claim))
-        rc = pb_claim_companion_expect(&claim->companion, &claim->place, claim->file->name, job,
-                                       err);
+        rc = expect_companion(&claim->companion, &claim->place, claim->file->name, job, err);
     if (rc == 0 && note_delivered(claim) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     rc = rc ? rc : open_directory(intake, claim, job, err);
@@ -306,7 +562,7 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
         return rc;
     rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
     if (rc == 0 && is_group(claim))
-        rc = pb_earlier_join(intake, job, err);
+        rc = pb_intake_join_set(intake, job, err);
     if (rc == 0)
         rc = claim->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
     claim->moved = rc == 0;
@@ -315,16 +571,16 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc != 0)
         pb_origin_end(claim->directory);
     if (rc == 0 && !is_group(claim))
-        rc = pb_claim_companion_take(&claim->companion, &claim->place, claim->file->name,
-                                     claim->directory, job, err);
+        rc = take_companion(&claim->companion, &claim->place, claim->file->name, claim->directory,
+                            job, err);
     return rc;
 }
 
 /* Moves the input back to the inbox. If a file with its name has arrived meanwhile, the input
- * stays for pb_intake_adopt. */
+ * stays for pb_adopt_work. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
-    pb_claim_companion_give_back(&claim->place, claim->file->name, claim->job);
+    give_back_companion(&claim->place, claim->file->name, claim->job);
     if (claim->set != NULL) {
         unmove_set(intake, claim);
         claim->moved = false;
@@ -343,7 +599,7 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
 
 static void sync_moves(const struct pb_intake *intake, const struct claim *claims, size_t n)
 {
-    const struct pb_claim_place *last = NULL;
+    const struct place *last = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct claim *claim = &claims[i];
         if (!claim->moved)
@@ -361,11 +617,10 @@ static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
     int64_t uid;
     if (claim->set != NULL)
-        return pb_claim_set_check(intake, claim->inbox, claim->set, claim->to, true, &uid, NULL) ==
-               0;
+        return check_set(intake, claim->inbox, claim->set, claim->to, true, &uid, NULL) == 0;
     if (claim->file->is_folder)
         return is_what_settled(claim, true) &&
-               pb_intake_check_folder(intake, claim->file, claim->to, true, NULL) == 0;
+               check_folder(intake, claim->file, claim->to, true, NULL) == 0;
     return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
                                                           : pb_writers_look(claim->fd) != -EBUSY);
 }
@@ -374,8 +629,8 @@ static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 static void store_jobs(struct pb_intake *intake, const struct claim *claims,
                        struct pb_claimed *files, size_t n)
 {
-    struct pb_job *jobs[PB_INTAKE_BATCH] = {NULL};
-    int results[PB_INTAKE_BATCH] = {0};
+    struct pb_job *jobs[PB_CLAIM_BATCH] = {NULL};
+    int results[PB_CLAIM_BATCH] = {0};
     struct pb_err err = {0};
     size_t n_jobs = 0;
     for (size_t i = 0; i < n; i++) {
@@ -407,19 +662,19 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb
             pb_job_fini(&files[i].job);
         if (claims[i].fd >= 0)
             (void)close(claims[i].fd); /* releases the lease */
-        pb_claim_place_close(&claims[i].place);
+        close_place(&claims[i].place);
         if (files[i].rc == 0 && claims[i].staging != NULL)
             pb_staging_close(claims[i].staging);
         free(claims[i].staging);
     }
 }
 
-size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
-                       struct pb_claimed *files, size_t n)
+size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
+                      struct pb_claimed *files, size_t n)
 {
     size_t tried = 0;
     bool fault = false;
-    struct claim *claims = calloc(PB_INTAKE_BATCH, sizeof *claims);
+    struct claim *claims = calloc(PB_CLAIM_BATCH, sizeof *claims);
     if (claims == NULL) {
         files[0].rc = pb_fail(&files[0].err, PB_E_MEMORY, "out of memory");
         return 1;
@@ -430,7 +685,7 @@ size_t pb_intake_claim(struct pb_intake *intake, const struct pb_inbox *inbox,
         return 1;
     }
     (void)pthread_rwlock_rdlock(&intake->moves);
-    for (; tried < n && tried < PB_INTAKE_BATCH && !fault; tried++) {
+    for (; tried < n && tried < PB_CLAIM_BATCH && !fault; tried++) {
         struct pb_claimed *file = &files[tried];
         claims[tried] = (struct claim){.inbox = inbox,
                                        .file = file->file,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/inbox/dirs.h"
-#include "service/inbox/dirs_apart.h"
+
 #include "service/base/log.h"
 
 #include <assert.h>
@@ -13,6 +13,172 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PLACES_MAX = PB_INBOXES_MAX + 6 };
+
+struct place {
+    const char *what, *path;
+    /* length of the longest mount point above the path */
+    size_t mount_bytes;
+    char device[32];                         /* "8:1"; "" = unknown */
+    char on_device[2 * PB_FILES_PATH_BYTES]; /* path within its file system; "" = its root */
+};
+
+/* --- place of a path in its file system ---------------------------------------------------- */
+
+/* Replaces octal escapes such as \040 by the characters that they encode, in place. */
+static void unescape(char *text)
+{
+    char *out = text;
+    for (const char *in = text; *in != '\0';) {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' &&
+            in[3] >= '0' && in[3] <= '7') {
+            *out++ = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
+            in += 4;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *out = '\0';
+}
+
+/* Returns the bytes of the mount point if it contains the path or equals it, otherwise -1. "/" has
+ * 0. */
+static long below(const char *mount, const char *path)
+{
+    size_t n = strcmp(mount, "/") == 0 ? 0 : strlen(mount);
+    return strncmp(mount, path, n) == 0 && (path[n] == '/' || path[n] == '\0') ? (long)n : -1;
+}
+
+/* Keeps the longest mount point; of two equal ones the later, which covers the other. */
+static void apply_mount(struct place *place, const char *device, const char *root,
+                        const char *mount)
+{
+    long n = below(mount, place->path);
+    if (n < 0 || (place->device[0] != '\0' && (size_t)n < place->mount_bytes))
+        return;
+    place->mount_bytes = (size_t)n;
+    (void)snprintf(place->device, sizeof place->device, "%s", device);
+    (void)snprintf(place->on_device, sizeof place->on_device, "%s%s",
+                   strcmp(root, "/") == 0 ? "" : root, place->path + n);
+}
+
+/* Finds device and path on it for each place. Without /proc the mounts are unknown, and only the
+ * paths are compared. */
+static void find_on_devices(struct place *place, size_t n)
+{
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t room = 0;
+    while (file != NULL && getline(&line, &room, file) > 0) {
+        char *save = NULL, *field[5] = {NULL};
+        for (int i = 0; i < 5; i++)
+            field[i] = strtok_r(i == 0 ? line : NULL, " \n", &save);
+        if (field[4] == NULL) /* id parent device root mount-point */
+            continue;
+        unescape(field[3]);
+        unescape(field[4]);
+        for (size_t i = 0; i < n; i++)
+            apply_mount(&place[i], field[2], field[3], field[4]);
+    }
+    free(line);
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+/* --- comparing ---------------------------------------------------------------------------- */
+
+/* Returns true if b equals a or is inside it. */
+static bool holds(const char *a, const char *b)
+{
+    size_t n = strcmp(a, "/") == 0 ? 0 : strlen(a);
+    return strncmp(a, b, n) == 0 && (b[n] == '/' || b[n] == '\0');
+}
+
+static bool place_holds(const struct place *a, const struct place *b)
+{
+    return holds(a->path, b->path) || (a->device[0] != '\0' && strcmp(a->device, b->device) == 0 &&
+                                       holds(a->on_device, b->on_device));
+}
+
+/* Compares the name and the place in the file system: a bind mount of products at work/done is not
+ * the default archive. */
+static bool is_default_archive(const struct place *work, const struct place *archive)
+{
+    size_t n = strlen(work->path), m = strlen(work->on_device);
+    return strcmp(archive->what, "archive") == 0 && strcmp(work->what, "work") == 0 &&
+           strncmp(work->path, archive->path, n) == 0 && strcmp(archive->path + n, "/done") == 0 &&
+           strcmp(work->device, archive->device) == 0 &&
+           strncmp(work->on_device, archive->on_device, m) == 0;
+}
+
+static int check_pair(const struct place *a, const struct place *b, struct pb_err *err)
+{
+    bool a_holds = place_holds(a, b), b_holds = place_holds(b, a);
+    if (a_holds && b_holds)
+        return pb_fail(err, PB_E_CONFIG_VALUE,
+                       "%s (%s) and %s (%s) are the same directory; give each one of its own",
+                       a->what, a->path, b->what, b->path);
+    const struct place *in = a_holds ? b : a, *out = a_holds ? a : b;
+    if ((!a_holds && !b_holds) || is_default_archive(out, in))
+        return 0;
+    return pb_fail(err, PB_E_CONFIG_VALUE,
+                   "%s (%s) is inside %s (%s); give each a directory of its own", in->what,
+                   in->path, out->what, out->path);
+}
+
+/* Finds the real path of the directory of the socket; false if it is absent. */
+static bool socket_directory(const char *socket, char out[PB_FILES_PATH_BYTES])
+{
+    char path[PB_FILES_PATH_BYTES];
+    if (socket == NULL || (size_t)snprintf(path, sizeof path, "%s", socket) >= sizeof path)
+        return false;
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return realpath(".", out) != NULL;
+    slash[slash == path] = '\0';
+    return realpath(path, out) != NULL;
+}
+
+/* Lists the directories; returns their count. */
+static size_t list_places(const struct pb_dirs *dirs, struct place *place)
+{
+    const struct place others[] = {{.what = "work", .path = dirs->work},
+                                   {.what = "archive", .path = dirs->archive},
+                                   {.what = "quarantine", .path = dirs->quarantine},
+                                   {.what = "products", .path = dirs->products},
+                                   {.what = "state", .path = dirs->state}};
+    size_t n = 0;
+    for (; n < dirs->n_inboxes; n++)
+        place[n] = (struct place){.what = "inbox", .path = dirs->inbox[n]};
+    (void)memcpy(&place[n], others, sizeof others);
+    return n + sizeof others / sizeof others[0];
+}
+
+int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct pb_err *err)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    struct place *place = calloc(PLACES_MAX, sizeof *place);
+    if (place == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    size_t n_dirs = list_places(dirs, place);
+    place[n_dirs] = (struct place){.what = "the socket's directory", .path = directory};
+    size_t n = n_dirs + socket_directory(socket, directory);
+    find_on_devices(place, n);
+    int rc = 0;
+    for (size_t i = 0; i < n_dirs; i++)
+        for (size_t k = i + 1; k < n_dirs && rc == 0; k++)
+            rc = check_pair(&place[i], &place[k], err);
+    for (size_t i = 0; i < n_dirs && n > n_dirs && rc == 0; i++)
+        if (place_holds(&place[i], &place[n_dirs]))
+            rc = pb_fail(err, PB_E_CONFIG_VALUE,
+                         "the socket (%s) is inside %s (%s); give it a directory of its own",
+                         socket, place[i].what, place[i].path);
+    free(place);
+    return rc;
+}
+
+/* --- directories ------------------------------------------------------------------------------ */
 
 static_assert(PB_FILES_PATH_BYTES >= PATH_MAX, "realpath writes PATH_MAX bytes");
 

@@ -4,7 +4,7 @@
 #define PB_DIRS_H
 /* Directories of the service, absolute and checked. Inputs move between inboxes, work, archive and
  * quarantine by rename, therefore these must be on one filesystem and one mount of it. Thread:
- * main, before the loop runs; pb_dirs_check: any. */
+ * main, before the loop runs; pb_dirs_check and pb_dirs_check_apart: any. */
 #include "config/base/err.h"
 #include "config/service_config.h"
 #include "service/base/dir_lock.h"
@@ -36,4 +36,12 @@ void pb_dirs_unlock(struct pb_dirs_locks *locks);
 /* Returns true if several users may write the inbox and move or delete each other's files there:
  * it is not sticky. */
 bool pb_dirs_inbox_is_open(const char *inbox);
+/* Checks that no directory of the service equals, contains or is inside another; otherwise
+ * products would be taken as scenes, or a directory would belong to two owners. The one exception
+ * is the default archive, work/done. Paths are as realpath returns them; parts that do not exist
+ * yet may follow. socket: as configured, NULL if absent; its directory may contain the others, but
+ * must not be inside them. Two paths to one place are found as well: not only the paths but also
+ * their places in the file system according to /proc/self/mountinfo are compared, which detects
+ * bind mounts. */
+int pb_dirs_check_apart(const struct pb_dirs *dirs, const char *socket, struct pb_err *err);
 #endif

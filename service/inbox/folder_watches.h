@@ -5,7 +5,6 @@
 /* Event watches (inotify) of an inbox and of its sub-folders, which senders create and remove. The
  * events are collected as names that may have changed; after an overflow of the kernel's queue
  * anything may have changed. Thread: loop. */
-#include "service/inbox/changes.h"
 #include "service/inbox/scan.h"
 
 #include <uv.h>

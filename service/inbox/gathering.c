@@ -7,10 +7,10 @@
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "service/base/log.h"
-#include "service/inbox/earlier.h"
 #include "service/inbox/inbox.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static int list_entries(struct pb_gathering *gathering, const struct pb_settle *
             .ctime_ns = file->ctime_ns,
             .is_folder = file->is_folder,
             .is_settled = !file->by_age,
-            /* handled by pairing.c */
+            /* handled by pb_pairing_sort */
             .is_companion = pb_companion_input(&gathering->inbox->companion, file->name, input)};
     }
     return gathering->entry != NULL ? 0 : -ENOMEM;
@@ -192,7 +192,7 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
         struct pb_scene_earlier earlier;
         if (set->reopen_ms == 0)
             continue;
-        rc = pb_earlier_of_set(intake, gathering->inbox, set, &err, &earlier);
+        rc = pb_intake_find_earlier(intake, gathering->inbox, set, &err, &earlier);
         if (rc == 0)
             pb_assembly_know(gathering->assembly, i, &earlier);
     }
@@ -390,4 +390,210 @@ void pb_gathering_show(const struct pb_gathering *gathering, const struct pb_set
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering)
 {
     return gathering->asked;
+}
+
+/* --- metadata queries ------------------------------------------------------------------------- */
+
+enum state { WANTED, SENT, ANSWERED };
+
+/* Entry of the cache. An answer is written once, before the state; readers on the pool keep a
+ * pointer to it. */
+struct query {
+    uint64_t digest, ticket;
+    enum state state;
+    bool seen; /* found by this scan */
+    char *name, *pipeline;
+    struct pb_described answer;
+};
+
+struct pb_asked {
+    pthread_mutex_t lock; /* protects all below */
+    struct query **entry; /* the first n_sorted sorted by name, then those of this scan */
+    size_t n, n_sorted, room;
+    size_t next; /* no entry before it is WANTED */
+    uint64_t last_ticket;
+    unsigned long config_number;
+};
+
+static void free_query(struct query *entry)
+{
+    free(entry->name);
+    free(entry->pipeline);
+    free(entry);
+}
+
+struct pb_asked *pb_asked_create(void)
+{
+    struct pb_asked *asked = calloc(1, sizeof *asked);
+    if (asked != NULL)
+        (void)pthread_mutex_init(&asked->lock, NULL);
+    return asked;
+}
+
+void pb_asked_destroy(struct pb_asked *asked)
+{
+    if (asked == NULL)
+        return;
+    for (size_t i = 0; i < asked->n; i++)
+        free_query(asked->entry[i]);
+    free(asked->entry);
+    (void)pthread_mutex_destroy(&asked->lock);
+    free(asked);
+}
+
+/* --- scans ------------------------------------------------------------------------------------*/
+
+static int by_query(const void *a, const void *b)
+{
+    const struct query *left = *(struct query *const *)a, *right = *(struct query *const *)b;
+    int order = strcmp(left->name, right->name);
+    return order != 0 ? order : (left->digest > right->digest) - (left->digest < right->digest);
+}
+
+static struct query *find_query(const struct pb_asked *asked, const char *name, uint64_t digest)
+{
+    char *const borrowed = strdup(name);
+    struct query key = {.name = borrowed, .digest = digest};
+    struct query *wanted = &key, **found = NULL;
+    if (borrowed != NULL && asked->n_sorted > 0)
+        found = bsearch(&wanted, asked->entry, asked->n_sorted, sizeof *found, by_query);
+    free(borrowed);
+    return found != NULL ? *found : NULL;
+}
+
+/* Deletes the entries that the scan did not find. */
+static void keep_seen(struct pb_asked *asked)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < asked->n; i++) {
+        if (asked->entry[i]->seen)
+            asked->entry[kept++] = asked->entry[i];
+        else
+            free_query(asked->entry[i]);
+    }
+    asked->n = kept;
+    if (kept > 0)
+        qsort(asked->entry, kept, sizeof *asked->entry, by_query);
+    asked->n_sorted = kept;
+    asked->next = 0;
+}
+
+void pb_asked_begin(struct pb_asked *asked, unsigned long config_number)
+{
+    (void)pthread_mutex_lock(&asked->lock);
+    for (size_t i = 0; i < asked->n; i++)
+        asked->entry[i]->seen = false;
+    if (asked->config_number != config_number)
+        keep_seen(asked); /* keeps no entry */
+    asked->config_number = config_number;
+    (void)pthread_mutex_unlock(&asked->lock);
+}
+
+const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest)
+{
+    const struct pb_described *answer = NULL;
+    (void)pthread_mutex_lock(&asked->lock);
+    struct query *entry = find_query(asked, name, digest);
+    if (entry != NULL)
+        entry->seen = true;
+    if (entry != NULL && entry->state == ANSWERED)
+        answer = &entry->answer;
+    (void)pthread_mutex_unlock(&asked->lock);
+    return answer;
+}
+
+static int add_query(struct pb_asked *asked, const char *name, uint64_t digest,
+                     const char *pipeline)
+{
+    if (asked->n == asked->room) {
+        size_t room = asked->room ? 2 * asked->room : 64;
+        struct query **more = realloc(asked->entry, room * sizeof(struct query *));
+        if (more == NULL)
+            return -ENOMEM;
+        asked->entry = more;
+        asked->room = room;
+    }
+    struct query *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return -ENOMEM;
+    entry->name = strdup(name);
+    entry->pipeline = strdup(pipeline);
+    entry->digest = digest;
+    entry->ticket = ++asked->last_ticket;
+    entry->seen = true;
+    if (entry->name == NULL || entry->pipeline == NULL) {
+        free_query(entry);
+        return -ENOMEM;
+    }
+    asked->entry[asked->n++] = entry;
+    return 0;
+}
+
+int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline)
+{
+    (void)pthread_mutex_lock(&asked->lock);
+    int rc = find_query(asked, name, digest) == NULL ? add_query(asked, name, digest, pipeline) : 0;
+    (void)pthread_mutex_unlock(&asked->lock);
+    return rc;
+}
+
+void pb_asked_end(struct pb_asked *asked)
+{
+    (void)pthread_mutex_lock(&asked->lock);
+    keep_seen(asked);
+    (void)pthread_mutex_unlock(&asked->lock);
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out)
+{
+    bool is = false;
+    (void)pthread_mutex_lock(&asked->lock);
+    for (; asked->next < asked->n && !is; asked->next++) {
+        struct query *entry = asked->entry[asked->next];
+        if (entry->state != WANTED)
+            continue;
+        *out =
+            (struct pb_asked_question){entry->ticket, strdup(entry->name), strdup(entry->pipeline)};
+        is = out->name != NULL && out->pipeline != NULL;
+        if (!is) {
+            free(out->name);
+            free(out->pipeline);
+            break;
+        }
+        entry->state = SENT;
+    }
+    (void)pthread_mutex_unlock(&asked->lock);
+    return is;
+}
+
+static struct query *of_ticket(const struct pb_asked *asked, uint64_t ticket)
+{
+    for (size_t i = 0; i < asked->n; i++)
+        if (asked->entry[i]->ticket == ticket && asked->entry[i]->state == SENT)
+            return asked->entry[i];
+    return NULL;
+}
+
+void pb_asked_drop(struct pb_asked *asked, uint64_t ticket)
+{
+    (void)pthread_mutex_lock(&asked->lock);
+    struct query *entry = of_ticket(asked, ticket);
+    if (entry != NULL)
+        entry->state = WANTED;
+    asked->next = 0;
+    (void)pthread_mutex_unlock(&asked->lock);
+}
+
+bool pb_asked_answer(struct pb_asked *asked, uint64_t ticket, const struct pb_described *answer)
+{
+    (void)pthread_mutex_lock(&asked->lock);
+    struct query *entry = of_ticket(asked, ticket);
+    if (entry != NULL) {
+        entry->answer = *answer;
+        entry->state = ANSWERED;
+    }
+    (void)pthread_mutex_unlock(&asked->lock);
+    return entry != NULL;
 }

@@ -5,8 +5,10 @@
 /* Scenes of a scan: assembles the files of the inbox (pipeline/scene/assemble.h), offers each scene
  * to the intake as one input, and reports the scenes that wait. Thread: pool, one scan at a
  * time, except pb_gathering_asked. */
-#include "service/inbox/asked.h"
-#include "service/inbox/intake.h"
+#include "service/inbox/claim.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #define PB_GATHERING_TOLD_MAX 100 /* sets in the status */
 
@@ -23,6 +25,7 @@ struct pb_gathering_told {
 };
 
 struct pb_gathering;
+struct pb_asked;
 
 struct pb_gathering *pb_gathering_create(void); /* NULL = out of memory */
 void pb_gathering_destroy(struct pb_gathering *gathering);
@@ -48,4 +51,34 @@ void pb_gathering_show(const struct pb_gathering *gathering, const struct pb_set
                        struct pb_gathering_told *out);
 /* Metadata queries; owned by gathering, with a lock of their own. Thread: any. */
 struct pb_asked *pb_gathering_asked(const struct pb_gathering *gathering);
+
+/* Metadata queries of the files of one inbox (input.by with {meta.*}), and their cached answers. In
+ * memory only: after a restart the files are queried again. An answer is valid for a file and its
+ * metadata as a scan saw them (digest), and for the configuration of that number; entries that a
+ * scan does not use are deleted at its end. Thread: pool (scans, one at a time) and loop. */
+/* Copy of a query. */
+struct pb_asked_question {
+    uint64_t ticket;
+    char *name, *pipeline; /* path below the inbox; malloc'd, owned by the caller */
+};
+
+struct pb_asked *pb_asked_create(void);        /* NULL = out of memory */
+void pb_asked_destroy(struct pb_asked *asked); /* NULL is allowed */
+
+/* --- pool: one scan --- */
+void pb_asked_begin(struct pb_asked *asked, unsigned long config_number);
+/* Finds the answer, borrowed until the end of the next scan; NULL if there is no answer yet. */
+const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest);
+/* Queues a query unless one is pending. -ENOMEM: the next scan retries. */
+int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline);
+void pb_asked_end(struct pb_asked *asked);
+
+/* --- loop --- */
+/* Returns the next query that was not sent yet; false if the queue is empty, or out of memory for
+ * now. */
+bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out);
+/* Call if the query could not be sent: another scan queues it again. */
+void pb_asked_drop(struct pb_asked *asked, uint64_t ticket);
+/* Stores an answer. Returns false if it is no longer needed. */
+bool pb_asked_answer(struct pb_asked *asked, uint64_t ticket, const struct pb_described *answer);
 #endif

@@ -6,8 +6,8 @@
  * it by that name and uses the same file name again. */
 #include "service/inbox/input_store.h"
 #include "config/base/base_name.h"
-#include "service/inbox/companion.h"
-#include "service/inbox/origin.h"
+#include "service/inbox/inbox.h"
+#include "service/inbox/staging.h"
 
 #include "config/base/json_writer.h"
 #include "pipeline/io/path.h"

@@ -6,7 +6,7 @@
  * after success or if the same input was processed before (pb_job_is_skipped), otherwise into
  * quarantine/ with <name>.error.json; no file is ever overwritten. Submitted files are not
  * touched; their error record is still written to quarantine/. Repeating any of this after a crash
- * is harmless. Thread: pool (runner/pending.c) or that of pb_intake_adopt, one call at a time for a
+ * is harmless. Thread: pool (runner/pending.c) or that of pb_adopt_work, one call at a time for a
  * job. */
 #include "config/service_config.h"
 #include "service/inbox/dirs.h"

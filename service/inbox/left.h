@@ -57,4 +57,26 @@ size_t pb_left_count(const struct pb_left *left, enum pb_settle_reason reason);
  * PB_LEFT_FIRST_MAX at most; borrowed until the next change. Returns their number. */
 size_t pb_left_first(struct pb_left *left, enum pb_settle_reason reason,
                      const struct pb_left_entry *out[PB_LEFT_FIRST_MAX]);
+
+/* Summary of the entries of one inbox that are not taken: those that still settle, those that the
+ * service cannot take, and those that no pipeline fits. */
+#define PB_STAYS_MAX 100 /* entries with a name */
+
+struct pb_stay {
+    char name[256];               /* end of its path below the inbox */
+    enum pb_settle_reason reason; /* refused or foreign */
+    enum pb_code code;
+    char text[512];
+};
+
+struct pb_stays {
+    size_t n_refused, n_foreign, n_settling; /* total counts */
+    /* wall clock: time at which the last entry settles if no file changes; 0 = no entry settles */
+    int64_t settled_ms;
+    size_t n; /* entries in `at`; refused entries before foreign ones */
+    struct pb_stay at[PB_STAYS_MAX];
+};
+
+/* Collects the summary from the entries that stay and the notes of the files of the last scan. */
+void pb_stays_collect(struct pb_left *left, const struct pb_settle *settle, struct pb_stays *out);
 #endif

@@ -6,7 +6,7 @@
 #include "service/base/files.h"
 #include "service/base/log.h"
 #include "service/inbox/inbox.h"
-#include "service/inbox/writer_events.h"
+#include "service/inbox/writers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ struct pb_round {
     int64_t took_ns, cpu_ns;     /* cost of the scan and the assembly */
     int read_rc;
     bool has_scanned; /* since the last batch */
-    struct pb_claimed batch[PB_INTAKE_BATCH];
+    struct pb_claimed batch[PB_CLAIM_BATCH];
     size_t n_batch;
 };
 
@@ -109,10 +109,24 @@ static void scan(struct pb_round *round, int64_t until_ms)
     enter(round, PB_ROUND_SETTLE);
 }
 
+/* Files that were renamed into the inbox and not touched since become complete. Files of
+ * sub-folders settle, because no events report their renames. The events are read after the scan
+ * has read the files' attributes: a file that was written in between is not marked, and a file that
+ * is written later has changed at its claim. */
+static void mark_renamed(const struct pb_inbox *inbox, struct pb_settle *settle, int64_t mono_ms)
+{
+    pb_writers_events_follow(inbox->events, mono_ms);
+    for (size_t i = 0; i < pb_settle_count(settle); i++) {
+        const struct pb_settle_file *file = pb_settle_at(settle, i);
+        if (!file->is_folder && pb_writers_events_took_in(inbox->events, file->name))
+            pb_settle_arrived(settle, i, mono_ms);
+    }
+}
+
 static void settle(struct pb_round *round, int64_t settle_ms)
 {
     pb_settle_end(round->settle, settle_ms, round->mono_ms, round->wall_ms, pb_clock_mono_ms());
-    pb_inbox_mark_renamed(&round->inbox, round->settle, round->mono_ms);
+    mark_renamed(&round->inbox, round->settle, round->mono_ms);
     enter(round, PB_ROUND_ASSEMBLE);
 }
 
@@ -163,11 +177,11 @@ static void claim(struct pb_round *round, bool may_claim, struct pb_round_result
 {
     struct pb_claimed *batch = round->batch;
     size_t n = 0;
-    while (may_claim && n < PB_INTAKE_BATCH &&
+    while (may_claim && n < PB_CLAIM_BATCH &&
            pb_gathering_next(round->gathering, round->settle, &batch[n]))
         n++;
-    round->n_batch = n ? pb_intake_claim(round->intake, &round->inbox, batch, n) : 0;
-    out->has_more = n == PB_INTAKE_BATCH; /* perhaps: the batch is full */
+    round->n_batch = n ? pb_claim_files(round->intake, &round->inbox, batch, n) : 0;
+    out->has_more = n == PB_CLAIM_BATCH; /* perhaps: the batch is full */
     out->fault = PB_OK;
     for (size_t i = 0; i < round->n_batch; i++) {
         pb_gathering_claimed(round->intake, round->settle, &batch[i]);
@@ -260,7 +274,7 @@ struct pb_round *pb_round_create(struct pb_intake *intake, size_t inbox_number, 
         pb_round_destroy(round);
         return NULL;
     }
-    round->inbox.events = pb_writer_events_create(path);
+    round->inbox.events = pb_writers_events_create(path);
     return round;
 }
 
@@ -272,7 +286,7 @@ void pb_round_destroy(struct pb_round *round)
     pb_gathering_destroy(round->gathering);
     pb_left_destroy(round->left);
     pb_settle_destroy(round->settle);
-    pb_writer_events_destroy(round->inbox.events);
+    pb_writers_events_destroy(round->inbox.events);
     pb_inbox_told_fini(&round->told);
     free(round->path);
     free(round);

@@ -7,12 +7,9 @@
  * was claimed. It owns everything that these stages share; the loop passes a request and receives a
  * result. A part of a round ends after a slice of time or with a batch. Thread: pool, one part at a
  * time, unless the comment of a function names another. */
-#include "service/inbox/changes.h"
 #include "service/inbox/gathering.h"
-#include "service/inbox/intake.h"
-#include "service/inbox/pairing.h"
+#include "service/inbox/left.h"
 #include "service/inbox/scan.h"
-#include "service/inbox/stays.h"
 
 #include <stdbool.h>
 #include <stddef.h>

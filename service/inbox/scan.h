@@ -9,11 +9,34 @@
  * have not settled; it takes the others over from the last scan. Both run in steps, so that a scan
  * of a huge inbox does not keep a thread. On a file system that other machines or a FUSE server may
  * change without an event, every scan is a listing. Thread: pool, one at a time. */
-#include "service/inbox/changes.h"
 #include "service/inbox/inbox.h"
 #include "service/inbox/left.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Names below an inbox that may have changed since the last scan. A name stands for the entry and
+ * for everything below it. Plain memory. Thread: any, one at a time; the loop collects the names
+ * and passes them to a scan on the pool. */
+#define PB_CHANGES_MAX 8192 /* more names are `all` */
+
+/* All-zero: no changes. */
+struct pb_changes {
+    char **name; /* paths below the inbox, malloc'd */
+    size_t n, room;
+    bool all; /* true if anything may have changed; the names do not count then */
+};
+
+/* Adds the entry `name` of a folder below the inbox ("" is the inbox); the name "" is the folder
+ * itself. Out of memory: all. */
+void pb_changes_add(struct pb_changes *changes, const char *folder, const char *name);
+void pb_changes_add_all(struct pb_changes *changes);
+/* Sorts the names and removes those that occur twice. */
+void pb_changes_sort(struct pb_changes *changes);
+/* Returns true if the path, or a folder that contains it, is among the sorted names. */
+bool pb_changes_cover(const struct pb_changes *changes, const char *path);
+void pb_changes_fini(struct pb_changes *changes); /* all-zero again */
 
 /* Rules for the names in the inbox; a result depends on the name and the configuration only. */
 struct pb_scan_rules {

@@ -80,7 +80,7 @@ bool pb_settle_hold(struct pb_settle *settle, size_t i);
 bool pb_settle_is_held(const struct pb_settle *settle, size_t i);
 /* Finds the file of that name; false if absent. */
 bool pb_settle_find(const struct pb_settle *settle, const char *name, size_t *out_i);
-/* After end, for files with a companion (companion.h): TAKE: file i is complete, because its marker
+/* After end, for files with a companion (inbox.h): TAKE: file i is complete, because its marker
  * exists. WAIT: incomplete, whatever its times. ASIDE: never taken, and not counted as waiting.
  * Returns true if it did not change between two scans at least `settle` apart. */
 enum pb_settle_decision { PB_SETTLE_TAKE, PB_SETTLE_WAIT, PB_SETTLE_ASIDE };

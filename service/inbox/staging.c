@@ -7,6 +7,7 @@
 
 #include "pipeline/io/path.h"
 #include "service/base/log.h"
+#include "service/inbox/inbox.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -188,4 +189,38 @@ int pb_staging_recover(const char *work, const char *name, struct pb_err *err)
         pb_log(PB_LOG_NOTICE, "work: the files of %s are back in %s, to be gathered again", folder,
                from);
     return 0;
+}
+
+/* --- origin of a claim ------------------------------------------------------------------------ */
+
+int pb_origin_write(const char *claim, const char *from)
+{
+    char link[PB_FILES_PATH_BYTES];
+    int rc = pb_files_join(link, claim, LINK);
+    return rc ? rc : symlink(from, link) == 0 ? 0 : -errno;
+}
+
+int pb_origin_read(const char *claim, char out_from[PB_FILES_PATH_BYTES])
+{
+    char link[PB_FILES_PATH_BYTES];
+    int rc = pb_files_join(link, claim, LINK);
+    ssize_t n = rc == 0 ? readlink(link, out_from, PB_FILES_PATH_BYTES) : -1;
+    if (n < 0 || n == PB_FILES_PATH_BYTES)
+        return rc ? rc : n < 0 ? -errno : -ENAMETOOLONG;
+    out_from[n] = '\0';
+    return 0;
+}
+
+void pb_origin_end(const char *claim)
+{
+    char link[PB_FILES_PATH_BYTES];
+    pb_companion_end(claim);
+    if (rmdir(claim) == 0 || errno != ENOTEMPTY || pb_files_join(link, claim, LINK) != 0)
+        return;
+    char from[PB_FILES_PATH_BYTES];
+    int rc = pb_origin_read(claim, from);
+    if (rc != 0 || unlink(link) != 0)
+        return;
+    if (rmdir(claim) != 0 && errno == ENOTEMPTY)
+        (void)symlink(from, link); /* another entry has that name */
 }

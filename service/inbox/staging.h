@@ -2,12 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_STAGING_H
 #define PB_STAGING_H
-/* Makes one folder of the files of a set, so that every reader sees either all of them or no file:
- * work/<job id>.gather/ is made, with a link `.from` to the directory of their origin and an empty
- * folder; the files are renamed into that folder one by one; then the folder is renamed to its
- * place. A process that dies in between leaves work/<job id>.gather/, and pb_staging_recover moves
- * the files back. Thread: that of pb_intake_claim or
- * pb_intake_adopt. */
+/* Entries of work/ for inputs that are no jobs yet.
+ *
+ * Staging makes one folder of the files of a set, so that every reader sees either all of them or
+ * no file: work/<job id>.gather/ is made, with a link `.from` to the directory of their origin and
+ * an empty folder; the files are renamed into that folder one by one; then the folder is renamed to
+ * its place. A process that dies in between leaves work/<job id>.gather/, and pb_staging_recover
+ * moves the files back.
+ *
+ * Origin of an input in work/<id>/: a link `.from` next to it, to the directory that the input was
+ * in. The link is made before the input is moved there; therefore the sub-folder and the inbox of
+ * an input that a dead service left are known. The link is never followed. Thread: that of
+ * pb_claim_files or pb_adopt_work; pb_origin_end: any. */
 #include "config/base/err.h"
 #include "service/base/files.h"
 
@@ -42,4 +48,12 @@ bool pb_staging_is(const char *name);
  * moved, because a file has their name again or the directory was removed or is a link now, become
  * work/<id>/<folder>/, the input of a job. Returns 0, or *err: it stays unchanged. */
 int pb_staging_recover(const char *work, const char *name, struct pb_err *err);
+
+/* Makes the link. claim: work/<id>, a directory that only the service uses. Returns 0 or a negative
+ * errno. */
+int pb_origin_write(const char *claim, const char *from);
+/* Returns 0 and the directory; negative errno if the origin is unknown. */
+int pb_origin_read(const char *claim, char out_from[PB_FILES_PATH_BYTES]);
+/* Removes a claim that contains only the link and an empty directory of companions. */
+void pb_origin_end(const char *claim);
 #endif

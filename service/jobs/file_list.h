@@ -22,7 +22,7 @@ struct pb_file_list {
     size_t n;
 };
 
-/* Lists of the input and of its companion (companion.h) of one job. */
+/* Lists of the input and of its companion of one job. */
 struct pb_input_lists {
     struct pb_file_list input, companion;
     bool is_deleted; /* input and companion are deleted completely */

@@ -171,7 +171,7 @@ static void report(struct pb_pending *pending)
     if (pending->step != PB_PENDING_STORE || why->code == PB_OK)
         return;
     pb_log(PB_LOG_ERROR, "job %s: %s; this is tried again", pending->job.id, why->msg);
-    /* cleared by pb_intake_report */
+    /* cleared by pb_adopt_report */
     pb_trouble_raise(pending->list->troubles, "work", why->code, why->msg);
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Files that the sweep of work/ leaves in place while jobs run. */
-#include "service/inbox/intake.h"
+#include "service/inbox/adopt.h"
 
 #include "config/config.h"
 #include "run_suite.h"
@@ -99,15 +99,15 @@ START_TEST(part_read_by_a_running_job_is_kept_until_it_ends)
 
     insert(FIRST, PB_JOB_SUCCESSFUL);
     insert(SECOND, PB_JOB_RUNNING);
-    pb_intake_adopt(&intake, false, &adopted);
+    pb_adopt_work(&intake, false, &adopted);
     ck_assert_int_eq(adopted.left, 0);
     ck_assert(there("work/" FIRST "/T1/a.tif") && there("work/" SECOND "/T1/a.tif"));
-    ck_assert(pb_intake_has_left(&intake, &troubles));
+    ck_assert(pb_adopt_has_left(&intake, &troubles));
     set_status(SECOND, PB_JOB_ACCEPTED); /* it receives the places of the files at its start */
-    pb_intake_adopt(&intake, false, &adopted);
+    pb_adopt_work(&intake, false, &adopted);
     ck_assert(!there("work/" FIRST) && there("work/done/T1/a.tif"));
     ck_assert(there("work/" SECOND "/T1/a.tif"));
-    ck_assert(!pb_intake_has_left(&intake, &troubles));
+    ck_assert(!pb_adopt_has_left(&intake, &troubles));
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/asked.h"
+#include "service/inbox/gathering.h"
 #include "service/worker/described.h"
 
 #include "config/base/json_writer.h"

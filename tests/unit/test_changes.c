@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/changes.h"
+#include "service/inbox/scan.h"
 
 #include "run_suite.h"
 

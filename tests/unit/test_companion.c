@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/pairing.h"
+#include "service/inbox/inbox.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/dirs_apart.h"
+#include "service/inbox/dirs.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/pace.h"
+/* ctest: threads */
+#include "service/inbox/watch.h"
 
 #include "run_suite.h"
 

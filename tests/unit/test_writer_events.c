@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "service/inbox/writer_events.h"
+#include "service/inbox/writers.h"
 
 #include "run_suite.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static char root[64], inside[96], outside[96], second[96];
-static struct pb_writer_events *events;
+static struct pb_writers_events *events;
 
 static void make(void)
 {
@@ -21,13 +21,13 @@ static void make(void)
     (void)snprintf(outside, sizeof outside, "%s.out", root);
     (void)snprintf(inside, sizeof inside, "%s/x", root);
     (void)snprintf(second, sizeof second, "%s/y", root);
-    events = pb_writer_events_create(root);
+    events = pb_writers_events_create(root);
     ck_assert_ptr_nonnull(events);
 }
 
 static void end(void)
 {
-    pb_writer_events_destroy(events);
+    pb_writers_events_destroy(events);
     (void)unlink(inside);
     (void)unlink(outside);
     (void)unlink(second);
@@ -51,8 +51,8 @@ static void renamed_in(void)
 
 static bool took_in(const char *name)
 {
-    pb_writer_events_follow(events, 0);
-    return pb_writer_events_took_in(events, name);
+    pb_writers_events_follow(events, 0);
+    return pb_writers_events_took_in(events, name);
 }
 
 START_TEST(tells_of_a_rename_once)
@@ -60,7 +60,7 @@ START_TEST(tells_of_a_rename_once)
     renamed_in();
     ck_assert(took_in("x"));
     ck_assert(!took_in("x"));
-    ck_assert(!pb_writer_events_is_open(events, "x", 0));
+    ck_assert(!pb_writers_events_is_open(events, "x", 0));
     ck_assert_int_eq(rename(inside, second), 0); /* within the directory, as x.part to x */
     ck_assert(took_in("y"));
 }
@@ -70,10 +70,10 @@ START_TEST(tells_of_no_rename_of_what_is_copied)
 {
     int fd = written(inside);
     ck_assert(!took_in("x"));
-    ck_assert(pb_writer_events_is_open(events, "x", 0));
+    ck_assert(pb_writers_events_is_open(events, "x", 0));
     ck_assert_int_eq(close(fd), 0);
     ck_assert(!took_in("x"));
-    ck_assert(!pb_writer_events_is_open(events, "x", 0));
+    ck_assert(!pb_writers_events_is_open(events, "x", 0));
 }
 END_TEST
 
@@ -83,7 +83,7 @@ START_TEST(a_write_after_the_rename_takes_it_back)
     int fd = open(inside, O_WRONLY | O_APPEND | O_CLOEXEC);
     ck_assert_int_eq(write(fd, "y", 1), 1);
     ck_assert(!took_in("x"));
-    ck_assert(pb_writer_events_is_open(events, "x", 0));
+    ck_assert(pb_writers_events_is_open(events, "x", 0));
     ck_assert_int_eq(close(fd), 0);
     ck_assert(!took_in("x"));
 }
@@ -114,8 +114,8 @@ START_TEST(what_left_again_is_forgotten)
     renamed_in();
     ck_assert_int_eq(rename(inside, outside), 0);
     ck_assert(!took_in("x"));
-    ck_assert(!pb_writer_events_took_in(NULL, "x"));
-    pb_writer_events_follow(NULL, 0);
+    ck_assert(!pb_writers_events_took_in(NULL, "x"));
+    pb_writers_events_follow(NULL, 0);
 }
 END_TEST
 
