@@ -3,5 +3,9 @@
 #ifndef WIC_APPS_CUH
 #define WIC_APPS_CUH
 // All applications (apps.def).
+#include "wic/apps/c2d.cuh"
+#include "wic/apps/cg.cuh"
+#include "wic/apps/h3d.cuh"
 #include "wic/apps/srs.cuh"
+#include "wic/apps/stn.cuh"
 #endif
