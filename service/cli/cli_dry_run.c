@@ -40,6 +40,7 @@ struct part {
     bool is_part;                    /* the archive holds several scenes */
     struct pb_archive_scenes scenes; /* their names, found when it was opened without is_part */
     bool told;                       /* the error was printed with the plan */
+    void **made;                     /* products of the planned scenes (cli_made_find) */
 };
 
 /* Opens an archive. Its members are extracted to where the products would be, but never get a
@@ -124,8 +125,9 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
                                                    input->is_group ? input->group->names : NULL,
                                                .n_names = input->is_group ? input->group->n : 0};
     struct pb_json *json = pb_json_create(false);
-    char why[300];
+    char why[300], name[CLI_INPUT_NAME_BYTES];
     size_t bytes = 0;
+    cli_input_name(input, name);
     say_why(o, config, input, why, sizeof why);
     pb_json_object(json, NULL);
     pb_json_string(json, "why", why);
@@ -143,9 +145,9 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
     if (text == NULL || pb_json_parse(text, bytes, bytes, &plan) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the plan");
     else if (o->json)
-        cli_result_plan(input->path, input->pipeline->name, text, rc < 0 ? err : NULL);
+        cli_result_plan(input->path, input->part, input->pipeline->name, text, rc < 0 ? err : NULL);
     else
-        cli_plan_text(input->path, input->pipeline->name, why, plan, o->verbose);
+        cli_plan_text(name, input->pipeline->name, why, plan, o->verbose);
     pb_json_release(plan);
     pb_json_destroy(json);
     return rc;
@@ -179,20 +181,42 @@ static int explain(const struct cli_run_options *o, const struct pb_config *conf
     return rc;
 }
 
+/* Reports an input whose products would be in the place of those of an earlier input. */
+static void note_place(const struct cli_input *input, const struct part *part)
+{
+    const struct pb_output_config *output = &input->pipeline->output;
+    const struct cli_made *made = cli_made_find(part->made, input->pipeline, part->name);
+    char name[CLI_INPUT_NAME_BYTES];
+    (void)cli_made_add(part->made, input, part->name, "");
+    if (made == NULL || output->exists == PB_EXISTING_VERSION ||
+        pb_output_path_needs_metadata(output->path))
+        return;
+    cli_input_name(input, name);
+    (void)fprintf(stderr,
+                  "pushbroom: %s: its products have the place of those of %s (scene %s); unless "
+                  "their content is the same, it will be refused\n  to do: %s\n",
+                  name, made->input, part->name, CLI_RIVAL_HINT);
+}
+
 /* Plans a scene; returns false after a failure, which is printed. */
 static bool plan_scene(const struct cli_run_options *o, const struct pb_config *config,
                        const struct cli_as *as, const struct cli_input *input, struct part *part)
 {
     struct pb_err err = input->err;
-    if (err.code == PB_OK && explain(o, config, as, input, part, &err) == 0)
+    char name[CLI_INPUT_NAME_BYTES];
+    cli_input_name(input, name);
+    if (err.code == PB_OK && explain(o, config, as, input, part, &err) == 0) {
+        if (!o->quiet)
+            note_place(input, part);
         return true;
+    }
     if (part->scenes.n > 0) /* each has a plan of its own */
         return true;
     if (err.code == PB_E_INPUT_OUTSIDE) {
         if (o->json)
-            cli_result_plan(input->path, input->pipeline->name, "null", &err);
+            cli_result_plan(input->path, input->part, input->pipeline->name, "null", &err);
         else
-            cli_result_skipped(input->path, err.msg);
+            cli_result_skipped(name, err.msg);
         return true;
     }
     if (!part->told)
@@ -202,14 +226,16 @@ static bool plan_scene(const struct cli_run_options *o, const struct pb_config *
 
 /* Plans the scene of an input, or each scene of an archive. */
 static bool plan_input(const struct cli_run_options *o, const struct pb_config *config,
-                       const struct cli_as *as, const struct cli_input *input)
+                       const struct cli_as *as, const struct cli_input *input, void **made)
 {
-    struct part all = {.is_part = false};
+    struct part all = {.is_part = false, .made = made};
     bool good = plan_scene(o, config, as, input, &all);
     for (size_t i = 0; i < all.scenes.n; i++) {
-        struct part one = {.is_part = true};
+        struct part one = {.is_part = true, .made = made};
+        struct cli_input scene = *input;
         (void)snprintf(one.name, sizeof one.name, "%s", all.scenes.name[i]);
-        good = plan_scene(o, config, as, input, &one) && good;
+        scene.part = one.name;
+        good = plan_scene(o, config, as, &scene, &one) && good;
     }
     free(all.scenes.name);
     return good;
@@ -219,6 +245,7 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
 {
     int code = CLI_DONE;
     struct cli_as as = {.device = NULL};
+    void *made = NULL;
     if (o->as != NULL) {
         code = cli_as_find("run", o->as, &as);
         if (code != CLI_DONE)
@@ -234,8 +261,9 @@ int cli_dry_run(const struct cli_run_options *o, struct pb_config *config)
     for (int i = 0; i < o->n_inputs; i++) {
         struct cli_input input;
         cli_input_check(o, config, i, &input);
-        if (!plan_input(o, config, &as, &input))
+        if (!plan_input(o, config, &as, &input, &made))
             code = CLI_JOB_FAILED;
     }
+    cli_made_free(&made);
     return code;
 }

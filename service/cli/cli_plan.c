@@ -260,7 +260,7 @@ void cli_plan_text(const char *input, const char *pipeline, const char *why,
                    const struct pb_json_value *plan, bool verbose)
 {
     const char *reason = "";
-    char clean[PATH_MAX];
+    char clean[PATH_MAX + 300];
     const struct pb_json_value *products = pb_json_get(plan, "products", NULL);
     (void)pb_text_clean(input, clean, sizeof clean);
     printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), clean, cli_color(stdout, CLI_PLAIN));

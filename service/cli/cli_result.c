@@ -25,12 +25,21 @@ static void print_object(struct pb_json *json)
     pb_json_destroy(json);
 }
 
-void cli_result_plan(const char *input, const char *pipeline, const char *plan,
-                     const struct pb_err *err)
+/* Begins an object about an input, or about a scene of it. */
+static struct pb_json *begin(const char *input, const char *part)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_path(json, "input", input);
+    if (part != NULL)
+        pb_json_string(json, "scene", part);
+    return json;
+}
+
+void cli_result_plan(const char *input, const char *part, const char *pipeline, const char *plan,
+                     const struct pb_err *err)
+{
+    struct pb_json *json = begin(input, part);
     pb_json_string(json, "pipeline", pipeline);
     bool skipped = err != NULL && err->code == PB_E_INPUT_OUTSIDE;
     pb_json_string(json, "status", err == NULL ? "planned" : skipped ? "skipped" : "failed");
@@ -306,7 +315,7 @@ static void print_product(const struct pb_json_value *product)
 
 void cli_result_skipped(const char *input, const char *why)
 {
-    char clean[PATH_MAX];
+    char clean[PATH_MAX + 300];
     (void)pb_text_clean(input, clean, sizeof clean);
     printf("%s%s%s skipped, no products: %s\n", cli_color(stdout, CLI_GREEN), clean,
            cli_color(stdout, CLI_PLAIN), why);
@@ -321,7 +330,7 @@ void cli_result_text(const char *input, const struct pb_job *job, bool verbose)
     const struct pb_json_value *gpu = pb_json_get(report, "gpu", NULL);
     const char *device = pb_json_get_text(report, "device");
     double seconds = (number_of(report, "elapsed_ms") + number_of(report, "publish_ms")) / 1e3;
-    char clean[PATH_MAX];
+    char clean[PATH_MAX + 300];
     device = device ? device : "";
     if (pb_job_is_left_out(job)) {
         const char *why = pb_json_get_text(report, "skipped");
@@ -369,11 +378,9 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-void cli_result_done(const char *input, const struct pb_job *job)
+void cli_result_done(const char *input, const char *part, const struct pb_job *job)
 {
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_path(json, "input", input);
+    struct pb_json *json = begin(input, part);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "status", "successful");
     pb_json_string(json, "stage", pb_job_is_left_out(job) ? "skipped" : "done");
@@ -386,12 +393,10 @@ void cli_result_done(const char *input, const struct pb_job *job)
     print_object(json);
 }
 
-void cli_result_failed(const char *input, const char *pipeline, const char *device_why,
-                       const struct pb_err *err)
+void cli_result_failed(const char *input, const char *part, const char *pipeline,
+                       const char *device_why, const struct pb_err *err)
 {
-    struct pb_json *json = pb_json_create(false);
-    pb_json_object(json, NULL);
-    pb_json_path(json, "input", input);
+    struct pb_json *json = begin(input, part);
     pb_json_string(json, "pipeline", pipeline);
     pb_json_string(json, "status", "failed");
     pb_json_string(json, "device_why", or_null(device_why));

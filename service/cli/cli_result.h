@@ -11,13 +11,14 @@ void cli_result_text(const char *input, const struct pb_job *job, bool verbose);
 /* Text: reports that the scene has no pixel in the area of its pipeline. */
 void cli_result_skipped(const char *input, const char *why);
 /* Print one JSON object on one line: for a job that is done, and for an input that failed.
- * device_why: as in a job on the status socket, "" = no device failed. */
-void cli_result_done(const char *input, const struct pb_job *job);
-void cli_result_failed(const char *input, const char *pipeline, const char *device_why,
-                       const struct pb_err *err);
+ * part: scene of an archive of several, NULL: the input is one scene. device_why: as in a job on
+ * the status socket, "" = no device failed. */
+void cli_result_done(const char *input, const char *part, const struct pb_job *job);
+void cli_result_failed(const char *input, const char *part, const char *pipeline,
+                       const char *device_why, const struct pb_err *err);
 /* Prints the JSON line of --dry-run. plan: JSON from pb_explain; err: the error that the run would
  * have, NULL if it would have no error. */
-void cli_result_plan(const char *input, const char *pipeline, const char *plan,
+void cli_result_plan(const char *input, const char *part, const char *pipeline, const char *plan,
                      const struct pb_err *err);
 struct pb_json_value;
 /* Prints a line with the results of the tiles of a report; NULL if it has no tiles. */

@@ -17,7 +17,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -115,10 +117,21 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
                             ")");
 }
 
-/* Hint of an error for a command that runs the job without a service. */
-static const char *hint_of(enum pb_code code)
+bool cli_input_is_rivalled(const struct cli_run_options *o, const struct cli_input *input)
 {
-    return code == PB_E_JOB_DISMISSED   ? "run it again"
+    const struct pb_output_config *output = &input->pipeline->output;
+    const int existing = o->existing != NULL ? pb_existing_find(o->existing) : (int)output->exists;
+    return input->rival != NULL && existing == PB_EXISTING_REPLACE &&
+           !pb_output_path_needs_metadata(output->path);
+}
+
+/* Hint of an error for a command that runs the job without a service. */
+static const char *hint_of(const struct cli_input *input, enum pb_code code)
+{
+    return code == PB_E_JOB_DISMISSED                           ? "run it again"
+           : code == PB_E_OUTPUT_EXISTS && input->rival != NULL ? CLI_RIVAL_HINT
+           : code == PB_E_INPUT_INCOMPLETE
+               ? "put the files named next to the others, or correct the patterns of input.files"
            : code == PB_E_OUTPUT_FULL   ? "free space below the directory named, or name another "
                                           "with -o, and run it again"
            : code == PB_E_OUTPUT_DENIED ? "check the permissions of the directory that -o names"
@@ -126,17 +139,103 @@ static const char *hint_of(enum pb_code code)
                                         : pb_code_hint(code);
 }
 
+/* --- products of the command ----------------------------------------------------------------- */
+
+static int by_scene(const void *a, const void *b)
+{
+    const struct cli_made *one = a, *other = b;
+    if (one->pipeline != other->pipeline)
+        return one->pipeline < other->pipeline ? -1 : 1;
+    return strcmp(one->scene, other->scene);
+}
+
+const struct cli_made *cli_made_find(void *const *made, const struct pb_pipeline_config *pipeline,
+                                     const char *scene)
+{
+    const struct cli_made key = {.pipeline = pipeline, .scene = (char *)scene};
+    const void *const *found = tfind(&key, made, by_scene);
+    return found != NULL ? *found : NULL;
+}
+
+static void free_made(void *item)
+{
+    struct cli_made *made = item;
+    if (made == NULL)
+        return;
+    free(made->scene);
+    free(made->input);
+    free(made->directory);
+    free(made);
+}
+
+bool cli_made_add(void **made, const struct cli_input *input, const char *scene,
+                  const char *directory)
+{
+    char name[CLI_INPUT_NAME_BYTES];
+    if (cli_made_find(made, input->pipeline, scene) != NULL)
+        return true;
+    struct cli_made *one = calloc(1, sizeof *one);
+    if (one == NULL)
+        return false;
+    cli_input_name(input, name);
+    *one = (struct cli_made){input->pipeline, strdup(scene), strdup(name), strdup(directory)};
+    if (one->scene != NULL && one->input != NULL && one->directory != NULL &&
+        tsearch(one, made, by_scene) != NULL)
+        return true;
+    free_made(one);
+    return false;
+}
+
+void cli_made_free(void **made)
+{
+    tdestroy(*made, free_made);
+    *made = NULL;
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+void cli_input_name(const struct cli_input *input, char out[CLI_INPUT_NAME_BYTES])
+{
+    char part[280] = "";
+    const size_t n = pb_text_clean(input->path, out, PATH_MAX);
+    if (input->part == NULL)
+        return;
+    (void)pb_text_clean(input->part, part, sizeof part);
+    (void)snprintf(out + n, CLI_INPUT_NAME_BYTES - n, " (%s)", part);
+}
+
+/* Names the place of an error: the file in it, else the input. A long name is cut at its begin. */
+static void name_place(const struct cli_input *input, const char *file, char *out, size_t bytes)
+{
+    char name[CLI_INPUT_NAME_BYTES], text[CLI_INPUT_NAME_BYTES + 300];
+    cli_input_name(input, name);
+    const bool names_input = file[0] == '\0' || strcmp(file, input->path) == 0;
+    (void)snprintf(text, sizeof text, "%s%s%s", names_input || input->part != NULL ? name : "",
+                   input->part != NULL && !names_input ? ": " : "", names_input ? "" : file);
+    const size_t n = strlen(text);
+    const char *from = text;
+    if (n >= bytes)
+        from += n - (bytes - sizeof "...");
+    while (from != text && ((unsigned char)*from & 0xc0) == 0x80) /* inside a UTF-8 character */
+        from++;
+    (void)snprintf(out, bytes, "%s%.*s", from != text ? "..." : "", (int)bytes - 4, from);
+}
+
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err)
 {
     struct pb_err said = *err;
-    if (said.file[0] == '\0')
-        (void)pb_text_clean(input->path, said.file, sizeof said.file);
+    name_place(input, err->file, said.file, sizeof said.file);
+    if (said.code == PB_E_OUTPUT_EXISTS && input->rival != NULL) {
+        const size_t n = strlen(said.msg);
+        (void)snprintf(said.msg + n, sizeof said.msg - n, "; %s of this command made them",
+                       input->rival->input);
+    }
     if (o->json)
-        cli_result_failed(input->path, input->pipeline ? input->pipeline->name : NULL, device_why,
-                          &said);
+        cli_result_failed(input->path, input->part, input->pipeline ? input->pipeline->name : NULL,
+                          device_why, &said);
     else
-        cli_print_err_hint(&said, hint_of(said.code));
+        cli_print_err_hint(&said, hint_of(input, said.code));
 }
 
 static int take_existing(struct cli_run_options *o, const char *word)

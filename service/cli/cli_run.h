@@ -8,8 +8,11 @@
 #include "pipeline/publish/publish.h"
 #include "service/cli/cli.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { CLI_INPUT_NAME_BYTES = PATH_MAX + 300 };
 
 struct cli_scenes;
 struct pb_config;
@@ -46,7 +49,11 @@ struct cli_group {
 struct cli_input {
     const char *path; /* for a group: the folder of its files, and the scene */
     bool is_folder, is_group, is_archive;
-    const struct cli_group *group;             /* set for a group */
+    const struct cli_group *group; /* set for a group */
+    const char *part; /* scene of an archive of several; NULL: the input is one scene */
+    /* earlier input of the command with products of the same pipeline and scene name; NULL: absent
+     */
+    const struct cli_made *rival;
     const struct pb_pipeline_config *pipeline; /* NULL if no pipeline takes it */
     /* error that prevents its run; PB_OK if there is no error */
     struct pb_err err;
@@ -66,9 +73,32 @@ void cli_input_forget(struct cli_run_options *o);
  * has input.limit, memory or input.io, and *out is empty. */
 int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out,
                     struct pb_err *err);
+/* Names the input in lines for people, without control characters: its path, and for a scene of an
+ * archive of several "x.zip (SCENE)". */
+void cli_input_name(const struct cli_input *input, char out[CLI_INPUT_NAME_BYTES]);
+/* Returns true if the products of the input would replace those of its rival. */
+bool cli_input_is_rivalled(const struct cli_run_options *o, const struct cli_input *input);
 /* Reports on stdout (--json) or stderr why the input failed. */
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,
                       const char *device_why, const struct pb_err *err);
+
+/* Remedy for two inputs whose products have one place. */
+#define CLI_RIVAL_HINT                                                                             \
+    "rename one of the two inputs, name another output for it with -o, or keep the products of "   \
+    "both with --existing version"
+
+/* Products that inputs of the command have made. */
+struct cli_made {
+    const struct pb_pipeline_config *pipeline;
+    char *scene, *input, *directory; /* name of the scene, of the input, path of the products */
+};
+/* Finds the products of a scene name by a pipeline; NULL: absent. made: root, NULL at first. */
+const struct cli_made *cli_made_find(void *const *made, const struct pb_pipeline_config *pipeline,
+                                     const char *scene);
+/* Adds products unless the name has some already. Returns false if out of memory. */
+bool cli_made_add(void **made, const struct cli_input *input, const char *scene,
+                  const char *directory);
+void cli_made_free(void **made);
 
 /* --- cli_run_describe.c: loose files whose metadata determine the scene (input.by) --- */
 struct cli_told;

@@ -27,6 +27,8 @@ static void count_result(struct cli_sum *sum, const struct cli_task *task)
 {
     const bool is_left_out = pb_job_is_left_out(&task->job);
     char name[200];
+    struct cli_input base = task->input;
+    char full[CLI_INPUT_NAME_BYTES];
     if (task->err.code == PB_OK) {
         sum->done += !is_left_out;
         sum->skipped += is_left_out;
@@ -35,8 +37,9 @@ static void count_result(struct cli_sum *sum, const struct cli_task *task)
     if (++sum->failed > CLI_FAILED_NAMED)
         return;
     const size_t used = strlen(sum->names);
-    (void)pb_text_clean(task->part > 0 ? task->scene : pb_base_name(task->input.path), name,
-                        sizeof name);
+    base.path = pb_base_name(base.path);
+    cli_input_name(&base, full);
+    (void)pb_text_clean(full, name, sizeof name);
     (void)snprintf(sum->names + used, sizeof sum->names - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
@@ -57,6 +60,8 @@ void cli_tasks_sum(const struct cli_jobs *jobs)
 static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
 {
     const struct cli_run_options *o = jobs->o;
+    char name[CLI_INPUT_NAME_BYTES];
+    cli_input_name(&task->input, name);
     cli_progress_clear(&jobs->progress);
     if (task->is_split) /* its parts have results */
         return;
@@ -64,9 +69,9 @@ static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
     if (task->err.code != PB_OK)
         cli_input_failed(o, &task->input, task->job.device_why, &task->err);
     else if (o->json)
-        cli_result_done(task->input.path, &task->job);
+        cli_result_done(task->input.path, task->input.part, &task->job);
     else if (!o->quiet)
-        cli_result_text(task->input.path, &task->job, o->verbose);
+        cli_result_text(name, &task->job, o->verbose);
 }
 
 static void destroy(struct cli_task *task)
@@ -88,12 +93,33 @@ static void print_ready(struct cli_jobs *jobs)
         jobs->last = NULL;
 }
 
+/* Records the place of the products. If only metadata determine places, an earlier input's products
+ * may have been replaced; that is reported. */
+static void note_made(struct cli_jobs *jobs, struct cli_task *task)
+{
+    const struct cli_made *rival = task->input.rival;
+    const char *directory = task->job.directory != NULL ? task->job.directory : "";
+    char name[CLI_INPUT_NAME_BYTES];
+    cli_input_name(&task->input, name);
+    if (rival == NULL) {
+        if (!cli_made_add(&jobs->made, &task->input, task->scene, directory))
+            (void)pb_fail(&task->err, PB_E_MEMORY, "out of memory");
+    } else if (strcmp(rival->directory, directory) == 0 && strcmp(rival->input, name) != 0 &&
+               !jobs->o->quiet) {
+        cli_progress_clear(&jobs->progress);
+        (void)fprintf(stderr, "pushbroom: %s: its products replaced those of %s\n", name,
+                      rival->input);
+    }
+}
+
 void cli_task_over(struct cli_jobs *jobs, struct cli_task *task, const struct pb_err *err)
 {
     task->over = true;
     if (err != NULL)
         task->err = *err;
-    jobs->failed = jobs->failed || err != NULL;
+    else if (!task->is_split && !pb_job_is_left_out(&task->job))
+        note_made(jobs, task);
+    jobs->failed = jobs->failed || task->err.code != PB_OK;
     print_ready(jobs);
 }
 
@@ -141,6 +167,12 @@ static struct cli_task *check_next(struct cli_jobs *jobs)
     return task;
 }
 
+/* Returns true if their products may have one place. */
+static bool are_rivals(const struct cli_task *a, const struct cli_task *b)
+{
+    return a->input.pipeline == b->input.pipeline && strcmp(a->scene, b->scene) == 0;
+}
+
 /* Returns true if the result of one of them depends on the end of the other. */
 static bool are_bound(const struct cli_task *a, const struct cli_task *b)
 {
@@ -152,8 +184,8 @@ static bool has_to_wait(const struct cli_jobs *jobs, const struct cli_task *held
                         const struct cli_slot *after)
 {
     for (const struct cli_task *task = jobs->first; task != NULL; task = task->next)
-        if (!task->over && !task->waits && (after == NULL || task != after->task) &&
-            are_bound(task, held))
+        if (!task->over && !task->waits && are_bound(task, held) &&
+            (after == NULL || task != after->task || are_rivals(task, held)))
             return true;
     return false;
 }
@@ -171,6 +203,7 @@ static struct cli_task *make_part(const struct cli_task *task, int number, const
     part->part = number;
     part->waits = true;
     (void)snprintf(part->scene, sizeof part->scene, "%s", scene);
+    part->input.part = part->scene;
     return part;
 }
 
@@ -203,11 +236,17 @@ static struct cli_task *first_waiting(const struct cli_jobs *jobs)
     return task;
 }
 
+static void find_rival(const struct cli_jobs *jobs, struct cli_task *task)
+{
+    task->input.rival = cli_made_find(&jobs->made, task->input.pipeline, task->scene);
+}
+
 struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *after)
 {
     struct cli_task *part = first_waiting(jobs);
     if (part != NULL) {
         part->waits = has_to_wait(jobs, part, after);
+        find_rival(jobs, part);
         return part->waits ? NULL : part;
     }
     for (;;) {
@@ -217,6 +256,7 @@ struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *aft
             return NULL;
         jobs->held = NULL;
         append(jobs, task);
+        find_rival(jobs, task);
         if (!fails)
             return task;
         cli_task_over(jobs, task, &task->input.err);
@@ -227,12 +267,14 @@ struct cli_task *cli_task_take(struct cli_jobs *jobs, const struct cli_slot *aft
 
 static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_input *input)
 {
-    return (struct pb_run_how){.products = jobs->products,
-                               .device = jobs->o->device,
-                               .foreground = true,
-                               .turn = jobs->n_slots > 1,
-                               .path = input->pipeline->output.path,
-                               .existing = jobs->o->existing};
+    return (struct pb_run_how){
+        .products = jobs->products,
+        .device = jobs->o->device,
+        .foreground = true,
+        .turn = jobs->n_slots > 1,
+        .path = input->pipeline->output.path,
+        /* only what was there before the command is replaced */
+        .existing = cli_input_is_rivalled(jobs->o, input) ? "refuse" : jobs->o->existing};
 }
 
 /* Sets the error of a file list that cannot be made. */

@@ -8,7 +8,6 @@
  * A worker that crashes or is killed costs the input one of service.max_attempts. An error that a
  * run itself reports is final: the command does not wait until a full disk has room again. */
 #include "config/base/clock.h"
-#include "config/base/text_clean.h"
 #include "config/config.h"
 #include "config/device_word.h"
 #include "pipeline/run/run_areas.h"
@@ -188,11 +187,11 @@ static void on_turn(void *user, int number, int64_t tiles, int64_t memory_bytes)
 static void on_retry(void *user, int number, const struct pb_job *job, enum pb_device_try which)
 {
     struct cli_jobs *jobs = user;
-    char clean[PATH_MAX];
+    char name[CLI_INPUT_NAME_BYTES];
     (void)which;
     cli_progress_clear(&jobs->progress);
-    (void)pb_text_clean(jobs->slot[number].task->input.path, clean, sizeof clean);
-    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", clean, job->device_why);
+    cli_input_name(&jobs->slot[number].task->input, name);
+    (void)fprintf(stderr, "pushbroom: %s: runs %s\n", name, job->device_why);
 }
 
 static void on_clear(void *user, int number, const char *products)
@@ -218,9 +217,9 @@ static bool is_tried_again(struct cli_jobs *jobs, struct cli_task *task,
     bool may = over->end == PB_RUN_CRASHED || (over->end == PB_RUN_FAILED && over->died);
     if (!may || jobs->interrupted || task->attempt >= jobs->config->service.max_attempts)
         return false;
-    char clean[PATH_MAX];
-    (void)pb_text_clean(task->input.path, clean, sizeof clean);
-    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", clean, over->job.error.message);
+    char name[CLI_INPUT_NAME_BYTES];
+    cli_input_name(&task->input, name);
+    (void)fprintf(stderr, "pushbroom: %s: %s; it runs again\n", name, over->job.error.message);
     task->attempt++;
     if (over->end == PB_RUN_FAILED)
         task->not_before_ms = pb_clock_mono_ms() + KILLED_WAIT_MS;
@@ -444,5 +443,6 @@ void cli_jobs_destroy(struct cli_jobs *jobs)
         uv_close((uv_handle_t *)&jobs->signals[i], NULL);
     (void)uv_run(&jobs->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&jobs->loop);
+    cli_made_free(&jobs->made);
     free(jobs);
 }

@@ -57,6 +57,7 @@ struct cli_jobs {
     struct pb_err start_err; /* error from the start of the first worker */
     char products[PATH_MAX]; /* real path of the output directory; "" = not determined yet */
     int at;                  /* index of the next input that is checked */
+    void *made;              /* products of the inputs that are done (cli_made_find) */
     struct cli_task *held;   /* the next input that begins; NULL if not checked yet */
     /* inputs that have begun, in their order, and scenes of archives */
     struct cli_task *first, *last;

@@ -267,6 +267,22 @@ def test_each_folder_in_an_archive_is_a_scene(scratch):
     assert [d["status"] for d in done] == ["successful", "failed", "successful"] and done[1]["error"]["code"] == "input.incomplete", done
 
 
+def test_lines_name_the_archive_and_the_scene(scratch):
+    config(scratch)
+    folder = small_folder(scratch)
+    members = {name: data for letter in "ab" for name, data in inside(folder, f"S2X_{letter}_L2A").items()}
+    archive = make_tar(scratch / "S2X_e_L2A.tar", {n: d for n, d in members.items() if n != "S2X_b_L2A/B08.tif"})
+    words = ["pushbroom", "run", "-c", scratch / "c.yaml", "-o", scratch / "out", archive]
+    done, plan = pbtest.run(*words, code=1), pbtest.run(*words, "--dry-run", code=1)
+    assert done.stdout.startswith(f"{archive} (S2X_a_L2A) -> "), done.stdout
+    assert plan.stdout.startswith(f"{archive} (S2X_a_L2A)\n"), plan.stdout
+    for text in (done.stderr, plan.stderr):
+        assert f"pushbroom: {archive} (S2X_b_L2A): 1 of 3 files of the scene is missing: band N (B08.tif) [input.incomplete]" in text, text
+    assert "1 done, 1 failed: S2X_e_L2A.tar (S2X_b_L2A)\n" in done.stderr, done.stderr
+    for more in ((), ("--dry-run",)):
+        assert [r["scene"] for r in pbtest.run_json(*words, "--json", *more, code=1)] == ["S2X_a_L2A", "S2X_b_L2A"]
+
+
 def test_two_folders_with_one_scene_name_are_refused(scratch):
     config(scratch)
     (scratch / "c.yaml").write_text((scratch / "c.yaml").read_text().replace("L2A/", "L2A*"))

@@ -187,6 +187,24 @@ def test_scenes_of_one_name_keep_their_order(scratch):
     assert files(scratch / "once")["same/p/same.tif"] == files(scratch / "each")["s00/p/s00.tif"]
 
 
+def test_products_of_one_command_are_not_replaced(scratch):
+    inputs = [shutil.copy(path, folder / "same.tif") for path, folder in zip(scenes(4), [scratch / f"day{i}" for i in range(4)])
+              if folder.mkdir() is None]
+    inputs.insert(2, shutil.copy(inputs[0], scratch / "same.tif"))  # equal content
+    words = ["run", "--json", "--existing", "replace", "-c", config(scratch), "-o", scratch / "out"]
+    run("pushbroom", *words, inputs[3])  # was there before the command
+    done = run("pushbroom", *words, *inputs, code=1)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["status"] for r in results] == ["successful", "failed", "successful", "failed", "failed"], results
+    assert results[1]["error"]["code"] == "output.exists" and str(inputs[0]) in results[1]["error"]["message"], results[1]
+    run("pushbroom", "run", "--quiet", "-c", config(scratch), "-o", scratch / "each", inputs[0])
+    assert files(scratch / "out")["same/p/same.tif"] == files(scratch / "each")["same/p/same.tif"]
+    text = run("pushbroom", *words[:1], *words[2:], inputs[1], scratch / "missing/same.tif", inputs[3], code=1).stderr
+    assert f"{inputs[1]} of this command made them" in text and "--existing version" in text, text
+    plan = run("pushbroom", *words[:1], *words[2:], "--dry-run", *inputs[:2])
+    assert f"{inputs[1]}: its products have the place of those of {inputs[0]}" in plan.stderr, plan.stderr
+
+
 def test_shared_files_grow_in_the_order_of_inputs(scratch):
     products = "- cog: {bands: [NDVI]}\n      - stac: {collection: fields, datetime: file-time}"
     for threads in (1, 4):
