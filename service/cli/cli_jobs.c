@@ -8,6 +8,7 @@
 #include "service/base/files.h"
 #include "service/cli/cli_service.h"
 #include "config/base/json_path.h"
+#include "service/status/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,17 +149,33 @@ int cli_service_exit_of(const char *job, const struct pb_err *err)
                : CLI_JOB_FAILED;
 }
 
-/* Makes the parameters {"id": word} and calls the method. */
-static int call_on_job(struct pb_client *client, const char *method, const char *id,
-                       struct pb_err *err, struct pb_json_value **out_reply,
-                       const struct pb_json_value **out_job)
+/* Sends the method with the parameters {"id": id}. */
+static int ask_change(struct pb_client *client, const char *method, const char *id,
+                      struct pb_err *err)
 {
     struct pb_json *params = pb_json_create(false);
     pb_json_object(params, NULL);
     pb_json_string(params, "id", id);
     pb_json_end(params);
-    int rc = pb_client_call(client, method, pb_json_text(params, NULL), err, out_reply, out_job);
+    int rc = pb_client_send(client, method, pb_json_text(params, NULL), err);
     pb_json_destroy(params);
+    return rc;
+}
+
+/* Waits for the reply and prints it; sent: result of ask_change, which may have filled err. */
+static int take_change(struct pb_client *client, const struct cli_service_options *o,
+                       const char *id, int sent, struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *job = NULL;
+    int rc = CLI_DONE;
+    if (sent < 0 || pb_client_receive(client, err, &reply, &job) < 0)
+        rc = cli_service_exit_of(id, err);
+    else if (o->json)
+        cli_put_json(job);
+    else
+        cli_job_line(job);
+    pb_json_release(reply);
     return rc;
 }
 
@@ -166,17 +183,8 @@ int cli_job_change(struct pb_client *client, const struct cli_service_options *o
                    const char *method, const char *id)
 {
     struct pb_err err = {0};
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *job = NULL;
-    int rc = CLI_DONE;
-    if (call_on_job(client, method, id, &err, &reply, &job) < 0)
-        rc = cli_service_exit_of(id, &err);
-    else if (o->json)
-        cli_put_json(job);
-    else
-        cli_job_line(job);
-    pb_json_release(reply);
-    return rc;
+    int sent = ask_change(client, method, id, &err);
+    return take_change(client, o, id, sent, &err);
 }
 
 /* Reads a page of a list: the jobs older than `before` (NULL: from the newest on). */
@@ -254,27 +262,77 @@ void cli_jobs_release(struct cli_jobs *jobs)
     *jobs = (struct cli_jobs){.n = 0};
 }
 
+/* A connection with at most one change that is not answered yet. */
+struct lane {
+    struct pb_client *client;
+    const char *id; /* NULL: no change */
+    int sent;
+    struct pb_err err;
+};
+
+/* Connections on which the service works at the same time. */
+struct lanes {
+    const struct cli_service_options *o;
+    struct lane lane[PB_STATUS_USER_CALLS_MAX];
+    size_t n, next;
+    int rc;
+};
+
+static void finish_lane(struct lanes *lanes, struct lane *lane)
+{
+    if (lane->id == NULL)
+        return;
+    int one = take_change(lane->client, lanes->o, lane->id, lane->sent, &lane->err);
+    if (one != CLI_DONE && lanes->rc != CLI_UNREACHABLE)
+        lanes->rc = one;
+    lane->id = NULL;
+}
+
+/* Opens connections in addition to the first one, until one is refused. */
+static void open_lanes(struct lanes *lanes, struct pb_client *first, size_t n_jobs)
+{
+    lanes->lane[0].client = first;
+    for (lanes->n = 1; lanes->n < PB_STATUS_USER_CALLS_MAX && lanes->n < n_jobs; lanes->n++)
+        if (pb_client_open(lanes->o->socket, CLI_TIMEOUT_MS, NULL, &lanes->lane[lanes->n].client) !=
+            0)
+            break;
+}
+
+/* Replies are printed in the order of the jobs. */
+static void change_each(struct lanes *lanes, const char *method, const struct cli_jobs *jobs)
+{
+    for (size_t i = jobs->n; i > 0 && lanes->rc != CLI_UNREACHABLE; i--) { /* oldest first */
+        struct lane *lane = &lanes->lane[lanes->next++ % lanes->n];
+        finish_lane(lanes, lane);
+        lane->err = (struct pb_err){0};
+        lane->id = cli_job_text(jobs->job[i - 1], "id");
+        lane->sent = ask_change(lane->client, method, lane->id, &lane->err);
+    }
+    for (size_t i = 0; i < lanes->n; i++)
+        finish_lane(lanes, &lanes->lane[lanes->next++ % lanes->n]);
+}
+
 int cli_job_change_listed(struct pb_client *client, const struct cli_service_options *o,
                           const char *method, bool (*wanted)(const struct pb_json_value *job))
 {
     struct pb_err err = {0};
     struct cli_jobs jobs;
-    int rc = CLI_DONE;
-    size_t changed = 0;
+    struct lanes lanes = {.o = o, .rc = CLI_DONE};
+    size_t n = 0;
     if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
         return cli_service_exit(&err);
-    for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) { /* oldest first */
-        const struct pb_json_value *job = jobs.job[i - 1];
-        if (wanted != NULL && !wanted(job))
-            continue;
-        int one = cli_job_change(client, o, method, cli_job_text(job, "id"));
-        rc = one != CLI_DONE ? one : rc;
-        changed++;
-    }
-    if (changed == 0 && !o->json)
+    for (size_t i = 0; i < jobs.n; i++)
+        if (wanted == NULL || wanted(jobs.job[i]))
+            jobs.job[n++] = jobs.job[i];
+    jobs.n = n;
+    open_lanes(&lanes, client, n);
+    change_each(&lanes, method, &jobs);
+    if (n == 0 && !o->json)
         puts("there are no such jobs");
+    for (size_t i = 1; i < lanes.n; i++)
+        pb_client_close(lanes.lane[i].client);
     cli_jobs_release(&jobs);
-    return rc;
+    return lanes.rc;
 }
 
 static int job_command(const char *command, const char *method, int argc, char **argv)

@@ -379,6 +379,8 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
     char parent[PATH_MAX] = "", path[PB_FILES_PATH_BYTES];
     const char *companion = pb_job_companion(job, path);
     bool is_there = false;
+    if (job->owned && job->input == NULL)
+        return pb_fail(err, PB_E_JOB_STATE, "the input of job %s was removed already", job->id);
     if (job->owned && !lies_in(job->input, dirs->quarantine))
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in %s", job->id,
                        dirs->quarantine);

@@ -23,12 +23,13 @@ static const char *const status_names[PB_JOB_STATUS_COUNT] = {
 };
 
 /* may[from] = set of states that may follow. running -> accepted: a job is put back (shutdown, or
- * a worker that died); failed and dismissed -> accepted: a retry. */
+ * a worker that died); failed and dismissed -> accepted: a retry; failed -> dismissed: its input
+ * was dropped from quarantine. */
 static const unsigned may[PB_JOB_STATUS_COUNT] = {
     [PB_JOB_ACCEPTED] = PB_JOB_MASK(PB_JOB_RUNNING) | PB_JOB_MASK(PB_JOB_DISMISSED),
     [PB_JOB_RUNNING] = PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK_FINISHED,
     [PB_JOB_SUCCESSFUL] = 0,
-    [PB_JOB_FAILED] = PB_JOB_MASK(PB_JOB_ACCEPTED),
+    [PB_JOB_FAILED] = PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK(PB_JOB_DISMISSED),
     [PB_JOB_DISMISSED] = PB_JOB_MASK(PB_JOB_ACCEPTED),
 };
 
@@ -257,6 +258,17 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     job->status = to;
     job->updated_ms = wall_ms;
     return 0;
+}
+
+void pb_job_drop(struct pb_job *job, int64_t wall_ms)
+{
+    const int64_t finished_ms = job->finished_ms;
+    if (job->status != PB_JOB_FAILED)
+        return;
+    (void)pb_job_move(job, PB_JOB_DISMISSED, wall_ms);
+    job->finished_ms = finished_ms;
+    (void)snprintf(job->error.hint, sizeof job->error.hint,
+                   "its input was dropped from quarantine; deliver it again if it is needed");
 }
 
 void pb_job_restart(struct pb_job *job, int64_t wall_ms)

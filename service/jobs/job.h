@@ -131,6 +131,9 @@ bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status and the members that depend on it (times, attempts, progress). 0, or -EPERM
  * and the job unchanged. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
+/* Sets a failed job, whose input a person has dropped from quarantine, to dismissed; its error and
+ * the time of its end stay. Another job is unchanged. */
+void pb_job_drop(struct pb_job *job, int64_t wall_ms);
 /* Starts a running job again within its attempt: clears the members of its run, except device_why.
  */
 void pb_job_restart(struct pb_job *job, int64_t wall_ms);

@@ -121,11 +121,14 @@ static int restore(struct pb_pending *pending)
 static int drop(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
+    struct pb_job *job = &pending->job;
     struct pb_input_lists lists;
-    int rc = pb_kept_lists(list->store, &pending->job, &pending->err, &lists);
-    rc = rc ? rc : pb_input_store_drop(&pending->job, list->dirs, &lists, &pending->err);
+    int rc = pb_kept_lists(list->store, job, &pending->err, &lists);
+    rc = rc ? rc : pb_input_store_drop(job, list->dirs, &lists, &pending->err);
     pb_input_lists_fini(&lists);
-    return rc ? rc : pb_job_store_update(list->store, &pending->job, &pending->err);
+    if (rc == 0 && job->owned)
+        pb_job_drop(job, pb_clock_wall_ms());
+    return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
 
 static int again(struct pb_pending *pending)

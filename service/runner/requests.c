@@ -97,10 +97,12 @@ static void retried(void *user, struct pb_pending *pending)
 
 static void dropped(void *user, struct pb_pending *pending)
 {
+    const struct pb_requests *requests = user;
     struct pb_err err = pending->err;
-    (void)user;
-    if (pending->rc == 0)
+    if (pending->rc == 0) {
         pb_log(PB_LOG_NOTICE, "job %s: its input was removed from quarantine", pending->job.id);
+        requests->env->on_change(requests->env->user, &pending->job);
+    }
     pb_pending_end(pending, pending->rc, &err);
 }
 

@@ -233,12 +233,17 @@ static int pass_file(struct pb_client *client, struct pb_err *err)
                : lost(err, "takes no descriptor", errno);
 }
 
-int pb_client_call(struct pb_client *client, const char *method, const char *params,
-                   struct pb_err *err, struct pb_json_value **out_reply,
-                   const struct pb_json_value **out_result)
+int pb_client_send(struct pb_client *client, const char *method, const char *params,
+                   struct pb_err *err)
+{
+    return send_request(client, method, params, pb_clock_mono_ms() + client->timeout_ms, err);
+}
+
+int pb_client_receive(struct pb_client *client, struct pb_err *err,
+                      struct pb_json_value **out_reply, const struct pb_json_value **out_result)
 {
     int64_t deadline_ms = pb_clock_mono_ms() + client->timeout_ms, id = 0;
-    int rc = send_request(client, method, params, deadline_ms, err);
+    int rc = 0;
     while (rc == 0) {
         struct pb_json_value *reply = NULL;
         bool has_result = false;
@@ -273,6 +278,14 @@ int pb_client_call(struct pb_client *client, const char *method, const char *par
         return 0;
     }
     return rc;
+}
+
+int pb_client_call(struct pb_client *client, const char *method, const char *params,
+                   struct pb_err *err, struct pb_json_value **out_reply,
+                   const struct pb_json_value **out_result)
+{
+    int rc = pb_client_send(client, method, params, err);
+    return rc ? rc : pb_client_receive(client, err, out_reply, out_result);
 }
 
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,

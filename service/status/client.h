@@ -31,6 +31,13 @@ void pb_client_hang_up(struct pb_client *client);
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,
                    const struct pb_json_value **out_result);
+/* The two halves of pb_client_call: `send` returns once the request is on its way, `receive` waits
+ * for its reply, and must follow before another call. Replies of several clients can be waited for
+ * while the service works on all of them. */
+int pb_client_send(struct pb_client *client, const char *method, const char *params,
+                   struct pb_err *err);
+int pb_client_receive(struct pb_client *client, struct pb_err *err,
+                      struct pb_json_value **out_reply, const struct pb_json_value **out_result);
 /* Lets the next call pass this opened file (borrowed until it returns) if the service requests it.
  */
 void pb_client_pass(struct pb_client *client, int fd);

@@ -61,13 +61,18 @@ class Quarantine(DaemonCase):
         self.cli(d, "quarantine", "drop", a["id"])
         self.assertEqual(sorted(p.name for p in (d.root / "quarantine").iterdir() if p.name[0] in "abcm"),
                          ["b.tif", "b.tif.error.json", "c.tif", "c.tif.error.json", "mine"])
-        self.assertEqual(d.call("job.get", id=a["id"])["input"], None)
-        self.cli(d, "quarantine", "drop", a["id"], code=1)  # its input is gone
+        dropped = d.call("job.get", id=a["id"])
+        self.assertEqual((dropped["input"], dropped["status"], dropped["error"]["code"], dropped["finished"]), (None, "dismissed", "input.truncated", a["finished"]))
+        self.assertNotIn(a["id"], self.cli(d, "status", "--failed"))
+        self.assertIn("was removed already", self.cli(d, "quarantine", "drop", a["id"], code=1))
         self.assertIn("was removed", self.cli(d, "quarantine", "retry", a["id"], code=1))
         self.cli(d, "quarantine", "retry", b["id"])
         wait_for(lambda: [j for j in d.jobs(status="failed") if j["id"] == b["id"] and j["updated"] > b["updated"]])
         wait_for((d.root / "quarantine/b.tif").exists)
-        self.cli(d, "quarantine", "drop", "--failed")
+        more = self.failed(d, *[f"c{i}.tif" for i in range(20)])
+        lines = [line.split()[0] for line in self.cli(d, "quarantine", "drop", "--failed").splitlines() if " dismissed " in line]
+        self.assertEqual(lines[-20:], [job["id"] for job in more])
+        self.assertEqual(d.jobs(status="failed"), [])
         self.assertEqual([p.name for p in (d.root / "quarantine").iterdir() if p.name[0] in "abcm"], ["mine"])
         self.assertIn("nothing", self.cli(d, "quarantine", "list"))
         d.drop("good.tif", old=True)

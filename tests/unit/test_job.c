@@ -15,7 +15,7 @@ START_TEST(every_change_of_state_follows_the_design)
 {
     /* rows: from; columns: accepted running successful failed dismissed */
     static const int may[5][5] = {
-        {0, 1, 0, 0, 1}, {1, 0, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {1, 0, 0, 0, 0},
+        {0, 1, 0, 0, 1}, {1, 0, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 1}, {1, 0, 0, 0, 0},
     };
     for (int from = 0; from < PB_JOB_STATUS_COUNT; from++) {
         for (int to = 0; to < PB_JOB_STATUS_COUNT; to++) {
@@ -55,6 +55,25 @@ START_TEST(run_sets_times_and_attempts_and_retry_clears_them)
     ck_assert_int_eq(job.tiles_done, 0);
     ck_assert_ptr_null(job.products);
     ck_assert_str_eq(job.error.code, "");
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(dropped_job_is_dismissed_and_keeps_its_error)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    pb_job_drop(&job, 15);
+    ck_assert_int_eq(job.status, PB_JOB_RUNNING);
+    pb_job_fail(&job, PB_E_INPUT_TRUNCATED, "tile %d", 3);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 20), 0);
+    pb_job_drop(&job, 30);
+    ck_assert_int_eq(job.status, PB_JOB_DISMISSED);
+    ck_assert_int_eq(job.finished_ms, 20);
+    ck_assert_int_eq(job.updated_ms, 30);
+    ck_assert_str_eq(job.error.code, "input.truncated");
+    ck_assert_ptr_nonnull(strstr(job.error.hint, "dropped"));
     pb_job_fini(&job);
 }
 END_TEST
@@ -168,6 +187,7 @@ int main(void)
     TCase *tests = tcase_create("job");
     tcase_add_test(tests, every_change_of_state_follows_the_design);
     tcase_add_test(tests, run_sets_times_and_attempts_and_retry_clears_them);
+    tcase_add_test(tests, dropped_job_is_dismissed_and_keeps_its_error);
     tcase_add_test(tests, restart_keeps_only_identity_attempt_and_reason);
     tcase_add_test(tests, success_means_100_percent);
     tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
