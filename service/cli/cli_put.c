@@ -284,6 +284,8 @@ static void look_at(struct scene *scene, const struct pb_json_value *info)
         scene->failed = true;
         fprintf(stderr, "pushbroom put: %s stays in the inbox: %s [%s]\n", name,
                 cli_job_text(stays, "message"), cli_job_text(stays, "code"));
+        if (cli_job_text(stays, "hint")[0] != '\0')
+            fprintf(stderr, "  to do: %s\n", cli_job_text(stays, "hint"));
     } else if (gathers != NULL && !scene->told) {
         scene->told = true;
         fprintf(stderr, "pushbroom put: %s waits: %s\n", name, cli_job_text(gathers, "missing"));

@@ -167,7 +167,8 @@ static int leave_kind(struct pb_scan *scan, const struct seen *seen)
                                                : "a device";
     if (seen->type == DT_DIR)
         return leave(scan, seen, &foreign,
-                     "no pipeline's input.scene fits the name of this folder");
+                     "no pipeline's input.scene fits the name of this folder; for the files in it "
+                     "set recurse: true for this inbox (service.inboxes), or move them out");
     return leave(scan, seen, &no_file, "it is %s; only plain files and folders are taken", kind);
 }
 

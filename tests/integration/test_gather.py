@@ -184,6 +184,8 @@ class Missing(Sets):
         job = d.wait_job("S2X_a", "failed")
         self.assertEqual(job["error"]["code"], "input.incomplete")
         self.assertIn("1 of 3 files of the scene is missing: band SCL (S2X_a_SCL.tif)", job["error"]["message"])
+        for remedy in ("deliver all files of the scene again", "add these to its folder in quarantine and 'pushbroom quarantine retry JOB'"):
+            self.assertIn(remedy, job["error"]["hint"])
         wait_for(lambda: [f for f in d.files("quarantine") if "S2X" in f] ==
                  ["S2X_a", "S2X_a.error.json"] + [f"S2X_a/{n}" for n in self.names(parts=("B04", "B08"))])
         self.assertEqual(d.files("inbox"), [])
@@ -191,6 +193,18 @@ class Missing(Sets):
         d.call("job.retry", id=job["id"])
         d.wait_job("S2X_a", "successful")
         self.assertEqual(d.files("quarantine"), [])
+
+    def test_set_delivered_again_after_its_wait(self):
+        d = self.service()
+        self.drop(d, parts=("B04", "B08"))
+        wait_for(lambda: [one for one in self.gathering(d) if one["files"] == 2])
+        self.reload(d, "expire: 1h", "expire: 1s")
+        d.wait_job("S2X_a", "failed")
+        wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
+        self.reload(d, "expire: 1s", "expire: 1h")
+        self.drop(d)
+        d.wait_job("S2X_a", "successful")
+        self.assertIn("S2X_a/S2X_a_B04.tif", d.files("quarantine"))
 
     def test_late_file_makes_no_scene_and_is_kept(self):
         d = self.service()

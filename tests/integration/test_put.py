@@ -190,6 +190,8 @@ class Service(Put):
         done = self.put(d, "--wait", self.scene(d, "LC08_x"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("LC08_x stays in the inbox: no pipeline's input.scene fits", done.stderr)
+        for remedy in ("set recurse: true for this inbox", "\n  to do: add a pipeline"):
+            self.assertIn(remedy, done.stderr)
 
     def test_stopped_service_leads_to_the_config(self):
         d = self.service()
