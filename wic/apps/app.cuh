@@ -123,6 +123,12 @@ APP_DO uint64_t app_random(uint64_t seed, uint64_t place)
     return z ^ (z >> 31);
 }
 
+// One of two arrays in turn; an index would put the whole view into local memory.
+template <class T> APP_DO T *app_turn(T *const of[2], uint32_t turn)
+{
+    return turn % 2 == 0 ? of[0] : of[1];
+}
+
 // Atomic within the threads of a party; returns the value before.
 template <class T> APP_DO T app_add(T *to, T value)
 {

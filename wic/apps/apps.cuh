@@ -5,6 +5,7 @@
 // All applications (apps.def).
 #include "wic/apps/c2d.cuh"
 #include "wic/apps/cg.cuh"
+#include "wic/apps/fe.cuh"
 #include "wic/apps/h3d.cuh"
 #include "wic/apps/srs.cuh"
 #include "wic/apps/stn.cuh"

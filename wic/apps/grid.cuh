@@ -77,8 +77,8 @@ template <class S> struct grid_app : app_base<grid_halves> {
     }
     static APP_DO void update(const view &v, const app_step &step, size_t cell)
     {
-        const float *now = v.of[step.index % 2] + cell;
-        v.of[1 - step.index % 2][cell] =
+        const float *now = app_turn(v.of, step.index) + cell;
+        app_turn(v.of, step.index + 1)[cell] =
             S::is_edge(v.n, cell % S::slice(v.n)) ? *now : S::point(v.n, now);
     }
 
@@ -86,7 +86,7 @@ template <class S> struct grid_app : app_base<grid_halves> {
     static APP_DO void make(const view &v, const app_step &step, const app_piece &piece, void *to,
                             app_part part)
     {
-        const float *from = v.of[step.index % 2] + border<party>(v) +
+        const float *from = app_turn(v.of, step.index) + border<party>(v) +
                             size_t(piece.chunk) * step.down_units + piece.first;
         for (uint32_t u = part.thread; u < piece.units; u += part.threads) {
             static_cast<float *>(to)[u] = from[u];
@@ -96,8 +96,8 @@ template <class S> struct grid_app : app_base<grid_halves> {
     static APP_DO void dependent(const view &v, const app_step &step, const app_piece &piece,
                                  const void *from, app_part part)
     {
-        float *to = v.of[step.index % 2] + ghost<party>(v) + size_t(piece.chunk) * step.down_units +
-                    piece.first;
+        float *to = app_turn(v.of, step.index) + ghost<party>(v) +
+                    size_t(piece.chunk) * step.down_units + piece.first;
         for (uint32_t u = part.thread; u < piece.units; u += part.threads) {
             to[u] = static_cast<const float *>(from)[u];
         }

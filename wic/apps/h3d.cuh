@@ -90,8 +90,8 @@ struct h3d : app_base<h3d_view> {
     }
     static APP_DO void update(const view &v, const app_step &step, size_t cell)
     {
-        v.of[1 - step.index % 2][cell] =
-            grid_seven(v.of[step.index % 2] + cell, side(v), side(v) * side(v));
+        app_turn(v.of, step.index + 1)[cell] =
+            grid_seven(app_turn(v.of, step.index) + cell, side(v), side(v) * side(v));
     }
 
     // Faces are numbered by the device's cube; the host's cells are one further out.
@@ -101,9 +101,8 @@ struct h3d : app_base<h3d_view> {
     {
         bool is_first;
         for (uint32_t u = part.thread; u < piece.units; u += part.threads) {
-            static_cast<float *>(to)[u] =
-                v.of[step.index % 2]
-                    [cell_of(v, piece.chunk, piece.first + u, 2, v.n + 1, party == 0, &is_first)];
+            static_cast<float *>(to)[u] = app_turn(v.of, step.index)[cell_of(
+                v, piece.chunk, piece.first + u, 2, v.n + 1, party == 0, &is_first)];
         }
     }
     template <int party>
@@ -112,8 +111,9 @@ struct h3d : app_base<h3d_view> {
     {
         bool is_first;
         for (uint32_t u = part.thread; u < piece.units; u += part.threads) {
-            v.of[step.index % 2][cell_of(v, piece.chunk, piece.first + u, 2, v.n + 1, party == 1,
-                                         &is_first)] = static_cast<const float *>(from)[u];
+            app_turn(v.of, step.index)[cell_of(v, piece.chunk, piece.first + u, 2, v.n + 1,
+                                               party == 1, &is_first)] =
+                static_cast<const float *>(from)[u];
         }
     }
     template <int party>
