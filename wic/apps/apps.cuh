@@ -3,6 +3,8 @@
 #ifndef WIC_APPS_CUH
 #define WIC_APPS_CUH
 // All applications (apps.def).
+#include "wic/apps/bfs.cuh"
+#include "wic/apps/bs.cuh"
 #include "wic/apps/c2d.cuh"
 #include "wic/apps/cg.cuh"
 #include "wic/apps/fe.cuh"
