@@ -8,7 +8,9 @@
 #include "wic/apps/c2d.cuh"
 #include "wic/apps/cg.cuh"
 #include "wic/apps/fe.cuh"
+#include "wic/apps/gem.cuh"
 #include "wic/apps/h3d.cuh"
+#include "wic/apps/kmn.cuh"
 #include "wic/apps/srs.cuh"
 #include "wic/apps/stn.cuh"
 #endif
