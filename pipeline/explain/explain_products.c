@@ -76,18 +76,18 @@ static const char *there(int base_fd, const char *place, const struct pb_place_w
                                           : "other pipelines";
 }
 
-/* Lists the input's files by name, without reading them; *out NULL: the input is one file. */
-static int find_files(const struct pb_run_view *view, struct pb_err *err, struct pb_input_sum **out)
+/* Lists the input's files, without reading them; *out is empty if the input is one file. */
+static int find_files(const struct pb_run_view *view, const char *name, struct pb_err *err,
+                      struct pb_scene_manifest *out)
 {
     const struct pb_run_options *o = view->options;
     const struct pb_scene_inputs inputs = {.config = o->config,
                                            .pipeline = o->pipeline,
                                            .name = view->env->facts.scene,
+                                           .delivered = name,
                                            .scene = o->input};
-    *out = NULL;
-    if (pb_scene_several(o->input) == NULL)
-        return 0;
-    return pb_scene_inputs_sum(&inputs, err, out);
+    *out = (struct pb_scene_manifest){.n_roots = 0};
+    return pb_scene_several(o->input) != NULL ? pb_scene_inputs_sum(&inputs, err, out, NULL) : 0;
 }
 
 /* Finds the place of the products by the rules of publish.h, with an unknown checksum of the
@@ -101,9 +101,9 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
     struct pb_output_place place;
     enum pb_checksum needs;
     char chosen[256], shown[PB_OUTPUT_PATH_BYTES + 4096];
-    struct pb_input_sum *files = NULL;
+    struct pb_scene_manifest files = {.n_roots = 0};
     int rc = pb_output_path_expand(output->path, &view->env->facts, err, &place);
-    rc = rc ? rc : find_files(view, err, &files);
+    rc = rc ? rc : find_files(view, input.name, err, &files);
     if (rc < 0)
         return rc;
     (void)snprintf(shown, sizeof shown, "%s%s%s", products, place.parents[0] ? "/" : "",
@@ -117,7 +117,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         .checksum = output->checksum,
         .input_path = view->options->input->path,
         .existing = output->exists,
-        .files = files,
+        .files = pb_scene_several(view->options->input) != NULL ? &files : NULL,
         .set = view->options->pipeline->input.group != NULL ? pb_scene_several(view->options->input)
                                                             : NULL,
         .is_open = view->options->pipeline->input.complete.reopen_ms > 0};
@@ -129,7 +129,7 @@ static int explain_place(const struct pb_run_view *view, const char *products, s
         (void)close(base_fd);
     if (fd >= 0)
         (void)close(fd);
-    pb_input_sum_destroy(files);
+    pb_scene_manifest_fini(&files);
     size_t used = strlen(shown);
     (void)snprintf(shown + used, sizeof shown - used, "/%s%s%s", chosen, place.inner[0] ? "/" : "",
                    place.inner);

@@ -72,8 +72,8 @@ struct pb_metadata;
 struct pb_notes;
 struct pb_observations;
 struct pb_calibrated;
-struct pb_input_files;
 struct pb_paint_config;
+struct pb_scene_manifest;
 struct pb_stac_item;
 
 /* Environment of all products of a run; everything is borrowed and outlives them. */
@@ -142,7 +142,7 @@ struct pb_product_env {
     const char *device;    /* "cpu", "cuda:0": for the processing record */
     /* Returns the files that were read, with their checksums; waits for these. Called after all
      * pixels were read. Borrowed like the rest. NULL = unknown. */
-    int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
+    int (*inputs)(void *user, struct pb_err *err, const struct pb_scene_manifest **out);
     void *inputs_user;
 };
 

@@ -5,7 +5,6 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/product/product.h"
-#include "pipeline/raster/input_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,18 +100,24 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
 }
 
 /* Writes the files that were read, unless the only one is the input itself. */
-static void print_inputs(struct pb_json *json, const struct pb_input_files *inputs)
+static void print_inputs(struct pb_json *json, const struct pb_scene_manifest *inputs)
 {
-    if (inputs == NULL || inputs->n + (inputs->folder[0] != '\0' || inputs->is_set) < 2)
+    const size_t n = inputs->n_entries;
+    if (n == 0 || (n == 1 && pb_scene_manifest_is(inputs, 0, PB_ROLE_IMAGE)))
         return;
     pb_json_array(json, "files");
-    for (size_t i = 0; i < inputs->n; i++) {
-        const struct pb_input_file *file = &inputs->file[i];
+    for (size_t i = 0; i < n; i++) {
+        char name[PB_SCENE_MANIFEST_NAME_BYTES];
+        const struct pb_manifest_entry *file = &inputs->entry[i];
+        const char *role = pb_role_record_name(pb_scene_manifest_role(inputs, i));
+        if (role == NULL)
+            continue;
+        pb_scene_manifest_name(inputs, file, name);
         pb_json_object(json, NULL);
-        pb_json_string(json, "role", pb_input_role_name(file->role));
-        pb_json_string(json, "file", file->name);
-        pb_json_int(json, "bytes", (int64_t)file->bytes);
-        print_checksum(json, file->checksum);
+        pb_json_string(json, "role", role);
+        pb_json_string(json, "file", name);
+        pb_json_int(json, "bytes", file->bytes);
+        print_checksum(json, file->checksum != NULL ? file->checksum : "");
         pb_json_end(json);
     }
     pb_json_end(json);
@@ -136,7 +141,7 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
     pb_json_int(json, "mtime_ns", m->input.mtime_ns);
     for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
         print_checksum(json, m->input.checksum[k]);
-    print_inputs(json, m->inputs);
+    print_inputs(json, &m->inputs);
     pb_json_end(json);
     if (m->pipeline[0] != '\0') {
         pb_json_array(json, "files");
@@ -212,9 +217,8 @@ int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned 
 
 void pb_manifest_fini(struct pb_manifest *manifest)
 {
+    pb_scene_manifest_fini(&manifest->inputs);
     free(manifest->file);
-    free(manifest->read);
     manifest->file = NULL;
-    manifest->read = NULL;
-    manifest->n_files = manifest->n_read = manifest->n_pixels = 0;
+    manifest->n_files = 0;
 }

@@ -16,8 +16,7 @@
 #include "config/base/err.h"
 #include "config/output/output_path.h"
 #include "pipeline/io/checksum.h"
-
-struct pb_input_files;
+#include "pipeline/scene/manifest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,13 +44,6 @@ struct pb_manifest_file {
     int64_t mtime_ns; /* time of publication; 0 = unknown */
 };
 
-/* File that was read and that identifies the input. */
-struct pb_manifest_read {
-    char name[800]; /* inside the input */
-    uint64_t bytes;
-    char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = unknown */
-};
-
 struct pb_manifest {
     char job[64];                          /* id of the job, "" = made by `pushbroom run` */
     char scene[256];                       /* name of the scene directory: "a", "a~2" */
@@ -59,13 +51,11 @@ struct pb_manifest {
     char path[PB_OUTPUT_PATH_BYTES + 520]; /* path of a directory of products, below products/ */
     char version[32];                      /* version of pushbroom that wrote it; filled by read */
     struct pb_input_id input;
-    bool has_files; /* filled by read: several files were read, or files of a folder */
-    /* filled by read: n_read files of the input, n_pixels files of pixels first, then metadata and
-     * sidecars; empty for an input of one file */
-    struct pb_manifest_read *read;
-    size_t n_read, n_pixels;
-    const struct pb_input_files *inputs; /* borrowed, used by write only; NULL = unknown */
-    struct pb_manifest_file *file;       /* n_files; pb_manifest_fini frees file and read */
+    /* Files that were read. Written unless the only one is the image that is the input. Read: by
+     * their names inside the input below the root "/", with the role BAND if they have pixels;
+     * empty for an input of one file. */
+    struct pb_scene_manifest inputs;
+    struct pb_manifest_file *file; /* n_files */
     size_t n_files;
 };
 
@@ -92,7 +82,8 @@ int pb_manifest_put(int directory, const struct pb_manifest *manifest, unsigned 
  * absent; -EINVAL not a manifest of pushbroom (no plain file, too long, unexpected members);
  * other negative errno: it could not be read. *out is untouched on failure. */
 int pb_manifest_read(int directory, struct pb_manifest *out);
-void pb_manifest_fini(struct pb_manifest *manifest); /* a zeroed one is fine */
+/* Frees inputs and file. A zeroed manifest is fine. */
+void pb_manifest_fini(struct pb_manifest *manifest);
 
 /* Checks that every file of the manifest is in the open directory as a plain file of its size.
  * Returns 0, or a negative errno (-ENOENT missing, -ESTALE another size or kind). */

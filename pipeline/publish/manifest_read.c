@@ -5,7 +5,6 @@
 #include "config/base/json_reader.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/publish/manifest.h"
-#include "pipeline/raster/input_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -151,34 +150,46 @@ static bool take_input(const struct pb_json_value *value, struct pb_input_id *ou
            pb_json_get_int(value, "mtime_ns", &out->mtime_ns) == 0;
 }
 
-/* Adds the files that were read as pixels, or (pixels false) as metadata or sidecars. */
-static int take_read_as(const struct pb_json_value *files, bool pixels, struct pb_manifest *m)
+static enum pb_role role_of(const char *name)
 {
-    for (size_t i = 0; i < pb_json_count(files); i++) {
-        const struct pb_json_value *file = pb_json_at(files, i);
-        const char *role = pb_json_get_text(file, "role");
-        if (role == NULL || strcmp(role, pb_input_role_name(PB_INPUT_SOURCE)) == 0 ||
-            (strcmp(role, pb_input_role_name(PB_INPUT_PIXELS)) == 0) != pixels)
-            continue;
-        struct pb_manifest_read *out = &m->read[m->n_read];
-        if (!take_text(file, "file", out->name, sizeof out->name) ||
-            !take_count(file, "bytes", &out->bytes) || !take_checksum(file, out->checksum))
-            return -EINVAL;
-        m->n_read++;
+    for (int role = PB_ROLE_BAND; role < (int)PB_ROLES; role++) {
+        const char *known = pb_role_record_name((enum pb_role)role);
+        if (known != NULL && strcmp(name, known) == 0)
+            return (enum pb_role)role;
     }
-    return 0;
+    return PB_ROLE_METADATA;
 }
 
-static int take_read(const struct pb_json_value *files, struct pb_manifest *m)
+/* Adds a file that was read. */
+static int take_read(const struct pb_json_value *value, int root, struct pb_scene_manifest *inputs)
 {
+    char checksum[PB_CHECKSUM_TEXT_BYTES];
+    uint64_t bytes;
+    const char *role = pb_json_get_text(value, "role"), *name = pb_json_get_text(value, "file");
+    if (role == NULL)
+        return 0;
+    if (name == NULL || !take_count(value, "bytes", &bytes) || !take_checksum(value, checksum))
+        return -EINVAL;
+    const struct pb_manifest_entry entry = {.path = (char *)name,
+                                            .root = (uint16_t)root,
+                                            .bytes = (int64_t)bytes,
+                                            .checksum = checksum[0] != '\0' ? checksum : NULL};
+    const int index = pb_scene_manifest_add(inputs, &entry);
+    const struct pb_member member = {.entry = (uint32_t)index, .role = role_of(role)};
+    return index < 0 ? index : pb_scene_manifest_assign(inputs, &member);
+}
+
+static int take_inputs(const struct pb_json_value *files, struct pb_scene_manifest *inputs)
+{
+    if (files == NULL)
+        return 0;
     if (!pb_json_is_array(files))
         return -EINVAL;
-    m->read = calloc(pb_json_count(files) + 1, sizeof *m->read);
-    if (m->read == NULL)
-        return -ENOMEM;
-    int rc = take_read_as(files, true, m);
-    m->n_pixels = m->n_read;
-    return rc ? rc : take_read_as(files, false, m);
+    const int root = pb_scene_manifest_root(inputs, "/");
+    int rc = root < 0 ? root : 0;
+    for (size_t i = 0; i < pb_json_count(files) && rc == 0; i++)
+        rc = take_read(pb_json_at(files, i), root, inputs);
+    return rc;
 }
 
 static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m)
@@ -191,8 +202,7 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
                 take_input(input, &m->input);
     if (!fits)
         return -EINVAL;
-    m->has_files = pb_json_get(input, "files", NULL) != NULL;
-    int rc = m->has_files ? take_read(pb_json_get(input, "files", NULL), m) : 0;
+    int rc = take_inputs(pb_json_get(input, "files", NULL), &m->inputs);
     if (rc < 0)
         return rc;
     if (pb_json_get(root, "pipeline", NULL) == NULL)

@@ -75,7 +75,7 @@ static int write_record(struct pb_publish *p, int fd, struct pb_err *err, int *o
 static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *file, size_t n_files,
                 struct pb_err *err)
 {
-    struct pb_manifest m = {.input = p->input, .inputs = &p->inputs, .n_files = n_files};
+    struct pb_manifest m = {.input = p->input, .inputs = p->files, .n_files = n_files};
     int rc = 0, manifest_fd = -1, record_fd = -1;
     (void)snprintf(m.job, sizeof m.job, "%s", p->job);
     (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
@@ -85,7 +85,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     (void)snprintf(p->rows.directory, sizeof p->rows.directory, "%s", m.path);
     m.file = calloc(n_files + 1, sizeof *m.file);
     if (m.file == NULL || take_files(p, fd, file, &m) < 0) {
-        pb_manifest_fini(&m);
+        free(m.file);
         return pb_fail(err, PB_E_MEMORY, "out of memory while publishing %s", p->place);
     }
     if (strcmp(p->marked, p->place) != 0 || !p->identified)
@@ -99,7 +99,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
         (void)close(manifest_fd);
     if (record_fd >= 0)
         (void)close(record_fd);
-    pb_manifest_fini(&m);
+    free(m.file); /* inputs are those of p */
     return rc;
 }
 
@@ -295,11 +295,11 @@ static int cannot_publish(const struct pb_publish *p, int error, const char *fin
 int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file, size_t n_files,
                       struct pb_err *err, char *out_path)
 {
-    const struct pb_input_files *inputs;
+    const struct pb_scene_manifest *files;
     char final[PATH_MAX + PB_OUTPUT_PATH_BYTES + 520];
     int rc = p->placed ? name_leaf(p, err)
                        : pb_fail(err, PB_E_OUTPUT_PATH, "the place of the products is not known");
-    rc = rc ? rc : pb_publish_inputs(p, err, &inputs);
+    rc = rc ? rc : pb_publish_inputs(p, err, &files);
     if (rc == 0 && p->sum != NULL) /* the checksum may be older than the computation */
         rc = pb_input_sum_unchanged(p->sum, err);
     if (rc < 0)
@@ -331,6 +331,7 @@ void pb_publish_close(struct pb_publish *p)
     if (p == NULL)
         return;
     pb_input_sum_destroy(p->sum);
+    pb_scene_manifest_fini(&p->files);
     pb_publish_drop_mark(p);
     pb_publish_temp_unlock(&p->temp);
     if (p->temp.fd >= 0 && !p->committed)

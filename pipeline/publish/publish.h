@@ -53,7 +53,8 @@ struct pb_publish_options {
      * kind. Taken, also if open fails; NULL = `input` has it, or no input ever counts as the
      * same. */
     struct pb_input_sum *sum;
-    bool is_folder; /* the input is a folder that is a scene: files are named relative to it */
+    struct pb_scene_manifest files; /* the files of sum (scene_inputs.h); taken like sum */
+    bool is_folder;                 /* the input is a folder that is a scene */
     /* the input is these loose files: products of files that it lacks are not replaced; borrowed
      * until close; NULL = others */
     const struct pb_scene_files *set;
@@ -88,9 +89,9 @@ int pb_publish_identify(struct pb_publish *publish, struct pb_err *err);
  * hashed while that product is finished. Any time before commit. */
 void pb_publish_expect(struct pb_publish *publish, uint64_t bytes);
 /* Returns the files that were read, with their checksums; waits for these. Borrowed until close;
- * n 0 if `sum` was NULL. */
+ * empty if `sum` was NULL. */
 int pb_publish_inputs(struct pb_publish *publish, struct pb_err *err,
-                      const struct pb_input_files **out);
+                      const struct pb_scene_manifest **out);
 /* Does the part of the commit that depends only on the input: for a caller that waits for other
  * work. Waits for the checksum. */
 int pb_publish_prepare(struct pb_publish *publish, struct pb_err *err);

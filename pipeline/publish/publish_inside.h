@@ -14,10 +14,9 @@
 struct pb_publish {
     struct pb_input_id input;
     struct pb_input_sum *sum;
-    struct pb_input_files inputs; /* n 0: not yet known */
-    bool is_folder;
-    struct pb_place_wanted wanted; /* its strings are below */
-    struct pb_output_place path;   /* without a version */
+    struct pb_scene_manifest files; /* files of sum, with checksums at the end */
+    struct pb_place_wanted wanted;  /* its strings are below */
+    struct pb_output_place path;    /* without a version */
     unsigned mode;
     char form[PB_OUTPUT_PATH_BYTES]; /* output.path */
     char scene[256], leaf[256];      /* leaf: directory of the files in the temporary directory */

@@ -8,6 +8,7 @@
 #include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/publish_temp.h"
+#include "pipeline/scene/scene_inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
 {
     p->input = options->input;
     p->sum = options->sum;
-    p->is_folder = options->is_folder;
+    p->files = options->files;
     p->mode = p->rows.mode = options->mode;
     p->wanted =
         (struct pb_place_wanted){.shown = p->base,
@@ -81,7 +82,8 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
                                  .is_final = options->sum == NULL,
                                  .input_path = options->input_path ? p->input_path : NULL,
                                  .existing = options->existing,
-                                 .files = options->is_folder || options->set ? p->sum : NULL,
+                                 .sum = p->sum,
+                                 .files = options->is_folder || options->set ? &p->files : NULL,
                                  .set = options->set,
                                  .is_open = options->is_open,
                                  .earlier = options->earlier};
@@ -115,21 +117,15 @@ int pb_publish_know_input(struct pb_publish *p, enum pb_checksum kind, struct pb
     return pb_input_sum_get(p->sum, kind, err, p->input.checksum[kind]);
 }
 
-int pb_publish_inputs(struct pb_publish *p, struct pb_err *err, const struct pb_input_files **out)
+int pb_publish_inputs(struct pb_publish *p, struct pb_err *err,
+                      const struct pb_scene_manifest **out)
 {
     int rc = pb_publish_know_input(p, p->wanted.checksum, err);
     if (rc < 0)
         return rc;
-    if (p->sum != NULL && p->inputs.n == 0) {
-        pb_input_sum_files(p->sum, &p->inputs);
-        p->inputs.is_set = p->wanted.set != NULL;
-        if (p->inputs.file[0].name[0] == '\0') /* a scene of one file */
-            (void)snprintf(p->inputs.file[0].name, sizeof p->inputs.file[0].name, "%s",
-                           p->input.name);
-        if (p->is_folder)
-            (void)snprintf(p->inputs.folder, sizeof p->inputs.folder, "%s", p->input.name);
-    }
-    *out = &p->inputs;
+    if (p->sum != NULL && pb_scene_inputs_know(p->sum, pb_input_sum_kind(p->sum), &p->files) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the list of files");
+    *out = &p->files;
     return 0;
 }
 
@@ -210,7 +206,9 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
 {
     struct pb_publish *p = calloc(1, sizeof *p);
     if (p == NULL) {
+        struct pb_scene_manifest files = options->files;
         pb_input_sum_destroy(options->sum);
+        pb_scene_manifest_fini(&files);
         return pb_fail(err, PB_E_MEMORY, "out of memory while opening %s", options->products);
     }
     p->mark_fd = p->base_fd = p->products_fd = -1;

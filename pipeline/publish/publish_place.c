@@ -7,6 +7,7 @@
 #include "pipeline/product/product.h"
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_files.h"
+#include "pipeline/scene/scene_inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,96 +180,117 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
                    found->name, (unsigned long long)found->bytes, why);
 }
 
-/* Returns the first file of pixels from which the products were made and which the wanted set
- * lacks; NULL = no such file. A file that was delivered with the set need not be read. */
-static const char *lacks(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+/* Finds the kind of the checksums that the files of products have. */
+static enum pb_checksum kind_of(const struct pb_scene_manifest *files, enum pb_checksum other)
 {
-    struct pb_input_sum_file file;
-    for (size_t i = 0; wanted->set != NULL && i < found->n_pixels; i++) {
-        const struct pb_manifest_read *read = &found->read[i];
-        if (!pb_input_sum_find(wanted->files, read->name, wanted->checksum, &file) &&
-            !pb_scene_files_has(wanted->set, read->name, read->bytes))
-            return read->name;
-    }
-    return NULL;
+    enum pb_checksum kind = other;
+    const char *digits;
+    for (size_t i = 0; i < files->n_entries; i++)
+        if (files->entry[i].checksum != NULL &&
+            pb_checksum_parse(files->entry[i].checksum, &kind, &digits) == 0)
+            break;
+    return kind;
 }
 
-enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_NOT_KNOWN, CONTENT_NOT_READ };
-
-/* Compares the file of that name in the wanted input by its bytes. *needs: with NOT_KNOWN: the
- * kind of checksum that decides. */
-static enum content compare_file(const struct pb_manifest_read *found,
-                                 const struct pb_place_wanted *wanted, enum pb_checksum *needs)
+static bool has_name(const struct pb_scene_manifest *files, const char *name)
 {
-    struct pb_input_sum_file file;
-    const char *digits;
-    enum pb_checksum kind = wanted->checksum;
-    const bool has_kind =
-        found->checksum[0] != '\0' && pb_checksum_parse(found->checksum, &kind, &digits) == 0;
-    if (!pb_input_sum_find(wanted->files, found->name, kind, &file))
-        return CONTENT_NOT_READ;
-    if (file.bytes != found->bytes || !has_kind)
-        return CONTENT_OTHER;
-    if (file.checksum[0] == '\0') {
-        *needs = kind;
-        return CONTENT_NOT_KNOWN;
+    char other[PB_SCENE_MANIFEST_NAME_BYTES];
+    bool has = false;
+    for (size_t i = 0; i < files->n_entries && !has; i++) {
+        pb_scene_manifest_name(files, &files->entry[i], other);
+        has = strcmp(other, name) == 0;
     }
-    return strcmp(file.checksum, found->checksum) == 0 ? CONTENT_SAME : CONTENT_OTHER;
+    return has;
+}
+
+/* Adds the files of the products that were delivered with the wanted set and are not read now. */
+static int add_unused(const struct pb_scene_manifest *found, const struct pb_place_wanted *wanted,
+                      struct pb_scene_manifest *now)
+{
+    int rc = wanted->set != NULL ? pb_scene_manifest_root(now, "/") : 0;
+    const int root = rc;
+    for (size_t i = 0; wanted->set != NULL && i < found->n_entries && rc >= 0; i++) {
+        struct pb_manifest_entry file = found->entry[i];
+        if (!pb_role_is_pixels(pb_scene_manifest_role(found, i)) || has_name(now, file.path) ||
+            !pb_scene_files_has(wanted->set, file.path, (uint64_t)file.bytes))
+            continue;
+        file.root = (uint16_t)root;
+        file.checksum = NULL;
+        rc = pb_scene_manifest_add(now, &file);
+        const struct pb_member member = {.entry = (uint32_t)rc, .role = PB_ROLE_UNUSED};
+        rc = rc < 0 ? rc : pb_scene_manifest_assign(now, &member);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Compares the files from which products were made with those of the wanted input, by the kind of
+ * checksum of the products. Files that a scene in a folder lacks are not missing: the folder is the
+ * scene, and its pipeline was changed to read fewer. */
+static int compare_files(const struct pb_scene_manifest *found,
+                         const struct pb_place_wanted *wanted, struct pb_manifest_comparison *out)
+{
+    struct pb_scene_manifest now = {.n_roots = 0};
+    int rc = wanted->files != NULL ? pb_scene_manifest_copy(&now, wanted->files) : 0;
+    if (rc == 0 && wanted->files != NULL && wanted->sum != NULL)
+        rc = pb_scene_inputs_know(wanted->sum, kind_of(found, wanted->checksum), &now);
+    rc = rc ? rc : add_unused(found, wanted, &now);
+    rc = rc ? rc : pb_scene_manifest_compare(found, &now, out);
+    pb_scene_manifest_fini(&now);
+    if (rc == 0 && wanted->set == NULL)
+        out->missing = NULL;
+    return rc;
 }
 
 /* Returns true if at least one file of the products is read now and all such files have
  * unchanged content; else *look gives the reason. */
-static bool has_content(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
+static bool has_content(const struct pb_manifest *found, const struct pb_manifest_comparison *files,
                         struct pb_place_look *look)
 {
-    size_t n_same = 0, n_unknown = 0;
-    for (size_t i = 0; i < found->n_read; i++) {
-        const enum content content = compare_file(&found->read[i], wanted, &look->needs);
-        if (content == CONTENT_OTHER) {
-            (void)another(look,
-                          "holds the products of another input, '%.100s': its '%.160s' has other "
-                          "content",
-                          found->input.name, found->read[i].name);
-            return false;
-        }
-        n_same += content == CONTENT_SAME;
-        n_unknown += content == CONTENT_NOT_KNOWN;
-    }
-    if (n_unknown > 0)
+    if (files->changed != NULL)
+        (void)another(look,
+                      "holds the products of another input, '%.100s': its '%.160s' has other "
+                      "content",
+                      found->input.name, files->changed->path);
+    else if (files->relation == PB_MANIFEST_UNKNOWN) {
         look->state = PB_PLACE_ALIKE;
-    else if (n_same == 0)
+        look->needs = files->kind;
+    } else if (files->relation == PB_MANIFEST_OTHER)
         (void)another(look,
                       "holds the products of another input, '%.200s', and this input is read "
                       "without any of its files",
                       found->input.name);
-    return n_unknown == 0 && n_same > 0;
+    else
+        return true;
+    return false;
 }
 
 /* Returns true if products of an input with another checksum belong to this input, of which
  * other files are read now; else *look gives the reason. Products of another pipeline are not
  * exchanged, and may be of files that the input lacks. */
-static bool is_of_same_files(const struct pb_manifest *found, const struct pb_place_wanted *wanted,
-                             struct pb_place_look *look)
+static bool is_of_same_files(const struct pb_manifest *found,
+                             const struct pb_manifest_comparison *files,
+                             const struct pb_place_wanted *wanted, struct pb_place_look *look)
 {
     const bool is_exchanged = strcmp(found->pipeline, wanted->pipeline) == 0;
     (void)of_another(&found->input, wanted, look);
-    return wanted->files != NULL && found->n_read > 0 && look->state != PB_PLACE_ALIKE &&
-           (!is_exchanged || lacks(found, wanted) == NULL) && has_content(found, wanted, look);
+    return wanted->files != NULL && found->inputs.n_entries > 0 && look->state != PB_PLACE_ALIKE &&
+           (!is_exchanged || files->missing == NULL) && has_content(found, files, look);
 }
 
 /* Returns true if the products were made by the wanted jobs from a part of the set. */
 static bool is_part_of_jobs(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
-    return wanted->is_open && found->n_pixels > 0 && wanted->earlier != NULL &&
-           found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
+    return wanted->is_open && pb_scene_manifest_pixels(&found->inputs) > 0 &&
+           wanted->earlier != NULL && found->job[0] != '\0' &&
+           strstr(wanted->earlier, found->job) != NULL;
 }
 
 /* Returns true if a command made the products, like the wanted ones. No job guarantees names
  * then. */
 static bool is_of_commands(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
-    return wanted->is_open && found->n_pixels > 0 && wanted->earlier == NULL &&
-           found->job[0] == '\0';
+    return wanted->is_open && pb_scene_manifest_pixels(&found->inputs) > 0 &&
+           wanted->earlier == NULL && found->job[0] == '\0';
 }
 
 /* Returns true if products of that input may be exchanged for the wanted one's; else *look gives
@@ -277,17 +299,21 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
                         struct pb_place_look *look)
 {
     const bool by_rule = wanted->existing == PB_EXISTING_REPLACE || is_part_of_jobs(found, wanted);
+    struct pb_manifest_comparison files;
     if (pb_input_id_equal(&found->input, wanted->input))
         return true;
+    if (compare_files(&found->inputs, wanted, &files) != 0) {
+        (void)another(look, "holds products that cannot be compared: out of memory");
+        return false;
+    }
     if (!by_rule && !is_of_commands(found, wanted))
-        return is_of_same_files(found, wanted, look);
-    const char *without = lacks(found, wanted);
-    if (without == NULL)
-        return by_rule || has_content(found, wanted, look);
+        return is_of_same_files(found, &files, wanted, look);
+    if (files.missing == NULL)
+        return by_rule || has_content(found, &files, look);
     (void)another(look,
                   "holds products of %zu files, and this input lacks '%.160s' of them; bring "
                   "all of them together, or remove these products",
-                  found->n_pixels, without);
+                  pb_scene_manifest_pixels(&found->inputs), files.missing->path);
     return false;
 }
 
@@ -339,10 +365,12 @@ static bool is_own_entry(int scene_fd, const char *name, const struct pb_place_w
                          struct pb_place_look *look)
 {
     struct pb_manifest found = {0};
+    struct pb_manifest_comparison files;
     int fd = name[0] == '.' ? -1 : openat(scene_fd, name, DIRECTORY_FLAGS);
-    bool own =
-        fd >= 0 && pb_manifest_read(fd, &found) == 0 && found.pipeline[0] != '\0' &&
-        (pb_input_id_equal(&found.input, wanted->input) || is_of_same_files(&found, wanted, look));
+    bool own = fd >= 0 && pb_manifest_read(fd, &found) == 0 && found.pipeline[0] != '\0' &&
+               (pb_input_id_equal(&found.input, wanted->input) ||
+                (compare_files(&found.inputs, wanted, &files) == 0 &&
+                 is_of_same_files(&found, &files, wanted, look)));
     pb_manifest_fini(&found);
     if (fd >= 0)
         (void)close(fd);

@@ -11,6 +11,7 @@
 
 struct pb_input_sum;
 struct pb_scene_files;
+struct pb_scene_manifest;
 
 struct pb_place_wanted {
     const char *shown; /* directory that gets the place, for messages */
@@ -22,7 +23,9 @@ struct pb_place_wanted {
     bool is_final;             /* no other checksum of `input` will be known */
     const char *input_path;    /* see struct pb_publish_options */
     enum pb_existing existing;
-    const struct pb_input_sum *files; /* files of an input of several files; NULL = one file */
+    const struct pb_input_sum *sum;        /* sum of the input; NULL = not computed */
+    const struct pb_scene_manifest *files; /* files of an input of several files, those of sum;
+                                              NULL = one file */
     /* loose files of a scene: products of files that it lacks are preserved; NULL = others */
     const struct pb_scene_files *set;
     bool is_open;        /* a set that files may join: products of a part of it are replaced */

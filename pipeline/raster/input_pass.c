@@ -20,7 +20,6 @@ static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *
 {
     const struct pb_raster_file *file = from->file;
     const char *name = from->name;
-    to->role = from->role;
     to->beside = from->beside;
     to->file = (struct pb_raster_file){.fd = -1,
                                        .base = file->base,

@@ -8,7 +8,6 @@
  * time, in addition to the hashing thread. */
 #include "pipeline/io/background.h"
 #include "pipeline/io/checksum.h"
-#include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
 
 #include <stdatomic.h>
@@ -18,7 +17,6 @@ struct pb_input_part;
 struct pb_input_pass_file {
     struct pb_raster_file file; /* with its own copies of descriptor and path */
     char *name;                 /* NULL: the file is the whole input */
-    enum pb_input_role role;
     bool beside;
     uint64_t bytes; /* bytes of it that the pass has read */
     char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* "" = not taken */

@@ -8,7 +8,6 @@
 #include "pipeline/raster/input_sum.h"
 #include "config/base/clock.h"
 #include "pipeline/device/device.h"
-#include "config/base/text_clean.h"
 #include "pipeline/io/thread.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/input_pass.h"
@@ -239,58 +238,26 @@ int pb_input_sum_unchanged(const struct pb_input_sum *sum, struct pb_err *err)
     return rc;
 }
 
-bool pb_input_sum_is_of_one(const struct pb_input_sum *sum)
-{
-    return sum->pass.n == 1 && sum->pass.file[0].name == NULL;
-}
-
-size_t pb_input_sum_pixels(const struct pb_input_sum *sum)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < sum->pass.n; i++)
-        n += sum->pass.file[i].role == PB_INPUT_PIXELS;
-    return n;
-}
-
 /* Returns true if the thread has ended and has computed the kind. */
 static bool has_checksums(const struct pb_input_sum *sum, enum pb_checksum kind)
 {
     return sum->started && sum->joined && sum->rc == 0 && sum->pass.checksum[kind][0] != '\0';
 }
 
-bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb_checksum kind,
-                       struct pb_input_sum_file *out)
+size_t pb_input_sum_count(const struct pb_input_sum *sum)
 {
-    char clean[sizeof((struct pb_input_file){0}.name)];
-    for (size_t i = 0; i < sum->pass.n; i++) {
-        const struct pb_input_pass_file *file = &sum->pass.file[i];
-        if (file->name == NULL || file->beside)
-            continue;
-        (void)pb_text_clean(file->name, clean, sizeof clean);
-        if (strcmp(clean, name) != 0)
-            continue;
-        *out = (struct pb_input_sum_file){.bytes = file->file.bytes};
-        if (has_checksums(sum, kind))
-            (void)memcpy(out->checksum, file->checksum[kind], sizeof out->checksum);
-        return true;
-    }
-    return false;
+    return sum->pass.n;
 }
 
-void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out)
+void pb_input_sum_file(const struct pb_input_sum *sum, size_t i, enum pb_checksum kind,
+                       struct pb_input_sum_file *out)
 {
-    out->folder[0] = '\0'; /* the rest is large, and has n entries */
-    out->is_set = false;
-    out->n = 0;
-    for (size_t i = 0; i < sum->pass.n && out->n < PB_INPUT_FILES_MAX; i++) {
-        const struct pb_input_pass_file *from = &sum->pass.file[i];
-        struct pb_input_file *file = &out->file[out->n++];
-        *file = (struct pb_input_file){.bytes = 0};
-        (void)pb_text_clean(from->name, file->name, sizeof file->name);
-        file->bytes = from->bytes;
-        (void)memcpy(file->checksum, from->checksum[sum->kind], sizeof file->checksum);
-        file->role = from->role;
-    }
+    const struct pb_input_pass_file *file = &sum->pass.file[i];
+    *out = (struct pb_input_sum_file){.bytes = file->file.bytes};
+    if (!has_checksums(sum, kind))
+        return;
+    out->bytes = file->bytes;
+    (void)memcpy(out->checksum, file->checksum[kind], sizeof out->checksum);
 }
 
 void pb_input_sum_destroy(struct pb_input_sum *sum)

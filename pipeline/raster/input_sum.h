@@ -9,7 +9,6 @@
  * have their own sum. One kind of checksum is the input's; another kind is computed if it is
  * needed for a comparison. One thread per object, in addition to its own. */
 #include "pipeline/io/checksum.h"
-#include "pipeline/raster/input_files.h"
 #include "pipeline/raster/raster_file.h"
 
 struct pb_input_sum;
@@ -18,8 +17,7 @@ struct pb_input_sum;
 struct pb_input_part {
     const struct pb_raster_file *file;
     const char *name; /* inside the input; NULL = the file is the whole input */
-    enum pb_input_role role;
-    bool beside; /* has its own checksum and is not part of the input's */
+    bool beside;      /* has its own checksum and is not part of the input's */
 };
 /* parts: 1 or more, in the order of the lines; borrowed for the call, also their files. kind:
  * not NONE. */
@@ -50,23 +48,16 @@ int pb_input_sum_get(struct pb_input_sum *sum, enum pb_checksum kind, struct pb_
 /* Returns 0 if the files at their paths are still unchanged since they were opened; else the error
  * of get. */
 int pb_input_sum_unchanged(const struct pb_input_sum *sum, struct pb_err *err);
-/* Returns true if the input is a single file and no other file is read. */
-bool pb_input_sum_is_of_one(const struct pb_input_sum *sum);
-/* Count of files with pixels; valid after create. */
-size_t pb_input_sum_pixels(const struct pb_input_sum *sum);
-/* Finds the file of that name (as in struct pb_input_file) in the input as known so far: its
- * size, and its checksum of a kind after a get of that kind that returned 0. Returns false if
- * absent. Valid after create. */
+/* State of a file: its size, and its checksum of a kind after a get of that kind that returned 0.
+ */
 struct pb_input_sum_file {
     uint64_t bytes;
     char checksum[PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
 };
-bool pb_input_sum_find(const struct pb_input_sum *sum, const char *name, enum pb_checksum kind,
+size_t pb_input_sum_count(const struct pb_input_sum *sum); /* count of its files */
+/* Describes file i, in the order of create. */
+void pb_input_sum_file(const struct pb_input_sum *sum, size_t i, enum pb_checksum kind,
                        struct pb_input_sum_file *out);
-/* Lists the files as they were read, with checksums of the input's kind, in the order of create,
- * after a get of that kind that returned 0. Leaves out->folder, and the name of a whole input,
- * empty. */
-void pb_input_sum_files(const struct pb_input_sum *sum, struct pb_input_files *out);
 /* Ends the thread after its current read. NULL is allowed. */
 void pb_input_sum_destroy(struct pb_input_sum *sum);
 #endif

@@ -33,8 +33,11 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                                          .existing = run->pipeline->output.exists,
                                          .mode = run->mode};
     struct pb_scene scene = *run->input; /* only its file is opened here */
-    const struct pb_scene_inputs inputs = {
-        .config = run->config, .pipeline = run->pipeline, .name = facts->scene, .scene = &scene};
+    const struct pb_scene_inputs inputs = {.config = run->config,
+                                           .pipeline = run->pipeline,
+                                           .name = facts->scene,
+                                           .delivered = options.input.name,
+                                           .scene = &scene};
     pb_input_id_set(&options.input,
                     run->name ? run->name
                     : files   ? files->folder
@@ -42,7 +45,7 @@ int pb_publish_begin(const struct pb_run_options *run, const struct pb_output_fa
                     files ? files->bytes : info->file_bytes,
                     files ? files->mtime_ns : info->file_mtime_ns);
     int rc = files != NULL ? 0 : pb_raster_file_open(&scene.file, scene.path, err);
-    rc = rc ? rc : pb_scene_inputs_sum(&inputs, err, &options.sum);
+    rc = rc ? rc : pb_scene_inputs_sum(&inputs, err, &options.files, &options.sum);
     if (files == NULL)
         pb_raster_file_close(&scene.file);
     return rc ? rc : pb_publish_open(&options, err, out_publish);

@@ -147,7 +147,7 @@ static int find_place(struct pb_run *run, struct pb_err *err)
     return run->place ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "the run was cancelled");
 }
 
-static int inputs_of_publish(void *user, struct pb_err *err, const struct pb_input_files **out)
+static int inputs_of_publish(void *user, struct pb_err *err, const struct pb_scene_manifest **out)
 {
     return pb_publish_inputs(user, err, out);
 }

@@ -4,7 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "config/base/json_path.h"
-#include "pipeline/io/checksum.h"
+#include "config/base/text_clean.h"
 #include "pipeline/io/path.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include <string.h>
 
 static const char *const role_names[PB_ROLES] = {
-    [PB_ROLE_IMAGE] = "image",     [PB_ROLE_BAND] = "band", [PB_ROLE_METADATA] = "metadata",
-    [PB_ROLE_SIDECAR] = "sidecar", [PB_ROLE_LIST] = "list", [PB_ROLE_COMPANION] = "companion",
-    [PB_ROLE_UNUSED] = "unused",
+    [PB_ROLE_IMAGE] = "image",     [PB_ROLE_BAND] = "band",     [PB_ROLE_METADATA] = "metadata",
+    [PB_ROLE_SIDECAR] = "sidecar", [PB_ROLE_LIST] = "list",     [PB_ROLE_COMPANION] = "companion",
+    [PB_ROLE_SOURCE] = "source",   [PB_ROLE_UNUSED] = "unused",
 };
 
 /* Greatest bytes of the JSON form of an entry without its path and roles, of a role with the array
@@ -198,6 +198,55 @@ bool pb_scene_manifest_is(const struct pb_scene_manifest *manifest, size_t entry
     return false;
 }
 
+enum pb_role pb_scene_manifest_role(const struct pb_scene_manifest *manifest, size_t entry)
+{
+    const size_t i = first_member(manifest, entry);
+    return i < manifest->n_members && manifest->member[i].entry == entry ? manifest->member[i].role
+                                                                         : PB_ROLES;
+}
+
+bool pb_role_is_pixels(enum pb_role role)
+{
+    return role == PB_ROLE_IMAGE || role == PB_ROLE_BAND;
+}
+
+size_t pb_scene_manifest_pixels(const struct pb_scene_manifest *manifest)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < manifest->n_entries; i++)
+        n += pb_role_is_pixels(pb_scene_manifest_role(manifest, i));
+    return n;
+}
+
+const char *pb_role_record_name(enum pb_role role)
+{
+    static const char *const names[PB_ROLES] = {
+        [PB_ROLE_IMAGE] = "pixels",    [PB_ROLE_BAND] = "pixels",   [PB_ROLE_METADATA] = "metadata",
+        [PB_ROLE_SIDECAR] = "sidecar", [PB_ROLE_LIST] = "metadata", [PB_ROLE_SOURCE] = "source",
+    };
+    return role < PB_ROLES ? names[role] : NULL;
+}
+
+const char *pb_scene_manifest_inner(const struct pb_scene_manifest *manifest,
+                                    const struct pb_manifest_entry *entry)
+{
+    const char *inner = NULL;
+    for (size_t i = 0; i < manifest->n_entries && inner == NULL; i++) {
+        const struct pb_manifest_entry *folder = &manifest->entry[i];
+        if (folder->is_folder && folder != entry && folder->root == entry->root)
+            inner = pb_path_below(entry->path, folder->path);
+    }
+    return inner != NULL ? inner : entry->path;
+}
+
+void pb_scene_manifest_name(const struct pb_scene_manifest *manifest,
+                            const struct pb_manifest_entry *entry,
+                            char out[PB_SCENE_MANIFEST_NAME_BYTES])
+{
+    (void)pb_text_clean(pb_scene_manifest_inner(manifest, entry), out,
+                        PB_SCENE_MANIFEST_NAME_BYTES);
+}
+
 struct pb_manifest_entry *pb_scene_manifest_find(const struct pb_scene_manifest *manifest,
                                                  enum pb_role role)
 {
@@ -280,6 +329,147 @@ int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifes
     entry->root = (uint16_t)root;
     drop_root(manifest, before);
     return 0;
+}
+
+/* --- comparison ------------------------------------------------------------------------------ */
+
+/* File of a manifest by its recorded name. */
+struct named {
+    char *name;
+    const struct pb_manifest_entry *entry;
+    enum pb_role role;
+};
+
+/* Files of a manifest that identify its scene, sorted by name. */
+struct names {
+    struct named *file;
+    size_t n;
+};
+
+static void fini_names(struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        free(names->file[i].name);
+    free(names->file);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static int list_names(const struct pb_scene_manifest *manifest, struct names *out)
+{
+    char name[PB_SCENE_MANIFEST_NAME_BYTES];
+    *out = (struct names){calloc(manifest->n_entries + 1, sizeof *out->file), 0};
+    if (out->file == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < manifest->n_entries; i++) {
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        const enum pb_role role = pb_scene_manifest_role(manifest, i);
+        if (entry->is_folder || role == PB_ROLE_COMPANION || role == PB_ROLE_SOURCE)
+            continue;
+        pb_scene_manifest_name(manifest, entry, name);
+        out->file[out->n] = (struct named){strdup(name), entry, role};
+        if (out->file[out->n].name == NULL)
+            return -ENOMEM;
+        out->n++;
+    }
+    qsort(out->file, out->n, sizeof *out->file, by_name);
+    return 0;
+}
+
+static bool is_one_image(const struct names *names)
+{
+    return names->n == 1 && names->file[0].role == PB_ROLE_IMAGE;
+}
+
+/* Finds the file of that name and of a possible size, if it is unused; NULL = absent. */
+static const struct named *find_named(const struct names *now, const struct named *before)
+{
+    const struct named *found = bsearch(before, now->file, now->n, sizeof *found, by_name);
+    const int64_t bytes = before->entry->bytes;
+    const bool is_other = found != NULL && found->role == PB_ROLE_UNUSED && bytes >= 0 &&
+                          found->entry->bytes >= 0 && found->entry->bytes != bytes;
+    return is_other ? NULL : found;
+}
+
+/* Compares the content of a file: SAME, OTHER or UNKNOWN; *kind: that of its checksum before. */
+static enum pb_manifest_relation compare_content(const struct pb_manifest_entry *before,
+                                                 const struct pb_manifest_entry *now,
+                                                 enum pb_checksum *kind)
+{
+    enum pb_checksum known;
+    const char *digits;
+    if ((before->bytes >= 0 && now->bytes >= 0 && before->bytes != now->bytes) ||
+        before->checksum == NULL || pb_checksum_parse(before->checksum, kind, &digits) != 0)
+        return PB_MANIFEST_OTHER;
+    if (now->checksum == NULL || pb_checksum_parse(now->checksum, &known, &digits) != 0 ||
+        known != *kind)
+        return PB_MANIFEST_UNKNOWN;
+    return strcmp(before->checksum, now->checksum) == 0 ? PB_MANIFEST_SAME : PB_MANIFEST_OTHER;
+}
+
+/* Counts of files by the result of their comparison. */
+struct tally {
+    size_t n_same, n_unknown, n_absent;
+};
+
+static void compare_file(const struct named *before, const struct named *now,
+                         struct pb_manifest_comparison *out, struct tally *tally)
+{
+    if (now == NULL || now->role == PB_ROLE_UNUSED)
+        tally->n_absent++;
+    if (now == NULL && out->missing == NULL &&
+        (pb_role_is_pixels(before->role) || before->role == PB_ROLES))
+        out->missing = before->entry;
+    if (now == NULL || now->role == PB_ROLE_UNUSED)
+        return;
+    const enum pb_manifest_relation content =
+        compare_content(before->entry, now->entry, &out->kind);
+    tally->n_same += content == PB_MANIFEST_SAME;
+    tally->n_unknown += content == PB_MANIFEST_UNKNOWN;
+    if (content == PB_MANIFEST_OTHER && out->changed == NULL)
+        out->changed = before->entry;
+}
+
+/* n_now: count of files that are read now */
+static enum pb_manifest_relation at_best_of(const struct pb_manifest_comparison *result,
+                                            const struct tally *tally, size_t n_now)
+{
+    const size_t n_common = tally->n_same + tally->n_unknown;
+    if (result->changed != NULL || n_common == 0)
+        return PB_MANIFEST_OTHER;
+    if (result->missing != NULL)
+        return PB_MANIFEST_FEWER;
+    return tally->n_absent == 0 && n_common == n_now ? PB_MANIFEST_SAME : PB_MANIFEST_NEWER;
+}
+
+int pb_scene_manifest_compare(const struct pb_scene_manifest *before,
+                              const struct pb_scene_manifest *now,
+                              struct pb_manifest_comparison *out)
+{
+    struct names was = {NULL, 0}, is = {NULL, 0};
+    struct tally tally = {0, 0, 0};
+    int rc = list_names(before, &was);
+    rc = rc ? rc : list_names(now, &is);
+    *out = (struct pb_manifest_comparison){.relation = PB_MANIFEST_OTHER};
+    const bool by_content = is_one_image(&was) && is_one_image(&is);
+    size_t n_now = 0;
+    for (size_t i = 0; i < is.n; i++)
+        n_now += is.file[i].role != PB_ROLE_UNUSED;
+    for (int pixels = 1; pixels >= 0; pixels--)
+        for (size_t i = 0; rc == 0 && i < was.n; i++)
+            if (was.file[i].role != PB_ROLE_UNUSED &&
+                pb_role_is_pixels(was.file[i].role) == (pixels == 1))
+                compare_file(&was.file[i], by_content ? &is.file[0] : find_named(&is, &was.file[i]),
+                             out, &tally);
+    out->at_best = at_best_of(out, &tally, n_now);
+    out->relation = tally.n_unknown > 0 && out->at_best != PB_MANIFEST_OTHER ? PB_MANIFEST_UNKNOWN
+                                                                             : out->at_best;
+    fini_names(&was);
+    fini_names(&is);
+    return rc;
 }
 
 /* --- JSON form ------------------------------------------------------------------------------- */

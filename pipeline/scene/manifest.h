@@ -5,8 +5,10 @@
 /* Files of one scene as data: for each file its place, its state at delivery and its roles. It is
  * stored with a job and sent to the worker that opens the files. A place is a root (an absolute
  * path) and a path below it, therefore a machine that has the same root elsewhere changes the root
- * alone. The record that pushbroom writes into directories of products is another thing
- * (pipeline/publish/manifest.h). Plain data without I/O. Thread: any, one at a time an object.
+ * alone. A run lists the files that it reads in one (scene_inputs.h); the record of its products
+ * (pipeline/publish/manifest.h) and STAC items are written from that, and two of them show if a
+ * scene is the same, newer or another. Plain data without I/O. Thread: any, one at a time an
+ * object.
  *
  * JSON form, version 1; members with unknown or zero values are left out:
  *
@@ -17,6 +19,7 @@
  * A role is its name, its source and its order. Paths are written by config/base/json_path.h. */
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/io/checksum.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +31,7 @@
 #define PB_SCENE_MANIFEST_ROOTS_MAX   1100  /* deliveries of one scene, and its companion */
 #define PB_SCENE_MANIFEST_ENTRIES_MAX 20000 /* the same as PB_SCENE_ENTRIES_MAX */
 #define PB_SCENE_MANIFEST_PATH_BYTES  4096
+#define PB_SCENE_MANIFEST_NAME_BYTES  800        /* limit of a name in published records */
 #define PB_SCENE_MANIFEST_BYTES_MAX   (8u << 20) /* limit of the JSON form that is read */
 /* Limit of json_bytes for further files. The JSON form can then be read, also after a move, and a
  * line for a worker has room for it and the configuration (PB_CONFIG_ALL_BYTES). */
@@ -41,6 +45,7 @@ enum pb_role {
     PB_ROLE_SIDECAR,   /* input.sidecars */
     PB_ROLE_LIST,      /* input.list: order of the counted files */
     PB_ROLE_COMPANION, /* marker or checksum file of the delivery */
+    PB_ROLE_SOURCE,    /* pixels of input.sources, which are not part of the scene */
     PB_ROLE_UNUSED     /* was delivered with the scene and is not read */
 };
 #define PB_ROLES (PB_ROLE_UNUSED + 1)
@@ -97,6 +102,23 @@ struct pb_manifest_entry *pb_scene_manifest_find(const struct pb_scene_manifest 
 /* Returns true if the entry has the role. */
 bool pb_scene_manifest_is(const struct pb_scene_manifest *manifest, size_t entry,
                           enum pb_role role);
+/* Returns the first role of the entry; PB_ROLES = unknown. */
+enum pb_role pb_scene_manifest_role(const struct pb_scene_manifest *manifest, size_t entry);
+/* Returns true for a role with pixels of the scene. */
+bool pb_role_is_pixels(enum pb_role role);
+/* Count of files with such a role. */
+size_t pb_scene_manifest_pixels(const struct pb_scene_manifest *manifest);
+/* Name of a role in published records: "pixels", "metadata", "sidecar" or "source"; NULL: files
+ * with this role are not recorded. */
+const char *pb_role_record_name(enum pb_role role);
+/* Returns the entry's path inside the folder of the manifest that contains it; the whole path if
+ * there is no such folder. */
+const char *pb_scene_manifest_inner(const struct pb_scene_manifest *manifest,
+                                    const struct pb_manifest_entry *entry);
+/* Writes the same as UTF-8 without control characters (config/base/text_clean.h). */
+void pb_scene_manifest_name(const struct pb_scene_manifest *manifest,
+                            const struct pb_manifest_entry *entry,
+                            char out[PB_SCENE_MANIFEST_NAME_BYTES]);
 /* Writes root and path of the entry as one path. 0 or -ENAMETOOLONG. */
 int pb_scene_manifest_path(const struct pb_scene_manifest *manifest,
                            const struct pb_manifest_entry *entry,
@@ -106,6 +128,33 @@ int pb_scene_manifest_path(const struct pb_scene_manifest *manifest,
  * without files is removed; indices of roots change. 0, -EINVAL, -E2BIG, -ENOMEM. */
 int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifest_entry *entry,
                            const char *path);
+
+/* Relation of the files that are read now to those that were read before. */
+enum pb_manifest_relation {
+    PB_MANIFEST_SAME,  /* the same files with the same content */
+    PB_MANIFEST_NEWER, /* all pixels of before are there and unchanged; other files differ */
+    PB_MANIFEST_FEWER, /* files with pixels of before are missing; the common files are unchanged */
+    PB_MANIFEST_OTHER, /* a file has other content, or there is no common file */
+    PB_MANIFEST_UNKNOWN /* it depends on a checksum that is not known now */
+};
+
+struct pb_manifest_comparison {
+    enum pb_manifest_relation relation;
+    /* Entries of before, files with pixels first, then by name; NULL = none. Both may be set. */
+    const struct pb_manifest_entry *changed; /* a file with other content */
+    const struct pb_manifest_entry *missing; /* a file with pixels that is missing now */
+    enum pb_checksum kind; /* kind of the checksums of before; UNKNOWN: it decides */
+    /* the relation if all contents that are not known are the same */
+    enum pb_manifest_relation at_best;
+};
+
+/* Compares the files of two manifests by their recorded names, sizes and checksums. Two scenes of
+ * one image are compared by content alone. Companions, sources, folders and unused files of before
+ * are ignored; an unused file of now is there, but its content is not compared. A file of before
+ * without a checksum counts as changed. Pure. 0 or -ENOMEM. */
+int pb_scene_manifest_compare(const struct pb_scene_manifest *before,
+                              const struct pb_scene_manifest *now,
+                              struct pb_manifest_comparison *out);
 
 /* Prints the JSON form as member `key`, or (key NULL) as an element. */
 void pb_scene_manifest_print(const struct pb_scene_manifest *manifest, struct pb_json *json,

@@ -4,30 +4,51 @@
 
 #include "config/base/base_name.h"
 #include "config/pipeline_config.h"
+#include "pipeline/io/path.h"
 #include "pipeline/raster/source_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define FILES_MAX                                                                                  \
+    (2 * PB_FILES_MAX + PB_SPARE_FILES_MAX + PB_METADATA_OPEN_MAX + 1 + PB_SIDECARS_MAX)
+
+/* A file that is read. */
+struct item {
+    const struct pb_raster_file *file;
+    const char *name; /* inside the scene; NULL = the file is the whole input */
+    struct pb_member member;
+    bool beside; /* is not part of the input's checksum */
+};
+
 struct list {
-    struct pb_input_part part[PB_INPUT_FILES_MAX];
+    struct item item[FILES_MAX];
     size_t n;
     struct pb_raster_file source[PB_FILES_MAX]; /* owned */
     size_t n_sources;
 };
 
+/* --- the files ------------------------------------------------------------------------------- */
+
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct pb_input_part *)a)->name, ((const struct pb_input_part *)b)->name);
+    return strcmp(((const struct item *)a)->name, ((const struct item *)b)->name);
 }
 
+/* number: of the band, the source, or the file among those of its role. */
 static void add(struct list *list, const struct pb_raster_file *file, const char *name,
-                enum pb_input_role role, bool beside)
+                enum pb_role role, size_t number)
 {
-    if (file != NULL && file->fd >= 0 && list->n < PB_INPUT_FILES_MAX)
-        list->part[list->n++] = (struct pb_input_part){file, name, role, beside};
+    const bool is_band = role == PB_ROLE_BAND || role == PB_ROLE_SOURCE;
+    const struct pb_member member = {.role = role,
+                                     .source = is_band ? (uint16_t)number : 0,
+                                     .nth = is_band ? 0 : (uint16_t)number};
+    if (file->fd >= 0 && list->n < FILES_MAX)
+        list->item[list->n++] = (struct item){file, name, member, role == PB_ROLE_SOURCE};
 }
 
 /* Sidecars may mask or place the pixels, therefore they belong to the input. */
@@ -37,36 +58,36 @@ static void add_sidecars(struct list *list, const struct pb_sidecars *sidecars,
     for (size_t i = 0; sidecars != NULL && i < sidecars->n; i++) {
         const char *path = sidecars->file[i].path;
         add(list, &sidecars->file[i],
-            files ? pb_scene_files_inner(files, path) : pb_base_name(path), PB_INPUT_SIDECAR,
-            false);
+            files ? pb_scene_files_inner(files, path) : pb_base_name(path), PB_ROLE_SIDECAR, i);
     }
 }
 
-static void add_scene(struct list *list, const struct pb_scene *scene)
+static void add_single(struct list *list, const struct pb_scene *scene)
 {
-    const struct pb_scene_files *files = pb_scene_several(scene);
-    if (files == NULL) {
-        bool alone = scene->sidecars.n == 0;
-        add(list, &scene->file, alone ? NULL : pb_base_name(scene->file.path), PB_INPUT_PIXELS,
-            false);
-        add_sidecars(list, &scene->sidecars, NULL);
-        for (size_t i = 0; i < scene->metadata.n; i++)
-            add(list, &scene->metadata.file[i], pb_base_name(scene->metadata.file[i].path),
-                PB_INPUT_METADATA, true);
-        return;
-    }
+    const bool alone = scene->sidecars.n == 0;
+    add(list, &scene->file, alone ? NULL : pb_base_name(scene->file.path), PB_ROLE_IMAGE, 0);
+    add_sidecars(list, &scene->sidecars, NULL);
+    const size_t n = list->n;
+    for (size_t i = 0; i < scene->metadata.n; i++)
+        add(list, &scene->metadata.file[i], pb_base_name(scene->metadata.file[i].path),
+            PB_ROLE_METADATA, i);
+    for (size_t i = n; i < list->n; i++)
+        list->item[i].beside = true;
+}
+
+static void add_several(struct list *list, const struct pb_scene_files *files)
+{
     for (size_t i = 0; i < files->n + files->n_spare; i++)
         if (files->file[i].fd >= 0)
             add(list, &files->file[i], pb_scene_files_inner(files, files->file[i].path),
-                PB_INPUT_PIXELS, false);
+                PB_ROLE_BAND, i);
     for (size_t i = 0; i < files->metadata.n; i++)
         add(list, &files->metadata.file[i],
-            pb_scene_files_inner(files, files->metadata.file[i].path), PB_INPUT_METADATA, false);
+            pb_scene_files_inner(files, files->metadata.file[i].path), PB_ROLE_METADATA, i);
     if (files->list.fd >= 0)
-        add(list, &files->list, pb_scene_files_inner(files, files->list.path), PB_INPUT_METADATA,
-            false);
+        add(list, &files->list, pb_scene_files_inner(files, files->list.path), PB_ROLE_LIST, 0);
     add_sidecars(list, files->sidecars, files);
-    qsort(list->part, list->n, sizeof *list->part, by_name);
+    qsort(list->item, list->n, sizeof *list->item, by_name);
 }
 
 /* A source that cannot be opened is omitted here: the run fails with the reason. */
@@ -83,19 +104,126 @@ static void add_sources(struct list *list, const struct pb_scene_inputs *in)
             continue;
         list->n_sources++;
         if (pb_raster_file_open(file, path, &ignored) == 0)
-            add(list, file, pb_base_name(file->path), PB_INPUT_SOURCE, true);
+            add(list, file, pb_base_name(file->path), PB_ROLE_SOURCE, i);
     }
 }
 
+/* --- the manifest ---------------------------------------------------------------------------- */
+
+struct lister {
+    const struct pb_scene_inputs *in;
+    const struct pb_scene_files *several;
+    bool is_folder; /* the scene is a folder or an archive */
+};
+
+/* Returns the root of the file: the directory of the scene's folder or of the file. All files of a
+ * scene of loose files are listed below its folder, also those of earlier deliveries. */
+static int find_root(const struct lister *lister, const struct item *item,
+                     struct pb_scene_manifest *files)
+{
+    char directory[PATH_MAX], real[PATH_MAX];
+    const bool is_source = item != NULL && item->member.role == PB_ROLE_SOURCE;
+    const struct pb_scene_files *several = is_source ? NULL : lister->several;
+    if (several != NULL && !lister->is_folder)
+        (void)snprintf(directory, sizeof directory, "%s", several->folder);
+    else
+        pb_path_parent(several != NULL ? several->folder : item->file->path, directory);
+    return pb_scene_manifest_root(files, realpath(directory, real) != NULL ? real : "/");
+}
+
+static int list_file(const struct lister *lister, const struct item *item,
+                     struct pb_scene_manifest *files)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    const char *delivered = lister->in->delivered;
+    const bool is_in_folder = lister->is_folder && item->member.role != PB_ROLE_SOURCE;
+    const int root = find_root(lister, item, files);
+    const int n = snprintf(path, sizeof path, "%s%s%s", is_in_folder ? delivered : "",
+                           is_in_folder ? "/" : "", item->name != NULL ? item->name : delivered);
+    if (root < 0 || n >= (int)sizeof path)
+        return root < 0 ? root : -E2BIG;
+    const struct pb_manifest_entry entry = {
+        .path = path, .root = (uint16_t)root, .bytes = (int64_t)item->file->bytes};
+    struct pb_member member = item->member;
+    const int index = pb_scene_manifest_add(files, &entry);
+    member.entry = (uint32_t)index;
+    return index < 0 ? index : pb_scene_manifest_assign(files, &member);
+}
+
+static int list_folder(const struct lister *lister, struct pb_scene_manifest *files)
+{
+    const int root = find_root(lister, NULL, files);
+    const struct pb_manifest_entry entry = {.path = (char *)lister->in->delivered,
+                                            .root = (uint16_t)(root < 0 ? 0 : root),
+                                            .is_folder = true,
+                                            .bytes = -1};
+    const int index = root < 0 ? root : pb_scene_manifest_add(files, &entry);
+    return index < 0 ? index : 0;
+}
+
+static int list_files(const struct pb_scene_inputs *in, const struct list *list, struct pb_err *err,
+                      struct pb_scene_manifest *out)
+{
+    const struct pb_scene_files *several = pb_scene_several(in->scene);
+    const struct lister lister = {in, several,
+                                  several != NULL && in->pipeline->input.group == NULL};
+    int rc = 0;
+    *out = (struct pb_scene_manifest){.n_roots = 0};
+    for (size_t i = 0; i < list->n && rc == 0; i++)
+        rc = list_file(&lister, &list->item[i], out);
+    if (rc == 0 && lister.is_folder)
+        rc = list_folder(&lister, out);
+    if (rc == 0)
+        return 0;
+    pb_scene_manifest_fini(out);
+    return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory for the list of files")
+                         : pb_fail_at(err, PB_E_INPUT_LIMIT, in->scene->path, 0, 0,
+                                      "the paths of its files are too long to be recorded");
+}
+
+static int create_sum(const struct pb_scene_inputs *in, const struct list *list, struct pb_err *err,
+                      struct pb_input_sum **out_sum)
+{
+    struct pb_input_part part[FILES_MAX];
+    for (size_t i = 0; i < list->n; i++)
+        part[i] =
+            (struct pb_input_part){list->item[i].file, list->item[i].name, list->item[i].beside};
+    return pb_input_sum_create(part, list->n, in->pipeline->output.checksum, err, out_sum);
+}
+
 int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err,
-                        struct pb_input_sum **out_sum)
+                        struct pb_scene_manifest *out_files, struct pb_input_sum **out_sum)
 {
     struct list list = {.n = 0};
-    add_scene(&list, inputs->scene);
+    struct pb_scene_manifest files;
+    const struct pb_scene_files *several = pb_scene_several(inputs->scene);
+    if (several != NULL)
+        add_several(&list, several);
+    else
+        add_single(&list, inputs->scene);
     add_sources(&list, inputs);
-    int rc =
-        pb_input_sum_create(list.part, list.n, inputs->pipeline->output.checksum, err, out_sum);
+    int rc = list_files(inputs, &list, err, &files);
+    if (rc == 0 && out_sum != NULL && (rc = create_sum(inputs, &list, err, out_sum)) < 0)
+        pb_scene_manifest_fini(&files);
+    if (rc == 0)
+        *out_files = files;
     for (size_t i = 0; i < list.n_sources; i++)
         pb_raster_file_close(&list.source[i]);
     return rc;
+}
+
+int pb_scene_inputs_know(const struct pb_input_sum *sum, enum pb_checksum kind,
+                         struct pb_scene_manifest *files)
+{
+    for (size_t i = 0; i < pb_input_sum_count(sum) && i < files->n_entries; i++) {
+        struct pb_input_sum_file file;
+        pb_input_sum_file(sum, i, kind, &file);
+        char *checksum = file.checksum[0] != '\0' ? strdup(file.checksum) : NULL;
+        if (file.checksum[0] != '\0' && checksum == NULL)
+            return -ENOMEM;
+        free(files->entry[i].checksum);
+        files->entry[i].checksum = checksum;
+        files->entry[i].bytes = (int64_t)file.bytes;
+    }
+    return 0;
 }

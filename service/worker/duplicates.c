@@ -4,7 +4,7 @@
 
 #include "config/base/clock.h"
 #include "pipeline/publish/manifest.h"
-#include "pipeline/raster/input_sum.h"
+#include "pipeline/scene/scene_inputs.h"
 #include "service/base/log.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job
     if (job->directory == NULL)
         return;
     int rc = pb_duplicates_products(job->directory, job->id, &manifest);
-    if (rc == 0 && !manifest.has_files)
+    if (rc == 0 && manifest.inputs.n_entries == 0)
         rc = remember(store, job, &manifest.input, &err);
     pb_manifest_fini(&manifest);
     if (rc != 0)
@@ -123,41 +123,71 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
     return PB_DUPLICATES_GONE;
 }
 
-/* Returns true if the checksum is in the list, which has a space after each entry. */
-static bool is_known(const char *known, const char *checksum)
+/* --- in the worker --------------------------------------------------------------------------- */
+
+static int no_memory(struct pb_err *err)
 {
-    const size_t n = strlen(checksum);
-    for (const char *at = known; (at = strstr(at, checksum)) != NULL; at += n)
-        if ((at == known || at[-1] == ' ') && at[n] == ' ')
-            return true;
-    return false;
+    return pb_fail(err, PB_E_MEMORY, "out of memory for the comparison with earlier inputs");
 }
 
-static bool has_kind(const char *known, enum pb_checksum kind)
+int pb_duplicates_compare_files(const struct pb_duplicates_input *input,
+                                const struct pb_scene_manifest *products, struct pb_err *err)
 {
-    char word[32];
-    (void)snprintf(word, sizeof word, "%s:", pb_checksum_name(kind));
-    return strstr(known, word) != NULL;
+    char checksum[PB_CHECKSUM_TEXT_BYTES] = "";
+    struct pb_manifest_comparison result;
+    if (pb_scene_manifest_compare(products, input->files, &result) != 0)
+        return no_memory(err);
+    if (result.at_best != PB_MANIFEST_SAME)
+        return 0;
+    int rc = pb_input_sum_get(input->sum, result.kind, err, checksum);
+    if (rc == 0 && (pb_scene_inputs_know(input->sum, result.kind, input->files) != 0 ||
+                    pb_scene_manifest_compare(products, input->files, &result) != 0))
+        rc = no_memory(err);
+    return rc == 0 && result.relation == PB_MANIFEST_SAME
+               ? pb_fail(err, PB_E_INPUT_DUPLICATE, "%s", checksum)
+               : rc;
 }
 
-int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err)
+/* Makes the manifest of one image of the size of the input, and returns its only file; NULL if out
+ * of memory. */
+static struct pb_manifest_entry *make_image(struct pb_scene_manifest *out, int64_t bytes)
 {
-    return known != NULL && pb_input_sum_is_of_one(sum) ? pb_duplicates_find(sum, known, err) : 0;
+    const struct pb_manifest_entry image = {.path = (char *)"image", .bytes = bytes};
+    const struct pb_member member = {.role = PB_ROLE_IMAGE};
+    return pb_scene_manifest_root(out, "/") == 0 && pb_scene_manifest_add(out, &image) == 0 &&
+                   pb_scene_manifest_assign(out, &member) == 0
+               ? &out->entry[0]
+               : NULL;
 }
 
-int pb_duplicates_find(struct pb_input_sum *sum, const char *known, struct pb_err *err)
+/* Copies the next checksum of a list with a space after each entry; NULL at its end. */
+static const char *next_checksum(const char *list, char out[PB_CHECKSUM_TEXT_BYTES])
+{
+    const size_t n = strcspn(list, " ");
+    (void)snprintf(out, PB_CHECKSUM_TEXT_BYTES, "%.*s", (int)n, list);
+    return list[n] == ' ' ? list + n + 1 : NULL;
+}
+
+int pb_duplicates_compare(const struct pb_duplicates_input *input, const char *known,
+                          struct pb_err *err)
 {
     char checksum[PB_CHECKSUM_TEXT_BYTES];
-    int rc = 0;
-    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
-        if (has_kind(known, (enum pb_checksum)k))
-            pb_input_sum_want(sum, (enum pb_checksum)k);
-    for (int k = 0; k < PB_CHECKSUM_KINDS && rc == 0; k++) {
-        if (!has_kind(known, (enum pb_checksum)k))
-            continue;
-        rc = pb_input_sum_get(sum, (enum pb_checksum)k, err, checksum);
-        if (rc == 0 && is_known(known, checksum))
-            rc = pb_fail(err, PB_E_INPUT_DUPLICATE, "%s", checksum);
+    struct pb_scene_manifest products = {.n_roots = 0};
+    enum pb_checksum kind;
+    const char *digits;
+    if (known == NULL || input->files->n_entries != 1 ||
+        !pb_scene_manifest_is(input->files, 0, PB_ROLE_IMAGE))
+        return 0;
+    struct pb_manifest_entry *image = make_image(&products, input->files->entry[0].bytes);
+    int rc = image != NULL ? 0 : no_memory(err);
+    for (const char *at = known; (at = next_checksum(at, checksum)) != NULL;)
+        if (pb_checksum_parse(checksum, &kind, &digits) == 0)
+            pb_input_sum_want(input->sum, kind);
+    for (const char *at = known; rc == 0 && (at = next_checksum(at, checksum)) != NULL;) {
+        image->checksum = checksum;
+        rc = pb_duplicates_compare_files(input, &products, err);
+        image->checksum = NULL;
     }
+    pb_scene_manifest_fini(&products);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "service/jobs/contents.h"
 
 struct pb_input_sum;
+struct pb_scene_manifest;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
@@ -35,9 +36,16 @@ enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struc
 
 /* --- in the worker --- */
 
-/* Compares the checksum of the input with `known` of the command; NULL = no comparison. Returns 0,
- * or *err: input.duplicate with the checksum as its message, or the error of reading. */
-int pb_duplicates_compare(struct pb_input_sum *sum, const char *known, struct pb_err *err);
-/* Does the same for an input of any number of files. */
-int pb_duplicates_find(struct pb_input_sum *sum, const char *known, struct pb_err *err);
+/* Input of a job. The comparison sets the checksums of the files. */
+struct pb_duplicates_input {
+    struct pb_scene_manifest *files; /* files of sum (pipeline/scene/scene_inputs.h) */
+    struct pb_input_sum *sum;
+};
+/* Compares the input, if it is one file, with `known` of the command; NULL = no comparison. Returns
+ * 0, or *err: input.duplicate with the checksum as its message, or the error of reading. */
+int pb_duplicates_compare(const struct pb_duplicates_input *input, const char *known,
+                          struct pb_err *err);
+/* Compares the input with the files of products. Returns the same. */
+int pb_duplicates_compare_files(const struct pb_duplicates_input *input,
+                                const struct pb_scene_manifest *products, struct pb_err *err);
 #endif

@@ -4,9 +4,7 @@
 
 #include "config/base/base_name.h"
 #include "config/base/json_writer.h"
-#include "pipeline/io/checksum.h"
 #include "pipeline/publish/manifest.h"
-#include "pipeline/raster/input_sum.h"
 #include "service/base/log.h"
 #include "service/jobs/file_list.h"
 
@@ -136,30 +134,12 @@ static int add_part(void *user, const struct pb_set_part *part)
     return parts->manifest != NULL ? add_files(parts->manifest, part) : 0;
 }
 
-/* Prints the identity of the files that were the input of products. */
-static void print_known(struct pb_json *json, const struct pb_manifest *products)
-{
-    char known[PB_CHECKSUM_KINDS * (PB_CHECKSUM_TEXT_BYTES + 1)] = "";
-    for (int k = 0; k < PB_CHECKSUM_KINDS; k++) {
-        const char *checksum = products->input.checksum[k];
-        size_t n = strlen(known);
-        if (checksum[0] != '\0')
-            (void)snprintf(known + n, sizeof known - n, "%s ", checksum);
-    }
-    pb_json_string(json, "known", known);
-    pb_json_int(json, "pixels", (int64_t)products->n_pixels);
-}
-
 /* Sets the checksum that a file of the earlier jobs had when the products were made of it. */
-static int set_checksum(struct pb_scene_manifest *manifest, const struct pb_manifest_read *read)
+static int set_checksum(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *read)
 {
-    enum pb_checksum kind;
-    const char *digits = NULL;
-    if (pb_checksum_parse(read->checksum, &kind, &digits) != 0 || digits == NULL)
-        return 0;
-    for (size_t i = 0; i < manifest->n_entries; i++) {
+    for (size_t i = 0; i < manifest->n_entries && read->checksum != NULL; i++) {
         struct pb_manifest_entry *entry = &manifest->entry[i];
-        if (entry->root == 0 || entry->checksum != NULL || strcmp(entry->path, read->name) != 0)
+        if (entry->root == 0 || entry->checksum != NULL || strcmp(entry->path, read->path) != 0)
             continue;
         entry->checksum = strdup(read->checksum);
         if (entry->checksum == NULL)
@@ -182,10 +162,11 @@ static int describe_earlier(struct pb_job *job, const struct parts *parts)
     pb_json_string(json, "by", parts->newest.job[0] ? parts->newest.job : job->replaces);
     pb_json_string(json, "jobs", parts->jobs ? parts->jobs : "");
     if (has_products && !job->anyway)
-        print_known(json, &products);
+        pb_scene_manifest_print(&products.inputs, json, "known");
     pb_json_end(json);
-    for (size_t i = 0; has_products && i < products.n_pixels && rc == 0; i++)
-        rc = set_checksum(&job->joined, &products.read[i]);
+    for (size_t i = 0; has_products && i < products.inputs.n_entries && rc == 0; i++)
+        if (pb_role_is_pixels(pb_scene_manifest_role(&products.inputs, i)))
+            rc = set_checksum(&job->joined, &products.inputs.entry[i]);
     const char *text = pb_json_text(json, NULL);
     if (rc == 0)
         rc = text != NULL ? pb_job_set(&job->earlier, text) : -ENOMEM;
@@ -295,13 +276,19 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* --- in the worker ----------------------------------------------------------------------------*/
 
-int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,
+int pb_joined_compare(const struct pb_json_value *earlier, const struct pb_duplicates_input *input,
                       struct pb_err *err)
 {
-    int64_t pixels = -1;
-    const char *known = earlier ? pb_json_get_text(earlier, "known") : NULL;
-    if (known == NULL || pb_json_get_int(earlier, "pixels", &pixels) != 0 ||
-        pixels != (int64_t)pb_input_sum_pixels(sum))
+    struct pb_scene_manifest products;
+    const struct pb_json_value *known = pb_json_get(earlier, "known", NULL);
+    if (known == NULL)
         return 0;
-    return pb_duplicates_find(sum, known, err);
+    int rc = pb_scene_manifest_read(known, &products);
+    if (rc != 0)
+        return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory for the files of products")
+                             : pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                                       "a run command with broken files of earlier products");
+    rc = pb_duplicates_compare_files(input, &products, err);
+    pb_scene_manifest_fini(&products);
+    return rc;
 }

@@ -7,16 +7,14 @@
  * of all files of the scene with the job, so that products are never rebuilt from fewer files, and
  * the member `earlier` of the command:
  *
- *   {"by","jobs","known","pixels"}
+ *   {"by","jobs","known"}
  *     "by"      the job that combined the files last
  *     "jobs"    ids of the earlier jobs, a space after each
- *     "known"   if the products exist: the checksums of their input of "pixels" files of pixels, so
- *               that files which were used already start no run */
+ *     "known"   if the products exist: manifest of the files that they were made of, so that files
+ *               which were used already start no run */
 #include "config/base/json_reader.h"
 #include "service/jobs/set_parts.h"
 #include "service/worker/duplicates.h"
-
-struct pb_input_sum;
 
 /* --- in the service; these read files and the store, on libuv's pool --- */
 
@@ -31,6 +29,6 @@ enum pb_duplicates_verdict pb_joined_judge(struct pb_job_store *store, struct pb
 
 /* Compares like pb_duplicates_compare. earlier: member of the command; NULL if it joins no scene.
  */
-int pb_joined_compare(const struct pb_json_value *earlier, struct pb_input_sum *sum,
+int pb_joined_compare(const struct pb_json_value *earlier, const struct pb_duplicates_input *input,
                       struct pb_err *err);
 #endif

@@ -68,12 +68,12 @@ const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_outpu
 }
 
 int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
-                         const struct pb_input_files **out)
+                         const struct pb_scene_manifest **out)
 {
-    if (ask->inputs.n == 0)
+    if (ask->inputs.n_entries == 0)
         wait_for(ask, PB_WORKER_ASKS_INPUTS);
     *out = &ask->inputs;
-    return ask->inputs.n > 0 ? 0 : fail_cancelled(err);
+    return ask->inputs.n_entries > 0 ? 0 : fail_cancelled(err);
 }
 
 /* Called with the lock held. */

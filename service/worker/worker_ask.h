@@ -9,8 +9,8 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "config/output/output_path.h"
-#include "pipeline/raster/input_files.h"
 #include "pipeline/run/base/run_options.h"
+#include "pipeline/scene/manifest.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -31,7 +31,7 @@ struct pb_worker_ask {
     const struct pb_run_needs *needs;
     const struct pb_output_facts *facts;
     char place[PB_OUTPUT_PATH_BYTES + 260]; /* "" = no answer yet */
-    struct pb_input_files inputs;           /* n 0 = no answer yet */
+    struct pb_scene_manifest inputs;        /* empty = no answer yet */
 };
 
 /* The object is all-zero before. */
@@ -45,7 +45,7 @@ int pb_worker_ask_turn(struct pb_worker_ask *ask, const struct pb_run_needs *nee
  * the job's. */
 const char *pb_worker_ask_place(struct pb_worker_ask *ask, const struct pb_output_facts *facts);
 int pb_worker_ask_inputs(struct pb_worker_ask *ask, struct pb_err *err,
-                         const struct pb_input_files **out);
+                         const struct pb_scene_manifest **out);
 /* Cancels the job; a waiting thread returns without an answer. Thread: that of the socket. */
 void pb_worker_ask_cancel(struct pb_worker_ask *ask);
 /* Name of the event of the pending query, "turn", "place" or "inputs", and the event's members.

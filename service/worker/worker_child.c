@@ -59,7 +59,7 @@ static int turn(void *user, const struct pb_run_needs *needs, struct pb_err *err
     return pb_worker_ask_turn(&worker->ask, needs, err);
 }
 
-static int inputs(void *user, struct pb_err *err, const struct pb_input_files **out)
+static int inputs(void *user, struct pb_err *err, const struct pb_scene_manifest **out)
 {
     struct pb_child *worker = user;
     return pb_worker_ask_inputs(&worker->ask, err, out);

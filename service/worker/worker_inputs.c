@@ -2,63 +2,91 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_inputs.h"
 
-#include <stdio.h>
+#include "pipeline/scene/scene_inputs.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-struct pb_json *pb_worker_inputs_command(const struct pb_input_files *inputs)
+struct pb_json *pb_worker_inputs_command(const struct pb_scene_manifest *inputs)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_string(json, "cmd", "inputs");
-    pb_json_string(json, "folder", inputs->folder);
-    pb_json_array(json, "files");
-    for (size_t i = 0; i < inputs->n; i++) {
-        const struct pb_input_file *file = &inputs->file[i];
-        pb_json_object(json, NULL);
-        pb_json_string(json, "role", pb_input_role_name(file->role));
-        pb_json_string(json, "name", file->name);
-        pb_json_int(json, "bytes", (int64_t)file->bytes);
-        pb_json_string(json, "checksum", file->checksum);
-        pb_json_end(json);
-    }
-    pb_json_end(json);
+    pb_scene_manifest_print(inputs, json, "manifest");
     pb_json_end(json);
     return json;
 }
 
-static bool take(const struct pb_json_value *value, const char *key, char *out, size_t bytes)
+/* Returns true if every file has a role in the record of products, a size and a checksum. */
+static bool is_complete(const struct pb_scene_manifest *inputs)
 {
-    const char *text = pb_json_get_text(value, key);
-    return text != NULL && (size_t)snprintf(out, bytes, "%s", text) < bytes;
+    size_t n = 0;
+    for (size_t i = 0; i < inputs->n_entries; i++) {
+        const struct pb_manifest_entry *entry = &inputs->entry[i];
+        if (entry->is_folder)
+            continue;
+        if (pb_role_record_name(pb_scene_manifest_role(inputs, i)) == NULL || entry->bytes < 0 ||
+            entry->checksum == NULL)
+            return false;
+        n++;
+    }
+    return n > 0;
 }
 
-static bool take_file(const struct pb_json_value *value, struct pb_input_file *out)
+struct file {
+    struct pb_manifest_entry entry;
+    struct pb_member member; /* role PB_ROLES: no role */
+};
+
+static int by_source(const void *a, const void *b)
 {
-    const char *role = pb_json_get_text(value, "role");
-    enum pb_checksum kind;
-    const char *digits;
-    int64_t bytes = -1;
-    for (int i = PB_INPUT_PIXELS; role != NULL && i <= PB_INPUT_SOURCE; i++)
-        if (strcmp(role, pb_input_role_name((enum pb_input_role)i)) == 0)
-            out->role = (enum pb_input_role)i;
-    bool good = take(value, "name", out->name, sizeof out->name) &&
-                take(value, "checksum", out->checksum, sizeof out->checksum) &&
-                pb_checksum_parse(out->checksum, &kind, &digits) == 0 && digits != NULL &&
-                pb_json_get_int(value, "bytes", &bytes) == 0 && bytes >= 0;
-    out->bytes = (uint64_t)bytes;
-    return good;
+    const struct pb_member *left = &((const struct file *)a)->member,
+                           *right = &((const struct file *)b)->member;
+    const int order = (left->role == PB_ROLE_SOURCE) - (right->role == PB_ROLE_SOURCE);
+    if (order == 0 && left->role == PB_ROLE_SOURCE && left->source != right->source)
+        return left->source < right->source ? -1 : 1;
+    return order != 0 ? order : (left->entry > right->entry) - (left->entry < right->entry);
 }
 
-bool pb_worker_inputs_read(const struct pb_json_value *command, struct pb_input_files *out)
+/* Restores the order in which the files are recorded: the JSON form has them by their roots, and
+ * sources follow the files of the scene. Without memory the order remains. */
+static void sort_sources(struct pb_scene_manifest *inputs)
 {
-    const struct pb_json_value *files = pb_json_get(command, "files", NULL);
-    struct pb_input_files read = {.n = 0};
-    size_t n = pb_json_count(files);
-    bool good = n > 0 && n <= PB_INPUT_FILES_MAX &&
-                take(command, "folder", read.folder, sizeof read.folder);
-    for (; good && read.n < n; read.n++)
-        good = take_file(pb_json_at(files, read.n), &read.file[read.n]);
+    struct file *file = calloc(inputs->n_entries, sizeof *file);
+    size_t n = 0;
+    if (file == NULL || inputs->n_members > inputs->n_entries) {
+        free(file);
+        return;
+    }
+    for (size_t i = 0; i < inputs->n_entries; i++) {
+        file[i] = (struct file){inputs->entry[i], {.entry = (uint32_t)i, .role = PB_ROLES}};
+        if (n < inputs->n_members && inputs->member[n].entry == i)
+            file[i].member = inputs->member[n++];
+    }
+    const bool is_known = n == inputs->n_members; /* a file has one role at most */
+    if (is_known)
+        qsort(file, inputs->n_entries, sizeof *file, by_source);
+    n = 0;
+    for (size_t i = 0; is_known && i < inputs->n_entries; i++) {
+        inputs->entry[i] = file[i].entry;
+        file[i].member.entry = (uint32_t)i;
+        if (file[i].member.role != PB_ROLES)
+            inputs->member[n++] = file[i].member;
+    }
+    free(file);
+}
+
+bool pb_worker_inputs_read(const struct pb_json_value *command, struct pb_scene_manifest *out)
+{
+    struct pb_scene_manifest read;
+    if (pb_scene_manifest_read(pb_json_get(command, "manifest", NULL), &read) != 0)
+        return false;
+    const bool good = is_complete(&read);
+    if (good)
+        sort_sources(&read);
     if (good)
         *out = read;
+    else
+        pb_scene_manifest_fini(&read);
     return good;
 }

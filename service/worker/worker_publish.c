@@ -77,16 +77,21 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
                     files ? files->bytes : (uint64_t)st->st_size,
                     files ? files->mtime_ns
                           : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
-    const struct pb_scene_inputs inputs = {
-        .config = config, .pipeline = job->pipeline, .name = options.scene, .scene = &job->scene};
-    int rc = pb_scene_inputs_sum(&inputs, err, &options.sum);
+    const struct pb_scene_inputs inputs = {.config = config,
+                                           .pipeline = job->pipeline,
+                                           .name = options.scene,
+                                           .delivered = options.input.name,
+                                           .scene = &job->scene};
+    int rc = pb_scene_inputs_sum(&inputs, err, &options.files, &options.sum);
     if (rc != 0)
         return rc;
     pb_input_sum_on_wait(options.sum, wait->alive, wait->user);
-    rc = pb_duplicates_compare(options.sum, pb_json_get_text(command, "known"), err);
-    rc = rc ? rc : pb_joined_compare(earlier_of(job), options.sum, err);
+    const struct pb_duplicates_input all = {&options.files, options.sum};
+    rc = pb_duplicates_compare(&all, pb_json_get_text(command, "known"), err);
+    rc = rc ? rc : pb_joined_compare(earlier_of(job), &all, err);
     if (rc != 0) {
         pb_input_sum_destroy(options.sum);
+        pb_scene_manifest_fini(&options.files);
         return rc;
     }
     return pb_publish_open(&options, err, &job->publish);

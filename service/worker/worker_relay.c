@@ -78,7 +78,7 @@ static void locate(struct worker *worker, const struct pb_worker_line *line)
 static void tell_inputs(struct worker *worker)
 {
     struct pb_err err = {0};
-    const struct pb_input_files *inputs;
+    const struct pb_scene_manifest *inputs;
     if (pb_publish_inputs(worker->job.publish, &err, &inputs) != 0)
         end_with(worker, &err);
     else

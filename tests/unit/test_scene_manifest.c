@@ -270,6 +270,162 @@ START_TEST(test_add_refuses_what_is_not_below_a_root)
 }
 END_TEST
 
+/* --- comparison ------------------------------------------------------------------------------ */
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define TWOS  "2222222222222222222222222222222222222222222222222222222222222222"
+
+/* Files as lines "role path bytes checksum", with the checksums "0" and "2" of SHA-256 and "b" of
+ * BLAKE3, "-" = unknown. The role "folder" is a folder, "none" a file without a role. */
+static void make_files(const char *lines, struct pb_scene_manifest *out)
+{
+    char role[16], path[64], sum[8];
+    int bytes, n = 0;
+    *out = (struct pb_scene_manifest){.n_roots = 0};
+    ck_assert_int_eq(pb_scene_manifest_root(out, "/in"), 0);
+    for (const char *at = lines; sscanf(at, "%15s %63s %d %7s%n", role, path, &bytes, sum, &n) == 4;
+         at += n) {
+        char text[400];
+        struct pb_scene_manifest one;
+        const bool is_folder = strcmp(role, "folder") == 0, is_none = strcmp(role, "none") == 0;
+        for (char *c = path; *c != '\0'; c++)
+            *c = *c == '^' ? '\x01' : *c;
+        const struct pb_manifest_entry entry = {.path = path,
+                                                .bytes = bytes,
+                                                .is_folder = is_folder,
+                                                .checksum = sum[0] == '0'   ? "sha256:" ZEROS
+                                                            : sum[0] == '2' ? "sha256:" TWOS
+                                                            : sum[0] == 'b' ? "blake3:" ZEROS
+                                                                            : NULL};
+        const int index = pb_scene_manifest_add(out, &entry);
+        ck_assert_int_ge(index, 0);
+        if (is_folder || is_none)
+            continue;
+        (void)snprintf(text, sizeof text, FILE_OF("\"path\":\"b\",\"roles\":[[\"%s\",0,0]]"), role);
+        ck_assert_msg(pb_scene_manifest_parse(text, &one) == 0, "%s", role);
+        const struct pb_member member = {.entry = (uint32_t)index, .role = one.member[0].role};
+        pb_scene_manifest_fini(&one);
+        ck_assert_int_eq(pb_scene_manifest_assign(out, &member), 0);
+    }
+}
+
+#define SAME    PB_MANIFEST_SAME
+#define NEWER   PB_MANIFEST_NEWER
+#define FEWER   PB_MANIFEST_FEWER
+#define OTHER   PB_MANIFEST_OTHER
+#define UNKNOWN PB_MANIFEST_UNKNOWN
+
+static const struct {
+    const char *before, *now;
+    enum pb_manifest_relation relation, at_best;
+    const char *changed, *missing; /* "" = none */
+} compared[] = {
+    /* nothing in common */
+    {"", "", OTHER, OTHER, "", ""},
+    {"", "band a 1 0", OTHER, OTHER, "", ""},
+    {"band a 1 0", "", OTHER, OTHER, "", "a"},
+    {"band a 1 0", "band b 1 0", OTHER, OTHER, "", "a"},
+    /* the same again, in any order and below any folder */
+    {"band a 1 0", "band a 1 0", SAME, SAME, "", ""},
+    {"band a 1 0 band b 2 2", "band b 2 2 band a 1 0", SAME, SAME, "", ""},
+    {"band a 1 0", "image a 1 0", SAME, SAME, "", ""},
+    {"band d/a 1 0", "band S.SAFE/d/a 1 0 folder S.SAFE -1 -", SAME, SAME, "", ""},
+    {"band d/a 1 0", "folder S -1 - band S.SAFE/d/a 1 0", OTHER, OTHER, "", "d/a"},
+    {"band a 1 0", "band d/a 1 0", OTHER, OTHER, "", "a"},
+    {"band a 1 0 metadata m 1 2", "band a 1 0 metadata m 1 2", SAME, SAME, "", ""},
+    {"band a 1 0 list l 1 2 sidecar s 1 0", "sidecar s 1 0 list l 1 2 band a 1 0", SAME, SAME, "",
+     ""},
+    {"band x?y 1 0", "band x\xffy 1 0", SAME, SAME, "", ""}, /* names as they are recorded */
+    {"band d/x?y 1 0", "band d/x^y 1 0", OTHER, OTHER, "", "d/x?y"},
+    /* one image is its content */
+    {"image a 1 0", "image b 1 0", SAME, SAME, "", ""},
+    {"image a 1 0", "image b 1 2", OTHER, OTHER, "a", ""},
+    {"image a 1 0", "image b 2 0", OTHER, OTHER, "a", ""},
+    {"image a 1 0", "image b 1 b", UNKNOWN, SAME, "", ""},
+    {"image a 1 0", "band b 1 0", OTHER, OTHER, "", "a"},
+    {"image a 1 0", "image b 1 0 sidecar s 1 0", OTHER, OTHER, "", "a"},
+    {"image a 1 0", "image b 1 0 source d 1 0 companion c 1 0", SAME, SAME, "", ""},
+    /* one more */
+    {"band a 1 0", "band a 1 0 band b 1 0", NEWER, NEWER, "", ""},
+    {"band a 1 0", "band a 1 0 metadata m 1 0", NEWER, NEWER, "", ""},
+    {"band a 1 0 metadata m 1 0", "band a 1 0", NEWER, NEWER, "", ""},
+    {"band a 1 0 metadata m 1 0", "band a 1 0 unused m 1 -", NEWER, NEWER, "", ""},
+    {"band a 1 0", "band a 1 - band b 1 -", UNKNOWN, NEWER, "", ""},
+    {"image a 1 0", "image a 1 0 sidecar s 1 0", NEWER, NEWER, "", ""},
+    /* one fewer */
+    {"band a 1 0 band b 1 0", "band b 1 0", FEWER, FEWER, "", "a"},
+    {"band a 1 0 band b 1 0 band c 1 2", "band c 1 2 band d 1 0", FEWER, FEWER, "", "a"},
+    {"band a 1 0 band b 1 0", "band b 1 -", UNKNOWN, FEWER, "", "a"},
+    {"none a 1 0 band b 1 0", "band b 1 0", FEWER, FEWER, "", "a"},
+    {"metadata a 1 0 band b 1 0 band c 1 0", "band b 1 0", FEWER, FEWER, "", "c"},
+    /* a file that was delivered and is not read is there */
+    {"band a 1 0 band b 1 0", "band b 1 0 unused a 1 -", NEWER, NEWER, "", ""},
+    {"band a 1 0 band b 1 0", "band b 1 0 unused a 2 -", FEWER, FEWER, "", "a"},
+    {"band a 1 0 band b 1 0", "band b 1 0 unused a -1 -", NEWER, NEWER, "", ""},
+    {"band a 1 0", "unused a 1 0", OTHER, OTHER, "", ""},
+    {"band a 1 0 unused b 1 0", "band a 1 0", SAME, SAME, "", ""},
+    {"band a 1 0", "band a 1 0 unused b 1 0", SAME, SAME, "", ""},
+    /* other content */
+    {"band a 1 0", "band a 1 2", OTHER, OTHER, "a", ""},
+    {"band a 1 0", "band a 2 0", OTHER, OTHER, "a", ""},
+    {"band a 1 0", "band a 2 -", OTHER, OTHER, "a", ""},
+    {"band a 1 0", "band a -1 0", SAME, SAME, "", ""},
+    {"band a 1 -", "band a 1 0", OTHER, OTHER, "a", ""}, /* it cannot be proved */
+    {"band a 1 0 band b 1 0", "band a 1 - band b 1 2", OTHER, OTHER, "b", ""},
+    {"band a 1 0 band b 1 0 band c 1 0", "band b 1 2 band c 1 0", OTHER, OTHER, "b", "a"},
+    {"band a 1 0 metadata m 1 0", "band a 1 0 metadata m 1 2", OTHER, OTHER, "m", ""},
+    {"metadata a 1 0 band b 1 0", "metadata a 1 2 band b 1 2", OTHER, OTHER, "b", ""},
+    /* a checksum decides */
+    {"band a 1 0", "band a 1 -", UNKNOWN, SAME, "", ""},
+    {"band a 1 b", "band a 1 0", UNKNOWN, SAME, "", ""},
+    {"band a 1 0 band b 1 0", "band a 1 0 band b 1 -", UNKNOWN, SAME, "", ""},
+    /* files that are not the scene's do not count */
+    {"band a 1 0 source d 1 0", "band a 1 0 source d 1 2", SAME, SAME, "", ""},
+    {"band a 1 0 companion c 1 0", "band a 1 0", SAME, SAME, "", ""},
+    {"source d 1 0", "source d 1 0", OTHER, OTHER, "", ""},
+};
+
+static const char *name_of(const struct pb_manifest_entry *entry)
+{
+    return entry != NULL ? entry->path : "";
+}
+
+START_TEST(test_relation_of_two_manifests)
+{
+    struct pb_scene_manifest before, now;
+    struct pb_manifest_comparison result;
+    make_files(compared[_i].before, &before);
+    make_files(compared[_i].now, &now);
+    ck_assert_int_eq(pb_scene_manifest_compare(&before, &now, &result), 0);
+    ck_assert_msg(result.relation == compared[_i].relation, "'%s' and '%s': %d",
+                  compared[_i].before, compared[_i].now, (int)result.relation);
+    ck_assert_msg(result.at_best == compared[_i].at_best, "'%s' and '%s': %d", compared[_i].before,
+                  compared[_i].now, (int)result.at_best);
+    ck_assert_str_eq(name_of(result.changed), compared[_i].changed);
+    ck_assert_str_eq(name_of(result.missing), compared[_i].missing);
+    pb_scene_manifest_fini(&before);
+    pb_scene_manifest_fini(&now);
+}
+END_TEST
+
+START_TEST(test_comparison_reports_the_kind_that_decides)
+{
+    static const char *const files[] = {"band a 1 0", "band a 1 b"};
+    static const enum pb_checksum kinds[] = {PB_CHECKSUM_SHA2_256, PB_CHECKSUM_BLAKE3};
+    for (size_t i = 0; i < 2; i++) {
+        struct pb_scene_manifest before, now;
+        struct pb_manifest_comparison result;
+        make_files(files[i], &before);
+        make_files(files[1 - i], &now);
+        ck_assert_int_eq(pb_scene_manifest_compare(&before, &now, &result), 0);
+        ck_assert_int_eq(result.relation, PB_MANIFEST_UNKNOWN);
+        ck_assert_int_eq(result.kind, kinds[i]);
+        pb_scene_manifest_fini(&before);
+        pb_scene_manifest_fini(&now);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scene_manifest");
@@ -286,6 +442,9 @@ int main(void)
     tcase_add_test(tests, test_move_takes_the_place_of_a_path);
     tcase_add_test(tests, test_remove_leaves_files_of_other_roles);
     tcase_add_test(tests, test_add_refuses_what_is_not_below_a_root);
+    tcase_add_loop_test(tests, test_relation_of_two_manifests, 0,
+                        sizeof compared / sizeof compared[0]);
+    tcase_add_test(tests, test_comparison_reports_the_kind_that_decides);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -184,32 +184,41 @@ START_TEST(turn_of_a_run_that_waits_for_none_is_refused)
 }
 END_TEST
 
+#define SUM_A   "\"checksum\":\"blake3:" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "\""
+#define SIXTEEN "0123456789abcdef"
+#define INPUTS_OF(files)                                                                           \
+    "{\"cmd\":\"inputs\",\"manifest\":{\"version\":1,\"roots\":[{\"path\":\"/"                     \
+    "work\",\"files\":[" files "]}]}}"
+
 START_TEST(inputs_arrive_as_they_were_sent)
 {
-    static struct pb_input_files sent = {.folder = "S2A.SAFE", .n = 2}, got;
+    static const char *const text = INPUTS_OF(
+        "{\"path\":\"S2A.SAFE/a b.tif\",\"bytes\":1099511627776," SUM_A
+        ",\"roles\":[[\"band\",1,0]]},"
+        "{\"path\":\"S2A.SAFE/dir/m.xml\",\"bytes\":7," SUM_A ",\"roles\":[[\"metadata\",0,0]]},"
+        "{\"path\":\"S2A.SAFE\",\"folder\":true}");
+    struct pb_scene_manifest got;
     struct pb_json_value *value = NULL;
-    size_t bytes = 0;
-    for (size_t i = 0; i < 2; i++) {
-        memcpy(sent.file[i].checksum, i ? "sha256:" : "blake3:", 7);
-        memset(sent.file[i].checksum + 7, i ? 'b' : 'a', 64);
-        sent.file[i].bytes = UINT64_C(1) << (40 + i);
-        sent.file[i].role = i ? PB_INPUT_METADATA : PB_INPUT_PIXELS;
-        (void)snprintf(sent.file[i].name, sizeof sent.file[i].name, "dir/%zu \"x\"", i);
-    }
-    struct pb_json *json = pb_worker_inputs_command(&sent);
-    const char *text = pb_json_text(json, &bytes);
-    ck_assert_int_eq(pb_json_parse(text, bytes, bytes, &value), 0);
+    ck_assert_int_eq(pb_json_parse(text, strlen(text), 2000, &value), 0);
     ck_assert(pb_worker_inputs_read(value, &got));
-    ck_assert_int_eq(memcmp(&sent, &got, sizeof got), 0);
     pb_json_release(value);
+    struct pb_json *json = pb_worker_inputs_command(&got);
+    ck_assert_str_eq(pb_json_text(json, NULL), text);
     pb_json_destroy(json);
+    pb_scene_manifest_fini(&got);
     static const char *const bad[] = {
-        "{}", "{\"folder\":\"\",\"files\":[]}",
-        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"checksum\":\"sha256:12\"}]}",
-        "{\"folder\":\"\",\"files\":[{\"name\":\"a\",\"bytes\":1,\"checksum\":\"\"}]}"};
+        "{}",
+        INPUTS_OF(""),
+        INPUTS_OF("{\"path\":\"S2A.SAFE\",\"folder\":true}"),
+        INPUTS_OF("{\"path\":\"a\"," SUM_A ",\"roles\":[[\"image\",0,0]]}"),
+        INPUTS_OF("{\"path\":\"a\",\"bytes\":1,\"roles\":[[\"image\",0,0]]}"),
+        INPUTS_OF("{\"path\":\"a\",\"bytes\":1," SUM_A "}"),
+        INPUTS_OF("{\"path\":\"a\",\"bytes\":1," SUM_A ",\"roles\":[[\"unused\",0,0]]}"),
+        INPUTS_OF("{\"path\":\"../a\",\"bytes\":1," SUM_A ",\"roles\":[[\"image\",0,0]]}"),
+    };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(pb_json_parse(bad[i], strlen(bad[i]), 1000, &value), 0);
-        ck_assert(!pb_worker_inputs_read(value, &got));
+        ck_assert_msg(!pb_worker_inputs_read(value, &got), "%s", bad[i]);
         pb_json_release(value);
     }
 }

@@ -21,7 +21,6 @@
 #include "pipeline/product/stac/stac_processing.h"
 #include "pipeline/product/stac/stac_renders.h"
 #include "pipeline/raster/ground.h"
-#include "pipeline/raster/input_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ struct pb_stac_item {
     const struct pb_stac_config *config;
     const struct pb_product_result *results;
     size_t n_results;
-    const struct pb_input_files *inputs; /* NULL = not known */
+    const struct pb_scene_manifest *inputs; /* files that were read; NULL = not known */
     struct pb_stac_when when;
     struct pb_json *json;
     char *lineage, *wkt2, *projjson; /* owned; the last two may be NULL */

@@ -8,7 +8,7 @@
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/observation.h"
 #include "pipeline/product/stac/stac_formula.h"
-#include "pipeline/raster/input_files.h"
+#include "pipeline/scene/manifest.h"
 #include "pipeline/scene/sidecars.h"
 
 #include <math.h>
@@ -190,14 +190,19 @@ static void say_step(FILE *text, const struct pb_product_env *env, size_t which)
 }
 
 /* "Read: B02.tif (sha256 ...), ... " */
-static void say_inputs(FILE *text, const struct pb_input_files *inputs)
+static void say_inputs(FILE *text, const struct pb_scene_manifest *inputs)
 {
-    for (size_t i = 0; inputs != NULL && i < inputs->n; i++) {
-        const char *checksum = inputs->file[i].checksum;
-        (void)fprintf(text, "%s%s (%.*s %s)", i ? ", " : "Read: ", inputs->file[i].name,
+    size_t n = 0;
+    for (size_t i = 0; inputs != NULL && i < inputs->n_entries; i++) {
+        char name[PB_SCENE_MANIFEST_NAME_BYTES];
+        const char *checksum = inputs->entry[i].checksum;
+        if (checksum == NULL)
+            continue;
+        pb_scene_manifest_name(inputs, &inputs->entry[i], name);
+        (void)fprintf(text, "%s%s (%.*s %s)", n++ > 0 ? ", " : "Read: ", name,
                       (int)strcspn(checksum, ":"), checksum, pb_checksum_digits(checksum));
     }
-    if (inputs != NULL && inputs->n > 0)
+    if (n > 0)
         (void)fprintf(text, ". ");
 }
 
@@ -232,7 +237,7 @@ static void say_place(FILE *text, const struct pb_chain *chain)
         (void)fprintf(text, " The scene was placed by %s.", ground->by);
 }
 
-char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_files *inputs)
+char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_scene_manifest *inputs)
 {
     char *lineage = NULL;
     size_t bytes = 0;

@@ -10,5 +10,5 @@
 
 /* "Made from s.tif by pipeline vegetation ..." malloc'd, the caller's; NULL = out of memory.
  * inputs: the files that were read; NULL = unknown. */
-char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_input_files *inputs);
+char *pb_stac_lineage(const struct pb_product_env *env, const struct pb_scene_manifest *inputs);
 #endif

@@ -7,8 +7,9 @@
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/product/stac/stac.h"
 #include "pipeline/product/stac/stac_time.h"
-#include "pipeline/raster/input_files.h"
+#include "pipeline/scene/manifest.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static const char *media_type(const char *name)
 }
 
 /* RFC 6920 defines addresses for SHA-256, but not for BLAKE3. */
-static bool has_content_href(const struct pb_input_file *file)
+static bool has_content_href(const struct pb_manifest_entry *file)
 {
     return strncmp(file->checksum, "sha256:", strlen("sha256:")) == 0;
 }
@@ -95,16 +96,18 @@ static void content_href(const char *hex, char *out, size_t bytes)
 }
 
 /* Writes the file's path inside the delivery, each part escaped. */
-static void escape_path(const struct pb_input_files *inputs, const char *name, char *out,
+static void escape_path(const struct pb_scene_manifest *inputs,
+                        const struct pb_manifest_entry *file, const char *name, char *out,
                         size_t bytes)
 {
-    char path[sizeof inputs->folder + sizeof inputs->file[0].name + 2];
-    (void)snprintf(path, sizeof path, "%s%s%s", inputs->folder, inputs->folder[0] ? "/" : "", name);
+    char path[2 * PB_SCENE_MANIFEST_NAME_BYTES + 2];
+    const ptrdiff_t n = pb_scene_manifest_inner(inputs, file) - file->path;
+    (void)snprintf(path, sizeof path, "%.*s%s", (int)n, file->path, name);
     (void)pb_href_path(path, out, bytes);
 }
 
-static void input_href(const struct pb_stac_item *item, const struct pb_input_file *file,
-                       char out[HREF_BYTES])
+static void input_href(const struct pb_stac_item *item, const struct pb_manifest_entry *file,
+                       const char *name, char out[HREF_BYTES])
 {
     const char *form = item->config->derived_from, *mark = form ? strstr(form, "{file}") : NULL;
     char path[HREF_BYTES / 2];
@@ -112,49 +115,70 @@ static void input_href(const struct pb_stac_item *item, const struct pb_input_fi
         content_href(pb_checksum_digits(file->checksum), out, HREF_BYTES);
         return;
     }
-    escape_path(item->inputs, file->name, path, sizeof path);
+    escape_path(item->inputs, file, name, path, sizeof path);
     (void)snprintf(out, HREF_BYTES, "%.*s%s%.1024s", (int)(mark - form > 1024 ? 1024 : mark - form),
                    form, path, mark + strlen("{file}"));
 }
 
-static bool has_href(const struct pb_stac_item *item, const struct pb_input_file *file)
+/* Returns file i of the input that was read; NULL for another entry. */
+static const struct pb_manifest_entry *file_at(const struct pb_stac_item *item, size_t i)
+{
+    const struct pb_manifest_entry *file = &item->inputs->entry[i];
+    const bool is_read = pb_role_record_name(pb_scene_manifest_role(item->inputs, i)) != NULL;
+    return is_read && file->checksum != NULL ? file : NULL;
+}
+
+static bool has_href(const struct pb_stac_item *item, const struct pb_manifest_entry *file)
 {
     return item->config->derived_from != NULL || has_content_href(file);
 }
 
-static void write_input(const struct pb_stac_item *item, const struct pb_input_file *file)
+static void write_input(const struct pb_stac_item *item, size_t i,
+                        const struct pb_manifest_entry *file)
 {
     char href[HREF_BYTES], checksum[PB_CHECKSUM_MULTIHASH_BYTES];
+    char name[PB_SCENE_MANIFEST_NAME_BYTES];
+    const enum pb_role role = pb_scene_manifest_role(item->inputs, i);
+    const bool is_via = role == PB_ROLE_METADATA || role == PB_ROLE_LIST;
     struct pb_json *json = item->json;
-    input_href(item, file, href);
+    pb_scene_manifest_name(item->inputs, file, name);
+    input_href(item, file, name, href);
     pb_json_object(json, NULL);
-    pb_json_string(json, "rel", file->role == PB_INPUT_METADATA ? "via" : "derived_from");
+    pb_json_string(json, "rel", is_via ? "via" : "derived_from");
     pb_json_string(json, "href", href);
-    if (media_type(file->name) != NULL)
-        pb_json_string(json, "type", media_type(file->name));
-    pb_json_string(json, "title", file->name);
-    pb_json_int(json, "file:size", (int64_t)file->bytes);
+    if (media_type(name) != NULL)
+        pb_json_string(json, "type", media_type(name));
+    pb_json_string(json, "title", name);
+    pb_json_int(json, "file:size", file->bytes);
     if (pb_checksum_multihash(file->checksum, checksum))
         pb_json_string(json, "file:checksum", checksum);
     pb_json_end(json);
 }
 
-static void list_input(struct pb_json *json, const struct pb_input_file *file)
+static void list_input(const struct pb_stac_item *item, size_t i,
+                       const struct pb_manifest_entry *file)
 {
-    char checksum[PB_CHECKSUM_MULTIHASH_BYTES];
+    char checksum[PB_CHECKSUM_MULTIHASH_BYTES], name[PB_SCENE_MANIFEST_NAME_BYTES];
+    struct pb_json *json = item->json;
+    pb_scene_manifest_name(item->inputs, file, name);
     pb_json_object(json, NULL);
-    pb_json_string(json, "role", pb_input_role_name(file->role));
-    pb_json_string(json, "file", file->name);
-    pb_json_int(json, "size", (int64_t)file->bytes);
+    pb_json_string(json, "role", pb_role_record_name(pb_scene_manifest_role(item->inputs, i)));
+    pb_json_string(json, "file", name);
+    pb_json_int(json, "size", file->bytes);
     if (pb_checksum_multihash(file->checksum, checksum))
         pb_json_string(json, "checksum", checksum);
     pb_json_end(json);
 }
 
+static size_t count_of(const struct pb_stac_item *item)
+{
+    return item->inputs != NULL ? item->inputs->n_entries : 0;
+}
+
 bool pb_stac_links_inputs(const struct pb_stac_item *item)
 {
-    for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++)
-        if (has_href(item, &item->inputs->file[i]))
+    for (size_t i = 0; i < count_of(item); i++)
+        if (file_at(item, i) != NULL && has_href(item, file_at(item, i)))
             return true;
     return false;
 }
@@ -162,13 +186,13 @@ bool pb_stac_links_inputs(const struct pb_stac_item *item)
 void pb_stac_unlinked(const struct pb_stac_item *item)
 {
     size_t n = 0;
-    for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++) {
-        const struct pb_input_file *file = &item->inputs->file[i];
-        if (has_href(item, file))
+    for (size_t i = 0; i < count_of(item); i++) {
+        const struct pb_manifest_entry *file = file_at(item, i);
+        if (file == NULL || has_href(item, file))
             continue;
         if (n++ == 0)
             pb_json_array(item->json, "pushbroom:inputs");
-        list_input(item->json, file);
+        list_input(item, i, file);
     }
     if (n > 0)
         pb_json_end(item->json);
@@ -179,8 +203,10 @@ void pb_stac_links(const struct pb_stac_item *item)
     pb_json_array(item->json, "links");
     if (item->config->collection != NULL)
         write_collection(item);
-    for (size_t i = 0; item->inputs != NULL && i < item->inputs->n; i++)
-        if (has_href(item, &item->inputs->file[i]))
-            write_input(item, &item->inputs->file[i]);
+    for (size_t i = 0; i < count_of(item); i++) {
+        const struct pb_manifest_entry *file = file_at(item, i);
+        if (file != NULL && has_href(item, file))
+            write_input(item, i, file);
+    }
     pb_json_end(item->json);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct pb_config;
-struct pb_input_files;
+struct pb_scene_manifest;
 struct pb_output_facts;
 struct pb_pipeline_config;
 struct pb_remote;
@@ -40,7 +40,7 @@ struct pb_run_options {
     const char *(*locate)(void *user, const struct pb_output_facts *facts);
     /* With directory: returns the input files with their checksums, which the caller computes;
      * waits for them; borrowed until destroy. NULL = the checksums are unknown. */
-    int (*inputs)(void *user, struct pb_err *err, const struct pb_input_files **out);
+    int (*inputs)(void *user, struct pb_err *err, const struct pb_scene_manifest **out);
     /* With products: called after the plan is made. Only the polygons' memory is allocated before,
      * because the plan needs them. Returns 0 when the run may allocate `needs` and compute; fails
      * if the run is cancelled. NULL = the run continues immediately. */
