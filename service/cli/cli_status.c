@@ -399,8 +399,12 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
     const int64_t limit = o->all    ? CLI_JOBS_ALL
                           : o->json ? LISTED
                                     : LISTED + 1; /* one more shows whether there are more */
-    if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0)
+    if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0) {
+        if (!o->json && err.code == PB_E_SERVICE_STATE)
+            (void)show_waiting(client, o->verbose); /* has the reason, which the error lacks */
+        (void)cli_flush();
         return cli_service_exit(&err);
+    }
     bool is_empty = o->json || show_waiting(client, o->verbose);
     if (jobs.n == 0 && !o->json)
         puts(filters     ? "there are no such jobs"

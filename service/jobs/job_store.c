@@ -6,7 +6,9 @@
  * check or has other tables, in two successive attempts to open it, is renamed to
  * jobs.db.damaged-<time>, with its -wal, and a new one is created. After an error of the disk, a
  * lock or a permission the state of the file is unknown: it stays. A store of an older service that
- * cannot be upgraded has jobs: it stays, too, unchanged. */
+ * cannot be upgraded has jobs: it stays, too, unchanged. Before an upgrade the store is copied to
+ * jobs.db.schema<N>, the way back. The header (application_id) has the version of the program that
+ * wrote it last, for the message of an older one, which refuses the file. */
 #include "service/jobs/job_store.h"
 
 #include "pipeline/io/path.h"
@@ -63,11 +65,61 @@ static bool run_steps(sqlite3 *db, int version)
     return ok && execute(db, "COMMIT");
 }
 
+/* Name of the copy of the store with that schema. */
+static bool copy_name(sqlite3 *db, int version, const char *suffix, char out[PB_FILES_PATH_BYTES])
+{
+    return snprintf(out, PB_FILES_PATH_BYTES, "%s.schema%d%s", sqlite3_db_filename(db, "main"),
+                    version, suffix) < PB_FILES_PATH_BYTES;
+}
+
+/* Copies the database into a file, which must not exist. Returns 0 or a negative errno. */
+static int copy_into(sqlite3 *db, const char *path)
+{
+    /* SQLite takes an existing file if it is empty: it is private from the beginning. */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    char *sql = sqlite3_mprintf("VACUUM INTO %Q", path);
+    int rc = sql == NULL ? -ENOMEM : execute(db, sql) ? 0 : -EIO;
+    if (rc == -EIO && sqlite3_errcode(db) == SQLITE_FULL)
+        rc = -ENOSPC;
+    if (rc == 0 && fsync(fd) != 0)
+        rc = -errno;
+    sqlite3_free(sql);
+    (void)close(fd);
+    return rc;
+}
+
+/* Copies the store before its upgrade, because an older program cannot read it afterwards. */
+static int keep_copy(sqlite3 *db, int version, struct pb_err *err)
+{
+    char path[PB_FILES_PATH_BYTES], temporary[PB_FILES_PATH_BYTES];
+    const bool fits =
+        copy_name(db, version, "", path) && copy_name(db, version, ".part", temporary);
+    if (fits)
+        (void)unlink(temporary);
+    int rc = fits ? copy_into(db, temporary) : -ENAMETOOLONG;
+    if (rc == 0 && rename(temporary, path) != 0)
+        rc = -errno;
+    if (rc == 0)
+        return 0;
+    if (fits)
+        (void)unlink(temporary);
+    return pb_fail(err, PB_E_SERVICE_STATE,
+                   "the job store %.250s cannot be copied before its upgrade from schema %d to %d: "
+                   "%s; the file is unchanged. Make room for a copy next to it",
+                   sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, strerror(-rc));
+}
+
 /* Upgrades a database from a version (0 = an empty file) to the current one. The file of another
  * version is a job store, which is never judged as damaged because a step fails. */
 static int upgrade(sqlite3 *db, int version, struct pb_err *err)
 {
-    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION || run_steps(db, version))
+    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
+        return 0;
+    if (version > 0 && keep_copy(db, version, err) != 0)
+        return pb_code_errno(err->code);
+    if (run_steps(db, version))
         return 0;
     if (version == 0)
         return judge(db, err);
@@ -79,6 +131,47 @@ static int upgrade(sqlite3 *db, int version, struct pb_err *err)
         sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, sqlite3_errmsg(db));
     (void)execute(db, "ROLLBACK");
     return rc;
+}
+
+/* Version of this program as a number: 0x000200 is 0.2.0. */
+static int own_version(void)
+{
+    int part[3] = {0};
+    (void)sscanf(PB_VERSION, "%d.%d.%d", &part[0], &part[1], &part[2]);
+    return (part[0] & 0x7fff) << 16 | (part[1] & 0xff) << 8 | (part[2] & 0xff);
+}
+
+/* Records the version of this program in the file. */
+static bool sign(sqlite3 *db)
+{
+    char text[64];
+    if (!query_text(db, "PRAGMA application_id", text, sizeof text))
+        return false;
+    if (atoi(text) == own_version())
+        return true;
+    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", own_version());
+    return execute(db, text);
+}
+
+static int refuse_newer(sqlite3 *db, int schema, struct pb_err *err)
+{
+    char text[64], writer[64] = "", copy[PB_FILES_PATH_BYTES];
+    const int version = query_text(db, "PRAGMA application_id", text, sizeof text) ? atoi(text) : 0;
+    if (version > 0)
+        (void)snprintf(writer, sizeof writer, " %d.%d.%d", version >> 16, version >> 8 & 0xff,
+                       version & 0xff);
+    const char *path = sqlite3_db_filename(db, "main");
+    const bool has_copy = copy_name(db, PB_JOB_SCHEMA_VERSION, "", copy) && access(copy, F_OK) == 0;
+    return pb_fail(
+        err, PB_E_SERVICE_STATE,
+        "the job store %.200s was written by a newer pushbroomd%s (schema %d; this is "
+        "%s, which knows %d): run that one again%s; or stop the service and move jobs.db "
+        "away with its -wal and -shm%s%s",
+        path, writer, schema, PB_VERSION, PB_JOB_SCHEMA_VERSION,
+        has_copy ? "" : ", or restore a backup of that directory from before the upgrade",
+        has_copy ? ", and rename the copy from before the upgrade to jobs.db: "
+                 : ", to begin without its jobs",
+        has_copy ? strrchr(copy, '/') + 1 : "");
 }
 
 /* Returns 0 for a job store, creating the schema in an empty one; otherwise the result of judge. */
@@ -93,12 +186,9 @@ static int check_database(sqlite3 *db, struct pb_err *err)
     if (!query_text(db, "PRAGMA user_version", text, sizeof text))
         return judge(db, err);
     if (atoi(text) > PB_JOB_SCHEMA_VERSION)
-        return pb_fail(err, PB_E_SERVICE_STATE,
-                       "the job store was written by a newer pushbroomd (schema %s, this one "
-                       "knows %d); use that version, or move the file away",
-                       text, PB_JOB_SCHEMA_VERSION);
+        return refuse_newer(db, atoi(text), err);
     int rc = upgrade(db, atoi(text), err);
-    if (rc == 0 && !execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1"))
+    if (rc == 0 && (!execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1") || !sign(db)))
         rc = judge(db, err);
     return rc;
 }
@@ -276,9 +366,9 @@ int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
         return 0;
     if (store->of != NULL && atomic_load(&store->of->admits))
         return connect_reader(store, err);
-    return pb_fail(
-        err, PB_E_SERVICE_STATE,
-        "the job store is not open yet; service.info has the reason, and opening is tried again");
+    return pb_fail(err, PB_E_SERVICE_STATE,
+                   "the job store is not open yet; 'pushbroom status' shows the reason, and "
+                   "opening is tried again");
 }
 
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err)

@@ -118,7 +118,8 @@ class State(Start):
         self.assertEqual(caught.exception.code, "service.state")
         status = run_to_end([BIN / "pushbroom", "status", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
-        self.assertIn("service.state", status.stdout + status.stderr)
+        self.assertIn("service.state", status.stderr)
+        self.assertIn(" ".join(trouble["message"].split()), " ".join(status.stdout.split()))
         d.drop("second.tif")
         mend()
         wait_for(lambda: self.troubles(d) == {})

@@ -5,6 +5,7 @@
  */
 #include "job_store_fixture.h"
 #include "service/base/log.h"
+#include "service/jobs/job_store_sql.h"
 #include "service/jobs/kept.h"
 #include "run_suite.h"
 
@@ -107,6 +108,38 @@ START_TEST(test_version_16_jobs_keep_their_files)
     find("ygps", &job);
     ck_assert_uint_eq(job.manifest.n_entries, 2);
     ck_assert_str_eq(pb_job_companion(&job, path), "/srv/pb/quarantine/probe2.tif.sha256");
+    pb_job_fini(&job);
+}
+END_TEST
+
+/* The way back to an older program. */
+START_TEST(test_upgrade_keeps_a_copy_of_the_store)
+{
+    char path[PB_FILES_PATH_BYTES], copy[PB_FILES_PATH_BYTES], name[40];
+    struct pb_err err = {0};
+    struct pb_job_store *other = NULL;
+    struct pb_job job;
+    struct stat st;
+    open_version_16();
+    pb_job_store_close(store);
+    store = NULL;
+    (void)pb_files_join(path, directory, "jobs.db");
+    (void)pb_files_join(copy, directory, "jobs.db.schema16");
+    ck_assert_int_eq(stat(copy, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0600);
+    ck_assert_int_eq(rename(copy, path), 0);
+    change_file("SELECT delivered, has_checksum FROM jobs; PRAGMA user_version = 99;");
+    (void)snprintf(name, sizeof name, "jobs.db.schema%d", PB_JOB_SCHEMA_VERSION);
+    (void)pb_files_join(copy, directory, name);
+    (void)close(open(copy, O_WRONLY | O_CREAT, 0600));
+    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &other), 0);
+    ck_assert_msg(strstr(err.msg, "newer pushbroomd (schema 99") && /* version 16 is not signed */
+                      strstr(err.msg, "to jobs.db: ") && strstr(err.msg, name),
+                  "%s", err.msg);
+    change_file("PRAGMA user_version = 16;");
+    open_store();
+    find("nkdv", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 2);
     pb_job_fini(&job);
 }
 END_TEST
@@ -454,7 +487,9 @@ START_TEST(a_store_of_a_newer_service_is_refused_and_kept)
     (void)close(fd);
     ck_assert_int_eq(stat(path, &before), 0);
     ck_assert_int_ne(pb_job_store_open(directory, &err, moved, &other), 0);
-    ck_assert_ptr_nonnull(strstr(err.msg, "newer"));
+    ck_assert_msg(strstr(err.msg, "newer pushbroomd " PB_VERSION " (schema 99; this is"), "%s",
+                  err.msg);
+    ck_assert_msg(strstr(err.msg, path) && strstr(err.msg, "restore a backup"), "%s", err.msg);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(stat(path, &after), 0);
     ck_assert_uint_eq(before.st_ino, after.st_ino);
@@ -479,6 +514,7 @@ int main(void)
     tcase_add_test(tests, jobs_of_a_store_without_priorities_have_none);
     tcase_add_test(tests, store_without_inboxes_gets_them_from_delivered);
     tcase_add_test(tests, test_version_16_jobs_keep_their_files);
+    tcase_add_test(tests, test_upgrade_keeps_a_copy_of_the_store);
     tcase_add_test(tests, test_store_that_cannot_be_upgraded_is_kept);
     tcase_add_test(tests, test_version_16_sets_keep_their_files);
     tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
