@@ -217,7 +217,10 @@ static int put_one(struct put *put, const char *source)
                     "removed\n",
                     delivery.name);
     } else if (err.code != PB_OK) {
-        rc = cli_service_exit(&err);
+        rc = CLI_JOB_FAILED;
+        cli_print_err_hint(&err, err.code == PB_E_SERVICE_SPACE
+                                     ? "free space on the disk of the inbox, and put it again"
+                                     : pb_code_hint(err.code));
     }
     pb_deliver_end(&delivery);
     return rc;

@@ -50,20 +50,22 @@ static int count_fitting(const struct cli_run_options *o, const struct pb_config
 }
 
 static void nobody_takes(const struct cli_run_options *o, const struct pb_config *config,
-                         const char *path, bool is_folder, struct pb_err *err)
+                         bool is_folder, struct cli_input *input)
 {
+    const char *path = input->path;
     char known[240];
     bool is_archive = !is_folder && pb_archive_name_stem(path) > 0;
     const char *what = NULL;
     const int n = is_folder ? count_fitting(o, config, path, &what) : 0;
     if (n > 0) {
-        (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
+        input->is_outer = true;
+        (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                       "this is a directory, which holds %d %s%s that fit%s: give %s/*", n, what,
                       n > 1 ? "s" : "", n > 1 ? "" : "s", path);
         return;
     }
     pb_config_takes(config, is_folder || is_archive, known, sizeof known);
-    (void)pb_fail(err, PB_E_INPUT_NO_PIPELINE,
+    (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                   is_folder ? "this is a directory, and no pipeline of %s takes a folder of its "
                               "name (input.scene): %s"
                   : is_archive
@@ -103,7 +105,7 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
         (void)pb_fail(&input->err, PB_E_INPUT_MISSING, "cannot open the file: %s",
                       strerror(missing));
     else if (input->pipeline == NULL)
-        nobody_takes(o, config, path, is_folder, &input->err);
+        nobody_takes(o, config, is_folder, input);
     else if (is_folder && input->pipeline->input.n_files == 0)
         (void)pb_fail(&input->err, PB_E_INPUT_NO_PIPELINE,
                       "this is a folder, and pipeline %s takes files; name the files in it",
@@ -128,6 +130,8 @@ bool cli_input_is_rivalled(const struct cli_run_options *o, const struct cli_inp
 /* Hint of an error for a command that runs the job without a service. */
 static const char *hint_of(const struct cli_input *input, enum pb_code code)
 {
+    if (input->is_outer) /* the message names what to give */
+        return "";
     return code == PB_E_JOB_DISMISSED                           ? "run it again"
            : code == PB_E_OUTPUT_EXISTS && input->rival != NULL ? CLI_RIVAL_HINT
            : code == PB_E_INPUT_INCOMPLETE

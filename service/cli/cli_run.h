@@ -55,6 +55,7 @@ struct cli_input {
      */
     const struct cli_made *rival;
     const struct pb_pipeline_config *pipeline; /* NULL if no pipeline takes it */
+    bool is_outer; /* a directory that is no scene itself, and holds inputs */
     /* error that prevents its run; PB_OK if there is no error */
     struct pb_err err;
 };

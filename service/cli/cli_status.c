@@ -360,7 +360,7 @@ static bool is_inbox_empty(const struct pb_json_value *info)
 }
 
 /* Prints the pending work of the service before the list. Returns true if no entry waits or stays
- * in the inbox, or if the reply lacks the members. */
+ * in the inbox and there is no trouble, or if the reply lacks the members. */
 static bool show_waiting(struct pb_client *client, bool verbose)
 {
     struct pb_err err = {0};
@@ -386,7 +386,7 @@ static bool show_waiting(struct pb_client *client, bool verbose)
     show_stays(result, "foreign", CLI_YELLOW);
     show_gathering(result);
     show_settling(result);
-    bool is_empty = is_inbox_empty(result);
+    bool is_empty = is_inbox_empty(result) && pb_json_count(troubles) == 0;
     pb_json_release(reply);
     return is_empty;
 }

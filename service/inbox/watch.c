@@ -121,13 +121,17 @@ report(struct pb_watch *watch, enum pb_watch_fault fault, enum pb_code code, con
 
 static void report_reading(struct pb_watch *watch, int rc)
 {
+    char remedy[100] = "";
+    if (rc == -EACCES)
+        (void)snprintf(remedy, sizeof remedy, "; give user id %d read, write and search permission",
+                       (int)geteuid());
     if (rc == 0)
         clear(watch, PB_WATCH_READING);
     else
         report(watch, PB_WATCH_READING,
                rc == -EMFILE || rc == -ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM,
-               "inbox: cannot read %.300s: %s; trying again every %g s", watch->path, strerror(-rc),
-               (double)watch->options.rescan_ms / 1e3);
+               "inbox: cannot read %.300s: %s%s; trying again every %g s", watch->path,
+               strerror(-rc), remedy, (double)watch->options.rescan_ms / 1e3);
 }
 
 /* Raises or clears the trouble of companions without their inputs. */

@@ -133,7 +133,7 @@ def test_folder_of_scenes_is_refused_with_advice(scratch):
     for name in ("S2A_29RKH_20200219_0_L2A", "S2A_29RKH_20200219_1_L2A"):
         (scratch / "all" / name).mkdir(parents=True)
     done = pbtest.run("pushbroom", "run", "-c", "sentinel2-l2a", "-o", scratch / "out", scratch / "all", code=1)
-    assert f"which holds 2 folders that fit: give {scratch}/all/*" in done.stderr, done.stderr
+    assert f"which holds 2 folders that fit: give {scratch}/all/*" in done.stderr and "to do:" not in done.stderr, done.stderr
 
 
 def test_the_interval_of_an_item_is_taken_over(scratch):

@@ -147,7 +147,7 @@ class Failure(Service):
         wait_for(lambda: "cannot read" in d.log_text())
         said = run_to_end([BIN / "pushbroom", "status"], stdout=subprocess.PIPE, text=True, env={"PUSHBROOM_SOCKET": str(d.root / "s.sock")})
         self.assertRegex(" ".join(said.stdout.split()), r"^trouble system: inbox: cannot read \S+: No such file or directory; "
-                         r"trying again every 1 s no jobs yet")
+                         r"trying again every 1 s no jobs yet$")  # and does not suggest a delivery
         (d.root / "inbox").mkdir()
         wait_for(lambda: "is over; it was: inbox: cannot read" in d.log_text())
         d.drop("x.tif")
