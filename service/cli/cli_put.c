@@ -86,8 +86,13 @@ static int inboxes_of_service(struct put *put)
 
 /* Reads the inboxes from the configuration if the service does not run: it takes the scenes at its
  * next start. */
-static int inboxes_of_config(struct put *put)
+static int inboxes_of_config(struct put *put, const struct pb_err *unreachable)
 {
+    if (strcmp(put->config, PB_DAEMON_CONFIG) == 0 && access(put->config, F_OK) != 0) {
+        cli_print_err_hint(unreachable, "start pushbroomd, name its socket with --socket or "
+                                        "PUSHBROOM_SOCKET, or its configuration with -c");
+        return CLI_UNREACHABLE;
+    }
     struct pb_config *config = cli_load_config(put->config);
     if (config == NULL)
         return CLI_USAGE;
@@ -136,7 +141,7 @@ static int find_inbox(struct put *put)
         cli_print_err(&err);
         return CLI_UNREACHABLE;
     }
-    rc = rc == 0 ? inboxes_of_service(put) : inboxes_of_config(put);
+    rc = rc == 0 ? inboxes_of_service(put) : inboxes_of_config(put, &err);
     return rc ? rc : choose_inbox(put);
 }
 

@@ -202,6 +202,10 @@ class Service(Put):
         self.assertIn("the service does not run; the inbox is that of", done.stderr)
         self.assertEqual(self.put(d, "-c", d.config, "--wait", self.scene(d, "S2A_y")).returncode, 3)
         self.assertEqual([f for f in d.files("inbox") if "/" not in f], ["S2A_x"])
+        if not os.path.exists("/etc/pushbroom/pushbroom.yaml"):
+            done = self.put(d, folder)
+            self.assertEqual(done.returncode, 3)
+            self.assertRegex(done.stderr, r"no service on .*\n  to do: start pushbroomd, .*or its configuration with -c")
         d.start()
         d.wait_job("S2A_x", "successful")
 
