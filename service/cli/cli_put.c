@@ -3,6 +3,7 @@
 /* `pushbroom put`: copies or moves scenes into the inbox of the service. */
 #include "config/base/base_name.h"
 #include "config/base/clock.h"
+#include "config/base/text_clean.h"
 #include "config/config.h"
 #include "kernels/nearest.h"
 #include "service/cli/cli.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { POLL_MS = 500, GONE_MS = 30000, SHOW_MS = 100 };
+enum { POLL_MS = 500, GONE_MS = 30000, SHOW_MS = 100, NAME_BYTES = NAME_MAX + 1 };
 
 /* Scene in the inbox, and its job as soon as the job exists. */
 struct scene {
@@ -159,11 +160,12 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     int64_t now = pb_clock_mono_ms();
     if (!put->shows || now - put->begun_ms < 5 * SHOW_MS || now - put->shown_ms < SHOW_MS)
         return stopped_by != 0;
-    char name[300], some[16], all[16], rate[16];
+    char clean[NAME_BYTES], name[300], some[16], all[16], rate[16];
+    (void)pb_text_clean(put->name, clean, sizeof clean);
     double seconds = (double)(now - put->begun_ms) / 1e3;
     put->shown_ms = now;
     (void)fprintf(stderr, "\r%s  %s of %s, %s/s\033[K",
-                  cli_fit(put->name, cli_columns(stderr) - 40, name, sizeof name),
+                  cli_fit(clean, cli_columns(stderr) - 40, name, sizeof name),
                   cli_bytes((double)done, some, sizeof some),
                   cli_bytes((double)total, all, sizeof all),
                   cli_bytes((double)done / seconds, rate, sizeof rate));
@@ -173,7 +175,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 
 static void print_delivered(const struct put *put, const struct pb_delivery *delivery)
 {
-    char bytes[16];
+    char bytes[16], name[NAME_BYTES];
     if (put->service.json && put->service.wait)
         return; /* the jobs are printed instead */
     if (put->service.json) {
@@ -188,9 +190,10 @@ static void print_delivered(const struct put *put, const struct pb_delivery *del
         (void)cli_finish_json(json);
         return;
     }
-    printf("%s: %zu file%s, %s, %s to %s\n", delivery->name, delivery->files,
-           delivery->files == 1 ? "" : "s", cli_bytes((double)delivery->bytes, bytes, sizeof bytes),
-           put->moves ? "moved" : "copied", put->inboxes[put->chosen]);
+    (void)pb_text_clean(delivery->name, name, sizeof name);
+    printf("%s: %zu file%s, %s, %s to %s\n", name, delivery->files, delivery->files == 1 ? "" : "s",
+           cli_bytes((double)delivery->bytes, bytes, sizeof bytes), put->moves ? "moved" : "copied",
+           put->inboxes[put->chosen]);
 }
 
 /* Returns CLI_DONE, CLI_JOB_FAILED, or -EINTR after a signal. */
@@ -216,11 +219,13 @@ static int put_one(struct put *put, const char *source)
         (void)snprintf(scene->place, sizeof scene->place, "%s", delivery.place);
         put->n_scenes++;
         print_delivered(put, &delivery);
+        char name[NAME_BYTES];
+        (void)pb_text_clean(delivery.name, name, sizeof name);
         if (!pb_deliver_remove_source(&delivery))
             fprintf(stderr,
                     "pushbroom put: %s is in the inbox, but not all of the source could be "
                     "removed\n",
-                    delivery.name);
+                    name);
     } else if (err.code != PB_OK) {
         rc = CLI_JOB_FAILED;
         cli_print_err_hint(&err, err.code == PB_E_SERVICE_SPACE
@@ -287,7 +292,8 @@ static void look_at(struct scene *scene, const struct pb_json_value *info)
     const struct pb_json_value *stays =
         refused != NULL ? refused : entry_of(info, "foreign", "name", scene);
     const struct pb_json_value *gathers = entry_of(info, "gathering", "scene", scene);
-    const char *name = pb_base_name(scene->place);
+    char name[NAME_BYTES];
+    (void)pb_text_clean(pb_base_name(scene->place), name, sizeof name);
     if (stays != NULL) {
         scene->failed = true;
         fprintf(stderr, "pushbroom put: %s stays in the inbox: %s [%s]\n", name,

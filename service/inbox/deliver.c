@@ -121,6 +121,13 @@ static int list_folder(struct pb_delivery *d, const char *path, int depth, struc
     return rc;
 }
 
+static bool is_inbox(const struct pb_delivery *d, const struct stat *st)
+{
+    struct stat inbox;
+    return stat(d->options.inbox, &inbox) == 0 && inbox.st_dev == st->st_dev &&
+           inbox.st_ino == st->st_ino;
+}
+
 static int list(struct pb_delivery *d, const char *path, int depth, struct pb_err *err)
 {
     char whole[PB_FILES_PATH_BYTES];
@@ -136,6 +143,8 @@ static int list(struct pb_delivery *d, const char *path, int depth, struct pb_er
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return pb_fail(err, PB_E_INPUT_MISSING, "%.400s is neither a plain file nor a folder",
                        whole);
+    if (S_ISDIR(st.st_mode) && is_inbox(d, &st))
+        return pb_fail(err, PB_E_USAGE, "%.400s is the inbox itself; name a scene", whole);
     int rc = add(d->tree, path, &st, err);
     if (rc == 0 && S_ISDIR(st.st_mode))
         return list_folder(d, path, depth, err);

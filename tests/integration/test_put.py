@@ -193,6 +193,22 @@ class Service(Put):
         for remedy in ("set recurse: true for this inbox", "\n  to do: add a pipeline"):
             self.assertIn(remedy, done.stderr)
 
+    def test_inbox_itself_is_refused(self):
+        d = self.service()
+        for more in ((), ("--move",)):
+            done = self.put(d, *more, d.root / "inbox")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{d.root}/inbox is the inbox itself", done.stderr)
+        self.assertEqual(d.files("inbox"), [])
+
+    def test_names_are_printed_without_control_characters(self):
+        d = self.service()
+        scene = d.root / "a\n\x1b[31m.txt"
+        scene.write_text("no image")
+        done = self.put(d, scene)
+        self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+        self.assertTrue("\x1b" not in done.stdout and done.stdout.startswith("a  [31m.txt: 1 file"), done.stdout)
+
     def test_stopped_service_leads_to_the_config(self):
         d = self.service()
         d.stop()
