@@ -188,7 +188,7 @@ static void note_place(const struct cli_input *input, const struct part *part)
     const struct cli_made *made = cli_made_find(part->made, input->pipeline, part->name);
     char name[CLI_INPUT_NAME_BYTES];
     (void)cli_made_add(part->made, input, part->name, "");
-    if (made == NULL || output->exists == PB_EXISTING_VERSION ||
+    if (made == NULL || cli_made_is_of(made, input) || output->exists == PB_EXISTING_VERSION ||
         pb_output_path_needs_metadata(output->path))
         return;
     cli_input_name(input, name);

@@ -161,6 +161,14 @@ const struct cli_made *cli_made_find(void *const *made, const struct pb_pipeline
     return found != NULL ? *found : NULL;
 }
 
+bool cli_made_is_of(const struct cli_made *made, const struct cli_input *input)
+{
+    char *real = realpath(input->path, NULL);
+    const bool is = strcmp(made->file, real != NULL ? real : input->path) == 0;
+    free(real);
+    return is;
+}
+
 static void free_made(void *item)
 {
     struct cli_made *made = item;
@@ -169,6 +177,7 @@ static void free_made(void *item)
     free(made->scene);
     free(made->input);
     free(made->directory);
+    free(made->file);
     free(made);
 }
 
@@ -182,8 +191,10 @@ bool cli_made_add(void **made, const struct cli_input *input, const char *scene,
     if (one == NULL)
         return false;
     cli_input_name(input, name);
-    *one = (struct cli_made){input->pipeline, strdup(scene), strdup(name), strdup(directory)};
-    if (one->scene != NULL && one->input != NULL && one->directory != NULL &&
+    char *real = realpath(input->path, NULL);
+    *one = (struct cli_made){input->pipeline, strdup(scene), strdup(name), strdup(directory),
+                             real != NULL ? real : strdup(input->path)};
+    if (one->scene != NULL && one->input != NULL && one->directory != NULL && one->file != NULL &&
         tsearch(one, made, by_scene) != NULL)
         return true;
     free_made(one);

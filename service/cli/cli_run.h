@@ -92,10 +92,13 @@ void cli_input_failed(const struct cli_run_options *o, const struct cli_input *i
 struct cli_made {
     const struct pb_pipeline_config *pipeline;
     char *scene, *input, *directory; /* name of the scene, of the input, path of the products */
+    char *file;                      /* real path of the input */
 };
 /* Finds the products of a scene name by a pipeline; NULL: absent. made: root, NULL at first. */
 const struct cli_made *cli_made_find(void *const *made, const struct pb_pipeline_config *pipeline,
                                      const char *scene);
+/* Returns true if the input is the one that made the products, which was named twice. */
+bool cli_made_is_of(const struct cli_made *made, const struct cli_input *input);
 /* Adds products unless the name has some already. Returns false if out of memory. */
 bool cli_made_add(void **made, const struct cli_input *input, const char *scene,
                   const char *directory);

@@ -104,7 +104,7 @@ static void note_made(struct cli_jobs *jobs, struct cli_task *task)
     if (rival == NULL) {
         if (!cli_made_add(&jobs->made, &task->input, task->scene, directory))
             (void)pb_fail(&task->err, PB_E_MEMORY, "out of memory");
-    } else if (strcmp(rival->directory, directory) == 0 && strcmp(rival->input, name) != 0 &&
+    } else if (strcmp(rival->directory, directory) == 0 && !cli_made_is_of(rival, &task->input) &&
                !jobs->o->quiet) {
         cli_progress_clear(&jobs->progress);
         (void)fprintf(stderr, "pushbroom: %s: its products replaced those of %s\n", name,
