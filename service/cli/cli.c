@@ -54,7 +54,7 @@ static const struct cli_command commands[] = {
           {0, "profile", "FILE", NULL,
            "write a trace of every tile through every stage to a new FILE, for ui.perfetto.dev or "
            "chrome://tracing"},
-          JSON("one JSON object per input, a line each, with timings"),
+          JSON("one JSON object per scene, a line each, with timings"),
           {0, "quiet", NULL, NULL, "only errors"}),
       .text = "Worker processes compute: on the CPU scenes of few tiles at the same time, as many "
               "as there are cores, within compute.memory. When one crashes, its input runs again "
@@ -135,7 +135,7 @@ static const struct cli_command commands[] = {
       .arguments = "[options] JOB... | --failed",
       .summary = "run failed or cancelled jobs again",
       .options = N_OPTIONS(
-          {0, "failed", NULL, NULL, "all failed jobs, up to 1000, the oldest first"},
+          {0, "failed", NULL, NULL, "all failed jobs, the oldest first"},
           {0, "since", "DURATION", NULL, "with --failed: that changed in this time: 1d, 30m"},
           {'p', "pipeline", "NAME", NULL, "with --failed: of this pipeline"}, SOCKET,
           JSON("the job as JSON, a line each"))},
@@ -162,14 +162,15 @@ static const struct cli_command commands[] = {
       .arguments = "list|show|retry|drop [JOB...]",
       .summary = "inputs of failed jobs",
       .options = N_OPTIONS(
-          {0, "failed", NULL, NULL, "with retry and drop: all failed jobs, up to 1000"},
+          {0, "failed", NULL, NULL, "with retry and drop: all of them"},
           {0, "since", "DURATION", NULL, "with list and --failed: that changed in this time"},
           {'p', "pipeline", "NAME", NULL, "with list and --failed: of this pipeline"}, SOCKET,
           JSON("the jobs as JSON")),
       .text = "list: jobs whose input is in quarantine, and why.\n\n"
               "show JOB: one in full.\n\n"
               "retry JOB...: run them again, their inputs back from quarantine.\n\n"
-              "drop JOB...: remove their inputs from quarantine for good."},
+              "drop JOB...: remove their inputs from quarantine for good. The jobs are then "
+              "dismissed."},
      NULL,
      cli_quarantine},
     {{.name = "metrics",

@@ -39,6 +39,8 @@ static void count_result(struct cli_sum *sum, const struct cli_task *task)
     const size_t used = strlen(sum->names);
     base.path = pb_base_name(base.path);
     cli_input_name(&base, full);
+    if (strstr(sum->names, full) != NULL) /* inputs of one name are named by their paths */
+        cli_input_name(&task->input, full);
     (void)pb_text_clean(full, name, sizeof name);
     (void)snprintf(sum->names + used, sizeof sum->names - used, "%s%s", used > 0 ? ", " : "", name);
 }

@@ -143,7 +143,7 @@ static void example_section(FILE *out, const struct pb_help_page *const *pages, 
 static void json_section(FILE *out)
 {
     static const char *const rows[][2] = {
-        {"run", "an object per input"},
+        {"run", "an object per scene"},
         {"submit, retry, again, cancel", "the job, an object each"},
         {"status", "a job per line, the newest first, without its report"},
         {"status JOB, quarantine show", "the job with its report"},

@@ -41,6 +41,8 @@ static int unreachable(struct pb_err *err, const char *path, int error)
     struct stat st;
     if (error == EACCES && stat(path, &st) == 0)
         return pb_group_advice(err, path, &st);
+    if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return pb_fail(err, PB_E_SERVICE_UNREACHABLE, "no service on %s: it is not a socket", path);
     if (error == ECONNREFUSED)
         return pb_fail(err, PB_E_SERVICE_UNREACHABLE,
                        "no service on %s: the socket is left over from a service that has ended",

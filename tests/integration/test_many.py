@@ -201,6 +201,7 @@ def test_products_of_one_command_are_not_replaced(scratch):
     assert files(scratch / "out")["same/p/same.tif"] == files(scratch / "each")["same/p/same.tif"]
     text = run("pushbroom", *words[:1], *words[2:], inputs[1], scratch / "missing/same.tif", inputs[3], code=1).stderr
     assert f"{inputs[1]} of this command made them" in text and "--existing version" in text, text
+    assert text.endswith(f"1 done, 2 failed: same.tif, {inputs[3]}\n"), text
     for more in ((), ("--dry-run",)):  # one file
         assert run("pushbroom", *words[:1], *words[2:], *more, inputs[1], scratch / "day0/../day1/same.tif").stderr == ""
     plan = run("pushbroom", *words[:1], *words[2:], "--dry-run", *inputs[:2])

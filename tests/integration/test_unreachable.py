@@ -34,6 +34,8 @@ class Unreachable(DaemonCase):
         told = status(d)
         self.assertEqual(told.returncode, 3)
         self.assertIn("s.sock: No such file or directory", told.stderr)
+        (d.root / "s.sock").write_text("")
+        self.assertIn("s.sock: it is not a socket", status(d).stderr)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become other users")
     def test_user_outside_the_group_reads_which_to_join(self):
