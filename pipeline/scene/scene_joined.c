@@ -20,18 +20,25 @@ static int no_memory(const char *folder, struct pb_err *err)
     return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
 }
 
-static bool has(const struct pb_scene_walk *walk, const char *path)
-{
-    bool found = false;
-    for (size_t i = 0; i < walk->n && !found; i++)
-        found = strcmp(walk->entry[i].path, path) == 0;
-    return found;
-}
-
+/* Orders entries by path; those of one path as the folders are listed, the scene's own first. */
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct pb_scene_entry *)a)->path,
-                  ((const struct pb_scene_entry *)b)->path);
+    const struct pb_scene_entry *left = a, *right = b;
+    const uintptr_t from = (uintptr_t)left->joined, other = (uintptr_t)right->joined;
+    int order = strcmp(left->path, right->path);
+    return order != 0 ? order : (from > other) - (from < other);
+}
+
+static int compare_path(const void *path, const void *entry)
+{
+    return strcmp(path, ((const struct pb_scene_entry *)entry)->path);
+}
+
+/* Returns true if the sorted entries of the walk include the path. */
+static bool has(const struct pb_scene_walk *walk, const char *path)
+{
+    return walk->n > 0 &&
+           bsearch(path, walk->entry, walk->n, sizeof *walk->entry, compare_path) != NULL;
 }
 
 /* --- comparison of files with the delivery ---------------------------------------------------- */
@@ -41,21 +48,38 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Finds the file of that path in a root; NULL: not delivered with it. *out_any: the root lists all
- * of its files. */
-static const struct pb_manifest_entry *find_came(const struct pb_scene_manifest *manifest,
-                                                 size_t root, const char *path, bool *out_any)
+/* A delivered file of known state. */
+struct came {
+    const char *folder, *path;
+    const struct pb_manifest_entry *entry;
+};
+
+static int by_folder(const void *a, const void *b)
 {
-    const struct pb_manifest_entry *found = NULL;
-    *out_any = false;
-    for (size_t i = 0; i < manifest->n_entries && found == NULL; i++) {
+    return strcmp(((const struct came *)a)->folder, ((const struct came *)b)->folder);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    int order = by_folder(a, b);
+    return order != 0 ? order
+                      : strcmp(((const struct came *)a)->path, ((const struct came *)b)->path);
+}
+
+/* Lists the delivered files of known state, sorted by their places; malloc'd, NULL: out of memory.
+ */
+static struct came *list_came(const struct pb_scene_manifest *manifest, size_t *out_n)
+{
+    struct came *came = calloc(manifest->n_entries + 1, sizeof *came);
+    *out_n = 0;
+    for (size_t i = 0; came != NULL && i < manifest->n_entries; i++) {
         const struct pb_manifest_entry *entry = &manifest->entry[i];
-        const bool is_known = entry->root == root && entry->bytes >= 0;
-        *out_any = *out_any || is_known;
-        if (is_known && strcmp(entry->path, path) == 0)
-            found = entry;
+        if (entry->bytes >= 0)
+            came[(*out_n)++] = (struct came){manifest->root[entry->root], entry->path, entry};
     }
-    return found;
+    if (came != NULL)
+        qsort(came, *out_n, sizeof *came, by_place);
+    return came;
 }
 
 /* Checks that the open file has that checksum: 1, 0, or a negative errno. */
@@ -115,59 +139,70 @@ static int check_entry(const struct pb_scene_joined *joined, const struct pb_man
 
 /* --- joining --------------------------------------------------------------------------------- */
 
-/* Decides if an entry of a joined folder is used: 1, 0, or a negative errno and *err. */
-static int is_taken(const struct pb_scene_joined *joined, size_t root,
-                    const struct pb_scene_walk *walk, const struct pb_scene_walk *from,
-                    const char *path, struct pb_err *err)
+/* Decides if the entry of a joined folder is used: 1, 0, or a negative errno and *err. */
+static int is_taken(const struct pb_scene_joined *joined, const struct came *came, size_t n,
+                    const struct pb_scene_entry *entry, struct pb_err *err)
 {
-    bool is_known = false;
-    if (has(walk, path))
-        return 0;
-    const struct pb_manifest_entry *came = find_came(joined->manifest, root, path, &is_known);
-    if (came == NULL)
-        return !is_known; /* not delivered: added later */
-    int rc = check_entry(joined, came, from, err);
+    const struct came place = {entry->joined->folder, entry->path, NULL};
+    const struct came *found = bsearch(&place, came, n, sizeof place, by_place);
+    if (found == NULL) /* a file that was added later to a folder whose files are known */
+        return bsearch(&place, came, n, sizeof place, by_folder) == NULL;
+    int rc = check_entry(joined, found->entry, entry->joined, err);
     return rc ? rc : 1;
 }
 
-/* Moves the used entries of a joined folder to the walk; the others remain. */
-static int take_entries(const struct pb_scene_joined *joined, size_t root,
-                        struct pb_scene_walk *walk, struct pb_scene_walk *from, struct pb_err *err)
+/* Removes the entries of joined folders that are not used. */
+static int choose(const struct pb_scene_joined *joined, struct pb_scene_walk *walk,
+                  struct pb_err *err)
 {
-    size_t left = 0;
-    struct pb_scene_entry *more = realloc(walk->entry, (walk->n + from->n + 1) * sizeof *more);
-    if (more == NULL)
-        return no_memory(from->folder, err);
-    walk->entry = more;
-    walk->room = walk->n + from->n + 1;
-    int rc = 0;
-    for (size_t i = 0; i < from->n; i++) {
-        struct pb_scene_entry *entry = &from->entry[i];
-        int taken = rc < 0 ? 0 : is_taken(joined, root, walk, from, entry->path, err);
+    size_t n, kept = 0;
+    struct came *came = list_came(joined->manifest, &n);
+    int rc = came != NULL ? 0 : no_memory(joined->manifest->root[0], err);
+    if (walk->n > 0)
+        qsort(walk->entry, walk->n, sizeof *walk->entry, by_path);
+    for (size_t i = 0; i < walk->n; i++) {
+        struct pb_scene_entry *entry = &walk->entry[i];
+        int taken = entry->joined == NULL;
+        if (rc == 0 && !taken &&
+            (kept == 0 || strcmp(entry->path, walk->entry[kept - 1].path) != 0))
+            taken = is_taken(joined, came, n, entry, err);
         rc = taken < 0 ? taken : rc;
-        if (taken != 1) {
-            from->entry[left++] = *entry;
-            continue;
-        }
-        walk->entry[walk->n] = *entry;
-        walk->entry[walk->n++].joined = from;
+        if (taken == 1)
+            walk->entry[kept++] = *entry;
+        else
+            free(entry->path);
     }
-    from->n = left;
+    walk->n = kept;
+    free(came);
     return rc;
 }
 
-static int join(const struct pb_scene_joined *joined, size_t root, struct pb_scene_walk *walk,
-                struct pb_err *err)
+/* Moves the entries of a folder to the walk. */
+static int join(const char *folder, struct pb_scene_walk *walk, struct pb_err *err)
 {
-    const char *folder = joined->manifest->root[root];
     struct pb_scene_walk *from = &walk->joined[walk->n_joined];
     if (access(folder, F_OK) != 0)
         return 0;
     int rc = pb_scene_walk_open(folder, err, from);
     walk->n_joined++;
-    if (rc == 0 && pb_scene_walk_rest(from, folder) != 0)
-        rc = no_memory(folder, err);
-    return rc ? rc : take_entries(joined, root, walk, from, err);
+    if (rc != 0)
+        return rc;
+    if (pb_scene_walk_rest(from, folder) != 0)
+        return no_memory(folder, err);
+    if (walk->n + from->n > walk->room) {
+        const size_t room = 2 * (walk->n + from->n);
+        struct pb_scene_entry *more = realloc(walk->entry, room * sizeof *more);
+        if (more == NULL)
+            return no_memory(folder, err);
+        walk->entry = more;
+        walk->room = room;
+    }
+    for (size_t i = 0; i < from->n; i++) {
+        from->entry[i].joined = from;
+        walk->entry[walk->n++] = from->entry[i];
+    }
+    from->n = 0;
+    return 0;
 }
 
 /* Checks that no file of the earlier jobs is missing. */
@@ -207,9 +242,8 @@ int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder
     if (walk->joined == NULL)
         return no_memory(folder, err);
     for (size_t i = 1; i < joined->manifest->n_roots && rc == 0; i++)
-        rc = join(joined, i, walk, err);
-    if (rc == 0 && walk->n > 0)
-        qsort(walk->entry, walk->n, sizeof *walk->entry, by_path);
+        rc = join(joined->manifest->root[i], walk, err);
+    rc = rc ? rc : choose(joined, walk, err);
     return rc ? rc : check(joined, folder, walk, err);
 }
 

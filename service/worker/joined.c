@@ -134,18 +134,36 @@ static int add_part(void *user, const struct pb_set_part *part)
     return parts->manifest != NULL ? add_files(parts->manifest, part) : 0;
 }
 
-/* Sets the checksum that a file of the earlier jobs had when the products were made of it. */
-static int set_checksum(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *read)
+static int by_path(const void *a, const void *b)
 {
-    for (size_t i = 0; i < manifest->n_entries && read->checksum != NULL; i++) {
+    return strcmp((*(const struct pb_manifest_entry *const *)a)->path,
+                  (*(const struct pb_manifest_entry *const *)b)->path);
+}
+
+/* Sets the checksums that files of the earlier jobs had when the products were made of them. */
+static int set_checksums(struct pb_scene_manifest *manifest,
+                         const struct pb_scene_manifest *products)
+{
+    const struct pb_manifest_entry **read = malloc((products->n_entries + 1) * sizeof *read);
+    size_t n = 0;
+    int rc = read != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < products->n_entries; i++)
+        if (products->entry[i].checksum != NULL &&
+            pb_role_is_pixels(pb_scene_manifest_role(products, i)))
+            read[n++] = &products->entry[i];
+    if (n > 1)
+        qsort(read, n, sizeof *read, by_path);
+    for (size_t i = 0; n > 0 && rc == 0 && i < manifest->n_entries; i++) {
         struct pb_manifest_entry *entry = &manifest->entry[i];
-        if (entry->root == 0 || entry->checksum != NULL || strcmp(entry->path, read->path) != 0)
+        const struct pb_manifest_entry *key = entry, **found;
+        if (entry->root == 0 || entry->checksum != NULL ||
+            (found = bsearch(&key, read, n, sizeof *read, by_path)) == NULL)
             continue;
-        entry->checksum = strdup(read->checksum);
-        if (entry->checksum == NULL)
-            return -ENOMEM;
+        entry->checksum = strdup((*found)->checksum);
+        rc = entry->checksum != NULL ? 0 : -ENOMEM;
     }
-    return 0;
+    free(read);
+    return rc;
 }
 
 /* Describes the earlier jobs, and completes the files by the products of the newest part, if these
@@ -164,9 +182,8 @@ static int describe_earlier(struct pb_job *job, const struct parts *parts)
     if (has_products && !job->anyway)
         pb_scene_manifest_print(&products.inputs, json, "known");
     pb_json_end(json);
-    for (size_t i = 0; has_products && i < products.inputs.n_entries && rc == 0; i++)
-        if (pb_role_is_pixels(pb_scene_manifest_role(&products.inputs, i)))
-            rc = set_checksum(&job->joined, &products.inputs.entry[i]);
+    if (has_products)
+        rc = set_checksums(&job->joined, &products.inputs);
     const char *text = pb_json_text(json, NULL);
     if (rc == 0)
         rc = text != NULL ? pb_job_set(&job->earlier, text) : -ENOMEM;
