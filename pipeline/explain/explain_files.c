@@ -212,18 +212,15 @@ static void explain_not_used(const struct pb_run_view *view,
                              const struct pb_explain_options *options, struct pb_json *json)
 {
     const struct pb_run_options *o = view->options;
-    const struct pb_scene_loose loose = {.group = o->pipeline->input.group_pattern,
-                                         .scene = view->scene,
-                                         .name = options->names,
-                                         .n = options->n_names};
     struct pb_scene_walk walk;
     char folder[PATH_MAX];
     if (options->is_group)
         pb_path_parent(o->input->path, folder);
     else
         (void)snprintf(folder, sizeof folder, "%s", pb_scene_several(o->input)->folder);
-    int rc = options->is_group ? pb_scene_walk_open_group(folder, &loose, NULL, &walk)
-                               : pb_scene_walk_open(folder, NULL, &walk);
+    int rc = options->is_group
+                 ? pb_scene_walk_open_loose(folder, options->names, options->n_names, NULL, &walk)
+                 : pb_scene_walk_open(folder, NULL, &walk);
     pb_json_bool(json, "counts_files", o->pipeline->input.file_nth > 0);
     pb_json_array(json, "not_used");
     for (size_t i = 0; rc == 0 && i < walk.n; i++)

@@ -30,12 +30,16 @@ struct key {
 struct pb_assembly {
     struct pb_arena *arena; /* texts of the scenes */
     struct pb_assembly_input input;
+    struct pb_entry *listed;        /* entries of a walk (pb_assembly_folder) */
     struct pb_belonging *belonging; /* entry i has belonging[i] */
     struct key *key;
     size_t n_keys;
     struct pb_member *member; /* members of all scenes, one scene after the other */
     struct pb_assembled *scene;
     size_t n;
+    struct pb_member *shared; /* members of all scenes of an archive */
+    size_t n_shared;
+    const char *why_none;
     uint32_t *scene_of;  /* index by entry; UINT32_MAX = none */
     int64_t *awaited_ms; /* arrival of each pipeline's first unassigned file; INT64_MAX = none */
     const char **pipeline;
@@ -59,9 +63,11 @@ void pb_assembly_clear(struct pb_assembly *assembly)
     for (size_t i = 0; i < assembly->n; i++)
         pb_scene_earlier_fini(&assembly->scene[i].earlier);
     pb_arena_destroy(assembly->arena);
+    free(assembly->listed);
     free(assembly->belonging);
     free(assembly->key);
     free(assembly->member);
+    free(assembly->shared);
     free(assembly->scene);
     free(assembly->scene_of);
     free(assembly->awaited_ms);
@@ -117,7 +123,8 @@ static struct key key_of(const struct pb_assembly *assembly, size_t i)
 {
     const struct pb_assembly_input *input = &assembly->input;
     const struct pb_belonging *file = &assembly->belonging[i];
-    const size_t main = file->belongs == PB_BELONGS_BESIDE ? file->main : i;
+    const bool follows = file->belongs == PB_BELONGS_BESIDE || file->belongs == PB_BELONGS_CONTENT;
+    const size_t main = follows ? file->main : i;
     const struct pb_belonging *of = &assembly->belonging[main];
     const bool is_beside = of->belongs == PB_BELONGS_MAIN;
     struct key key = {.entry = i,
@@ -211,6 +218,11 @@ static void form_single(struct pb_assembly *assembly, const struct key *key,
         scene->pipeline = "";
         scene->pipeline_number = SIZE_MAX;
         break;
+    case PB_BELONGS_CONTENT:
+        scene->form = PB_FORM_CONTENT;
+        scene->name = file->scene;
+        scene->root = file->root;
+        break;
     default:
         scene->form = PB_FORM_ALONE;
         scene->state =
@@ -230,6 +242,8 @@ static void begin_scene(struct pb_assembly *assembly, size_t at)
                                    .state = PB_SCENE_UNSETTLED,
                                    .entry = assembly->input.entry,
                                    .member = &assembly->member[at],
+                                   .shared = assembly->shared,
+                                   .n_shared = assembly->n_shared,
                                    .missing = ""};
     if (key->pipeline != SIZE_MAX)
         scene->pipeline = assembly->pipeline[key->pipeline];
@@ -264,13 +278,14 @@ static int make_room(struct pb_assembly *assembly)
     assembly->belonging = calloc(n + 1, sizeof *assembly->belonging);
     assembly->key = calloc(n + 1, sizeof *assembly->key);
     assembly->member = calloc(n + 1, sizeof *assembly->member);
+    assembly->shared = calloc(n + 1, sizeof *assembly->shared);
     assembly->scene = calloc(n + 1, sizeof *assembly->scene);
     assembly->scene_of = calloc(n + 1, sizeof *assembly->scene_of);
     assembly->awaited_ms = calloc(n_pipelines + 1, sizeof *assembly->awaited_ms);
     assembly->pipeline = calloc(n_pipelines + 1, sizeof *assembly->pipeline);
     if (assembly->arena == NULL || assembly->belonging == NULL || assembly->key == NULL ||
-        assembly->member == NULL || assembly->scene == NULL || assembly->scene_of == NULL ||
-        assembly->awaited_ms == NULL || assembly->pipeline == NULL)
+        assembly->member == NULL || assembly->shared == NULL || assembly->scene == NULL ||
+        assembly->scene_of == NULL || assembly->awaited_ms == NULL || assembly->pipeline == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < n_pipelines; i++) {
         assembly->awaited_ms[i] = INT64_MAX;
@@ -279,27 +294,50 @@ static int make_room(struct pb_assembly *assembly)
     return 0;
 }
 
+static int find_belonging(struct pb_assembly *assembly)
+{
+    const struct pb_assembly_input *input = &assembly->input;
+    const struct pb_content_rules content = {.pipeline = input->only,
+                                             .name = input->name,
+                                             .is_archive = input->listing == PB_LISTING_ARCHIVE,
+                                             .arena = assembly->arena};
+    const struct pb_belonging_rules loose = {.config = input->config,
+                                             .only = input->only,
+                                             .facts = input->facts,
+                                             .arena = assembly->arena};
+    if (input->listing == PB_LISTING_LOOSE)
+        return pb_belonging_sort(input->entry, input->n, &loose, assembly->belonging);
+    return pb_belonging_content(input->entry, input->n, &content, assembly->belonging,
+                                &assembly->why_none);
+}
+
+/* Makes the keys of the entries that are members of one scene, and lists those of all scenes. */
+static void sort_entries(struct pb_assembly *assembly)
+{
+    for (size_t i = 0; i < assembly->input.n; i++) {
+        const enum pb_belongs belongs = assembly->belonging[i].belongs;
+        assembly->scene_of[i] = UINT32_MAX;
+        if (belongs == PB_BELONGS_SHARED)
+            assembly->shared[assembly->n_shared++] =
+                (struct pb_member){.entry = (uint32_t)i, .role = PB_ROLE_UNUSED};
+        else if (belongs != PB_BELONGS_OUTSIDE && !assembly->input.entry[i].is_companion)
+            assembly->key[assembly->n_keys++] = key_of(assembly, i);
+    }
+    if (assembly->n_keys > 0)
+        qsort(assembly->key, assembly->n_keys, sizeof *assembly->key, by_scene);
+}
+
 int pb_assembly_group(struct pb_assembly *assembly, const struct pb_assembly_input *input)
 {
     pb_assembly_clear(assembly);
     assembly->input = *input;
     int rc = input->n < UINT32_MAX ? make_room(assembly) : -ENOMEM;
-    const struct pb_belonging_rules rules = {.config = input->config,
-                                             .only = input->only,
-                                             .facts = input->facts,
-                                             .arena = assembly->arena};
-    rc = rc ? rc : pb_belonging_sort(input->entry, input->n, &rules, assembly->belonging);
-    for (size_t i = 0; rc == 0 && i < input->n; i++) {
-        assembly->scene_of[i] = UINT32_MAX;
-        if (!input->entry[i].is_companion)
-            assembly->key[assembly->n_keys++] = key_of(assembly, i);
-    }
-    if (rc == 0 && assembly->n_keys > 0)
-        qsort(assembly->key, assembly->n_keys, sizeof *assembly->key, by_scene);
-    if (rc == 0)
+    rc = rc ? rc : find_belonging(assembly);
+    if (rc == 0) {
+        sort_entries(assembly);
         form_scenes(assembly);
-    if (rc == 0 && pb_arena_failed(assembly->arena))
-        rc = -ENOMEM;
+        rc = pb_arena_failed(assembly->arena) ? -ENOMEM : 0;
+    }
     if (rc != 0)
         pb_assembly_clear(assembly);
     return rc;
@@ -347,32 +385,80 @@ static int check_beside(const struct pb_pipeline_config *pipeline, const struct 
     return 0;
 }
 
-static bool has_name(const struct pb_scene_walk *walk, const char *name)
+#define EARLIER UINT32_MAX /* number of a file of an earlier job */
+
+static int by_path(const void *a, const void *b)
 {
-    bool has = false;
-    for (size_t i = 0; i < walk->n && !has; i++)
-        has = strcmp(walk->entry[i].path, name) == 0;
-    return has;
+    const struct pb_scene_entry *left = a, *right = b;
+    int order = strcmp(left->path, right->path);
+    return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
 }
 
-/* Checks the names of the set, and of the files that it joins, like those of one folder. */
+static int add_path(struct pb_scene_walk *walk, const char *path, uint32_t number)
+{
+    struct pb_scene_entry *entry = &walk->entry[walk->n];
+    *entry = (struct pb_scene_entry){.path = strdup(path), .number = number};
+    walk->n += entry->path != NULL;
+    return entry->path != NULL ? 0 : -ENOMEM;
+}
+
+static int add_members(const struct pb_assembled *scene, const struct pb_member *member, size_t n,
+                       struct pb_scene_walk *walk)
+{
+    const bool is_content = scene->form == PB_FORM_CONTENT;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pb_entry *entry = &scene->entry[member[i].entry];
+        if (entry->is_folder)
+            continue;
+        rc = add_path(walk,
+                      is_content ? entry->path + scene->root + (scene->root > 0)
+                                 : pb_base_name(entry->path),
+                      member[i].entry);
+    }
+    return rc;
+}
+
+/* Removes the names of earlier jobs that are listed before. */
+static void remove_repeated(struct pb_scene_walk *walk)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < walk->n; i++) {
+        struct pb_scene_entry *entry = &walk->entry[i];
+        if (kept > 0 && entry->number == EARLIER &&
+            strcmp(walk->entry[kept - 1].path, entry->path) == 0)
+            free(entry->path);
+        else
+            walk->entry[kept++] = *entry;
+    }
+    walk->n = kept;
+}
+
+int pb_assembled_walk(const struct pb_assembled *scene, struct pb_scene_walk *out)
+{
+    *out = (struct pb_scene_walk){.fd = -1, .room = scene->n + scene->n_shared + scene->earlier.n};
+    out->entry = calloc(out->room + 1, sizeof *out->entry);
+    int rc = out->entry != NULL ? add_members(scene, scene->member, scene->n, out) : -ENOMEM;
+    rc = rc ? rc : add_members(scene, scene->shared, scene->n_shared, out);
+    for (size_t i = 0; i < scene->earlier.n && rc == 0; i++)
+        rc = add_path(out, scene->earlier.name[i], EARLIER);
+    if (rc == 0 && out->n > 0)
+        qsort(out->entry, out->n, sizeof *out->entry, by_path);
+    remove_repeated(out);
+    return rc;
+}
+
+/* Checks the files of the scene, and those that it joins, like those of one folder. */
 static int check(const struct pb_pipeline_config *pipeline, const struct pb_assembled *set,
                  struct pb_err *err)
 {
-    struct pb_scene_walk walk = {.fd = -1, .n = set->n};
-    const struct pb_scene_earlier *earlier = &set->earlier;
+    struct pb_scene_walk walk;
     if (set->form == PB_FORM_COMPOUND)
         return check_beside(pipeline, set, err);
-    walk.entry = calloc(set->n + earlier->n + 1, sizeof *walk.entry);
-    if (walk.entry == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    for (size_t i = 0; i < set->n; i++)
-        walk.entry[i].path = (char *)member_name(set, i);
-    for (size_t i = 0; i < earlier->n; i++)
-        if (!has_name(&walk, earlier->name[i]))
-            walk.entry[walk.n++].path = earlier->name[i];
-    int rc = pb_scene_files_check(pipeline, &walk, set->name, set->name, err);
-    free(walk.entry);
+    int rc = pb_assembled_walk(set, &walk);
+    rc = rc ? pb_fail(err, PB_E_MEMORY, "out of memory")
+            : pb_scene_files_check(pipeline, &walk, set->name, set->name, err);
+    pb_scene_walk_close(&walk);
     return rc;
 }
 
@@ -434,10 +520,37 @@ void pb_assembly_know(struct pb_assembly *assembly, size_t i,
 int pb_assembly_judge(struct pb_assembly *assembly, const struct pb_config *config)
 {
     for (size_t i = 0; i < assembly->n; i++)
-        if (pb_assembled_is_set(&assembly->scene[i]))
+        if (pb_assembled_is_set(&assembly->scene[i]) || assembly->scene[i].form == PB_FORM_CONTENT)
             judge(assembly, &assembly->scene[i],
                   &config->pipelines[assembly->scene[i].pipeline_number]);
     return pb_arena_failed(assembly->arena) ? -ENOMEM : 0;
+}
+
+int pb_assembly_folder(struct pb_assembly *assembly, const struct pb_config *config,
+                       const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                       const char *name, int64_t wall_ms)
+{
+    struct pb_entry *entry = calloc(walk->n + 1, sizeof *entry);
+    if (entry == NULL)
+        return -ENOMEM;
+    entry[0] = (struct pb_entry){
+        .path = name, .ctime_ns = walk->youngest_ns, .is_folder = true, .is_settled = true};
+    for (size_t i = 0; i < walk->n; i++)
+        entry[i + 1] = (struct pb_entry){.path = walk->entry[i].path, .is_settled = true};
+    const struct pb_assembly_input input = {.config = config,
+                                            .listing = PB_LISTING_FOLDER,
+                                            .name = name,
+                                            .only = pipeline,
+                                            .entry = entry,
+                                            .n = walk->n + 1,
+                                            .wall_ms = wall_ms,
+                                            .wall_is_trusted = true};
+    int rc = pb_assembly_group(assembly, &input);
+    assembly->listed = entry;
+    rc = rc ? rc : pb_assembly_judge(assembly, config);
+    if (rc != 0)
+        pb_assembly_clear(assembly);
+    return rc;
 }
 
 /* --- result ----------------------------------------------------------------------------------- */
@@ -456,6 +569,11 @@ const struct pb_assembled *pb_assembly_of(const struct pb_assembly *assembly, si
 {
     const bool has = assembly->n > 0 && assembly->scene_of[entry] != UINT32_MAX;
     return has ? &assembly->scene[assembly->scene_of[entry]] : NULL;
+}
+
+const char *pb_assembly_why_none(const struct pb_assembly *assembly)
+{
+    return assembly->why_none;
 }
 
 const struct pb_entry *pb_assembled_entry(const struct pb_assembled *scene, size_t i)

@@ -12,6 +12,7 @@
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/sidecar.h"
 #include "pipeline/scene/sidecar_names.h"
@@ -459,5 +460,159 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
     for (size_t i = 0; i < n; i++)
         decide(&s, i);
     free(s.named);
+    return pb_arena_failed(rules->arena) ? -ENOMEM : 0;
+}
+
+/* --- content of a folder or an archive --- */
+
+struct content {
+    const struct pb_entry *entry;
+    size_t n;
+    const struct pb_content_rules *rules;
+    struct pb_belonging *file; /* entry i has file[i] */
+    struct named *named;       /* the name that the files of a scene share */
+    size_t n_named;
+    const char *why;
+};
+
+static const char *keep(const struct content *c, const char *text)
+{
+    const char *kept = pb_arena_text(c->rules->arena, text, strlen(text));
+    return kept != NULL ? kept : "";
+}
+
+/* Assigns an entry to the scene whose files share the name. scene: for {scene}. */
+static void assign(struct content *c, size_t number, const char *shared, const char *scene)
+{
+    c->file[number].belongs = PB_BELONGS_CONTENT;
+    c->file[number].scene = keep(c, scene);
+    c->named[c->n_named++] = (struct named){keep(c, shared), number, 0};
+}
+
+/* Bytes of the first folder of the path; 0: a file at the top. */
+static size_t top_bytes(const struct pb_entry *entry)
+{
+    const size_t n = strcspn(entry->path, "/");
+    return entry->path[n] != '\0' || entry->is_folder ? n : 0;
+}
+
+/* Assigns the files in folders at the top that input.scene takes. */
+static void find_folders(struct content *c)
+{
+    char top[256], scene[256];
+    for (size_t i = 0; i < c->n; i++) {
+        const size_t n = top_bytes(&c->entry[i]);
+        (void)snprintf(top, sizeof top, "%.*s", (int)n, c->entry[i].path);
+        if (n == 0 || n >= sizeof top || !pb_config_takes_folder(c->rules->pipeline, top))
+            continue;
+        pb_scene_files_name(top, scene, sizeof scene);
+        assign(c, i, top, scene);
+        c->file[i].root = n;
+    }
+}
+
+static bool has_top(const struct pb_entry *entry, const char *top, size_t n)
+{
+    return top_bytes(entry) == n && strncmp(entry->path, top, n) == 0;
+}
+
+/* Finds the folder that contains all files; *out_bytes 0: not found. */
+static void find_root(struct content *c, size_t *out_bytes)
+{
+    const struct pb_input_config *input = &c->rules->pipeline->input;
+    const char *first = c->n > 0 ? c->entry[0].path : "";
+    const size_t n = c->n > 0 ? top_bytes(&c->entry[0]) : 0;
+    size_t other = 1;
+    char why[400];
+    *out_bytes = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (top_bytes(&c->entry[i]) == 0)
+            return;
+    while (other < c->n && has_top(&c->entry[other], first, n))
+        other++;
+    if (c->n == 0)
+        c->why = "it holds no files";
+    else if (other == c->n)
+        *out_bytes = n;
+    if (other >= c->n || input->group_pattern != NULL)
+        return;
+    (void)snprintf(why, sizeof why,
+                   "input.scene (%.80s) fits none of the folders in it, %.*s, %.*s, ...",
+                   input->scene != NULL ? input->scene : "not set", (int)(n < 80 ? n : 80), first,
+                   (int)strcspn(c->entry[other].path, "/"), c->entry[other].path);
+    c->why = keep(c, why);
+}
+
+/* Assigns the files that input.group takes; all scenes share the others. If metadata determine the
+ * scene, the archive is one. */
+static void find_groups(struct content *c, size_t root)
+{
+    const struct pb_group_pattern *group = c->rules->pipeline->input.group_pattern;
+    const bool asks = pb_group_pattern_asks(group);
+    char scene[256], clean[256];
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pb_entry *entry = &c->entry[i];
+        if (entry->is_folder)
+            continue;
+        c->file[i].root = root;
+        c->file[i].belongs = PB_BELONGS_SHARED;
+        if (!pb_group_pattern_fits(group, pb_base_name(entry->path), NULL, scene))
+            continue;
+        if (!asks)
+            pb_file_name_clean(scene, clean);
+        assign(c, i, asks ? c->rules->name : clean, asks ? c->rules->name : scene);
+    }
+    if (c->n_named == 0)
+        c->why = "input.group fits none of the files in it";
+}
+
+static void find_scenes(struct content *c)
+{
+    size_t root = 0;
+    if (c->rules->is_archive)
+        find_folders(c);
+    if (c->n_named > 0)
+        return;
+    if (c->rules->is_archive)
+        find_root(c, &root);
+    if (c->why == NULL && c->rules->is_archive && c->rules->pipeline->input.group_pattern != NULL)
+        find_groups(c, root);
+    else
+        for (size_t i = 0; c->why == NULL && i < c->n; i++) {
+            assign(c, i, "", c->rules->name);
+            c->file[i].root = root;
+        }
+}
+
+static int by_shared_name(const void *a, const void *b)
+{
+    const struct named *left = a, *right = b;
+    int order = strcmp(left->name, right->name);
+    return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
+}
+
+int pb_belonging_content(const struct pb_entry *entry, size_t n,
+                         const struct pb_content_rules *rules, struct pb_belonging *out,
+                         const char **out_why)
+{
+    struct content c = {.entry = entry, .n = n, .rules = rules, .file = out};
+    c.named = calloc(n + 1, sizeof *c.named);
+    if (c.named == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct pb_belonging){.belongs = PB_BELONGS_OUTSIDE,
+                                       .role = PB_ROLE_UNUSED,
+                                       .pipeline = rules->pipeline,
+                                       .scene = ""};
+    find_scenes(&c);
+    if (c.n_named > 1)
+        qsort(c.named, c.n_named, sizeof *c.named, by_shared_name);
+    for (size_t i = 0; i < c.n_named; i++) {
+        const bool is_first = i == 0 || strcmp(c.named[i - 1].name, c.named[i].name) != 0;
+        const size_t number = c.named[i].number;
+        out[number].main = is_first ? number : out[c.named[i - 1].number].main;
+    }
+    free(c.named);
+    *out_why = c.why;
     return pb_arena_failed(rules->arena) ? -ENOMEM : 0;
 }

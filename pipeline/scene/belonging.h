@@ -19,15 +19,20 @@ enum pb_belongs {
     PB_BELONGS_ASKED,   /* part of a set by its metadata, which are not known yet */
     PB_BELONGS_BESIDE,  /* belongs to the file `main` */
     PB_BELONGS_NOWHERE, /* a sidecar whose main file is absent */
-    PB_BELONGS_AWAITS   /* metadata whose main file is absent */
+    PB_BELONGS_AWAITS,  /* metadata whose main file is absent */
+    PB_BELONGS_CONTENT, /* in a folder or archive: one of the files of the scene of `main` */
+    PB_BELONGS_SHARED,  /* in an archive: each of its scenes may use it */
+    PB_BELONGS_OUTSIDE  /* in an archive: in none of the folders that are scenes */
 };
 
 struct pb_belonging {
     enum pb_belongs belongs;
     enum pb_role role;
     const struct pb_pipeline_config *pipeline; /* NULL: no pipeline takes it */
-    const char *scene;                         /* SET: name of the set; else "" */
-    size_t main; /* for a file that belongs to another one: number of that file */
+    const char *scene; /* SET, CONTENT: name of the scene, for {scene}; else "" */
+    size_t main; /* for a file that belongs to another one: number of that file; CONTENT: number of
+                    the first file of the scene */
+    size_t root; /* CONTENT, SHARED: bytes of its path up to the folder that is the scene */
     /* For a file whose metadata determine its set; ALONE or MAIN with these members if they do
      * not: */
     bool is_asked;                     /* false for the metadata file itself */
@@ -51,4 +56,20 @@ const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *c
 /* Fills in out for n entries; each belongs to a file of its own directory. -ENOMEM: no result. */
 int pb_belonging_sort(const struct pb_entry *entry, size_t n,
                       const struct pb_belonging_rules *rules, struct pb_belonging *out);
+
+/* Content of one folder or archive. */
+struct pb_content_rules {
+    const struct pb_pipeline_config *pipeline;
+    const char *name; /* name of the scene unless the listing determines it */
+    bool is_archive;  /* false: all entries are one scene */
+    struct pb_arena *arena;
+};
+
+/* Fills in out for the n entries. A scene is each folder at the top of an archive that matches
+ * input.scene; without a match, the files at the top, or the only folder there; for input.group the
+ * files of one name in these. *out_why: the reason why there is no scene; NULL if there is one. 0
+ * or -ENOMEM. */
+int pb_belonging_content(const struct pb_entry *entry, size_t n,
+                         const struct pb_content_rules *rules, struct pb_belonging *out,
+                         const char **out_why);
 #endif

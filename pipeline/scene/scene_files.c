@@ -158,15 +158,17 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
 
 /* Distribution of a scene's files over folders. */
 struct layout {
-    const struct pb_scene_loose *loose;   /* NULL: all files of the folder belong to the scene */
+    bool is_loose; /* these names belong to the scene; false: all files of the folder */
+    const char *const *name;
+    size_t n;
     const struct pb_scene_joined *joined; /* and in other folders; NULL: no other folders */
 };
 
 static int walk_files(const struct layout *how, struct pb_err *err, struct pb_scene_walk *walk,
                       struct pb_scene_files *out)
 {
-    int rc = how->loose != NULL ? pb_scene_walk_open_group(out->folder, how->loose, err, walk)
-                                : pb_scene_walk_open(out->folder, err, walk);
+    int rc = how->is_loose ? pb_scene_walk_open_loose(out->folder, how->name, how->n, err, walk)
+                           : pb_scene_walk_open(out->folder, err, walk);
     if (rc == 0 && how->joined != NULL)
         rc = pb_scene_joined_add(how->joined, out->folder, walk, err);
     if (rc == 0 && walk->n_joined > 0)
@@ -195,7 +197,7 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
     rc = walk_files(how, err, &walk, out);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
     rc = rc ? rc : open_found(&opening, &found, out);
-    rc = rc ? rc : take_sidecars(&opening, pipeline, how->loose != NULL, out);
+    rc = rc ? rc : take_sidecars(&opening, pipeline, how->is_loose, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);
@@ -206,7 +208,8 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, &(struct layout){.loose = NULL}, scene, reader, err, out);
+    return open_files(pipeline, folder, &(struct layout){.is_loose = false}, scene, reader, err,
+                      out);
 }
 
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
@@ -221,11 +224,9 @@ int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const c
                               struct pb_scene_files *out)
 {
     char folder[PATH_MAX];
-    const struct pb_scene_loose loose = {
-        .group = pipeline->input.group_pattern, .scene = pb_base_name(path), .name = names, .n = n};
+    const struct layout how = {.is_loose = true, .name = names, .n = n};
     pb_path_parent(path, folder);
-    return open_files(pipeline, folder, &(struct layout){.loose = &loose}, loose.scene, -1, err,
-                      out);
+    return open_files(pipeline, folder, &how, pb_base_name(path), -1, err, out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,

@@ -69,8 +69,8 @@ int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const 
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out);
 /* The same for a scene of loose files (input.group) in a folder with other files. path: the
- * folder, and the scene in the form that input.by has instead of a file's name. names: of the n
- * files if their metadata define the scene; NULL: their names define it. */
+ * folder, and the scene in the form that input.by has instead of a file's name. names: the n names
+ * of its files. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
                               const char *const *names, size_t n, struct pb_err *err,
                               struct pb_scene_files *out);

@@ -4,7 +4,6 @@
 #include "config/base/base_name.h"
 #include "config/base/glob.h"
 
-#include "config/group_pattern.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
 
@@ -27,19 +26,18 @@ struct walker {
     const char *folder;
     struct pb_err *err;
     size_t met;
-    const struct pb_scene_loose *loose; /* NULL: all files */
+    const char **name; /* sorted names of the files of the scene; NULL: all files belong to it */
+    size_t n_names;
 };
 
-static bool is_of_scene(const struct pb_scene_loose *loose, const char *name)
+static int by_name(const void *a, const void *b)
 {
-    char scene[256];
-    bool is = false;
-    if (loose->name == NULL)
-        return pb_group_pattern_fits(loose->group, name, NULL, scene) &&
-               strcmp(scene, loose->scene) == 0;
-    for (size_t i = 0; i < loose->n && !is; i++)
-        is = strcmp(loose->name[i], name) == 0;
-    return is;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_of_scene(const struct walker *w, const char *name)
+{
+    return w->name == NULL || bsearch(&name, w->name, w->n_names, sizeof *w->name, by_name) != NULL;
 }
 
 static int add(struct walker *w, const char *path, bool is_link)
@@ -112,7 +110,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
 {
     char path[PATH_MAX];
     struct stat st;
-    if (w->loose != NULL && !is_of_scene(w->loose, name))
+    if (!is_of_scene(w, name))
         return 0;
     if (++w->met > PB_SCENE_ENTRIES_MAX)
         return pb_fail_at(w->err, PB_E_INPUT_LIMIT, w->folder, 0, 0,
@@ -122,7 +120,7 @@ static int meet(struct walker *w, int directory, const char *inner, const char *
                           "the folder has a path longer than %d bytes", PATH_MAX - 1);
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : fail_list(w, errno, inner);
-    if (S_ISDIR(st.st_mode) && w->loose != NULL)
+    if (S_ISDIR(st.st_mode) && w->name != NULL)
         return 0;
     take_facts(w->walk, path, &st);
     if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
@@ -184,7 +182,7 @@ static int open_walk(struct walker *w)
                           strerror(errno));
     struct stat st;
     int fd = openat(out->fd, ".", DIRECTORY);
-    if (fd >= 0 && w->loose == NULL && fstat(fd, &st) == 0)
+    if (fd >= 0 && w->name == NULL && fstat(fd, &st) == 0)
         out->youngest_ns = ns_of(&st.st_ctim);
     if (fd < 0)
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
@@ -200,11 +198,21 @@ int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_w
     return open_walk(&w);
 }
 
-int pb_scene_walk_open_group(const char *folder, const struct pb_scene_loose *loose,
+int pb_scene_walk_open_loose(const char *folder, const char *const *name, size_t n,
                              struct pb_err *err, struct pb_scene_walk *out)
 {
-    struct walker w = {.walk = out, .folder = folder, .err = err, .loose = loose};
-    return open_walk(&w);
+    const char **sorted = malloc((n + 1) * sizeof *sorted);
+    struct walker w = {.walk = out, .folder = folder, .err = err, .name = sorted, .n_names = n};
+    *out = (struct pb_scene_walk){.fd = -1};
+    if (sorted == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = name[i];
+    if (n > 1)
+        qsort(sorted, n, sizeof *sorted, by_name);
+    int rc = open_walk(&w);
+    free(sorted);
+    return rc;
 }
 
 void pb_scene_walk_close(struct pb_scene_walk *walk)

@@ -16,6 +16,7 @@ struct pb_scene_walk;
 struct pb_scene_entry {
     char *path;                         /* inside the folder */
     bool is_link;                       /* a symbolic link: never followed */
+    uint32_t number;                    /* number in the listing that the walk was made of */
     const struct pb_scene_walk *joined; /* walk of the folder that contains it; NULL = this one */
 };
 
@@ -38,17 +39,9 @@ struct pb_scene_walk {
  * order of their paths. input.missing, input.limit, input.io, memory. *out needs close in any
  * case. */
 int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
-/* Loose files of a scene in a folder with other files: those whose names match `group` with that
- * scene, or, if metadata define their scene, those of the n names; directories in it are not
- * walked. */
-struct pb_group_pattern;
-struct pb_scene_loose {
-    const struct pb_group_pattern *group;
-    const char *scene;
-    const char *const *name; /* NULL: the names define the scene */
-    size_t n;
-};
-int pb_scene_walk_open_group(const char *folder, const struct pb_scene_loose *loose,
+/* Loose files of a scene in a folder with other files: those of the n names (NULL if n is 0) that
+ * are there, but no directories. */
+int pb_scene_walk_open_loose(const char *folder, const char *const *name, size_t n,
                              struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
 /* Closes the folder, which is opened by that path (copied) for each file from now on: the count

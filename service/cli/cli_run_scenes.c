@@ -214,16 +214,18 @@ static bool drop_known(struct cli_scenes *s, size_t n)
 }
 
 /* Adds the neighbours of files whose scene is not known by their names: its other files, too, are
- * known by their metadata alone. *out_any: there is such a file. */
-static bool add_neighbours(struct cli_scenes *s, bool *out_any)
+ * known by their metadata alone (*out_asks: there is such a file); and those of a named file of
+ * several. */
+static bool add_neighbours(struct cli_scenes *s, bool *out_asks)
 {
     const size_t n = s->n;
     bool good, *wants = calloc(n + 1, sizeof *wants);
-    *out_any = false;
+    *out_asks = false;
     for (size_t i = 0; wants != NULL && i < n; i++) {
         const struct pb_assembled *scene = pb_assembly_of(s->assembly, i);
-        wants[i] = scene->form == PB_FORM_UNASSIGNED || is_orphan_metadata(scene);
-        *out_any = *out_any || wants[i];
+        const bool asks = scene->form == PB_FORM_UNASSIGNED || is_orphan_metadata(scene);
+        wants[i] = asks || (scene->form == PB_FORM_GROUP && s->of[i].origin == NAMED);
+        *out_asks = *out_asks || asks;
     }
     good = wants != NULL && keep_first(s, wants);
     for (size_t i = 0; good && i < n; i++) {
@@ -251,11 +253,12 @@ static void report_left_out(const struct cli_scenes *s)
 static bool ask(const struct cli_run_options *o, const struct pb_config *config)
 {
     struct cli_scenes *s = o->scenes;
-    bool any = false, good = add_neighbours(s, &any);
-    if (!any || !good)
+    const size_t n = s->n;
+    bool asks = false, good = add_neighbours(s, &asks);
+    if (!good || (!asks && s->n == n))
         return good;
     good = assemble(o, config);
-    for (size_t i = 0; good && i < pb_assembly_count(s->assembly); i++) {
+    for (size_t i = 0; asks && good && i < pb_assembly_count(s->assembly); i++) {
         const struct pb_assembled *scene = pb_assembly_at(s->assembly, i);
         if (scene->form == PB_FORM_UNASSIGNED)
             good = cli_told_add(&s->told, scene->pipeline, scene->name);
@@ -278,7 +281,7 @@ static char *path_of(const char *file, const char *scene)
     return path;
 }
 
-/* Lists the files that belong to a scene by their metadata; the worker finds their sidecars. */
+/* Lists the files of a scene without sidecars, which the worker finds. */
 static bool list_names(const struct pb_assembled *scene, struct cli_group *group)
 {
     group->names = calloc(scene->n + 1, sizeof *group->names);
@@ -316,9 +319,8 @@ static bool append_scene(struct cli_run_options *o, const struct pb_config *conf
     struct cli_group group = {.pipeline = NULL};
     if (scene->form == PB_FORM_GROUP) {
         group.pipeline = pipeline;
-        const bool good =
-            !pb_group_pattern_asks(pipeline->input.group_pattern) || list_names(scene, &group);
-        return good && append(o, path_of(pb_assembled_entry(scene, 0)->path, scene->name), &group);
+        return list_names(scene, &group) &&
+               append(o, path_of(pb_assembled_entry(scene, 0)->path, scene->name), &group);
     }
     if (scene->answer != NULL) {
         group.pipeline = pipeline;

@@ -16,8 +16,8 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "config/match.h"
-#include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
+#include "pipeline/scene/assemble.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
 #include "service/base/log.h"
@@ -219,18 +219,26 @@ static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder,
 {
     char scene[256];
     int rc = 0;
-    struct pb_err why = {0};
-    int64_t waited_ms = pb_clock_wall_ms() - folder->mtime_ns / 1000000;
+    struct pb_assembly *assembly = pb_assembly_create();
+    if (assembly == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
     pb_scene_files_name(path, scene, sizeof scene);
     (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline =
         pb_config_match_folder(intake->config, folder->name);
-    if (pipeline != NULL && pb_scene_files_check(pipeline, walk, path, scene, &why) < 0 &&
-        why.code == PB_E_INPUT_INCOMPLETE && waited_ms < pipeline->input.complete.expire_ms)
-        rc = -EAGAIN;
+    if (pipeline != NULL)
+        rc =
+            pb_assembly_folder(assembly, intake->config, pipeline, walk, scene, pb_clock_wall_ms());
     (void)pthread_rwlock_unlock(&intake->lock);
+    const struct pb_assembled *made =
+        rc == 0 && pipeline != NULL ? pb_assembly_at(assembly, 0) : NULL;
     if (rc != 0)
-        (void)pb_fail(err, why.code, "%s", why.msg);
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
+    else if (made != NULL && made->state != PB_SCENE_READY)
+        rc = -EAGAIN;
+    if (rc == -EAGAIN && made->state == PB_SCENE_INCOMPLETE)
+        (void)pb_fail(err, PB_E_INPUT_INCOMPLETE, "%s", made->missing);
+    pb_assembly_destroy(assembly);
     return rc;
 }
 

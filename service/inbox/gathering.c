@@ -124,6 +124,7 @@ static int place(struct pb_gathering *gathering, struct pb_settle *settle,
 {
     switch (scene->form) {
     case PB_FORM_ALONE:
+    case PB_FORM_CONTENT: /* not in a listing of loose files */
         return 0;
     case PB_FORM_COMPOUND:
     case PB_FORM_GROUP:

@@ -6,6 +6,7 @@
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
+#include "pipeline/scene/scene_walk.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -43,7 +44,13 @@ static const char text[] =
     "    products: [statistics: {bands: [R, N]}]\n"
     "  rest:\n"
     "    input: {match: ['b*.img']}\n"
-    "    products: [statistics: {}]\n";
+    "    products: [statistics: {}]\n"
+    "  folders:\n"
+    "    input:\n"
+    "      scene: 'S*'\n"
+    "      files: {R: '*R.tif', N: in/N.tif}\n"
+    "      complete: {expire: 10s}\n"
+    "    products: [statistics: {bands: [R, N]}]\n";
 
 static struct pb_config *config;
 static struct pb_assembly *assembly;
@@ -297,6 +304,108 @@ START_TEST(each_entry_is_in_one_scene)
 }
 END_TEST
 
+static size_t group_archive(const char *pipeline)
+{
+    const struct pb_assembly_input input = {.config = config,
+                                            .listing = PB_LISTING_ARCHIVE,
+                                            .name = "name",
+                                            .only = pb_config_pipeline(config, pipeline),
+                                            .entry = entry,
+                                            .n = n};
+    ck_assert_int_eq(pb_assembly_group(assembly, &input), 0);
+    return pb_assembly_count(assembly);
+}
+
+/* The paths of the scene's files in order, each with a blank after it. */
+static const char *paths(const struct pb_assembled *scene)
+{
+    static char out[400];
+    struct pb_scene_walk walk;
+    out[0] = '\0';
+    ck_assert_int_eq(pb_assembled_walk(scene, &walk), 0);
+    for (size_t i = 0; i < walk.n; i++) {
+        const size_t used = strlen(out);
+        (void)snprintf(out + used, sizeof out - used, "%s ", walk.entry[i].path);
+        ck_assert_ptr_nonnull(strstr(entry[walk.entry[i].number].path, walk.entry[i].path));
+    }
+    pb_scene_walk_close(&walk);
+    return out;
+}
+
+START_TEST(scenes_of_an_archive_are_its_matching_folders)
+{
+    add("S2.SAFE/R.tif", 1, true);
+    add("index.html", 1, true);
+    add("S1/in/N.tif", 1, true);
+    add("other/R.tif", 1, true);
+    add("S2.SAFE/in/N.tif", 1, true);
+    add("S2.SAFE", 1, true);
+    entry[5].is_folder = true;
+    ck_assert_uint_eq(group_archive("folders"), 2);
+    ck_assert_str_eq(at(0)->name, "S2");
+    ck_assert_str_eq(paths(at(0)), "R.tif in/N.tif ");
+    ck_assert_str_eq(at(1)->name, "S1");
+    ck_assert_str_eq(paths(at(1)), "in/N.tif ");
+    ck_assert_ptr_null(pb_assembly_of(assembly, 1));
+    ck_assert_ptr_null(pb_assembly_why_none(assembly));
+}
+END_TEST
+
+START_TEST(archive_without_such_a_folder_is_one_scene)
+{
+    add("x/in/N.tif", 1, true);
+    add("x/R.tif", 1, true);
+    ck_assert_uint_eq(group_archive("folders"), 1);
+    ck_assert_str_eq(at(0)->name, "name");
+    ck_assert_str_eq(paths(at(0)), "R.tif in/N.tif ");
+    add("R.tif", 1, true); /* a file at the top */
+    ck_assert_uint_eq(group_archive("folders"), 1);
+    ck_assert_str_eq(paths(at(0)), "R.tif x/R.tif x/in/N.tif ");
+    entry[2].path = "y/R.tif";
+    ck_assert_uint_eq(group_archive("folders"), 0);
+    ck_assert_str_eq(pb_assembly_why_none(assembly),
+                     "input.scene (S*) fits none of the folders in it, x, y, ...");
+    n = 0;
+    ck_assert_uint_eq(group_archive("folders"), 0);
+    ck_assert_str_eq(pb_assembly_why_none(assembly), "it holds no files");
+}
+END_TEST
+
+START_TEST(scenes_of_a_group_share_other_files_of_an_archive)
+{
+    add("x/a2_N.tif", 1, true);
+    add("x/a1_R.tif", 1, true);
+    add("x/notes.txt", 1, true);
+    add("x/y/a2_R.tif", 1, true);
+    ck_assert_uint_eq(group_archive("first"), 2);
+    ck_assert_str_eq(at(0)->name, "a2");
+    ck_assert_str_eq(paths(at(0)), "a2_N.tif notes.txt y/a2_R.tif ");
+    ck_assert_str_eq(paths(at(1)), "a1_R.tif notes.txt ");
+    ck_assert_uint_eq(group_archive("second"), 0);
+    ck_assert_str_eq(pb_assembly_why_none(assembly), "input.group fits none of the files in it");
+}
+END_TEST
+
+START_TEST(incomplete_folder_waits_as_long_as_a_set)
+{
+    struct pb_scene_entry inside[] = {{.path = "R.tif"}, {.path = "in/N.tif"}};
+    struct pb_scene_walk walk = {
+        .fd = -1, .entry = inside, .n = 1, .youngest_ns = (WALL - 9999) * 1000000};
+    const struct pb_pipeline_config *pipeline = pb_config_pipeline(config, "folders");
+    ck_assert_int_eq(pb_assembly_folder(assembly, config, pipeline, &walk, "S1", WALL), 0);
+    ck_assert_uint_eq(pb_assembly_count(assembly), 1);
+    ck_assert_int_eq(at(0)->state, PB_SCENE_INCOMPLETE);
+    ck_assert_str_eq(at(0)->missing, "1 of 2 files of the scene is missing: band N (in/N.tif)");
+    ck_assert_int_eq(pb_assembly_due_ms(assembly, WALL), 1);
+    ck_assert_int_eq(pb_assembly_folder(assembly, config, pipeline, &walk, "S1", WALL + 1), 0);
+    ck_assert_int_eq(at(0)->state, PB_SCENE_READY);
+    walk.n = 2;
+    ck_assert_int_eq(pb_assembly_folder(assembly, config, pipeline, &walk, "S1", WALL), 0);
+    ck_assert_int_eq(at(0)->state, PB_SCENE_READY);
+    ck_assert_str_eq(at(0)->missing, "");
+}
+END_TEST
+
 START_TEST(nothing_expires_by_a_clock_that_was_set)
 {
     add("a1_R.tif", 60000, true);
@@ -331,6 +440,10 @@ int main(void)
     tcase_add_test(tests, expired_set_waits_for_earlier_files_of_pipeline);
     tcase_add_test(tests, complete_set_waits_for_files_before_its_last);
     tcase_add_test(tests, each_entry_is_in_one_scene);
+    tcase_add_test(tests, scenes_of_an_archive_are_its_matching_folders);
+    tcase_add_test(tests, archive_without_such_a_folder_is_one_scene);
+    tcase_add_test(tests, scenes_of_a_group_share_other_files_of_an_archive);
+    tcase_add_test(tests, incomplete_folder_waits_as_long_as_a_set);
     tcase_add_test(tests, nothing_expires_by_a_clock_that_was_set);
     tcase_add_test(tests, a_scan_without_files_has_no_sets);
     suite_add_tcase(suite, tests);

@@ -190,7 +190,7 @@ START_TEST(fails_if_a_delivered_file_changed_or_is_gone)
     err = (struct pb_err){0};
     deliver(&folders.manifest, 2, make_file("old", "d", "old"), false);
     ck_assert_int_eq(unlink(make_file("old", "d", "old")), 0);
-    ck_assert_int_eq(unlink(make_file("new", "b", "")), 0); /* that of "old" replaces it */
+    ck_assert_int_eq(unlink(make_file("new", "b", "")), 0); /* b of "old" replaces it */
     ck_assert_int_eq(pb_scene_walk_open(folders.own, &err, &walk), 0);
     ck_assert_int_lt(pb_scene_joined_add(&joined, folders.own, &walk, &err), 0);
     ck_assert_int_eq(err.code, PB_E_INPUT_GONE);
