@@ -6,7 +6,7 @@
 #include "config/base/clock.h"
 #include "config/pipeline_config.h"
 #include "pipeline/scene/scene.h"
-#include "pipeline/scene/sidecar.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -8,9 +8,8 @@
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/run/file_facts.h"
 #include "pipeline/run/run.h"
-#include "pipeline/scene/scene_counted.h"
-#include "pipeline/scene/scene_list.h"
 #include "pipeline/scene/scene_search.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <limits.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "pipeline/scene/belonging.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_walk.h"
-#include "pipeline/scene/sidecar_names.h"
+#include "pipeline/scene/scene_search.h"
 
 #include <errno.h>
 #include <stdio.h>

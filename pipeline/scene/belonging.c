@@ -14,8 +14,7 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_search.h"
-#include "pipeline/scene/sidecar.h"
-#include "pipeline/scene/sidecar_names.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <limits.h>

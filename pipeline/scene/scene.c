@@ -6,8 +6,8 @@
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/path.h"
-#include "pipeline/scene/scene_joined.h"
-#include "pipeline/scene/sidecar.h"
+#include "pipeline/scene/scene_walk.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,9 +7,8 @@
  * forks registers them (pb_scene_hand) and decodes them through their descriptors. One thread per
  * object. */
 #include "pipeline/scene/manifest.h"
-#include "pipeline/scene/metadata_files.h"
-#include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
+#include "pipeline/scene/scene_files.h"
 
 /* At most one of file and files is open. */
 struct pb_scene {
@@ -32,7 +31,7 @@ struct pb_scene_opening {
     const char *name; /* name of the scene, for {scene} */
     int64_t reader;   /* user who must have permission (scene_walk.h); -1: no check */
     const struct pb_scene_manifest *manifest; /* files of the scene; NULL = unknown */
-    /* job whose scene the set joins (scene_joined.h); NULL: it joins no scene */
+    /* job whose scene the set joins (scene_walk.h); NULL: it joins no scene */
     const char *joins;
 };
 /* Opens the files of an initialised scene. If the pipeline takes folders: those of a folder; those
@@ -40,7 +39,7 @@ struct pb_scene_opening {
  * manifest, otherwise by input.group; else the archive alone (scene_archive.h opens its members).
  * If not: the file, its metadata and its sidecars. On failure *err is input.no_pipeline for a file
  * that is no archive, input.changed for another folder than the submitted one, or an error of
- * scene_files.h, sidecar.h, sidecars.h or pb_raster_file_open. *scene needs close in any case. */
+ * scene_files.h, sidecars.h or pb_raster_file_open. *scene needs close in any case. */
 int pb_scene_open(struct pb_scene *scene, const struct pb_scene_opening *how, struct pb_err *err);
 /* Returns NULL if the scene is one file. */
 const struct pb_scene_files *pb_scene_several(const struct pb_scene *scene);

@@ -10,11 +10,14 @@
  * per object. */
 #include "config/input_values.h"
 #include "pipeline/raster/raster_file.h"
-#include "pipeline/scene/metadata_files.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <stdint.h>
 
 struct pb_pipeline_config;
+struct pb_sidecars;
+struct pb_scene_joined;
+struct pb_scene_walk;
 
 /* Limits of the folder: a larger one is not a scene. */
 #define PB_SCENE_ENTRIES_MAX 20000
@@ -23,12 +26,10 @@ struct pb_pipeline_config;
 #define PB_INPUT_NAMES_MAX   (PB_SCENE_FILES_MAX + PB_METADATA_OPEN_MAX + 1)
 #define PB_SCENE_FDS_MAX     (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
 
-struct pb_sidecars;
-
 struct pb_scene_files {
     char *folder;    /* as given, without slashes at the end; NULL = not open */
     char scene[256]; /* for {scene} in patterns */
-    char **joined;   /* folders whose files belong to the scene too (scene_joined.h) */
+    char **joined;   /* folders whose files belong to the scene too (scene_walk.h) */
     size_t n_joined;
     size_t n; /* file[0] has the grid, file[i + 1] is input.sources[i] */
     /* fd -1: not opened, because no output needs it, or it is not a file of the scene. path: the
@@ -64,7 +65,6 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         struct pb_scene_files *out);
 /* The same for a scene with files in other folders too. input.gone: a required one is in none of
  * them. */
-struct pb_scene_joined;
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out);
@@ -76,7 +76,6 @@ int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const c
                               struct pb_scene_files *out);
 /* Checks that the walked folder has the files of a complete scene, including the optional ones,
  * without opening them. Returns 0, or the errors of open. */
-struct pb_scene_walk;
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,
                          const struct pb_scene_walk *walk, const char *folder, const char *scene,
                          struct pb_err *err);
@@ -103,4 +102,28 @@ bool pb_scene_files_has(const struct pb_scene_files *files, const char *inner, u
 /* Adds the path inside the folder to the message of an error about one of the files, and sets
  * its place to the folder. Other errors are unchanged. err may be NULL. */
 void pb_scene_files_blame(const struct pb_scene_files *files, struct pb_err *err);
+
+/* File that lists the counted files of a scene in their order (input.list): in each line the name
+ * of a file, or its path inside the scene, optionally after ./. Empty lines and lines that begin
+ * with # are ignored. */
+#define PB_SCENE_LIST_BYTES_MAX (1024 * 1024)
+#define PB_SCENE_LIST_MAX       4096
+
+struct pb_scene_list_line {
+    const char *name;
+    int line; /* line of the file, from 1 */
+};
+
+struct pb_scene_list {
+    char *text; /* text that contains the names */
+    struct pb_scene_list_line *one;
+    size_t n;
+};
+
+/* Reads an open file. input.metadata_invalid: it is too large, is not text, or lists nothing;
+ * input.io, memory. *out needs fini in any case. */
+int pb_scene_list_read(struct pb_raster_file *file, struct pb_err *err, struct pb_scene_list *out);
+void pb_scene_list_fini(struct pb_scene_list *list);
+/* Returns true if the line refers to the file of that path inside the scene. */
+bool pb_scene_list_means(const struct pb_scene_list_line *line, const char *path);
 #endif

@@ -3,15 +3,17 @@
 #include "pipeline/scene/scene_search.h"
 
 #include "config/base/base_name.h"
+#include "config/group_pattern.h"
+#include "config/input_config.h"
 #include "config/pipeline_config.h"
-#include "pipeline/scene/scene_counted.h"
-#include "pipeline/scene/sidecar_names.h"
+#include "pipeline/scene/scene_walk.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char SCENE[] = "{scene}";
 
@@ -236,8 +238,8 @@ static int take(struct search *s, const struct wish *wish, const struct pb_scene
     return rc;
 }
 
-/* --- input.order: cloud, list
- * -----------------------------------------------------------------------*/
+/* --- files to choose from ----------------------------------------------------------------------
+ */
 
 static bool is_found(const struct pb_scene_found *found, const struct pb_scene_entry *entry)
 {
@@ -452,4 +454,170 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
                         "%zu of %zu files of the scene %s missing: %s", s.n_missing, s.n_wanted,
                         s.n_missing == 1 ? "is" : "are", s.missing);
     return rc;
+}
+
+/* --- files that belong to others ----------------------------------------------------------------
+ */
+
+/* Sidecars of GDAL's GTiff and JP2OpenJPEG drivers and their readers of vendors' metadata,
+ * without endings that other files have too (.xml, .txt, _metadata.txt). */
+static const char *const known[] = {
+    ".aux.xml", ".msk",  ".msk.ovr", ".ovr", ".ovr.aux.xml", ".tfw",     ".tifw", ".tiffw",
+    ".j2w",     ".jp2w", ".wld",     ".tab", ".prj",         "_RPC.TXT", ".RPB",  ".IMD",
+    ".ATT",     ".EPH",  ".GEO",     ".TIL", ".PVL",         ".rrd",     ".aux",
+};
+
+const char *pb_sidecar_known(size_t i)
+{
+    return i < sizeof known / sizeof known[0] ? known[i] : NULL;
+}
+
+size_t pb_sidecar_stem(const char *name, const char *ending)
+{
+    size_t n = strlen(name), m = strlen(ending);
+    return n > m && strcasecmp(name + n - m, ending) == 0 ? n - m : 0;
+}
+
+static size_t without_suffix(const char *main)
+{
+    const char *dot = strrchr(main, '.');
+    return dot != NULL && dot != main ? (size_t)(dot - main) : strlen(main);
+}
+
+size_t pb_sidecar_shared(const char *main, const char *name)
+{
+    size_t n = strlen(main);
+    return strncasecmp(name, main, n) == 0 ? n : without_suffix(main);
+}
+
+bool pb_sidecar_is_of(const char *main, const char *ending, const char *name)
+{
+    size_t stem = pb_sidecar_stem(name, ending), n = strlen(main), bare = without_suffix(main);
+    return stem > 0 && (stem == n || stem == bare) && strncasecmp(name, main, stem) == 0;
+}
+
+bool pb_sidecar_is_any_of(const char *main, char *const *endings, size_t n, bool with_known,
+                          const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < n && !is; i++)
+        is = pb_sidecar_is_of(main, endings[i], name);
+    for (size_t i = 0; with_known && !is && pb_sidecar_known(i) != NULL; i++)
+        is = pb_sidecar_is_of(main, pb_sidecar_known(i), name);
+    return is;
+}
+
+/* Returns true if a non-empty part of the name that is a prefix of main's matches the *. It ends
+ * at the end of a word of main's: a_1.json does not belong to a_10.tif. */
+static bool shares_its_begin(const char *rest, const char *main, const char *name)
+{
+    size_t common = 0;
+    while (name[common] != '\0' && strncasecmp(name + common, main + common, 1) == 0)
+        common++;
+    for (size_t n = 1; n <= common; n++)
+        if (!isalnum((unsigned char)main[n]) && pb_scene_walk_fits(rest, name + n))
+            return true;
+    return false;
+}
+
+bool pb_metadata_is_of(const char *pattern, const char *scene, const char *main, const char *name)
+{
+    char filled[PATH_MAX];
+    if (strcasecmp(main != NULL ? main : "", name) == 0)
+        return false;
+    if (scene == NULL) {
+        size_t n = 0;
+        for (const char *at = pattern; *at != '\0' && n + 1 < sizeof filled;) {
+            bool is_scene = strncmp(at, "{scene}", strlen("{scene}")) == 0;
+            filled[n++] = is_scene ? '*' : *at;
+            at += is_scene ? strlen("{scene}") : 1;
+        }
+        filled[n] = '\0';
+        return pb_scene_walk_fits(filled, name);
+    }
+    if (pb_scene_search_pattern(pattern, scene, filled, NULL) != 0 ||
+        !pb_scene_walk_fits(filled, name))
+        return false;
+    return main == NULL || filled[0] != '*' || shares_its_begin(filled + 1, main, name);
+}
+
+/* --- numbers of files --------------------------------------------------------------------------
+ */
+
+struct counted {
+    const struct pb_scene_entry *entry;
+    char date[PB_GROUP_DATE_BYTES];
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(pb_base_name(left->entry->path), pb_base_name(right->entry->path));
+    return order != 0 ? order : strcmp(left->entry->path, right->entry->path);
+}
+
+static int by_date(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(left->date, right->date);
+    return order != 0 ? order : by_name(a, b);
+}
+
+/* Returns true for the file x_B4.tif: "*_B4.*" also matches x_B4.tif.aux.xml, but means only the
+ * first. */
+static bool is_main(const struct counted *file, size_t n, size_t i)
+{
+    bool is = true;
+    for (size_t k = 0; k < n && is; k++)
+        is = k == i || !pb_sidecar_is_any_of(pb_base_name(file[k].entry->path), NULL, 0, true,
+                                             pb_base_name(file[i].entry->path));
+    return is;
+}
+
+/* Sorts the files that are not sidecars; returns their count. */
+static size_t sort(const struct pb_input_config *input, struct counted *file, size_t n)
+{
+    const bool dated = pb_files_by_date(input->order);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_main(file, n, i))
+            file[kept++].entry = file[i].entry;
+    for (size_t i = 0; i < kept && dated; i++)
+        pb_group_pattern_date(input->group_pattern, pb_base_name(file[i].entry->path),
+                              file[i].date);
+    qsort(file, kept, sizeof *file, dated ? by_date : by_name);
+    return kept;
+}
+
+int pb_scene_counted_list(const struct pb_input_config *input, const struct pb_scene_walk *walk,
+                          const char *folder, const char *pattern, struct pb_err *err,
+                          const struct pb_scene_entry ***out_entries, size_t *out_n)
+{
+    const bool down = pb_files_from_the_last(input->order);
+    struct counted *file = calloc(walk->n + 1, sizeof *file);
+    const struct pb_scene_entry **entries = calloc(walk->n + 1, sizeof *entries);
+    size_t n = 0;
+    for (size_t i = 0; file != NULL && i < walk->n; i++)
+        if (pb_scene_walk_fits(pattern, walk->entry[i].path))
+            file[n++].entry = &walk->entry[i];
+    if (file == NULL || entries == NULL) {
+        free(file);
+        free(entries);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
+    }
+    n = sort(input, file, n);
+    for (size_t i = 0; i < n; i++)
+        entries[i] = file[down ? n - 1 - i : i].entry;
+    free(file);
+    *out_entries = entries;
+    *out_n = n;
+    return 0;
+}
+
+bool pb_scene_counted_is_metadata(const char *pattern, const char *scene, const char *file,
+                                  const char *path)
+{
+    const bool whole = strchr(pattern, '/') != NULL;
+    return pb_metadata_is_of(pattern, scene, whole ? file : pb_base_name(file),
+                             whole ? path : pb_base_name(path));
 }

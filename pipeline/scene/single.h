@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_SINGLE_H
 #define PB_SINGLE_H
-/* Purpose of one file or folder by its name alone, with the rules of the assembly (assemble.h), for
- * an input without a listing: one that is claimed, submitted or processed again. Pure. Thread: any.
- */
+/* Pipeline and purpose of one input without a listing: one that is claimed, submitted or processed
+ * again. A file or folder is judged by its name alone, with the rules of the assembly (assemble.h);
+ * the folder of a set of loose files, which contains the set from its claim on, by its files.
+ * Thread: any. */
 #include <stdbool.h>
 
 struct pb_config;
@@ -26,4 +27,9 @@ struct pb_single {
 
 void pb_single_find(const struct pb_config *config, const char *path, bool is_folder,
                     struct pb_single *out);
+
+/* Finds the first pipeline whose input.group assigns a file of the folder to this scene; NULL if
+ * absent, or if the folder cannot be read. */
+const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *config,
+                                                        const char *path, const char *scene);
 #endif

@@ -11,8 +11,8 @@
 #include "pipeline/io/nameless.h"
 #include "pipeline/io/path.h"
 
-#include "pipeline/scene/sidecar.h"
-#include "pipeline/scene/set_folder.h"
+#include "pipeline/scene/sidecars.h"
+#include "pipeline/scene/single.h"
 #include "service/inbox/staging.h"
 #include "service/inbox/input_store.h"
 #include "service/jobs/kept.h"

@@ -11,9 +11,8 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "config/pipeline_config.h"
-#include "pipeline/scene/set_folder.h"
-#include "pipeline/scene/sidecar.h"
 #include "pipeline/scene/single.h"
+#include "pipeline/scene/sidecars.h"
 #include "service/base/log.h"
 
 #include <limits.h>

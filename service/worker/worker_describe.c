@@ -8,7 +8,7 @@
 #include "config/base/base_name.h"
 #include "config/group_pattern.h"
 #include "pipeline/io/path.h"
-#include "pipeline/scene/sidecar.h"
+#include "pipeline/scene/sidecars.h"
 #include "service/worker/described.h"
 
 #include <limits.h>

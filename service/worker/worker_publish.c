@@ -15,7 +15,7 @@
 #include "pipeline/io/file_identity.h"
 #include "pipeline/product/product.h"
 #include "pipeline/scene/scene_inputs.h"
-#include "pipeline/scene/sidecar.h"
+#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * a part of one of its lines without trailing blanks, and means the file of that name and no other.
  */
 #include "fuzz_check.h"
-#include "pipeline/scene/scene_list.h"
+#include "pipeline/scene/scene_files.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
-#include "pipeline/scene/sidecar_names.h"
+#include "pipeline/scene/scene_search.h"
 #include "run_suite.h"
 
 #include <check.h>

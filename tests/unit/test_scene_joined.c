@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Scenes whose files are in many folders. */
-#include "pipeline/scene/scene_joined.h"
+#include "pipeline/scene/scene_walk.h"
 
 #include "run_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/scene/scene_list.h"
+#include "pipeline/scene/scene_files.h"
 
 #include "run_suite.h"
 
