@@ -49,34 +49,7 @@ struct opening {
 static int open_entry(const struct opening *s, const struct pb_scene_entry *entry,
                       struct pb_raster_file *file)
 {
-    const struct pb_scene_walk *walk = entry->joined ? entry->joined : s->walk;
-    const char *folder = entry->joined ? entry->joined->folder : s->folder;
-    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(walk, entry->path, s->reader);
-    if (fd == -ELOOP)
-        return pb_fail_at(s->err, PB_E_INPUT_LINK, folder, 0, 0,
-                          "%.200s is a symbolic link, or its path contains one", entry->path);
-    size_t bytes = strlen(folder) + strlen(entry->path) + 2;
-    file->path = malloc(bytes);
-    file->fd = fd;
-    file->handed = true;
-    if (file->path == NULL)
-        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    (void)snprintf(file->path, bytes, "%s/%s", folder, entry->path);
-    if (fd == -ENOENT)
-        return pb_fail_at(s->err, PB_E_INPUT_CHANGED, folder, 0, 0,
-                          "%.200s went away while the scene was opened", entry->path);
-    if (fd == -EACCES || fd == -EPERM)
-        return pb_fail_at(s->err, PB_E_INPUT_MISSING, folder, 0, 0, "cannot open %.200s: %s",
-                          entry->path, strerror(-fd));
-    if (fd < 0 || fstat(fd, &file->stat) != 0)
-        return pb_raster_file_fail(s->err, fd < 0 ? -fd : errno, file->path,
-                                   "cannot open the file");
-    if (!S_ISREG(file->stat.st_mode))
-        return pb_fail_at(s->err, PB_E_INPUT_CHANGED, folder, 0, 0,
-                          "%.200s was replaced while the scene was opened", entry->path);
-    file->bytes = (uint64_t)file->stat.st_size;
-    file->mtime_ns = pb_raster_file_mtime_ns(&file->stat);
-    return 0;
+    return pb_scene_walk_open_raster(s->walk, s->folder, entry, s->reader, s->err, file);
 }
 
 static int open_found(const struct opening *s, const struct pb_scene_found *found,

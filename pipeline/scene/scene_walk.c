@@ -281,6 +281,41 @@ int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, 
     return step(walk, at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, reader);
 }
 
+int pb_scene_walk_open_raster(const struct pb_scene_walk *walk, const char *folder,
+                              const struct pb_scene_entry *entry, int64_t reader,
+                              struct pb_err *err, struct pb_raster_file *out)
+{
+    if (entry->joined != NULL) {
+        walk = entry->joined;
+        folder = entry->joined->folder;
+    }
+    int fd = entry->is_link ? -ELOOP : pb_scene_walk_open_file(walk, entry->path, reader);
+    if (fd == -ELOOP)
+        return pb_fail_at(err, PB_E_INPUT_LINK, folder, 0, 0,
+                          "%.200s is a symbolic link, or its path contains one", entry->path);
+    size_t bytes = strlen(folder) + strlen(entry->path) + 2;
+    out->path = malloc(bytes);
+    out->fd = fd;
+    out->handed = true;
+    if (out->path == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
+    (void)snprintf(out->path, bytes, "%s/%s", folder, entry->path);
+    if (fd == -ENOENT)
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, folder, 0, 0,
+                          "%.200s went away while the scene was opened", entry->path);
+    if (fd == -EACCES || fd == -EPERM)
+        return pb_fail_at(err, PB_E_INPUT_MISSING, folder, 0, 0, "cannot open %.200s: %s",
+                          entry->path, strerror(-fd));
+    if (fd < 0 || fstat(fd, &out->stat) != 0)
+        return pb_raster_file_fail(err, fd < 0 ? -fd : errno, out->path, "cannot open the file");
+    if (!S_ISREG(out->stat.st_mode))
+        return pb_fail_at(err, PB_E_INPUT_CHANGED, folder, 0, 0,
+                          "%.200s was replaced while the scene was opened", entry->path);
+    out->bytes = (uint64_t)out->stat.st_size;
+    out->mtime_ns = pb_raster_file_mtime_ns(&out->stat);
+    return 0;
+}
+
 bool pb_scene_walk_fits(const char *pattern, const char *path)
 {
     if (strchr(pattern, '/') != NULL)

@@ -47,6 +47,14 @@ void pb_scene_walk_close(struct pb_scene_walk *walk);
  * that must have permission to read it, according to owner and other permissions, else -EACCES;
  * -1: no check. */
 int pb_scene_walk_open_file(const struct pb_scene_walk *walk, const char *path, int64_t reader);
+/* Opens the file of an entry as a raster, or another file, whose path begins with the walked
+ * folder. input.link, input.changed (it is gone or is no plain file now), input.missing (no
+ * permission), or an error of pb_raster_file_fail. *out, which is closed before, needs close in any
+ * case. */
+struct pb_raster_file;
+int pb_scene_walk_open_raster(const struct pb_scene_walk *walk, const char *folder,
+                              const struct pb_scene_entry *entry, int64_t reader,
+                              struct pb_err *err, struct pb_raster_file *out);
 /* Returns true if the pattern of a configuration matches a path inside the folder: without a
  * slash its last component, else the complete path. */
 bool pb_scene_walk_fits(const char *pattern, const char *path);

@@ -211,32 +211,18 @@ static int too_many(const struct looking *s)
 }
 
 /* stem: see struct pb_raster_file. */
-static int open_one(const struct looking *s, const char *path, size_t stem, bool is_link)
+static int open_one(const struct looking *s, const struct pb_scene_entry *entry, size_t stem)
 {
     struct pb_sidecars *out = s->out;
     if (out->n == PB_SIDECARS_MAX)
         return too_many(s);
-    int fd = is_link ? -ELOOP : pb_scene_walk_open_file(s->walk, path, s->reader);
-    if (fd == -ELOOP)
-        return pb_fail_at(s->err, PB_E_INPUT_LINK, s->folder, 0, 0,
-                          "%.200s is a symbolic link, or its path contains one", path);
-    if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
-        return pb_fail_at(s->err, PB_E_INPUT_MISSING, s->folder, 0, 0, "cannot open %.200s: %s",
-                          path, strerror(-fd));
     struct pb_raster_file *file = &out->file[out->n];
-    size_t bytes = strlen(s->folder) + strlen(path) + 2;
-    *file = (struct pb_raster_file){.fd = fd, .handed = true, .stem = stem, .path = malloc(bytes)};
+    *file = (struct pb_raster_file){.fd = -1, .stem = stem};
+    int rc = pb_scene_walk_open_raster(s->walk, s->folder, entry, s->reader, s->err, file);
     out->n += file->path != NULL;
     if (file->path == NULL)
-        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
-    (void)snprintf(file->path, bytes, "%s/%s", s->folder, path);
-    if (fd < 0 || fstat(fd, &file->stat) != 0)
-        return pb_raster_file_fail(s->err, fd < 0 ? -fd : errno, file->path, "cannot open it");
-    file->bytes = (uint64_t)file->stat.st_size;
-    return S_ISREG(file->stat.st_mode)
-               ? 0
-               : pb_fail_at(s->err, PB_E_INPUT_CHANGED, s->folder, 0, 0,
-                            "%.200s was replaced while the scene was opened", path);
+        pb_raster_file_close(file);
+    return rc;
 }
 
 static void remember(struct pb_sidecars *out, const char *path)
@@ -303,8 +289,8 @@ int pb_sidecars_take_loose(const struct pb_pipeline_config *pipeline, const char
                 continue;
             kind = look(&s, file[i].path, e->d_name);
             if (kind == LISTED)
-                rc = open_one(&s, e->d_name,
-                              pb_sidecar_shared(pb_base_name(file[i].path), e->d_name), false);
+                rc = open_one(&s, &(struct pb_scene_entry){.path = (char *)e->d_name},
+                              pb_sidecar_shared(pb_base_name(file[i].path), e->d_name));
         }
     }
     (void)closedir(directory);
@@ -365,15 +351,8 @@ int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_
         if (file[k].fd >= 0)
             main[n_main++] = pb_scene_joined_inner(walk, folder, file[k].path);
     int rc = pb_sidecars_find(pipeline, walk, folder, main, n_main, err, out, &found);
-    for (size_t i = 0; i < found.n && rc == 0; i++) {
-        const struct pb_scene_entry *entry = found.entry[i];
-        struct looking there = s;
-        if (entry->joined != NULL) {
-            there.walk = entry->joined;
-            there.folder = entry->joined->folder;
-        }
-        rc = open_one(&there, entry->path, found.stem[i], entry->is_link);
-    }
+    for (size_t i = 0; i < found.n && rc == 0; i++)
+        rc = open_one(&s, found.entry[i], found.stem[i]);
     return rc;
 }
 

@@ -10,15 +10,13 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/assemble.h"
 #include "pipeline/scene/belonging.h"
+#include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/scene_search.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool is_sidecar(const struct pb_config *config, const char *path)
 {
@@ -70,60 +68,19 @@ void pb_single_find(const struct pb_config *config, const char *path, bool is_fo
 
 /* --- folder of a set -------------------------------------------------------------------------- */
 
-/* The entries of a folder, assembled. */
-struct listing {
-    struct pb_entry *entry; /* owns the paths */
-    size_t n, room;
-    struct pb_assembly *assembly;
-};
-
-static void listing_fini(struct listing *listing)
+/* Assembles the files of a walked folder; out_entry: borrowed by the assembly, malloc'd. */
+static int assemble(const struct pb_config *config, const struct pb_scene_walk *walk,
+                    struct pb_assembly *assembly, struct pb_entry **out_entry)
 {
-    for (size_t i = 0; i < listing->n; i++)
-        free((char *)listing->entry[i].path);
-    free(listing->entry);
-    pb_assembly_destroy(listing->assembly);
-}
-
-static bool is_folder(DIR *directory, const struct dirent *entry)
-{
-    struct stat st;
-    return entry->d_type == DT_DIR ||
-           (entry->d_type == DT_UNKNOWN &&
-            fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISDIR(st.st_mode));
-}
-
-/* Adds a file. */
-static int add(struct listing *listing, const char *name)
-{
-    if (listing->n == listing->room) {
-        const size_t room = listing->room ? 2 * listing->room : 64;
-        struct pb_entry *more = realloc(listing->entry, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        listing->entry = more;
-        listing->room = room;
-    }
-    const char *path = strdup(name);
-    if (path == NULL)
-        return -ENOMEM;
-    listing->entry[listing->n++] = (struct pb_entry){.path = path, .is_settled = true};
-    return 0;
-}
-
-static int assemble(const struct pb_config *config, DIR *directory, struct listing *out)
-{
-    int rc = 0;
-    *out = (struct listing){.assembly = pb_assembly_create()};
-    for (const struct dirent *e; rc == 0 && (e = readdir(directory)) != NULL;)
-        if (!is_folder(directory, e))
-            rc = add(out, e->d_name);
+    struct pb_entry *entry = calloc(walk->n + 1, sizeof *entry);
+    size_t n = 0;
+    *out_entry = entry;
+    for (size_t i = 0; entry != NULL && i < walk->n; i++)
+        if (strchr(walk->entry[i].path, '/') == NULL)
+            entry[n++] = (struct pb_entry){.path = walk->entry[i].path, .is_settled = true};
     const struct pb_assembly_input input = {
-        .config = config, .entry = out->entry, .n = out->n, .wall_ms = INT64_MAX};
-    if (out->assembly == NULL)
-        rc = -ENOMEM;
-    return rc ? rc : pb_assembly_group(out->assembly, &input);
+        .config = config, .entry = entry, .n = n, .wall_ms = INT64_MAX};
+    return entry != NULL && assembly != NULL ? pb_assembly_group(assembly, &input) : -ENOMEM;
 }
 
 /* Returns true if the files may be those of the scene. A scene that metadata determine is not
@@ -145,18 +102,19 @@ static bool is_of(const struct pb_config *config, const struct pb_assembled *set
 const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *config,
                                                         const char *path, const char *scene)
 {
-    struct listing listing;
+    struct pb_scene_walk walk;
+    struct pb_entry *entry = NULL;
+    struct pb_assembly *assembly = pb_assembly_create();
     size_t first = config->n_pipelines;
-    DIR *directory = opendir(path);
-    if (directory == NULL)
-        return NULL;
-    int rc = assemble(config, directory, &listing);
-    for (size_t i = 0; rc == 0 && i < pb_assembly_count(listing.assembly); i++) {
-        const struct pb_assembled *set = pb_assembly_at(listing.assembly, i);
+    int rc = pb_scene_walk_open(path, NULL, &walk);
+    rc = rc ? rc : assemble(config, &walk, assembly, &entry);
+    for (size_t i = 0; rc == 0 && i < pb_assembly_count(assembly); i++) {
+        const struct pb_assembled *set = pb_assembly_at(assembly, i);
         if (is_of(config, set, scene) && set->pipeline_number < first)
             first = set->pipeline_number;
     }
-    listing_fini(&listing);
-    (void)closedir(directory);
+    pb_assembly_destroy(assembly);
+    free(entry);
+    pb_scene_walk_close(&walk);
     return first < config->n_pipelines ? &config->pipelines[first] : NULL;
 }
