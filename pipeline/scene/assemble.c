@@ -546,11 +546,12 @@ int pb_assembly_folder(struct pb_assembly *assembly, const struct pb_config *con
                                             .wall_ms = wall_ms,
                                             .wall_is_trusted = true};
     int rc = pb_assembly_group(assembly, &input);
+    if (rc != 0) {
+        free(entry);
+        return rc;
+    }
     assembly->listed = entry;
-    rc = rc ? rc : pb_assembly_judge(assembly, config);
-    if (rc != 0)
-        pb_assembly_clear(assembly);
-    return rc;
+    return pb_assembly_judge(assembly, config);
 }
 
 /* --- result ----------------------------------------------------------------------------------- */

@@ -107,7 +107,7 @@ void pb_assembly_clear(struct pb_assembly *assembly);
  * of the entries, then these by pipeline and name. -ENOMEM: there are no scenes. */
 int pb_assembly_group(struct pb_assembly *assembly, const struct pb_assembly_input *input);
 /* Forms and judges the scene of a walked folder, which is settled: scene 0. name: of the scene. The
- * walk is borrowed as long as the scene is used. -ENOMEM: there is no scene. */
+ * walk is borrowed as long as the scene is used. -ENOMEM: it is not judged. */
 struct pb_scene_walk;
 int pb_assembly_folder(struct pb_assembly *assembly, const struct pb_config *config,
                        const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,

@@ -453,7 +453,9 @@ static int choose(const struct pb_scene_joined *joined, struct pb_scene_walk *wa
 {
     size_t n, kept = 0;
     struct came *came = list_came(joined->manifest, &n);
-    int rc = came != NULL ? 0 : no_memory(joined->manifest->root[0], err);
+    int rc = 0;
+    if (came == NULL)
+        return no_memory(joined->manifest->root[0], err);
     if (walk->n > 0)
         qsort(walk->entry, walk->n, sizeof *walk->entry, by_path);
     for (size_t i = 0; i < walk->n; i++) {

@@ -212,6 +212,14 @@ static bool is_folder_as_settled(const struct pb_settle_file *folder,
            (moved || now.mtime_ns == folder->mtime_ns);
 }
 
+/* Returns -EAGAIN, and *err if the folder lacks files. */
+static int wait_for(const struct pb_assembled *folder, struct pb_err *err)
+{
+    if (folder->state == PB_SCENE_INCOMPLETE)
+        (void)pb_fail(err, PB_E_INPUT_INCOMPLETE, "%s", folder->missing);
+    return -EAGAIN;
+}
+
 /* Returns 0 also if the folder is incomplete but has waited for long enough; then the job reports
  * the missing files. -EAGAIN: the folder waits for the files that *err names. */
 static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
@@ -230,14 +238,10 @@ static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder,
         rc =
             pb_assembly_folder(assembly, intake->config, pipeline, walk, scene, pb_clock_wall_ms());
     (void)pthread_rwlock_unlock(&intake->lock);
-    const struct pb_assembled *made =
-        rc == 0 && pipeline != NULL ? pb_assembly_at(assembly, 0) : NULL;
     if (rc != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
-    else if (made != NULL && made->state != PB_SCENE_READY)
-        rc = -EAGAIN;
-    if (rc == -EAGAIN && made->state == PB_SCENE_INCOMPLETE)
-        (void)pb_fail(err, PB_E_INPUT_INCOMPLETE, "%s", made->missing);
+    else if (pipeline != NULL && pb_assembly_at(assembly, 0)->state != PB_SCENE_READY)
+        rc = wait_for(pb_assembly_at(assembly, 0), err);
     pb_assembly_destroy(assembly);
     return rc;
 }
