@@ -51,11 +51,11 @@ START_TEST(test_every_break_is_found)
     emulate_rounds(app, &plain, &met, &steps, why);
     for (int fault = EMULATE_EARLY_READ; fault <= EMULATE_STALE; fault++) {
         unsigned found[2] = {0, 0};
-        for (uint32_t i = 0; i < 12; i++) {
+        for (uint32_t i = 0; i < 2 * steps; i++) { /* each step, both ways, in turn in each round */
             struct emulate_apps how = {.threads = 4, .pieces = 2, .rounds = 2, .fault = fault};
             how.receiver = (int)(i % 2);
-            how.round = i / 2 % 2;
-            how.step = i < 4 ? 0 : i < 8 ? steps / 2 : steps - 1;
+            how.step = i / 2;
+            how.round = (how.step + i) % 2;
             found[how.receiver] += finds(app, how);
         }
         ck_assert_msg(found[0] > 0 && found[1] > 0, "%s: no fault %d", emulate_app(app), fault);

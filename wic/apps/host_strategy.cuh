@@ -19,7 +19,7 @@ struct app_fault {
 
 struct app_shape {
     uint32_t threads, pieces; // threads of party 1; pieces of a chunk
-    bool backwards;           // the last thread and the last piece first
+    bool backwards; // the last thread, piece and chunk first, dependent before independent
 };
 
 template <class A> class app_host_strategy
@@ -77,9 +77,15 @@ template <class A> class app_host_strategy
             make_all(&up);
         }
         host.independent(s);
-        each_thread([&](app_part part) { A::template independent<1>(v1, s, part); });
-        for (uint32_t c = 0; c < s.down; c++) {
+        if (!shape_.backwards) {
+            each_thread([&](app_part part) { A::template independent<1>(v1, s, part); });
+        }
+        for (uint32_t i = 0; i < s.down; i++) {
+            const uint32_t c = shape_.backwards ? s.down - 1 - i : i;
             take(s, c, s.down, down[c]);
+        }
+        if (shape_.backwards) {
+            each_thread([&](app_part part) { A::template independent<1>(v1, s, part); });
         }
         for (uint32_t phase = 0; phase < A::settles(s); phase++) {
             each_thread([&](app_part part) { A::template settle<1>(v1, s, phase, part); });

@@ -113,12 +113,13 @@ template <int party> APP_DO double sparse_alpha(const sparse_view &v, uint32_t k
     }
     return k == 0 ? 0.0 : (v.rr[0][k - 1] + v.rr[1][k - 1]) / (v.pap[0][k - 1] + v.pap[1][k - 1]);
 }
+// The first one multiplies zeros. It is no alpha, so that a stale chunk differs.
 template <int party> APP_DO double sparse_beta(const sparse_view &v, uint32_t k)
 {
     if constexpr (party == 1) {
         return v.beta[k];
     }
-    return k == 0 ? 0.0 : (v.rr[0][k] + v.rr[1][k]) / (v.rr[0][k - 1] + v.rr[1][k - 1]);
+    return k == 0 ? 1.0 : (v.rr[0][k] + v.rr[1][k]) / (v.rr[0][k - 1] + v.rr[1][k - 1]);
 }
 
 // The part of p, or the number, that `party` sends in step i.
@@ -289,7 +290,7 @@ bool sparse_verify(const sparse_view &v0, const sparse_view &v1, uint64_t seed, 
         }
         const double of1 = sparse_dot(r, r, 0, split);
         squares = sparse_dot(r, r, split, n) + of1;
-        const double beta = k == 0 ? 0.0 : squares / before;
+        const double beta = k == 0 ? 1.0 : squares / before;
         if (!sparse_is(v1.alpha[k], alpha) || !sparse_is(v1.beta[k], beta) ||
             !sparse_is(v0.rr[1][k], of1)) {
             return app_wrong(why, "iteration", k);
