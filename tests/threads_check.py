@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 CUDA = re.compile(r"cudart")  # the CUDA run-time, whose threads are not ours, is part of the program
-STARTS = re.compile(r"\b(pthread_create|thrd_create|uv_thread_create(_ex)?|uv_queue_work)\b")
+STARTS = re.compile(r"\b(pthread_create|_ZNSt6thread15_M_start_thread\w*|thrd_create|uv_thread_create(_ex)?|uv_queue_work)\b")
 
 
 def symbols(program, *options):

@@ -10,7 +10,8 @@
 template <class A>
 static unsigned rounds_of(const emulate_apps *how, bool *met, uint32_t *steps, char why[200])
 {
-    app_host_strategy<A> strategy(A::sizes[0], {how->threads, how->pieces, how->backwards});
+    app_host_strategy<A> strategy(A::sizes[0],
+                                  {how->threads, how->pieces, how->parallel, how->backwards});
     const app_fault fault = {static_cast<app_break>(how->fault), how->receiver, how->round,
                              how->step};
     unsigned right = 0;

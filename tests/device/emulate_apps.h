@@ -14,7 +14,7 @@ enum { EMULATE_EARLY_READ = 1, EMULATE_LOST_LAST, EMULATE_STALE };
 
 struct emulate_apps {
     uint32_t threads, pieces;
-    bool backwards;
+    bool parallel, backwards;
     uint32_t rounds;
     int fault, receiver; /* 0: no fault */
     uint32_t round, step;

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * The applications of wic/apps on the host: each is right however its work is dealt out, and finds
  * a chunk that is read too early, lost or stale, in every round and both ways. */
@@ -18,6 +19,7 @@ START_TEST(test_result_does_not_depend_on_threads)
         plain,
         {.threads = 3, .pieces = 1, .rounds = 2},
         {.threads = 64, .pieces = 5, .backwards = true, .rounds = 2},
+        {.threads = 4, .pieces = 2, .parallel = true, .rounds = 2},
     };
     char why[200];
     bool met;

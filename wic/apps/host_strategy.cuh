@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_APP_HOST_STRATEGY_CUH
 #define WIC_APP_HOST_STRATEGY_CUH
-// The strategy without a device: this thread does the work of both parties, chunk by chunk, and of
-// party 1 thread by thread and piece by piece. It shows that an application is right, and that its
-// verification finds the mistakes of other strategies.
+// The strategy without a device: the work of both parties on the host, chunk by chunk, that of
+// party 1 piece by piece and by any number of threads. It shows that an application is right, and
+// that its verification finds the mistakes of other strategies.
 #include "wic/apps/app.cuh"
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 // A mistake in one step of a round.
@@ -19,6 +20,7 @@ struct app_fault {
 
 struct app_shape {
     uint32_t threads, pieces; // threads of party 1; pieces of a chunk
+    bool parallel;            // each is a thread of the host; otherwise they run in turn
     bool backwards; // the last thread, piece and chunk first, dependent before independent
 };
 
@@ -65,33 +67,44 @@ template <class A> class app_host_strategy
             down.push_back(app_allocate(bytes_[1]));
             host.produce(s, c, down.back().get());
         }
-        if (A::facts.order == APP_PIPED) {
-            for (uint32_t c = 0; c < s.down; c++) {
-                take(s, c, s.down, down[c]);
-                up.push_back(made(c));
-                give(s, c, s.up, up.back());
-            }
-            return;
+        std::vector<const unsigned char *> got;
+        for (uint32_t c = 0; c < s.down; c++) {
+            got.push_back(found(1, c, s.down, down[c]));
+        }
+        if (A::facts.order != APP_ANSWERS) {
+            make_room(&up);
         }
         if (A::facts.order == APP_EXCHANGES) {
-            make_all(&up);
+            make_all(up);
         }
         host.independent(s);
-        if (!shape_.backwards) {
-            each_thread([&](app_part part) { A::template independent<1>(v1, s, part); });
-        }
-        for (uint32_t i = 0; i < s.down; i++) {
-            const uint32_t c = shape_.backwards ? s.down - 1 - i : i;
-            take(s, c, s.down, down[c]);
-        }
-        if (shape_.backwards) {
-            each_thread([&](app_part part) { A::template independent<1>(v1, s, part); });
-        }
+        each_thread([&](app_part part) {
+            if (!shape_.backwards) {
+                A::template independent<1>(v1, s, part);
+            }
+            for (uint32_t i = 0; i < s.down; i++) {
+                const uint32_t c = shape_.backwards ? s.down - 1 - i : i;
+                each_piece(c, s.down_units, [&](const app_piece &piece) {
+                    if (got[c] != nullptr) {
+                        A::template dependent<1>(v1, s, piece,
+                                                 at(got[c], piece, A::facts.down_unit), part);
+                    }
+                    if (A::facts.order == APP_PIPED) {
+                        A::template make<1>(v1, s, piece, at(up[c].get(), piece, A::facts.up_unit),
+                                            part);
+                    }
+                });
+            }
+            if (shape_.backwards) {
+                A::template independent<1>(v1, s, part);
+            }
+        });
         for (uint32_t phase = 0; phase < A::settles(s); phase++) {
             each_thread([&](app_part part) { A::template settle<1>(v1, s, phase, part); });
         }
         if (A::facts.order == APP_ANSWERS) {
-            make_all(&up);
+            make_room(&up);
+            make_all(up);
         }
         for (uint32_t c = 0; c < up.size(); c++) {
             give(s, c, static_cast<uint32_t>(up.size()), up[c]);
@@ -101,8 +114,17 @@ template <class A> class app_host_strategy
 
     template <class Work> void each_thread(Work work)
     {
+        std::vector<std::thread> running;
         for (uint32_t i = 0; i < shape_.threads; i++) {
-            work(app_part{shape_.backwards ? shape_.threads - 1 - i : i, shape_.threads});
+            const app_part part = {shape_.backwards ? shape_.threads - 1 - i : i, shape_.threads};
+            if (shape_.parallel) {
+                running.emplace_back(work, part);
+            } else {
+                work(part);
+            }
+        }
+        for (std::thread &thread : running) {
+            thread.join();
         }
     }
     template <class Work> void each_piece(uint32_t chunk, uint32_t units, Work work)
@@ -112,25 +134,30 @@ template <class A> class app_host_strategy
             const uint32_t p = shape_.backwards ? pieces - 1 - i : i;
             const uint32_t first = static_cast<uint32_t>(uint64_t(units) * p / pieces);
             const uint32_t end = static_cast<uint32_t>(uint64_t(units) * (p + 1) / pieces);
-            each_thread([&](app_part part) { work(app_piece{chunk, first, end - first}, part); });
+            work(app_piece{chunk, first, end - first});
         }
+    }
+    template <class T> static T *at(T *chunk, const app_piece &piece, uint32_t unit)
+    {
+        return chunk + size_t(piece.first) * unit;
     }
 
-    app_memory made(uint32_t chunk)
+    void make_room(std::vector<app_memory> *up)
     {
-        app_memory to = app_allocate(bytes_[0]);
-        each_piece(chunk, step_->up_units, [&](const app_piece &piece, app_part part) {
-            A::template make<1>(host.view(1), *step_, piece,
-                                to.get() + size_t(piece.first) * A::facts.up_unit, part);
-        });
-        return to;
-    }
-    void make_all(std::vector<app_memory> *up)
-    {
-        const uint32_t ups = A::ups(host.view(1), *step_);
-        for (uint32_t c = 0; c < ups; c++) {
-            up->push_back(made(c));
+        for (uint32_t c = A::ups(host.view(1), *step_); c > 0; c--) {
+            up->push_back(app_allocate(bytes_[0]));
         }
+    }
+    void make_all(const std::vector<app_memory> &up)
+    {
+        each_thread([&](app_part part) {
+            for (uint32_t c = 0; c < up.size(); c++) {
+                each_piece(c, step_->up_units, [&](const app_piece &piece) {
+                    A::template make<1>(host.view(1), *step_, piece,
+                                        at(up[c].get(), piece, A::facts.up_unit), part);
+                });
+            }
+        });
     }
 
     // The chunk that the receiver finds; NULL: lost.
@@ -147,16 +174,6 @@ template <class A> class app_host_strategy
         }
         memcpy(before_[receiver].get(), given.get(), bytes_[receiver]);
         return is_wrong && fault_.kind == APP_LOST_LAST ? nullptr : given.get();
-    }
-    void take(const app_step &s, uint32_t chunk, uint32_t chunks, app_memory &given)
-    {
-        const unsigned char *from = found(1, chunk, chunks, given);
-        if (from != nullptr) {
-            each_piece(chunk, s.down_units, [&](const app_piece &piece, app_part part) {
-                A::template dependent<1>(host.view(1), s, piece,
-                                         from + size_t(piece.first) * A::facts.down_unit, part);
-            });
-        }
     }
     void give(const app_step &s, uint32_t chunk, uint32_t chunks, app_memory &given)
     {
