@@ -3,9 +3,11 @@
 #include "service/base/line_reader.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define ROOM_LEAST 8192
@@ -111,6 +113,13 @@ bool pb_line_send_bytes(int fd, const void *from, size_t bytes)
     return true;
 }
 
+/* Line and newline in one call: two would wake the reader twice. */
+static ssize_t send_rest(int fd, const char *text, size_t bytes, size_t at)
+{
+    struct iovec parts[2] = {{(char *)(uintptr_t)text + at, bytes - at}, {(char[]){'\n'}, 1}};
+    return writev(fd, parts, 2);
+}
+
 bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, size_t n_passed)
 {
     for (size_t at = 0; at <= bytes;) {
@@ -118,7 +127,7 @@ bool pb_line_send(int fd, const char *text, size_t bytes, const int *passed, siz
         if (at == 0 && n_passed > 0 && bytes > 0)
             n = pb_passed_fds_send(fd, text, bytes, passed, n_passed, 0);
         else
-            n = at < bytes ? write(fd, text + at, bytes - at) : write(fd, "\n", 1);
+            n = send_rest(fd, text, bytes, at);
         if (n < 0 && errno != EINTR)
             return false;
         at += n > 0 ? (size_t)n : 0;
