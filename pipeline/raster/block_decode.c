@@ -44,24 +44,6 @@ int pb_block_read_bytes(const struct pb_block_decoder *decoder, const struct pb_
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-int pb_block_decoder_init(struct pb_block_decoder *d, const struct pb_block_layout *l,
-                          struct pb_err *err)
-{
-    d->layout = l;
-    d->n_buffers = 1;
-    d->decode = pb_decode_of(l->compression);
-    if (d->decode == NULL)
-        return l->compression == COMPRESSION_NONE ? 0 : -ENOTSUP;
-    if (l->block_bytes > UINT32_MAX)
-        return -ENOTSUP;
-    bool several = (uint64_t)l->across * l->down > 1 || (l->planar && l->bands > 1);
-    if (d->decode->start != NULL && several && l->block_bytes <= PAIR_BYTES)
-        d->n_buffers = 2;
-    if (d->decode->create(&d->context) < 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for a decoder");
-    return 0;
-}
-
 /* Bytes of `decoded` without the row that follows it. */
 static uint64_t scratch_bytes(const struct pb_block_decoder *d)
 {
@@ -96,9 +78,9 @@ static size_t align_up(size_t bytes)
 
 static uint64_t windows_bytes(const struct pb_block_decoder *d)
 {
-    return d->n_buffers == 2
-               ? 2 * (align_up(window_bytes(d)) + align_up((size_t)d->layout->row_bytes))
-               : 0;
+    return d->has_windows ? d->n_buffers * align_up(window_bytes(d)) +
+                                2 * align_up((size_t)d->layout->row_bytes)
+                          : 0;
 }
 
 void pb_block_decoder_fini(struct pb_block_decoder *d)
@@ -117,6 +99,27 @@ static uint64_t whole_bytes(const struct pb_block_decoder *d)
     return d->n_buffers * scratch_bytes(d) + d->layout->row_bytes;
 }
 
+int pb_block_decoder_init(struct pb_block_decoder *d, const struct pb_block_layout *l,
+                          struct pb_err *err)
+{
+    d->layout = l;
+    d->n_buffers = 1;
+    d->decode = pb_decode_of(l->compression);
+    if (d->decode == NULL)
+        return l->compression == COMPRESSION_NONE ? 0 : -ENOTSUP;
+    if (l->block_bytes > UINT32_MAX)
+        return -ENOTSUP;
+    bool several = (uint64_t)l->across * l->down > 1 || (l->planar && l->bands > 1);
+    d->has_windows = d->decode->start_window != NULL && l->block_bytes <= PAIR_BYTES;
+    if (d->has_windows && several)
+        d->n_buffers = 2;
+    else if (d->has_windows && windows_bytes(d) >= whole_bytes(d))
+        d->has_windows = false;
+    if (d->decode->create(&d->context) < 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a decoder");
+    return 0;
+}
+
 uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *d)
 {
     const uint64_t whole = whole_bytes(d), windows = windows_bytes(d);
@@ -129,7 +132,7 @@ uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *d)
 uint64_t pb_block_decoder_spared_bytes(const struct pb_block_decoder *d)
 {
     const uint64_t whole = whole_bytes(d), windows = windows_bytes(d);
-    return windows > 0 && windows < whole ? whole - windows : 0;
+    return d->n_buffers == 2 && windows < whole ? whole - windows : 0;
 }
 
 /* Allocates memory, whose pages are zeros, unless *memory is allocated. */
@@ -155,6 +158,10 @@ static int take_stored(struct pb_block_decoder *d, struct pb_err *err)
 int pb_block_decoder_take_memory(struct pb_block_decoder *d, struct pb_err *err)
 {
     int rc = take_stored(d, err);
+    if (d->n_buffers == 1 && d->windows != NULL) { /* the first read used it */
+        pb_mem_free(PB_MEM_HOST, d->windows, windows_bytes(d));
+        d->windows = NULL;
+    }
     d->decoded_bytes = scratch_bytes(d);
     for (unsigned i = 0; i < d->n_buffers && rc == 0; i++)
         rc = take(&d->buffer[i].decoded, i == 0 ? first_bytes(d) : d->decoded_bytes, err);
@@ -305,7 +312,7 @@ int pb_block_decode(struct pb_block_decoder *d, const struct pb_tiff_file *file,
     return rc;
 }
 
-/* --- two blocks through windows --------------------------------------------------------------- */
+/* --- blocks through windows ------------------------------------------------------------------- */
 
 unsigned char *pb_block_window(const struct pb_block_decoder *d, unsigned lane)
 {
@@ -314,7 +321,7 @@ unsigned char *pb_block_window(const struct pb_block_decoder *d, unsigned lane)
 
 unsigned char *pb_block_window_row(const struct pb_block_decoder *d, unsigned i)
 {
-    return pb_block_window(d, 2) + i * align_up((size_t)d->layout->row_bytes);
+    return pb_block_window(d, d->n_buffers) + i * align_up((size_t)d->layout->row_bytes);
 }
 
 int pb_block_start_window(struct pb_block_decoder *d, const struct pb_tiff_file *file,

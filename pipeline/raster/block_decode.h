@@ -41,9 +41,11 @@ struct pb_block_decoder {
     void *context;
     struct pb_block_buffer buffer[2]; /* the second one is used if n_buffers is 2 */
     unsigned n_buffers;
+    bool has_windows; /* the codec decodes through windows, and blocks are small enough for it */
     uint64_t decoded_bytes, stored_bytes; /* bytes of each buffer */
     unsigned char *row;                   /* row after the first buffer's decoded bytes */
-    /* Windows of two blocks that are decoded at once, and two rows; NULL until they are used. */
+    /* A window for each buffer, through which blocks are decoded, and two rows; NULL until they are
+     * used. */
     unsigned char *windows;
     size_t window_bytes;
 };
@@ -61,7 +63,7 @@ uint64_t pb_block_decoder_bytes(const struct pb_block_decoder *decoder); /* uppe
 uint64_t
 pb_block_decoder_spared_bytes(const struct pb_block_decoder *decoder); /* bytes that windows save */
 int pb_block_decoder_take_memory(struct pb_block_decoder *decoder, struct pb_err *err);
-/* The same for windows; requires two buffers, of which only the stored bytes are used. */
+/* The same for windows; requires has_windows. The buffers' stored bytes are used, too. */
 int pb_block_decoder_take_windows(struct pb_block_decoder *decoder, struct pb_err *err);
 
 /* Reads a stored block and starts to decode it through window `lane`, 0 or 1. Errors of reading. */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A compressed block is decoded completely into memory of this reader and copied from there, or
- * two blocks at once are copied row by row while they are decoded: its users (block_cache.c, tiles
- * of whole blocks) read a block once. Uncompressed blocks are read
+ * two blocks at once, or the only block, are copied row by row while they are decoded: its users
+ * (block_cache.c, tiles of whole blocks) read a block once. Uncompressed blocks are read
  * in runs of rows, however large a block is, and only the requested columns if these are few. */
 #include "pipeline/raster/block_reader_inside.h"
 
@@ -322,13 +322,6 @@ static void fill_mask(const struct pb_block_target *target)
             memset(to->mask + y * to->mask_row_bytes, 255, (size_t)target->rect->w);
 }
 
-int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
-                         struct pb_err *err)
-{
-    fill_mask(target);
-    return take_all(reader, target, err);
-}
-
 int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *rect,
                           struct pb_err *err)
 {
@@ -336,7 +329,7 @@ int pb_block_reader_check(struct pb_block_reader *reader, const struct pb_rect *
     return take_all(reader, &target, err);
 }
 
-/* --- blocks of two rectangles ----------------------------------------------------------------- */
+/* --- blocks through windows ------------------------------------------------------------------- */
 
 /* A block that is decoded. */
 struct lane {
@@ -469,4 +462,29 @@ void pb_block_reader_read_two(struct pb_block_reader *reader, const struct pb_bl
     while (two.lane[0].is_busy || two.lane[1].is_busy)
         decode_part(&two);
     reader->file.err = NULL;
+}
+
+/* True for the first read of an image that is one block. A window needs a fraction of the block's
+ * memory, which the kernel would zero. Later reads decode the block into memory and keep it. */
+static bool is_read_once(const struct pb_block_reader *reader, const struct pb_block_target *target)
+{
+    const struct pb_block_layout *l = &reader->layout;
+    const struct pb_block_decoder *d = &reader->decoder;
+    return d->has_windows && d->n_buffers == 1 && d->windows == NULL &&
+           d->buffer[0].decoded == NULL && target->rect->w == l->width &&
+           target->rect->h == l->height;
+}
+
+int pb_block_reader_read(struct pb_block_reader *reader, const struct pb_block_target *target,
+                         struct pb_err *err)
+{
+    if (is_read_once(reader, target)) {
+        struct pb_read_result result = {.rc = 0};
+        pb_block_reader_read_two(reader, target, 1, &result);
+        if (result.rc < 0 && err != NULL && err->code == PB_OK)
+            *err = result.err;
+        return result.rc;
+    }
+    fill_mask(target);
+    return take_all(reader, target, err);
 }

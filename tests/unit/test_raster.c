@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define REAL(name)    PB_SHARED_DATA "/real/" name
 #define DERIVED(name) PB_SHARED_DATA "/derived/" name
@@ -252,6 +253,119 @@ START_TEST(reads_the_same_windows_from_every_layout)
         same_pixels(names[i], DERIVED("l7_none_pixel.tif"), 31, 17);
         same_pixels(names[i], DERIVED("l7_none_pixel.tif"), 1, 64);
     }
+}
+END_TEST
+
+/* --- an image of one block --------------------------------------------------------------------*/
+
+enum { ONE_SIDE = 512, ONE_HEAD = 256 };
+
+static void one_entry(unsigned char *head, uint16_t tag, uint16_t type, uint32_t value)
+{
+    const uint32_t count = 1;
+    uint16_t n;
+    memcpy(&n, head + 8, 2);
+    unsigned char *at = head + 10 + 12 * n++;
+    memcpy(head + 8, &n, 2);
+    memcpy(at, &tag, 2);
+    memcpy(at + 2, &type, 2);
+    memcpy(at + 4, &count, 4);
+    memcpy(at + 8, &value, 4);
+}
+
+static void fill_one(uint16_t *pixels)
+{
+    uint32_t random = 1;
+    for (uint32_t i = 0; i < ONE_SIDE * ONE_SIDE; i++) {
+        random = random * 1664525u + 1013904223u;
+        pixels[i] = (uint16_t)((random >> 22) + i / 700);
+    }
+}
+
+/* Writes pixels of 16 bits as one tile of deflate; flip: offset of a byte in it to change. */
+static char *one_tile(const uint16_t *pixels, size_t flip)
+{
+    unsigned char head[ONE_HEAD] = "II\x2a\0\x08\0\0";
+    uLongf bytes = compressBound(2 * ONE_SIDE * ONE_SIDE);
+    unsigned char *packed = malloc(bytes);
+    char *name = strdup("/tmp/pb_test_one_XXXXXX");
+    ck_assert_int_eq(
+        compress2(packed, &bytes, (const unsigned char *)pixels, 2 * ONE_SIDE * ONE_SIDE, 6), Z_OK);
+    ck_assert_uint_lt(flip, bytes);
+    packed[flip] ^= flip > 0 ? 0x55 : 0;
+    one_entry(head, 256, 4, ONE_SIDE);
+    one_entry(head, 257, 4, ONE_SIDE);
+    one_entry(head, 258, 3, 16);
+    one_entry(head, 259, 3, 8);
+    one_entry(head, 262, 3, 1);
+    one_entry(head, 322, 4, ONE_SIDE);
+    one_entry(head, 323, 4, ONE_SIDE);
+    one_entry(head, 324, 4, ONE_HEAD);
+    one_entry(head, 325, 4, (uint32_t)bytes);
+    int fd = mkstemp(name);
+    ck_assert_int_eq(write(fd, head, sizeof head), sizeof head);
+    ck_assert_int_eq(write(fd, packed, bytes), (ssize_t)bytes);
+    close(fd);
+    free(packed);
+    return name;
+}
+
+static int read_one(struct pb_raster *raster, struct pb_rect rect, uint16_t *out,
+                    struct pb_err *err)
+{
+    const int32_t band = 1;
+    *err = (struct pb_err){0};
+    return pb_raster_read(raster, &band, 1,
+                          &(struct pb_window){.data = out,
+                                              .row_bytes = 2 * (size_t)rect.w,
+                                              .plane_bytes = 2 * (size_t)rect.w * (size_t)rect.h,
+                                              .rect = rect},
+                          err);
+}
+
+/* The first read of the whole block uses a window, and later ones use memory. */
+START_TEST(reads_one_block_the_same_each_time)
+{
+    static uint16_t pixels[ONE_SIDE * ONE_SIDE], out[ONE_SIDE * ONE_SIDE];
+    const struct pb_rect whole = {0, 0, ONE_SIDE, ONE_SIDE}, part = {40, 300, 100, 150};
+    struct pb_err err;
+    fill_one(pixels);
+    char *name = one_tile(pixels, 0);
+    for (int first = 0; first < 2; first++) { /* 1: a part is read before the whole */
+        struct pb_raster *raster = opened(name);
+        for (int turn = first; turn < 4; turn++) {
+            const bool is_part = turn % 2 == 1;
+            memset(out, 0, sizeof out);
+            ck_assert_int_eq(read_one(raster, is_part ? part : whole, out, &err), 0);
+            for (int32_t y = 0; is_part && y < part.h; y++)
+                ck_assert_mem_eq(out + y * part.w, pixels + (part.y + y) * ONE_SIDE + part.x,
+                                 2 * (size_t)part.w);
+            if (!is_part)
+                ck_assert_mem_eq(out, pixels, sizeof pixels);
+        }
+        pb_raster_close(raster);
+    }
+    unlink(name);
+    free(name);
+}
+END_TEST
+
+START_TEST(refuses_a_damaged_only_block_each_time)
+{
+    static uint16_t pixels[ONE_SIDE * ONE_SIDE], out[ONE_SIDE * ONE_SIDE];
+    const struct pb_rect whole = {0, 0, ONE_SIDE, ONE_SIDE};
+    struct pb_err first, again;
+    fill_one(pixels);
+    char *name = one_tile(pixels, 200000);
+    struct pb_raster *raster = opened(name);
+    ck_assert_int_lt(read_one(raster, whole, out, &first), 0);
+    ck_assert_int_eq(first.code, PB_E_INPUT_DAMAGED);
+    ck_assert_ptr_nonnull(strstr(first.msg, "tile 0 "));
+    ck_assert_int_lt(read_one(raster, whole, out, &again), 0);
+    ck_assert_str_eq(again.msg, first.msg);
+    pb_raster_close(raster);
+    unlink(name);
+    free(name);
 }
 END_TEST
 
@@ -651,6 +765,8 @@ int main(void)
     tcase_add_test(open_case, complex_pixels_need_a_chosen_conversion);
     tcase_add_test(open_case, opens_no_virtual_path_and_no_other_driver);
     tcase_add_test(read_case, reads_the_same_windows_from_every_layout);
+    tcase_add_test(read_case, reads_one_block_the_same_each_time);
+    tcase_add_test(read_case, refuses_a_damaged_only_block_each_time);
     tcase_add_test(read_case, reads_the_same_pixels_whatever_was_expected);
     tcase_add_test(read_case, damaged_block_is_reported_when_read_and_not_before);
     tcase_add_test(read_case, test_two_blocks_at_once_equal_the_image);
