@@ -85,7 +85,8 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     out->is_alpha = GDALGetRasterColorInterpretation(band) == GCI_AlphaBand &&
                     raster->info.complex.kind == PB_COMPLEX_NONE;
     (void)pb_text_clean(GDALGetDescription(band), out->description, sizeof out->description);
-    (void)pb_text_clean(GDALGetRasterUnitType(band), out->unit, sizeof out->unit);
+    if (raster->known == NULL || header->geo.unit) /* else GDAL would derive the CRS for its unit */
+        (void)pb_text_clean(GDALGetRasterUnitType(band), out->unit, sizeof out->unit);
     out->color = (int32_t)GDALGetRasterColorInterpretation(band);
     out->scale = GDALGetRasterScale(band, &has);
     out->offset = GDALGetRasterOffset(band, &has);
@@ -219,6 +220,8 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
     int rc = read_type(raster, err);
     if (rc < 0)
         return rc;
+    if (!raster->is_jp2 && !raster->has_sidecars)
+        raster->known = pb_gdal_known(&header->geo.keys);
     pb_gdal_listen(&words, raster);
     rc = read_layout(raster, header, err);
     if (rc == 0) {

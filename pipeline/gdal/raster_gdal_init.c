@@ -6,6 +6,7 @@
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
+#include "pipeline/raster/tiff_geo.h"
 #include "pipeline/raster/tiff_tags.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CACHE_FLOOR_BYTES ((int64_t)1 << 20)
 
@@ -92,6 +94,67 @@ static bool make_sample(const char *name, int epsg)
     return fine;
 }
 
+enum { KNOWN_MAX = 32 };
+
+struct pb_known_system {
+    struct pb_tiff_keys keys;
+    OGRSpatialReferenceH system;
+};
+
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below */
+static struct pb_known_system known[KNOWN_MAX];
+static size_t n_known;
+
+const struct pb_known_system *pb_gdal_known(const struct pb_tiff_keys *keys)
+{
+    const struct pb_known_system *found = NULL;
+    pthread_mutex_lock(&known_lock);
+    for (size_t i = 0; i < n_known && found == NULL && keys->n > 0; i++)
+        if (known[i].keys.n == keys->n && memcmp(known[i].keys.bytes, keys->bytes, keys->n) == 0)
+            found = &known[i];
+    pthread_mutex_unlock(&known_lock);
+    return found;
+}
+
+OGRSpatialReferenceH pb_gdal_known_lock(const struct pb_known_system *system)
+{
+    pthread_mutex_lock(&known_lock);
+    return system->system;
+}
+
+void pb_gdal_known_unlock(void)
+{
+    pthread_mutex_unlock(&known_lock);
+}
+
+/* Adds the CRS that GDAL reads from the sample's own GeoKeys. A CRS with a vertical part is left
+ * out, because its unit is that of the bands. */
+static void know(const char *name, GDALDatasetH sample)
+{
+    static const uint16_t tags[] = {34735, 34736, 34737};
+    struct pb_tiff_tags found = {NULL, 0};
+    struct pb_known_system one = {.keys = {.n = 0}};
+    vsi_l_offset n_bytes = 0;
+    const GByte *bytes = VSIGetMemFileBuffer(name, &n_bytes, FALSE);
+    OGRSpatialReferenceH srs = GDALGetSpatialRef(sample);
+    bool fine = srs != NULL && GDALGetRasterUnitType(GDALGetRasterBand(sample, 1))[0] == '\0' &&
+                bytes != NULL && pb_tiff_tags_take(bytes, (size_t)n_bytes, tags, 3, &found) == 0;
+    for (size_t i = 0, at = 0; i < 3 && fine; i++) {
+        const bool there = at < found.n && found.tag[at].tag == tags[i];
+        const struct pb_tiff_tag *tag = there ? &found.tag[at++] : NULL;
+        const uint64_t bytes_of = tag ? tag->count * pb_tiff_type_bytes(tag->type) : 0;
+        fine = pb_tiff_keys_add(&one.keys, tag ? tag->value : NULL, bytes_of) &&
+               (tag != NULL || i > 0);
+    }
+    pb_tiff_tags_free(&found);
+    pthread_mutex_lock(&known_lock);
+    if (fine && n_known < KNOWN_MAX && (one.system = OSRClone(srs)) != NULL) {
+        (void)OSRGetAuthorityCode(one.system, NULL); /* makes its tree, for forks of this process */
+        known[n_known++] = one;
+    }
+    pthread_mutex_unlock(&known_lock);
+}
+
 void pb_raster_warm(int epsg)
 {
     static const char name[] = "/vsimem/pb_warm.tif";
@@ -110,6 +173,7 @@ void pb_raster_warm(int epsg)
         free(pb_raster_projjson(&raster));
         (void)pb_raster_geo_tags(&raster, &extra, NULL, &tags);
         pb_tiff_tags_free(&tags);
+        know(name, raster.dataset);
         GDALClose(raster.dataset);
     }
     (void)VSIUnlink(name);

@@ -21,7 +21,7 @@ enum { POINTS = 128 }; /* transformed at once */
 
 OGRSpatialReferenceH pb_gdal_system(const struct pb_raster *raster)
 {
-    OGRSpatialReferenceH srs = GDALGetSpatialRef(raster->dataset);
+    OGRSpatialReferenceH srs = raster->known == NULL ? GDALGetSpatialRef(raster->dataset) : NULL;
     return srs != NULL ? srs : raster->system;
 }
 
@@ -261,6 +261,35 @@ void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info)
             unit->metres[i] = 0;
 }
 
+static void read_system(OGRSpatialReferenceH srs, struct pb_raster_info *info)
+{
+    info->has_crs = srs != NULL;
+    if (srs != NULL && info->has_transform)
+        pb_gdal_read_unit(srs, info);
+    const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
+    const char *code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
+    char both[sizeof info->crs_code];
+    if (name != NULL && code != NULL &&
+        snprintf(both, sizeof both, "%s:%s", name, code) < (int)sizeof both)
+        (void)pb_text_clean(both, info->crs_code, sizeof info->crs_code);
+}
+
+/* The CRS of an image with GCPs is theirs. */
+static void read_known(struct pb_raster *raster)
+{
+    if (raster->info.n_gcps > 0)
+        raster->known = NULL;
+    if (raster->known == NULL)
+        return;
+    OGRSpatialReferenceH srs = pb_gdal_known_lock(raster->known);
+    raster->system = OSRClone(srs);
+    if (raster->system != NULL)
+        read_system(srs, &raster->info);
+    pb_gdal_known_unlock();
+    if (raster->system == NULL)
+        raster->known = NULL;
+}
+
 void pb_gdal_read_place(struct pb_raster *raster)
 {
     struct pb_raster_info *info = &raster->info;
@@ -277,18 +306,12 @@ void pb_gdal_read_place(struct pb_raster *raster)
     info->n_gcps = GDALGetGCPCount(raster->dataset);
     info->has_rpc = GDALGetMetadata(raster->dataset, "RPC") != NULL;
     read_orientation(raster);
+    read_known(raster);
+    if (raster->known != NULL)
+        return;
     if (pb_gdal_srs(raster) == NULL)
         raster->system = pb_gdal_sidecar_system(raster);
-    OGRSpatialReferenceH srs = pb_gdal_srs(raster);
-    info->has_crs = srs != NULL;
-    if (srs != NULL && info->has_transform)
-        pb_gdal_read_unit(srs, info);
-    const char *name = srs ? OSRGetAuthorityName(srs, NULL) : NULL;
-    const char *code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
-    char both[sizeof info->crs_code];
-    if (name != NULL && code != NULL &&
-        snprintf(both, sizeof both, "%s:%s", name, code) < (int)sizeof both)
-        (void)pb_text_clean(both, info->crs_code, sizeof info->crs_code);
+    read_system(pb_gdal_srs(raster), info);
 }
 
 int pb_gdal_check_place(const struct pb_raster *raster, const struct pb_tiff_geo *promised,

@@ -6,6 +6,16 @@
 #include "pipeline/gdal/raster_gdal_said.h"
 
 struct pb_tiff_geo;
+struct pb_tiff_keys;
+
+/* A CRS that pb_raster_warm has loaded, with the GeoKeys that GDAL writes for it. Equal keys give
+ * an equal CRS, and deriving it from them takes longer than reading a small scene. Thread: any. */
+struct pb_known_system;
+/* Finds the CRS of these keys; NULL: not loaded. Valid until the end of the process. */
+const struct pb_known_system *pb_gdal_known(const struct pb_tiff_keys *keys);
+/* Returns the CRS, for no other call on it until pb_gdal_known_unlock. */
+OGRSpatialReferenceH pb_gdal_known_lock(const struct pb_known_system *known);
+void pb_gdal_known_unlock(void);
 
 /* Returns the CRS of the transform, of the file or of its sidecar; borrowed from the raster; NULL
  * if absent. */

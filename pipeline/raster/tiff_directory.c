@@ -151,6 +151,12 @@ static struct pb_tiff_field *field_of(struct pb_tiff_directory *dir, uint64_t ta
         return &dir->matrix;
     case TAG_GEO_KEYS:
         return &dir->geo_keys;
+    case TAG_GEO_DOUBLES:
+        return &dir->geo_doubles;
+    case TAG_GEO_TEXTS:
+        return &dir->geo_texts;
+    case TAG_METADATA:
+        return &dir->metadata;
     case TAG_RPC:
         return &dir->rpc;
     default:

@@ -36,7 +36,8 @@ struct pb_tiff_directory {
     struct pb_tiff_field subfile, width, height, bits, compression, bands, rows, planar, tile_w,
         tile_h, offsets, counts, nodata, photometric, fill_order, predictor, format, subsampling,
         depth;
-    struct pb_tiff_field tie_points, matrix, geo_keys, rpc; /* fields of any type and count */
+    /* fields of any type and count */
+    struct pb_tiff_field tie_points, matrix, geo_keys, geo_doubles, geo_texts, metadata, rpc;
     /* First tag of another kind whose values extend past the end of the file. */
     uint16_t outside; /* 0 = none */
     uint64_t outside_count, outside_at;

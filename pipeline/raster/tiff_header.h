@@ -22,12 +22,20 @@ struct pb_limits;
 /* Images of at most this many decoded bytes are accepted at any ratio. */
 #define PB_TIFF_RATIO_FLOOR (UINT64_C(4) << 30)
 
+/* GeoKeys with their numbers and texts, byte by byte as stored, in this machine's byte order. */
+struct pb_tiff_keys {
+    uint32_t n; /* 0: absent, longer than this, or of the other byte order */
+    unsigned char bytes[508];
+};
+
 /* Georeferencing that the first directory declares. */
 struct pb_tiff_geo {
     bool place; /* tie points, or a transformation matrix */
     bool crs;   /* GeoKeys that name or define a CRS */
     bool rpc;
     bool nodata; /* a nodata tag with a value */
+    bool unit;   /* GDAL's metadata may have units of bands */
+    struct pb_tiff_keys keys;
 };
 
 /* The first directory, as declared. */

@@ -9,6 +9,7 @@
 #include "config/limits_config.h"
 #include "pipeline/raster/outline.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/raster/tiff_directory.h"
 #include "pipeline/raster/tiff_tags.h"
 
 #include "run_suite.h"
@@ -178,6 +179,79 @@ START_TEST(places_a_product_as_every_real_scene)
     }
     ck_assert_int_gt(taken, 60);
     ck_assert_int_gt(taken, (int)found.gl_pathc * 4 / 5); /* others have types we do not take */
+    globfree(&found);
+}
+END_TEST
+
+/* Facts of a scene that depend on its CRS, as one text. */
+static char *facts_of(struct pb_raster *scene)
+{
+    const struct pb_raster_info *info = pb_raster_info(scene);
+    struct pb_footprint footprint;
+    struct pb_tiff_tags tags = tags_of(scene, &nan_float);
+    char *wkt = pb_raster_wkt2(scene), *json = pb_raster_projjson(scene), *text = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&text, &bytes);
+    fprintf(to, "%d %s %s\n%s\n", info->has_crs, info->crs_code, wkt ? wkt : "", json ? json : "");
+    fprintf(to, "%d %.17g %.17g %.17g %.17g %.17g\n", (int)info->unit.law, info->unit.metres[0],
+            info->unit.metres[1], info->unit.axis, info->unit.radians, info->unit.origin);
+    for (int i = 0; i < info->n_bands; i++)
+        fprintf(to, "%s,", info->band[i].unit);
+    if (pb_raster_footprint(scene, NULL, &footprint) == 0)
+        for (size_t i = 0; i < footprint.n; i++)
+            fprintf(to, " %.17g %.17g", footprint.lonlat[i][0], footprint.lonlat[i][1]);
+    for (size_t i = 0; i < tags.n; i++) {
+        const struct pb_tiff_tag *tag = &tags.tag[i];
+        fprintf(to, "\n%u:", (unsigned)tag->tag);
+        for (size_t k = 0; k < tag->count * pb_tiff_type_bytes(tag->type); k++)
+            fprintf(to, " %02x", ((const unsigned char *)tag->value)[k]);
+    }
+    fclose(to);
+    pb_tiff_tags_free(&tags);
+    free(wkt);
+    free(json);
+    return text;
+}
+
+/* A CRS that was loaded is used for scenes with GDAL's own GeoKeys: products have these, and other
+ * scenes may. */
+START_TEST(loaded_crs_changes_no_fact)
+{
+    glob_t found = {0};
+    int taken = 0;
+    ck_assert_int_eq(glob(REAL("*.tif"), 0, NULL, &found), 0);
+    ck_assert_int_eq(glob(REAL("*/*.[tT][iI][fF]*"), GLOB_APPEND, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct pb_raster *scene = NULL;
+        int epsg = 0;
+        if (pb_raster_open(found.gl_pathv[i], &limits, NULL, &scene) < 0)
+            continue;
+        struct pb_tiff_tags tags = tags_of(scene, &nan_float);
+        char *names[2] = {tiff_with(&tags), found.gl_pathv[i]}, *before[2];
+        if (sscanf(pb_raster_info(scene)->crs_code, "EPSG:%5d", &epsg) != 1)
+            epsg = 0;
+        for (int k = 0; k < 2; k++) {
+            struct pb_raster *raster = opened(names[k]);
+            before[k] = facts_of(raster);
+            pb_raster_close(raster);
+        }
+        if (epsg > 0)
+            pb_raster_warm(epsg);
+        for (int k = 0; k < 2; k++) {
+            struct pb_raster *raster = opened(names[k]);
+            char *after = facts_of(raster);
+            ck_assert_msg(strcmp(after, before[k]) == 0, "%s:\n%s\nwas\n%s", found.gl_pathv[i],
+                          after, before[k]);
+            free(after);
+            free(before[k]);
+            pb_raster_close(raster);
+        }
+        taken += epsg > 0;
+        pb_raster_close(scene);
+        pb_tiff_tags_free(&tags);
+        unlink(names[0]);
+    }
+    ck_assert_int_gt(taken, 20);
     globfree(&found);
 }
 END_TEST
@@ -513,6 +587,7 @@ int main(void)
     Suite *suite = suite_create("raster_geo");
     TCase *tags = tcase_create("tags"), *places = tcase_create("place");
     tcase_add_test(tags, places_a_product_as_every_real_scene);
+    tcase_add_test(tags, loaded_crs_changes_no_fact);
     tcase_add_test(tags, spells_nodata_as_gdal_does);
     tcase_add_test(tags, keeps_pixel_is_point);
     tcase_add_test(tags, takes_tags_from_whole_files_only);
