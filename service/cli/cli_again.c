@@ -97,6 +97,8 @@ static int make_listed(struct again *again)
         return cli_service_exit(&err);
     for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) {
         const struct pb_json_value *job = jobs.job[i - 1];
+        if (strcmp(cli_job_text(job, "stage"), "scenes") == 0)
+            continue; /* an archive: its scenes have jobs of their own */
         int one = make(again, cli_job_text(job, "id"), cli_job_number(job, "bytes_read"), true);
         rc = one != CLI_DONE ? one : rc;
     }

@@ -242,8 +242,9 @@ static bool is_delivery(const struct pb_json_value *job, const struct scene *sce
 {
     const struct pb_json_value *paths = pb_json_get(job, "delivered", &(bool){false});
     bool is = false;
-    if (strcmp(cli_job_text(job, "created"), scene->since) < 0)
-        return false; /* an earlier delivery with that name */
+    if (strcmp(cli_job_text(job, "created"), scene->since) < 0 ||
+        cli_job_text(job, "archive")[0] != '\0')
+        return false; /* an earlier delivery with that name; a scene in an archive */
     for (size_t i = 0; i < pb_json_count(paths) && !is; i++) {
         const char *path = pb_json_text_of(pb_json_at(paths, i));
         is = path != NULL && strcmp(path, scene->place) == 0;

@@ -322,7 +322,8 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job, struct 
         (void)snprintf(out_job->id, sizeof out_job->id, "%d.%d", task->number + 1, task->part);
     else
         (void)snprintf(out_job->id, sizeof out_job->id, "%d", task->number + 1);
-    out_job->is_part = task->part > 0;
+    if (task->part > 0)
+        (void)snprintf(out_job->archive, sizeof out_job->archive, "%d", task->number + 1);
     (void)snprintf(out_job->name, sizeof out_job->name, "%s", base ? base + 1 : input->path);
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);

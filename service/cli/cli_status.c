@@ -211,6 +211,20 @@ static void print_delivered(const struct pb_json_value *job)
     }
 }
 
+/* Prints the jobs of the scenes in an archive. */
+static void print_scenes(const struct pb_json_value *job)
+{
+    const struct pb_json_value *report = pb_json_get(job, "report", NULL);
+    const struct pb_json_value *scenes = pb_json_get(report, "scenes", NULL);
+    for (size_t i = 0; i < pb_json_count(scenes); i++) {
+        const struct pb_json_value *scene = pb_json_at(scenes, i);
+        const char *status = cli_job_text(scene, "status"), *code = cli_job_text(scene, "code");
+        printf("  %-10s %s: job %s%s%s%s%s\n", i == 0 ? "scenes" : "", cli_job_text(scene, "scene"),
+               cli_job_text(scene, "job"), status[0] != '\0' ? ", " : "", status,
+               code[0] != '\0' ? ": " : "", code);
+    }
+}
+
 static void print_job(const struct pb_json_value *job)
 {
     static const char *const keys[] = {"folder", "input",   "pipeline", "status",  "stage",
@@ -222,6 +236,9 @@ static void print_job(const struct pb_json_value *job)
         if (cli_job_text(job, keys[i])[0])
             printf("  %-10s %s\n", keys[i], cli_job_text(job, keys[i]));
     print_delivered(job);
+    if (cli_job_text(job, "archive")[0])
+        printf("  %-10s job %s, of which this is scene %s\n", "archive",
+               cli_job_text(job, "archive"), cli_job_text(job, "scene"));
     if (cli_job_text(job, "again_of")[0])
         printf("  %-10s job %s\n", "again of", cli_job_text(job, "again_of"));
     else if (cli_job_text(job, "replaces")[0])
@@ -238,6 +255,7 @@ static void print_job(const struct pb_json_value *job)
     if (cli_job_number(job, "priority") != 0)
         printf("  %-10s %d\n", "priority", (int)cli_job_number(job, "priority"));
     print_products(job);
+    print_scenes(job);
     cli_result_tiles(pb_json_get(pb_json_get(job, "report", NULL), "tiles", NULL));
     cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
     cli_result_sidecars(pb_json_get(pb_json_get(job, "report", NULL), "sidecars", NULL));

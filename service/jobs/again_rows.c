@@ -35,7 +35,7 @@ int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *e
                  err, out_job, PB_JOB_ID_BYTES);
 }
 
-/* Checks the inputs of the job itself and of the other jobs of its set. */
+/* Checks the inputs of the job itself, of the other jobs of its set, and of its archive. */
 int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *err)
 {
     char id[PB_JOB_ID_BYTES];
@@ -44,6 +44,8 @@ int pb_again_holds(struct pb_job_store *store, const char *path, struct pb_err *
                  " AND a.again <> '' AND a.status < 2 UNION ALL"
                  " SELECT a.id FROM kept k JOIN jobs p ON p.id = k.job"
                  " JOIN jobs a ON a.set_id = p.set_id WHERE k.path = ?1 AND a.set_id <> ''"
-                 " AND a.again <> '' AND a.status < 2 LIMIT 1",
+                 " AND a.again <> '' AND a.status < 2 UNION ALL"
+                 " SELECT a.id FROM kept k JOIN jobs a ON a.archive = k.job WHERE k.path = ?1"
+                 " AND a.archive <> '' AND a.status < 2 LIMIT 1",
                  path, err, id, sizeof id);
 }

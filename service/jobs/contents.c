@@ -12,7 +12,7 @@
 
 #define WHAT "contents"
 
-#define SAME " WHERE pipeline = ?1 AND bytes = ?2 AND checksum = ?3"
+#define SAME " WHERE pipeline = ?1 AND scene = ?2 AND bytes = ?3 AND checksum = ?4"
 
 struct change {
     struct pb_job_change base; /* first member, because apply gets it */
@@ -29,9 +29,10 @@ static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
     if (s == NULL)
         return NULL;
     (void)sqlite3_bind_text(s, 1, content->pipeline, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 2, content->bytes);
+    (void)sqlite3_bind_text(s, 2, content->scene, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 3, content->bytes);
     if (content->checksum != NULL)
-        (void)sqlite3_bind_text(s, 3, content->checksum, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(s, 4, content->checksum, -1, SQLITE_STATIC);
     return s;
 }
 
@@ -41,16 +42,16 @@ static int apply(struct pb_job_store *store, struct pb_job_change *base)
     const struct pb_content_done *done = change->done;
     sqlite3_stmt *s = prepare(store,
                               done == NULL ? "DELETE FROM contents" SAME
-                                           : "INSERT OR REPLACE INTO contents (pipeline, bytes,"
-                                             " checksum, job, directory, time_ms)"
-                                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                                           : "INSERT OR REPLACE INTO contents (pipeline, scene,"
+                                             " bytes, checksum, job, directory, time_ms)"
+                                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                               change->content, &base->err);
     if (s == NULL)
         return -EIO;
     if (done != NULL) {
-        (void)sqlite3_bind_text(s, 4, done->job, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 5, done->directory, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int64(s, 6, done->time_ms);
+        (void)sqlite3_bind_text(s, 5, done->job, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(s, 6, done->directory, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(s, 7, done->time_ms);
     }
     int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, &base->err);
     (void)sqlite3_finalize(s);
@@ -90,15 +91,16 @@ static int gather(sqlite3_stmt *s, char *sums)
 static int read_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char *sums)
 {
-    const struct pb_content any = {content->pipeline, content->bytes, NULL};
+    struct pb_content any = *content;
+    any.checksum = NULL;
     sqlite3_stmt *s = prepare(store,
-                              "SELECT checksum FROM contents WHERE pipeline = ?1 AND bytes = ?2"
-                              " AND time_ms >= ?3 ORDER BY time_ms DESC LIMIT ?4",
+                              "SELECT checksum FROM contents WHERE pipeline = ?1 AND scene = ?2"
+                              " AND bytes = ?3 AND time_ms >= ?4 ORDER BY time_ms DESC LIMIT ?5",
                               &any, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 3, since_ms);
-    (void)sqlite3_bind_int(s, 4, PB_CONTENTS_MAX);
+    (void)sqlite3_bind_int64(s, 4, since_ms);
+    (void)sqlite3_bind_int(s, 5, PB_CONTENTS_MAX);
     int rc = gather(s, sums) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, err);
     (void)sqlite3_finalize(s);
     return rc;

@@ -13,6 +13,7 @@
 
 struct pb_content {
     const char *pipeline;
+    const char *scene; /* scene of an archive of several; "" = the whole input */
     int64_t bytes;
     const char *checksum; /* text of pipeline/io/checksum.h; not NONE */
 };
@@ -26,9 +27,9 @@ struct pb_content_done {
 
 int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
                     const struct pb_content_done *done, struct pb_err *err);
-/* Lists the checksums of contents of that pipeline and size (content->checksum is not used) that
- * were processed since since_ms, the newest PB_CONTENTS_MAX, a space after each: malloc'd; NULL if
- * there are no such contents. */
+/* Lists the checksums of contents of that pipeline, scene and size (content->checksum is not used)
+ * that were processed since since_ms, the newest PB_CONTENTS_MAX, a space after each: malloc'd;
+ * NULL if there are no such contents. */
 int pb_contents_like(struct pb_job_store *store, const struct pb_content *content, int64_t since_ms,
                      struct pb_err *err, char **out_sums);
 /* Returns 1 and *out, 0 if absent, negative errno. */

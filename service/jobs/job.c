@@ -215,6 +215,16 @@ bool pb_job_is_left_out(const struct pb_job *job)
     return strcmp(job->stage, "skipped") == 0;
 }
 
+bool pb_job_is_scene(const struct pb_job *job)
+{
+    return job->archive[0] != '\0' && job->again[0] == '\0';
+}
+
+bool pb_job_has_scenes(const struct pb_job *job)
+{
+    return strcmp(job->stage, "scenes") == 0;
+}
+
 bool pb_job_publishes(const struct pb_job *job)
 {
     return strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
@@ -251,7 +261,7 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
         job->finished_ms = wall_ms;
         if (to == PB_JOB_SUCCESSFUL) {
             job->progress = 100;
-            if (!pb_job_is_left_out(job))
+            if (!pb_job_is_left_out(job) && !pb_job_has_scenes(job))
                 (void)snprintf(job->stage, sizeof job->stage, "done");
         }
     }
@@ -412,6 +422,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "replaces", or_null(job->replaces));
     pb_json_string(json, "again_of", or_null(job->again));
+    pb_json_string(json, "archive", or_null(job->archive));
     pb_json_string(json, "device", or_null(job->device));
     pb_json_string(json, "device_why", or_null(job->device_why));
     print_time(json, "created", job->created_ms);

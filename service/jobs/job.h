@@ -65,13 +65,14 @@ struct pb_job {
     char replaces[PB_JOB_ID_BYTES];
     char again[PB_JOB_ID_BYTES]; /* id of the job whose products this one makes again from the same
                                     input, never one with such an id itself; "" = not set */
+    /* If its input is an archive of several scenes, of which it computes `scene`: id of the
+     * archive's job, which owns the input (archive_rows.h). "" = the whole input. */
+    char archive[PB_JOB_ID_BYTES];
     /* If it joins a scene: its present folder and files, then those of the earlier jobs of its set;
      * otherwise empty. JSON about these jobs, or NULL (service/worker/joined.h). Set when the job
      * starts, not stored. */
     struct pb_scene_manifest joined;
     char *earlier;
-    bool
-        is_part; /* its input is an archive of several scenes, of which it is `scene`; not stored */
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
     /* requested again by a client: it runs even if its content was processed before */
@@ -152,6 +153,11 @@ bool pb_job_is_skipped(const struct pb_job *job);
 void pb_job_leave_out(struct pb_job *job, const char *message);
 /* Returns true after pb_job_leave_out: its stage is "skipped". */
 bool pb_job_is_left_out(const struct pb_job *job);
+/* Returns true for the job of a scene in an archive whose job waits for it. */
+bool pb_job_is_scene(const struct pb_job *job);
+/* Returns true for the job of an archive of several scenes since they have jobs of their own
+ * (archive_rows.h): its stage is "scenes". */
+bool pb_job_has_scenes(const struct pb_job *job);
 /* Returns true if it publishes and all of its tiles are computed. While tiles are missing, a worker
  * of this stage can only wait for the checksum of its input. */
 bool pb_job_publishes(const struct pb_job *job);

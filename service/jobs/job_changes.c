@@ -92,7 +92,11 @@ int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
     while (surplus > pruned) {
         struct pb_job_change change = {
             .apply = apply_statement,
+            /* The jobs of an archive's scenes stay while its own job is there: it would compute
+               them again in a retry. */
             .sql = "DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE status > 1"
+                   " AND (archive = '' OR NOT EXISTS"
+                   " (SELECT 1 FROM jobs a WHERE a.id = jobs.archive))"
                    " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT ?1)",
             .number = surplus - pruned < PRUNE_AT_ONCE ? surplus - pruned : PRUNE_AT_ONCE,
             .bulk = true};

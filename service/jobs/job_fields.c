@@ -46,6 +46,7 @@ static const struct field fields[] = {
     FIELD(STRING, inbox),
     FIELD(INT64, delivered_ms),
     FIELD(TEXT, again),
+    FIELD(TEXT, archive),
     FIELD(STATUS, status),
     FIELD(BOOL, owned),
     FIELD(TEXT, scene),

@@ -13,13 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The job of an archive waits until the jobs of its scenes are over. */
 #define WAITING                                                                                    \
     "SELECT seq, id, scene, owned, input, pipeline, name, rank"                                    \
-    " FROM jobs INDEXED BY jobs_waiting WHERE status = 0"
+    " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
+    " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2))"
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",

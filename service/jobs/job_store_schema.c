@@ -16,7 +16,7 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
- * 18: order in which finished jobs are forgotten */
+ * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -239,6 +239,24 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "DROP INDEX jobs_finished;"
     "CREATE INDEX jobs_finished ON jobs (" PB_JOB_PRUNE_ORDER ") WHERE status > 1;"
     "PRAGMA user_version = 18;",
+
+    /* archive: see archive_rows.h. The path of an archive is that of its job. */
+    "ALTER TABLE jobs ADD COLUMN archive TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX jobs_by_archive ON jobs (archive, scene) WHERE archive <> '';"
+    "CREATE INDEX jobs_open_scenes ON jobs (archive) WHERE archive <> '' AND status < 2;"
+    "CREATE TRIGGER jobs_of_archive AFTER UPDATE OF input ON jobs"
+    " WHEN NEW.input IS NOT OLD.input BEGIN"
+    " UPDATE jobs SET input = NEW.input WHERE archive = NEW.id AND archive <> ''; END;"
+    "ALTER TABLE contents RENAME TO contents_before;"
+    "DROP INDEX contents_by_age;"
+    "CREATE TABLE contents (pipeline TEXT NOT NULL, bytes INTEGER NOT NULL,"
+    " checksum TEXT NOT NULL, job TEXT NOT NULL, directory TEXT NOT NULL, time_ms INTEGER NOT NULL,"
+    " scene TEXT NOT NULL DEFAULT '', PRIMARY KEY (pipeline, scene, bytes, checksum));"
+    "INSERT INTO contents (pipeline, bytes, checksum, job, directory, time_ms)"
+    " SELECT pipeline, bytes, checksum, job, directory, time_ms FROM contents_before;"
+    "DROP TABLE contents_before;"
+    "CREATE INDEX contents_by_age ON contents (time_ms);"
+    "PRAGMA user_version = 19;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

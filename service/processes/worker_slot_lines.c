@@ -92,7 +92,7 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "again", job->again);
     if (job->earlier != NULL)
         pb_json_raw(json, "earlier", job->earlier);
-    if (job->is_part)
+    if (job->archive[0] != '\0')
         pb_json_string(json, "part", "yes");
     return json;
 }

@@ -75,6 +75,23 @@ static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
            strncmp(job->input, claim, strlen(claim)) == 0 && job->input[strlen(claim)] == '/';
 }
 
+/* The archive of a scene's job is where it stays after its own job is successful. */
+static int check_archive(struct pb_job_store *store, const struct pb_again *again,
+                         const struct pb_job *of, struct pb_err *err)
+{
+    struct pb_job job;
+    if (of->archive[0] == '\0' || pb_job_store_find(store, of->archive, NULL, &job) != 0)
+        return 0;
+    const bool stays = job.status == PB_JOB_SUCCESSFUL && !is_claimed(again, &job);
+    const char *status = pb_job_status_name(job.status);
+    pb_job_fini(&job);
+    return stays ? 0
+                 : pb_fail(err, PB_E_JOB_STATE,
+                           "job %s, of the archive with this scene, is %s, and its input is not in "
+                           "the archive directory",
+                           of->archive, status);
+}
+
 /* A submitted file was checked by a separate process, because its storage may hang. */
 static int check_input(const struct pb_again *again, const struct pb_job *job, struct pb_err *err)
 {
@@ -98,7 +115,8 @@ static int check_inputs(struct pb_job_store *store, const struct pb_again *again
 {
     struct pb_job job;
     char id[PB_JOB_ID_BYTES];
-    int rc = check_input(again, of, err);
+    int rc = check_archive(store, again, of, err);
+    rc = rc ? rc : check_input(again, of, err);
     (void)snprintf(id, sizeof id, "%s", of->set_id[0] != '\0' ? of->replaces : "");
     for (int i = 0; rc == 0 && id[0] != '\0'; i++) {
         if (i == PARTS_MAX || pb_job_store_find(store, id, NULL, &job) != 0)
@@ -123,6 +141,7 @@ static int describe(const struct pb_again *again, const struct pb_job *of, struc
     (void)snprintf(out->set_id, sizeof out->set_id, "%s", of->set_id);
     (void)snprintf(out->replaces, sizeof out->replaces, "%s", of->replaces);
     (void)snprintf(out->again, sizeof out->again, "%s", root_of(of));
+    (void)snprintf(out->archive, sizeof out->archive, "%s", of->archive);
     (void)snprintf(out->identity, sizeof out->identity, "%s",
                    again->identity[0] != '\0' ? again->identity : of->identity);
     out->priority = again->priority;

@@ -123,7 +123,7 @@ void pb_faults_cannot_start(struct pb_faults *faults, const struct pb_err *err)
 void pb_faults_end(struct pb_faults *faults, const struct pb_job *job, bool over)
 {
     end_waits(faults, job, over);
-    if (job->status == PB_JOB_SUCCESSFUL) {
+    if (job->status == PB_JOB_SUCCESSFUL && !pb_job_has_scenes(job)) {
         pb_hold_success(&faults->hold, job->seq, pb_clock_mono_ms());
         pb_trouble_clear(faults->troubles, TROUBLE);
     } else {

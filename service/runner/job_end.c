@@ -5,6 +5,7 @@
  * (pending.c). */
 #include "service/runner/job_end.h"
 
+#include "config/base/archive_name.h"
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/config.h"
@@ -63,6 +64,8 @@ static void log_end(const struct pb_job *job)
     if (job->status == PB_JOB_SUCCESSFUL && pb_job_is_left_out(job))
         pb_log(PB_LOG_NOTICE, "job %s: %s skipped, no products: %s", job->id, job->name,
                or_unknown(pb_json_get_text(report, "skipped")));
+    else if (job->status == PB_JOB_SUCCESSFUL && pb_job_has_scenes(job))
+        pb_log(PB_LOG_NOTICE, "job %s: all scenes in %s are done", job->id, job->name);
     else if (job->status == PB_JOB_SUCCESSFUL)
         pb_log(PB_LOG_NOTICE, "job %s: %s done in %.1f s on %s", job->id, job->name,
                (double)(job->finished_ms - job->started_ms) / 1000,
@@ -235,13 +238,84 @@ void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t b
     pb_pending_work(pending, PB_PENDING_LOOK, set_back_looked, ends);
 }
 
+/* --- archives of several scenes --------------------------------------------------------------- */
+
+static void was_split(void *user, struct pb_pending *pending)
+{
+    struct pb_job_ends *ends = user;
+    const struct pb_runner_env *env = ends->env;
+    const struct pb_job *job = &pending->job;
+    if (pending->rc != 0) { /* a later run lists the scenes again */
+        pb_job_fail(&pending->job, pending->err.code, "%s", pending->err.msg);
+        pending->began_ms = pb_clock_mono_ms();
+        set_back_looked(ends, pending);
+        return;
+    }
+    pb_faults_end(ends->faults, job, false);
+    pb_log(PB_LOG_NOTICE, "job %s: %s holds several scenes; %zu of them have jobs that wait",
+           job->id, job->name, pending->n_scenes);
+    for (size_t i = 0; i < pending->n_scenes; i++) {
+        pb_metrics_count(env->metrics, &pending->scenes[i]);
+        env->on_change(env->user, &pending->scenes[i]);
+    }
+    env->on_change(env->user, job);
+    pb_pending_settle(pending);
+}
+
+/* Makes jobs of the scenes that the worker found in the archive. */
+static void split(struct pb_job_ends *ends, struct pb_job *job)
+{
+    hold(ends, job);
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending != NULL)
+        pb_pending_work(pending, PB_PENDING_SPLIT, was_split, ends);
+}
+
+static bool is_split(const struct pb_job *job)
+{
+    return pb_code_find(job->error.code) == PB_E_INPUT_SCENES && job->archive[0] == '\0' &&
+           job->report != NULL && pb_archive_name_stem(job->name) > 0;
+}
+
+static void summed(void *user, struct pb_pending *pending)
+{
+    struct pb_job_ends *ends = user;
+    struct pb_job *job = &pending->job;
+    if (pending->rc != 0) {
+        struct pb_err err = pending->err;
+        pb_pending_end(pending, 0, NULL);
+        pb_faults_cannot_start(ends->faults, &err);
+        return;
+    }
+    /* Its row is accepted until the end is stored; the run that listed its scenes counts. */
+    char *report = job->report;
+    const struct pb_job_error error = job->error;
+    job->report = NULL;
+    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    job->attempts -= job->attempts > 1;
+    (void)snprintf(job->stage, sizeof job->stage, "scenes");
+    (void)pb_job_set(&job->products, "[]");
+    job->report = report;
+    job->error = error;
+    hold(ends, job);
+    pb_job_end_finish(ends, pending, pending->status);
+}
+
+void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job)
+{
+    struct pb_pending *pending = pb_pending_add(ends->pending, job);
+    if (pending != NULL)
+        pb_pending_work(pending, PB_PENDING_SUM, summed, ends);
+}
+
 /* --- the end of a run -----------------------------------------------------------------------*/
 
 static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
 {
     /* A job of a submitted file does not wait, because its client keeps the file and needs an
      * answer. */
-    int rc = job->owned ? pb_faults_config(ends->faults, job) : 0;
+    const bool delivered = job->owned || (pb_job_is_scene(job) && job->inbox != NULL);
+    int rc = delivered ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
         pb_job_end_set_back(ends, job, began_ms);
     } else if (rc == 0) {
@@ -295,7 +369,9 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     enum pb_code_class class = pb_code_class_of(over->job.error.code);
-    if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
+    if (is_split(&over->job))
+        split(ends, &over->job);
+    else if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
         compare(ends, &over->job);
     else if (class == PB_CLASS_INPUT)
         finish(ends, &over->job, PB_JOB_FAILED);

@@ -24,6 +24,10 @@ void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
  * waits again, or fails. */
 void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
 
+/* Ends a waiting job with scenes (pb_job_has_scenes), which are over; or keeps it waiting if the
+ * store cannot be read. */
+void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job);
+
 /* The functions below are for jobs that are pending already and whose products were searched for.
  */
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/runner/job_queue.h"
 
+#include "service/jobs/archive_rows.h"
+
 #include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs read by one call, before it returns to the loop */
@@ -118,6 +120,12 @@ bool pb_job_queue_is_empty(struct pb_job_queue *queue)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
     return pb_job_store_counts(queue->reader, counts, NULL) == 0 && counts[PB_JOB_ACCEPTED] == 0;
+}
+
+int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const char *after,
+                       struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+{
+    return pb_archive_rows_open(queue->reader, archive, after, err, out_job);
 }
 
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,

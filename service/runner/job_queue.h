@@ -38,6 +38,9 @@ int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter
 bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter);
 /* Returns true if no job waits, false if the store cannot be read. */
 bool pb_job_queue_is_empty(struct pb_job_queue *queue);
+/* Finds the next unfinished job of a scene of an archive; see pb_archive_rows_open. */
+int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const char *after,
+                       struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
 /* Finds the job with that id in any state, as stored; see pb_job_store_find. */
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
                       struct pb_job *out_job);

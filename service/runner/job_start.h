@@ -15,7 +15,7 @@ struct pb_job_starts {
 };
 
 /* Starts a waiting job (taken) in the free slot, which is reserved for it until it runs. A job that
- * cannot run at all fails. */
+ * cannot run at all fails. A job with scenes, which are over, ends. */
 void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job);
 /* Distance of the pipeline's priority from the highest of the configuration. 0 for a job that no
  * pipeline fits: it fails immediately. */

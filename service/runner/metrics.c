@@ -112,13 +112,15 @@ static int64_t acquired_ms(const struct pb_json_value *report)
 }
 
 /* Counts the age of the products of a job when they appeared. Jobs made again from the archive are
- * left out: their age is not a delay of deliveries. */
+ * left out: their age is not a delay of deliveries. Jobs of archives of several scenes have no
+ * products. */
 static void count_ages(struct pb_metrics_pipeline *row, const struct pb_job *job,
                        const struct pb_json_value *report)
 {
     const int64_t delivered_ms = job->delivered_ms > 0 ? job->delivered_ms : job->created_ms;
     const int64_t taken_ms = acquired_ms(report);
-    if (job->status != PB_JOB_SUCCESSFUL || pb_job_is_left_out(job) || job->again[0] != '\0')
+    if (job->status != PB_JOB_SUCCESSFUL || pb_job_is_left_out(job) || pb_job_has_scenes(job) ||
+        job->again[0] != '\0')
         return;
     if (job->finished_ms >= delivered_ms)
         observe(&row->delivery, delivery_le, (double)(job->finished_ms - delivered_ms) / 1000);
@@ -131,7 +133,7 @@ void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job)
     struct pb_metrics_pipeline *row = row_of(metrics, job->pipeline);
     struct pb_json_value *report = NULL;
     row->jobs[job->status]++;
-    if (job->started_ms > 0 && job->finished_ms >= job->started_ms)
+    if (job->started_ms > 0 && job->finished_ms >= job->started_ms && !pb_job_has_scenes(job))
         observe(&row->duration, duration_le, (double)(job->finished_ms - job->started_ms) / 1000);
     if (job->status != PB_JOB_SUCCESSFUL)
         count_reason(metrics, job->error.code);

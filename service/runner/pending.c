@@ -10,15 +10,19 @@
 #include "service/runner/pending.h"
 
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
+#include "service/inbox/intake.h"
+#include "service/jobs/archive_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/published.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +95,9 @@ static int store_end(struct pb_pending *pending)
     }
     int rc = pb_kept_update(list->store, job, &pending->lists, &pending->err);
     pending->stored = pending->stored || rc == 0;
-    return rc != 0 || pending->disposed ? rc : put_away(pending);
+    if (rc != 0 || pending->disposed || pb_job_is_scene(job)) /* the archive's job moves it */
+        return rc;
+    return put_away(pending);
 }
 
 static int store(struct pb_pending *pending)
@@ -126,8 +132,11 @@ static int drop(struct pb_pending *pending)
     int rc = pb_kept_lists(list->store, job, &pending->err, &lists);
     rc = rc ? rc : pb_input_store_drop(job, list->dirs, &lists, &pending->err);
     pb_input_lists_fini(&lists);
+    const int64_t now = pb_clock_wall_ms();
     if (rc == 0 && job->owned)
-        pb_job_drop(job, pb_clock_wall_ms());
+        pb_job_drop(job, now);
+    if (rc == 0 && job->owned && pb_job_has_scenes(job))
+        return pb_archive_rows_drop(list->store, job, now, &pending->err);
     return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
 
@@ -136,6 +145,38 @@ static int again(struct pb_pending *pending)
     pending->again.work = pending->list->dirs->work;
     return pb_again_store(pending->list->store, &pending->again, &pending->job, &pending->err,
                           &pending->made);
+}
+
+/* The report of the run has the names of the scenes. */
+static int split(struct pb_pending *pending)
+{
+    struct pb_json_value *report = NULL;
+    const char *text = pending->job.report;
+    int rc = text != NULL ? pb_json_parse(text, strlen(text), strlen(text), &report) : -EINVAL;
+    const struct pb_json_value *scenes = pb_json_get(report, "scenes", NULL);
+    const size_t n = pb_json_count(scenes);
+    const char **names = calloc(n + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < n; i++)
+        names[i] = pb_json_text_of(pb_json_at(scenes, i));
+    const struct pb_archive_split what = {.archive = &pending->job,
+                                          .scenes = names,
+                                          .n = n,
+                                          .wall_ms = pb_clock_wall_ms(),
+                                          .make_id = pb_intake_make_id};
+    if (rc != 0 || names == NULL)
+        rc = pb_fail(&pending->err, PB_E_MEMORY, "out of memory for the scenes of an archive");
+    else
+        rc = pb_archive_rows_split(pending->list->store, &what, &pending->err, &pending->scenes,
+                                   &pending->n_scenes);
+    free(names);
+    pb_json_release(report);
+    return rc;
+}
+
+static int sum(struct pb_pending *pending)
+{
+    return pb_archive_rows_sum(pending->list->store, &pending->job, &pending->err,
+                               &pending->status);
 }
 
 static void do_step(struct pb_pending *pending)
@@ -157,6 +198,8 @@ static void do_step(struct pb_pending *pending)
     pending->rc = pending->step == PB_PENDING_STORE   ? store(pending)
                   : pending->step == PB_PENDING_DROP  ? drop(pending)
                   : pending->step == PB_PENDING_AGAIN ? again(pending)
+                  : pending->step == PB_PENDING_SPLIT ? split(pending)
+                  : pending->step == PB_PENDING_SUM   ? sum(pending)
                                                       : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);
 }
@@ -280,6 +323,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     pb_job_fini(&pending->job);
     pb_input_lists_fini(&pending->lists);
     pb_job_fini(&pending->made);
+    pb_archive_rows_free(pending->scenes, pending->n_scenes);
     free(pending->known);
     free(pending);
 }
@@ -369,6 +413,7 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
         pb_job_fini(&pending->job);
         pb_input_lists_fini(&pending->lists);
         pb_job_fini(&pending->made);
+        pb_archive_rows_free(pending->scenes, pending->n_scenes);
         free(pending->known);
         free(pending);
     }

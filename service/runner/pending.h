@@ -29,7 +29,11 @@ enum pb_pending_step {
     PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
     PB_PENDING_COMPARE, /* verifies that its content was processed before (duplicates.h) */
     PB_PENDING_DROP,    /* removes its input from quarantine, then stores the removal */
-    PB_PENDING_AGAIN    /* stores a new job that makes its products again */
+    PB_PENDING_AGAIN,   /* stores a new job that makes its products again */
+    /* Stores jobs of the scenes that its report lists, for which the job then waits
+     * (archive_rows.h) */
+    PB_PENDING_SPLIT,
+    PB_PENDING_SUM /* finds the final status of a job with scenes, and its report */
 };
 
 /* Request that waits for the end of a change. */
@@ -69,14 +73,16 @@ struct pb_pending {
                   */
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
+    struct pb_job *scenes; /* jobs that SPLIT stored */
+    size_t n_scenes;
     bool stored; /* STORE was successful once, at least */
-    /* result of STORE, RESTORE, DROP and AGAIN; 1: STORE of a start set job.error, and the job must
-     * fail */
+    /* result of STORE, RESTORE, DROP, AGAIN, SPLIT and SUM; 1: STORE of a start set job.error, and
+     * the job must fail */
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
     struct pb_pool_slot *slot; /* reserved for the job */
-    enum pb_job_status status; /* final state of the job */
+    enum pb_job_status status; /* final state of the job; set by SUM */
     int64_t began_ms;          /* monotonic: of the run that a fault of the machine ended */
     bool announced;            /* on_change has reported the new state */
 };

@@ -16,6 +16,7 @@
 /* waiter must be first: pending.c knows only this part */
 struct request {
     struct pb_pending_waiter waiter;
+    bool silent; /* a part of the request for the job of an archive, which was answered */
     struct pb_requests *requests;
     enum pb_request_kind kind;
     uint64_t ticket;
@@ -36,7 +37,8 @@ static void step(struct request *request);
 static void answer(struct request *request, int rc, const struct pb_err *err)
 {
     const struct pb_requests *requests = request->requests;
-    requests->on_answer(requests->answer_user, request->ticket, request->id, rc, err);
+    if (!request->silent)
+        requests->on_answer(requests->answer_user, request->ticket, request->id, rc, err);
     free(request);
 }
 
@@ -49,9 +51,35 @@ static void on_done(struct pb_pending_waiter *waiter, int rc, const struct pb_er
         answer(request, rc, err);
 }
 
+/* Returns true if the request concerns the input of the scene's job, which its archive's has. */
+static bool is_for_archive(const struct request *request, const struct pb_job *job)
+{
+    return pb_job_is_scene(job) &&
+           (request->kind == PB_REQUEST_RETRY || request->kind == PB_REQUEST_DROP);
+}
+
 static void refuse(struct request *request, const struct pb_job *job)
 {
     struct pb_err err = {0};
+    if (is_for_archive(request, job)) {
+        int rc = pb_fail(&err, PB_E_JOB_STATE,
+                         "job %s is one of the scenes in %.200s, and cannot be %s without the "
+                         "others; use job %s, of the archive%s",
+                         job->id, job->name, kinds[request->kind], job->archive,
+                         request->kind == PB_REQUEST_RETRY
+                             ? ": it computes the scenes that failed or were cancelled"
+                             : "");
+        answer(request, rc, &err);
+        return;
+    }
+    if (pb_job_has_scenes(job) && request->kind == PB_REQUEST_AGAIN) {
+        int rc = pb_fail(&err, PB_E_JOB_STATE,
+                         "job %s has no products itself; its report lists the jobs of its scenes, "
+                         "which can be made again",
+                         job->id);
+        answer(request, rc, &err);
+        return;
+    }
     const bool is_done = request->kind == PB_REQUEST_RETRY && job->status == PB_JOB_SUCCESSFUL;
     int rc = pb_fail(&err, PB_E_JOB_STATE, "job %s is %s and cannot be %s%s%s%s", job->id,
                      pb_job_status_name(job->status), kinds[request->kind],
@@ -144,10 +172,13 @@ static void make_again(struct request *request, struct pb_pending *pending)
     pb_pending_work(pending, PB_PENDING_AGAIN, made_again, request);
 }
 
-static bool may(const struct request *request, enum pb_job_status status)
+static bool may(const struct request *request, const struct pb_job *job)
 {
+    const enum pb_job_status status = job->status;
+    if (is_for_archive(request, job))
+        return false;
     if (request->kind == PB_REQUEST_AGAIN)
-        return status == PB_JOB_SUCCESSFUL;
+        return status == PB_JOB_SUCCESSFUL && !pb_job_has_scenes(job);
     if (request->kind == PB_REQUEST_CANCEL)
         return status == PB_JOB_ACCEPTED;
     return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
@@ -158,7 +189,7 @@ static void change_stored(struct request *request, struct pb_job *job)
 {
     struct pb_requests *requests = request->requests;
     bool ran = job->attempts > 0 || job->error.code[0] != '\0';
-    if (!may(request, job->status)) {
+    if (!may(request, job)) {
         refuse(request, job);
         pb_job_fini(job);
         return;
@@ -187,6 +218,37 @@ static void change_stored(struct request *request, struct pb_job *job)
         pb_job_end_dismiss(requests->ends, pending);
 }
 
+static struct request *make(struct pb_requests *requests, enum pb_request_kind kind, const char *id)
+{
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return NULL;
+    request->waiter.done = on_done;
+    request->requests = requests;
+    request->kind = kind;
+    (void)snprintf(request->id, sizeof request->id, "%s", id);
+    return request;
+}
+
+/* Cancels the scenes that the archive's job waits for; the job ends when they are over. */
+static void cancel_scenes(struct request *request, const char *archive)
+{
+    struct pb_requests *requests = request->requests;
+    char id[PB_JOB_ID_BYTES] = "";
+    struct pb_err err = {0};
+    int rc;
+    while ((rc = pb_job_queue_scene(requests->queue, archive, id, &err, id)) == 1) {
+        struct request *one = make(requests, PB_REQUEST_CANCEL, id);
+        if (one == NULL) {
+            rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
+            break;
+        }
+        one->silent = true;
+        step(one);
+    }
+    answer(request, rc, &err);
+}
+
 /* Does the next step of the request (taken). */
 static void step(struct request *request)
 {
@@ -203,29 +265,30 @@ static void step(struct request *request)
         refuse(request, pb_pool_job(slot));
     } else {
         int rc = pb_job_queue_find(requests->queue, request->id, &err, &job);
-        if (rc != 0)
+        if (rc != 0) {
             answer(request, rc, &err);
-        else
+        } else if (request->kind == PB_REQUEST_CANCEL && job.status == PB_JOB_ACCEPTED &&
+                   pb_job_has_scenes(&job)) {
+            cancel_scenes(request, job.id);
+            pb_job_fini(&job);
+        } else {
             change_stored(request, &job);
+        }
     }
 }
 
 void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked)
 {
     struct pb_err err = {0};
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = make(requests, asked->kind, asked->id);
     if (request == NULL) {
         int rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
         requests->on_answer(requests->answer_user, asked->ticket, asked->id, rc, &err);
         return;
     }
-    request->waiter.done = on_done;
-    request->requests = requests;
-    request->kind = asked->kind;
     request->ticket = asked->ticket;
     request->priority = asked->priority;
     request->dry_run = asked->dry_run;
-    (void)snprintf(request->id, sizeof request->id, "%s", asked->id);
     (void)snprintf(request->identity, sizeof request->identity, "%s", asked->identity);
     step(request);
 }

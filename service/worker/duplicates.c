@@ -28,6 +28,12 @@ int pb_duplicates_products(const char *directory, const char *job, struct pb_man
     return rc;
 }
 
+/* Scene of an archive of several that the job computes; "" for a whole input. */
+static const char *scene_of(const struct pb_job *job)
+{
+    return job->archive[0] != '\0' ? job->scene : "";
+}
+
 /* Stores each known checksum of the input. */
 static int remember(struct pb_job_store *store, const struct pb_job *job,
                     const struct pb_input_id *input, struct pb_err *err)
@@ -37,7 +43,7 @@ static int remember(struct pb_job_store *store, const struct pb_job *job,
     (void)snprintf(done.job, sizeof done.job, "%s", job->id);
     (void)snprintf(done.directory, sizeof done.directory, "%s", job->directory);
     for (int k = 0; k < PB_CHECKSUM_KINDS && rc == 0; k++) {
-        const struct pb_content content = {job->pipeline, (int64_t)input->bytes,
+        const struct pb_content content = {job->pipeline, scene_of(job), (int64_t)input->bytes,
                                            input->checksum[k]};
         if (content.checksum[0] != '\0')
             rc = pb_contents_add(store, &content, &done, err);
@@ -72,7 +78,7 @@ static bool find_bytes(const struct pb_job *job, int64_t *out)
 
 char *pb_duplicates_known(struct pb_job_store *store, const struct pb_job *job, int64_t since_ms)
 {
-    struct pb_content content = {.pipeline = job->pipeline};
+    struct pb_content content = {.pipeline = job->pipeline, .scene = scene_of(job)};
     struct pb_err err = {0};
     char *known = NULL;
     if (job->anyway || !find_bytes(job, &content.bytes))
@@ -99,7 +105,8 @@ static void explain(struct pb_job *job, const struct pb_content *content,
 enum pb_duplicates_verdict pb_duplicates_judge(struct pb_job_store *store, struct pb_job *job)
 {
     char sum[PB_CHECKSUM_TEXT_BYTES];
-    struct pb_content content = {.pipeline = job->pipeline, .checksum = sum};
+    struct pb_content content = {
+        .pipeline = job->pipeline, .scene = scene_of(job), .checksum = sum};
     struct pb_content_done done;
     struct pb_manifest manifest = {0};
     struct pb_err err = {0};

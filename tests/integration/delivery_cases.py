@@ -16,9 +16,9 @@ Image = collections.namedtuple("Image", "values pixel kind place pages", default
 # tree: {path: Image, text, or None for a file that no pipeline reads}; entry: how it is delivered, a suffix of an archive or ""
 # for its files and folders as they are; name: of the archive without the suffix.
 # input: value of the key in the configuration; bands: those of the product, in its order; scenes: {name: their values}.
-# error: (code, words of the message) of the only job; inbox: the same, of a service that does not do what `pushbroom run` does.
+# error: (code, words of the message) of the only job.
 # given: paths that `pushbroom run` gets, by default all at the top. recurse: of the inbox.
-Case = collections.namedtuple("Case", "tree input bands scenes error entry name given recurse inbox", defaults=(None, None, "", "", None, False, None))
+Case = collections.namedtuple("Case", "tree input bands scenes error entry name given recurse", defaults=(None, None, "", "", None, False))
 
 
 def image(*values, **more):
@@ -146,7 +146,7 @@ CASES = {
                                        OLD_INPUT.replace("S2?_*L1C*", "S2?_OPER_MSI_L1C_TL_*"), "R N", {GRANULE.format("T31TCJ"): [3000, 5000], GRANULE.format("T31TDJ"): [3100, 5100]},
                                        given=[f"{OLD}.SAFE/GRANULE/{GRANULE.format(t)}" for t in ("T31TCJ", "T31TDJ")], recurse=True),
     "ZIP of two SAFE": Case({**below(f"{L2A}.SAFE", SAFE_L2A), **below(f"{L2A.replace('T33XWJ', 'T33XWK')}.SAFE", SAFE_L2A), "index.html": None}, '{preset: sentinel2-l2a, archives: ["download_*.zip"]}', "R N SCL",
-                            {L2A: [3000, 5000, 4], L2A.replace("T33XWJ", "T33XWK"): [3000, 5000, 4]}, entry=".zip", name="download_2022-04-14", inbox=("input.scenes", "holds 2 scenes")),
+                            {L2A: [3000, 5000, 4], L2A.replace("T33XWJ", "T33XWK"): [3000, 5000, 4]}, entry=".zip", name="download_2022-04-14"),
     "tile of AWS": Case(below(TILE, AWS_TILE), '{scene: "S2?_*L2A", files: {R: R10m/B04.jp2, N: R10m/B08.jp2, SCL: {match: R20m/SCL.jp2, resample: nearest}}}', "R N SCL", {TILE: [3000, 5000, 4]}),
     "COGs of Earth Search": Case(below(TILE, {"B04.tif": image(3000), "B08.tif": image(5000), "SCL.tif": image(4, pixel=20, kind="Byte"), "TCI.tif": None, "metadata.xml": None,
                                               f"{TILE}.json": metadata(f"{TILE}.json")}), **SURFACE, scenes={TILE: [3000, 5000, 4]}),
@@ -160,8 +160,7 @@ CASES = {
                          {ITEMS[0]: [3000, 5000, 1], ITEMS[1]: [3300, 5000, 1]}, given=["."]),
     "order of 4 bands": Case(item("20170831_172754_101c", 3000, bands=4, form="_clip"), "planetscope-4b", "R N CLEAR", {"20170831_172754_101c": [3000, 5000, 1]}, given=["."]),
     "ZIP of one item": Case(item(ITEMS[0], 3000), "planetscope", "R N CLEAR", {ITEMS[0]: [3000, 5000, 1]}, entry=".zip", name=ITEMS[0]),
-    "ZIP of an order": Case(ORDER, "planetscope", "R N CLEAR", {ITEMS[0]: [3000, 5000, 1], ITEMS[1]: [3300, 5000, 1]}, entry=".zip", name="vineyard_psscene_analytic_8b_sr_udm2",
-                            inbox=("input.scenes", "holds 2 scenes")),
+    "ZIP of an order": Case(ORDER, "planetscope", "R N CLEAR", {ITEMS[0]: [3000, 5000, 1], ITEMS[1]: [3300, 5000, 1]}, entry=".zip", name="vineyard_psscene_analytic_8b_sr_udm2"),
     "ZIP of an order of one item": Case(ONE_ITEM, "planetscope", "R N CLEAR", {"field_psscene_analytic_8b_sr_udm2": [3000, 5000, 1]}, entry=".zip", name="field_psscene_analytic_8b_sr_udm2"),
     # Maxar, Airbus
     "Maxar, one image": Case(below(f"{PART}_MUL", MAXAR), MULTISPECTRAL, "R N", {f"{PART}_MUL": [3000, 5000]}),

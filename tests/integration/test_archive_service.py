@@ -21,7 +21,7 @@ import zipfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
 from pbtest import FOR_RACES, main  # noqa: E402
-from test_archives import ODD_NAMES, files_of, inside, make_odd_zip, make_tar, make_zip, with_group  # noqa: E402
+from test_archives import files_of, inside, make_tar, make_zip  # noqa: E402
 from test_scene_folders import PIPELINES  # noqa: E402
 from test_scenes import small_folder  # noqa: E402
 
@@ -101,17 +101,6 @@ class Archives(DaemonCase):
         make_zip(d.root / "quarantine/S2X_a_L2A.zip", members)
         d.call("job.retry", id=job["id"])
         d.wait_job("S2X_a_L2A.zip", "successful")
-
-    def test_scenes_with_odd_names_are_refused_as_several(self):
-        d = self.daemon(fake=False, start=False)
-        d.set_pipelines(with_group(PIPELINES.replace("EXPIRE", "1h"), "S2._.+?"))
-        (d.root / "made").mkdir()
-        d.start()
-        self.drop(d, make_odd_zip(d.root / "made/S2X_many.zip", files_of(small_folder(d.root / "made"))))
-        job = d.wait_job("S2X_many.zip", "failed")
-        self.assertEqual((job["error"]["code"], job["attempts"]), ("input.scenes", 1), job["error"])
-        self.assertIn("it holds 3 scenes, " + ", ".join(ODD_NAMES[:2]), job["error"]["message"])
-        d.wait_for(lambda: d.files("quarantine") == ["S2X_many.zip", "S2X_many.zip.error.json"])
 
     def test_an_archive_is_submitted_and_stays(self):
         d = self.service()

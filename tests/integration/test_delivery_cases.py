@@ -129,14 +129,14 @@ def of_inbox(case, scratch, config):
         d.change(f"inbox: {d.root}/inbox", place % f"{d.root}/inbox", 1)
         d.set_pipelines("  unmatched: {files: leave, folders: leave}\n" + config.read_text())
         d.start()
-        n = 1 if case.inbox else len(case.scenes or "1")
+        n = len(case.scenes or "1")
         d.wait_for(lambda: len([j for j in d.jobs(limit=1000) if j["status"] in ("successful", "failed", "dismissed")]) >= n)
         d.wait_idle()
-        jobs = d.jobs(limit=1000)
+        jobs = [j for j in d.jobs(limit=1000) if j["stage"] != "scenes"]
         failed = [(j["error"]["code"], j["error"]["message"]) for j in jobs if j["status"] == "failed"]
-        if failed or case.error or case.inbox:
-            told(case._replace(error=case.inbox or case.error), failed)
-            return case.scenes if case.inbox else {}
+        if failed or case.error:
+            told(case, failed)
+            return {}
         return {j["scene"]: pixels(next(p["path"] for p in j["products"] if p["type"] == "cog")) for j in jobs}
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Deliveries of all kinds for the proofs, in several inboxes: files, files with markers, checksums, sidecars and metadata, loose
-files by name and by metadata, folders, archives, late files, products made again, and broken ones. The account: where each of their
-files is, and what their jobs made."""
+files by name and by metadata, folders, archives of one scene and of several, late files, products made again, and broken ones. The
+account: where each of their files is, and what their jobs made."""
 import collections
 import dataclasses
 import hashlib
@@ -70,7 +70,7 @@ pipelines:
     steps: [composite: {method: mean, bands: [A], of: [_1, _2]}]
     PRODUCTS
   pack:
-    input: {scene: "pack_*", files: {R: R.tif, N: N.tif}}
+    input: {scene: "pack_*", archives: ["many_*.zip"], files: {R: R.tif, N: N.tif}}
     steps: [math: {bands: {A: "N - R"}}]
     PRODUCTS
   late:
@@ -119,9 +119,12 @@ class Sources:
         return {"R.tif": self.tif[v], "N.tif": self.tif[v + VARIANTS]}
 
     def zip(self, v):
+        return self.zip_of(v, self.bands(v))
+
+    def zip_of(self, v, files):
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if v else zipfile.ZIP_STORED) as archive:
-            for name, data in self.bands(v).items():
+            for name, data in files.items():
                 archive.writestr(zipfile.ZipInfo(name), data)
         return out.getvalue()
 
@@ -137,7 +140,7 @@ class Sources:
 
 @dataclasses.dataclass
 class Delivery:
-    """One scene. A step is {path below the root: bytes, or {name: bytes} of a folder}, or AGAIN."""
+    """One scene, or an archive of several. A step is {path below the root: bytes, or {name: bytes} of a folder}, AGAIN or RETRY."""
     kind: str
     variant: int
     job: str  # name of its jobs
@@ -146,26 +149,31 @@ class Delivery:
     good: bool = True
     done: int = 0  # steps that were made
     again: int = 0  # number of requests to make it again that the service may have taken
+    several: dict = None  # scenes of an archive of several: {scene: the variant of its content, None = it fails}
     made: int = dataclasses.field(default_factory=lambda: int(time.time() * 1000) - 1000)
 
     def files(self):
         """{name, with its folder for a file of a folder: digest} of the files that were delivered."""
         found = {}
         for step in self.steps[:self.done]:
-            for path, data in step.items() if step != AGAIN else ():
+            for path, data in step.items() if isinstance(step, dict) else ():
                 name = path.rpartition("/")[2]
                 found.update({f"{name}/{n}": digest(d) for n, d in data.items()} if isinstance(data, dict) else {name: digest(data)})
         return found
 
     def parts(self):
-        return sum(step != AGAIN for step in self.steps[:self.done])
+        return sum(isinstance(step, dict) for step in self.steps[:self.done])
+
+    def scenes(self):
+        """{scene: the variant of its content, None = it fails}."""
+        return self.several or {self.scene: self.variant if self.good else None}
 
     def may_grow(self):
         """Its scene is made of the files that are there, and made again with later ones: a job of each file is possible."""
         return self.kind.startswith("late")
 
 
-AGAIN = "again"
+AGAIN, RETRY = "again", "retry"
 
 
 def kinds(s):
@@ -196,6 +204,16 @@ def kinds(s):
         name = named("pack", n)
         return Delivery(kind, v, name + suffix, name, [{f"inbox/{name}{suffix}": content(v)}])
 
+    def many(kind, v, n, broken=False):
+        name = named("many", n)
+        scenes = {f"{named('pack', n)}{letter}": (v + i) % VARIANTS for i, letter in enumerate("abc")}
+        files = {f"{scene}/{band}": data for scene, w in scenes.items() for band, data in s.bands(w).items()}
+        if broken:
+            bad = f"{named('pack', n)}b"
+            scenes[bad] = None
+            del files[f"{bad}/N.tif"]
+        return Delivery(kind, v, name + ".zip", f"{named('pack', n)}a", [{f"inbox/{name}.zip": s.zip_of(v, files)}] + [RETRY] * broken, not broken, several=scenes)
+
     def late(kind, v, n, again=False):
         name = named("late", n)
         first, second = ({f"inbox/{name}_{i}.tif": s.tif[v + i] for i in part} for part in ((1, 3), (2,)))
@@ -221,6 +239,8 @@ def kinds(s):
         "folder": lambda k, v, n: pack(k, v, n, "", s.bands),
         "zip": lambda k, v, n: pack(k, v, n, ".zip", s.zip),
         "tar": lambda k, v, n: pack(k, v, n, ".tar", s.tar),
+        "several": many,
+        "several-broken": lambda k, v, n: many(k, v, n, broken=True),
         "late": late,
         "again": lambda k, v, n: single(k, v, n, again=True),
         "set-again": lambda k, v, n: loose(k, v, n, again=True),
@@ -262,7 +282,7 @@ class Deliveries:
     def make(self, kind, variant):
         made = self.kinds[kind](kind, variant, len(self.all))
         self.all.append(made)
-        self.by_scene[made.scene] = made
+        self.by_scene.update({scene: made for scene in made.scenes()})
         return made
 
     def put(self, path, data):
@@ -280,8 +300,8 @@ class Deliveries:
     def step(self, delivery, rng=None):
         """Makes the next step; with rng its files arrive in any order, with pauses."""
         step = delivery.steps[delivery.done]
-        if step == AGAIN:
-            self.request_again(delivery)
+        if step in (AGAIN, RETRY):
+            (self.request_again if step == AGAIN else self.request_retry)(delivery)
             return
         paths = list(step)
         if rng is not None:
@@ -302,6 +322,15 @@ class Deliveries:
         except RpcError:
             delivery.again -= 1  # its input is on the way to the archive
         except (OSError, AssertionError):
+            pass
+
+    def request_retry(self, delivery):
+        """Retries a failed archive; the service may die before it answers."""
+        delivery.done += 1
+        try:
+            jobs = [job for job in self.service.scene_jobs([delivery])[delivery.job] if job["archive"] is None]
+            self.service.call("job.retry", id=jobs[-1]["id"])
+        except (RpcError, OSError, AssertionError):
             pass
 
     # --- the account ---
@@ -361,28 +390,42 @@ class Deliveries:
                 faults.append(f"{paths[0]} has other content")
         return faults
 
+    def jobs_of_several(self, delivery, jobs):
+        """One of the archive, and one of each of its scenes."""
+        wanted = {None: delivery.good, **{scene: variant is not None for scene, variant in delivery.several.items()}}
+        found = [(job["scene"] if job["archive"] else None, job["status"], job["archive"]) for job in jobs]
+        archive = next((job["id"] for job in jobs if job["archive"] is None), None)
+        right = [(scene, "successful" if good else "failed", archive if scene else None) for scene, good in wanted.items()]
+        return [] if sorted(map(str, found)) == sorted(map(str, right)) else [f"jobs {found}, not {right}: {[job['error'] for job in jobs]}"]
+
     def jobs_of(self, delivery, jobs):
+        false = [f"job {job['id']} has a false path: {job['input']}" for job in jobs if job["input"] and not os.path.lexists(job["input"])]
+        if delivery.several:
+            return self.jobs_of_several(delivery, jobs) + false
         first = [job for job in jobs if job["again_of"] is None]
         again = len(jobs) - len(first)
         faults = [f"job {job['id']} is {job['status']}: {job['error']}" for job in jobs if job["status"] != ("successful" if delivery.good else "failed")]
         most = len(delivery.files()) if delivery.may_grow() else 1
         if not 1 <= len(first) <= most or again > delivery.again:
             faults.append(f"{len(first)} jobs where there may be {most}, and {again} of {delivery.again} that make it again")
-        return faults + [f"job {job['id']} has a false path: {job['input']}" for job in jobs if job["input"] and not os.path.lexists(job["input"])]
+        return faults + false
 
     def products_of(self, delivery, jobs):
-        found = [path for path in (self.root / "products" / delivery.scene).glob("*") if not path.name.startswith(".")]
-        if not delivery.good:
-            return [f"it has products: {found}"] if found else []
+        return [fault for scene, variant in delivery.scenes().items() for fault in self.products_of_scene(delivery, scene, variant, jobs)]
+
+    def products_of_scene(self, delivery, scene, variant, jobs):
+        found = [path for path in (self.root / "products" / scene).glob("*") if not path.name.startswith(".")]
+        if variant is None:
+            return [f"{scene} has products: {found}"] if found else []
         if len(found) != 1:
-            return [f"{len(found)} products"]
-        faults, cog = [], found[0] / f"{delivery.scene}.tif"
-        wanted = self.reference.setdefault((delivery.kind, delivery.variant, delivery.parts()), checksum(cog))
+            return [f"{len(found)} products of {scene}"]
+        faults, cog = [], found[0] / f"{scene}.tif"
+        wanted = self.reference.setdefault((delivery.kind, variant, delivery.parts()), checksum(cog))
         if checksum(cog) != wanted:
-            faults.append("other pixels than without a fault")
+            faults.append(f"{scene}: other pixels than without a fault")
         made = json.loads((found[0] / MANIFEST).read_text())["job"]
-        if made not in [job["id"] for job in jobs]:
-            faults.append(f"its products are of job {made}, which it does not have")
+        if made not in [job["id"] for job in jobs if job["scene"] == scene]:
+            faults.append(f"{scene}: its products are of job {made}, which it does not have")
         return faults
 
 
@@ -437,7 +480,7 @@ class Watcher(threading.Thread):
             self.faults.append(f"{scene}: job {manifest['job']} published a second time")
         if n < before:
             self.faults.append(f"{scene}: products of {n} files in the place of those of {before}")
-        wanted = self.deliveries.reference.get((delivery.kind, delivery.variant, 1)) if delivery and not delivery.may_grow() else None
+        wanted = self.deliveries.reference.get((delivery.kind, delivery.scenes()[scene], 1)) if delivery and not delivery.may_grow() else None
         if wanted not in (None, digest(files[f"{scene}.tif"])):
             self.faults.append(f"{scene}: other pixels than without a fault")
         self.seen[scene] = inode, jobs + [manifest["job"]], n

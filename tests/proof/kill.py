@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import control
-from deliveries import AGAIN, VARIANTS, Deliveries, KindsService, Watcher
+from deliveries import AGAIN, RETRY, VARIANTS, Deliveries, KindsService, Watcher
 from patience import wait_for
 from service_kit import SHIM, closing_line
 
@@ -171,9 +171,10 @@ class Trial:
         self.count["service, random"] += 1
 
     def can_step(self, delivery):
-        """Late files may arrive at any time; only a scene that was made can be made again."""
-        return delivery.steps[delivery.done] != AGAIN or self.service.settle_start() is None and \
-            any(job["status"] == "successful" for job in self.service.scene_jobs([delivery])[delivery.job])
+        """Late files may arrive at any time; only a scene that was made can be made again, and only a failed archive be retried."""
+        wanted = {AGAIN: "successful", RETRY: "failed"}.get(str(delivery.steps[delivery.done]))
+        return wanted is None or self.service.settle_start() is None and \
+            any(job["status"] == wanted and job["archive"] is None for job in self.service.scene_jobs([delivery])[delivery.job])
 
     def random_kills(self, count):
         for first in range(0, count, ROUND):

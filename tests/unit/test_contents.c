@@ -51,7 +51,7 @@ static const char *sum(char digit)
 
 static struct pb_content content(const char *pipeline, int64_t bytes, char digit)
 {
-    return (struct pb_content){pipeline, bytes, sum(digit)};
+    return (struct pb_content){pipeline, "", bytes, sum(digit)};
 }
 
 static void add(struct pb_content which, const char *job, int64_t time_ms)
@@ -67,7 +67,7 @@ static void add(struct pb_content which, const char *job, int64_t time_ms)
 static const char *like(const char *pipeline, int64_t bytes, int64_t since_ms)
 {
     static char digits[16];
-    const struct pb_content which = {pipeline, bytes, NULL};
+    const struct pb_content which = {pipeline, "", bytes, NULL};
     char *sums = NULL;
     size_t n = 0;
     ck_assert_int_eq(pb_contents_like(store, &which, since_ms, NULL, &sums), 0);
@@ -131,6 +131,8 @@ END_TEST
 
 /* Removes the additions of version 12. */
 #define VERSION_11                                                                                 \
+    "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
+    "ALTER TABLE jobs DROP COLUMN archive;"                                                        \
     "ALTER TABLE jobs ADD COLUMN delivered TEXT; "                                                 \
     "ALTER TABLE jobs ADD COLUMN has_checksum INTEGER NOT NULL DEFAULT 0; "                        \
     "DROP TRIGGER jobs_part; ALTER TABLE jobs DROP COLUMN manifest; DROP TABLE set_windows; "      \
@@ -192,11 +194,25 @@ START_TEST(checksums_of_version_10_are_of_sha256)
 }
 END_TEST
 
+START_TEST(test_scenes_of_an_archive_differ)
+{
+    const struct pb_content a = {"p", "A", 10, sum('a')}, b = {"p", "B", 10, sum('a')};
+    struct pb_content_done done;
+    add(a, "1", 100);
+    ck_assert_int_eq(pb_contents_find(store, &b, NULL, &done), 0);
+    ck_assert_str_eq(like("p", 10, 0), "");
+    add(b, "2", 100);
+    ck_assert_int_eq(pb_contents_find(store, &a, NULL, &done), 1);
+    ck_assert_str_eq(done.job, "1");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("contents");
     TCase *tests = tcase_create("contents");
     tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, test_scenes_of_an_archive_differ);
     tcase_add_test(tests, contents_match_pipeline_size_time_newest_first);
     tcase_add_test(tests, one_is_found_with_who_did_it_last);
     tcase_add_test(tests, what_is_forgotten_or_too_old_is_gone);

@@ -51,6 +51,18 @@ START_TEST(counts_short_jobs_in_their_buckets)
 }
 END_TEST
 
+START_TEST(test_archive_of_scenes_has_no_duration_and_no_age)
+{
+    memset(&metrics, 0, sizeof metrics);
+    struct pb_job job = make_job("p", 1000);
+    (void)snprintf(job.stage, sizeof job.stage, "scenes");
+    pb_metrics_finished(&metrics, &job);
+    ck_assert(has_line("pushbroom_jobs_total{pipeline=\"p\",state=\"successful\"} 1"));
+    ck_assert(!has_line("pushbroom_job_duration_seconds_count{pipeline=\"p\"} 1"));
+    ck_assert(!has_line("pushbroom_delivery_to_product_seconds_count{pipeline=\"p\"} 1"));
+}
+END_TEST
+
 START_TEST(escapes_label_values)
 {
     memset(&metrics, 0, sizeof metrics);
@@ -113,6 +125,7 @@ int main(void)
     Suite *suite = suite_create("metrics");
     TCase *tcase = tcase_create("metrics");
     tcase_add_test(tcase, counts_short_jobs_in_their_buckets);
+    tcase_add_test(tcase, test_archive_of_scenes_has_no_duration_and_no_age);
     tcase_add_test(tcase, escapes_label_values);
     tcase_add_test(tcase, counts_pipelines_over_the_limit_as_other);
     tcase_add_test(tcase, counts_jobs_without_pipeline_as_none);

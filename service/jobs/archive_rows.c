@@ -1,0 +1,345 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/archive_rows.h"
+
+#include "config/base/json_reader.h"
+#include "service/jobs/job_store_sql.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHAT     "scenes of an archive"
+#define ID_TRIES 64
+/* A job that makes products again is no job of the archive. */
+#define OF_SCENE                                                                                   \
+    " FROM jobs WHERE archive = ?1 AND archive <> '' AND scene = ?2 AND again = '' LIMIT 1"
+#define NAMED_MAX 3 /* scenes in an error message */
+
+enum { REPORT_MAX = 1 << 20 };
+
+/* --- split ----------------------------------------------------------------------------------- */
+
+struct change {
+    struct pb_job_change base; /* first member, because apply gets it */
+    const struct pb_archive_split *split;
+    struct pb_job *jobs; /* jobs that wait; room for all scenes */
+    size_t n;
+    struct pb_job archive; /* its new row */
+};
+
+/* Finds the job of a scene: 1 and *out, 0 = not found, negative errno. */
+static int find_scene(struct pb_job_store *store, const char *archive, const char *scene,
+                      struct pb_err *err, struct pb_job *out)
+{
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, "SELECT " PB_JOB_COLUMNS OF_SCENE, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 2, scene, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s), result = rc == SQLITE_ROW;
+    if (rc == SQLITE_ROW && !pb_job_fields_read(s, out))
+        result = pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        result = pb_job_store_fail(store, WHAT, err);
+    (void)sqlite3_finalize(s);
+    return result;
+}
+
+/* Sets the members that a job of a scene has from that of the archive. The companion was verified
+ * by the archive's job. */
+static int inherit(struct pb_job *job, const struct pb_job *archive, struct pb_err *err)
+{
+    (void)snprintf(job->name, sizeof job->name, "%s", archive->name);
+    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", archive->pipeline);
+    (void)snprintf(job->identity, sizeof job->identity, "%s", archive->identity);
+    (void)snprintf(job->archive, sizeof job->archive, "%s", archive->id);
+    job->priority = archive->priority;
+    job->uid = archive->uid;
+    job->anyway = archive->anyway;
+    job->delivered_ms = archive->delivered_ms;
+    pb_scene_manifest_fini(&job->manifest);
+    if (pb_job_set(&job->input, archive->input) != 0 ||
+        pb_job_set(&job->inbox, archive->inbox) != 0 ||
+        pb_job_set(&job->folder, archive->folder) != 0 ||
+        pb_scene_manifest_copy(&job->manifest, &archive->manifest) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    pb_scene_manifest_remove(&job->manifest, PB_ROLE_COMPANION);
+    return 0;
+}
+
+static int insert(struct pb_job_store *store, const struct pb_archive_split *split,
+                  const char *scene, struct pb_job *job, struct pb_err *err)
+{
+    int rc;
+    pb_job_init(job);
+    (void)snprintf(job->scene, sizeof job->scene, "%s", scene);
+    job->created_ms = job->updated_ms = split->wall_ms;
+    if ((rc = inherit(job, split->archive, err)) != 0)
+        return rc;
+    rc = -EEXIST;
+    for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
+        split->make_id(job->id);
+        rc = pb_job_row_insert(store, job, err);
+    }
+    return rc == -EEXIST ? pb_fail(err, PB_E_SERVICE_STATE, "no free id for a job") : rc;
+}
+
+/* Returns 1 if the job waits now, 0 if it stays as it is. */
+static int reopen(struct pb_job_store *store, const struct pb_archive_split *split,
+                  struct pb_job *job, struct pb_err *err)
+{
+    if (pb_job_is_skipped(job) || !pb_job_may(job->status, PB_JOB_ACCEPTED) ||
+        job->status == PB_JOB_RUNNING)
+        return 0;
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, split->wall_ms);
+    int rc = inherit(job, split->archive, err);
+    rc = rc ? rc : pb_job_row_update(store, job, err);
+    return rc ? rc : 1;
+}
+
+/* Adds the scene to the report. */
+static void print_scene(struct pb_json *json, const char *scene, const char *job,
+                        const char *status, const char *code)
+{
+    pb_json_object(json, NULL);
+    pb_json_string(json, "scene", scene);
+    pb_json_string(json, "job", job);
+    if (status != NULL)
+        pb_json_string(json, "status", status);
+    if (code != NULL)
+        pb_json_string(json, "code", code);
+    pb_json_end(json);
+}
+
+static void free_jobs(struct change *change)
+{
+    for (size_t i = 0; i < change->n; i++)
+        pb_job_fini(&change->jobs[i]);
+    change->n = 0;
+}
+
+/* Makes the jobs of all scenes wait; json gets them. */
+static int split_scenes(struct pb_job_store *store, struct change *change, struct pb_json *json)
+{
+    const struct pb_archive_split *split = change->split;
+    struct pb_err *err = &change->base.err;
+    for (size_t i = 0; i < split->n; i++) {
+        struct pb_job *job = &change->jobs[change->n];
+        int rc = find_scene(store, split->archive->id, split->scenes[i], err, job);
+        if (rc == 0) {
+            change->n++;
+            rc = insert(store, split, split->scenes[i], job, err);
+        } else if (rc == 1) {
+            change->n++;
+            rc = reopen(store, split, job, err);
+        }
+        if (rc < 0)
+            return rc;
+        print_scene(json, split->scenes[i], job->id, NULL, NULL);
+        if (rc == 0 && job->status != PB_JOB_ACCEPTED) /* it is over */
+            pb_job_fini(&change->jobs[--change->n]);
+    }
+    return 0;
+}
+
+static int apply_split(struct pb_job_store *store, struct pb_job_change *base)
+{
+    struct change *change = (struct change *)(void *)base;
+    struct pb_job *archive = &change->archive;
+    free_jobs(change);
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_array(json, "scenes");
+    int rc = split_scenes(store, change, json);
+    pb_json_end(json);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    if (rc == 0 && (text == NULL || pb_job_set(&archive->report, text) != 0))
+        rc = pb_fail(&base->err, PB_E_MEMORY, "out of memory for a report");
+    pb_json_destroy(json);
+    return rc ? rc : pb_job_row_update(store, archive, &base->err);
+}
+
+int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,
+                          struct pb_err *err, struct pb_job **out_jobs, size_t *out_n)
+{
+    struct change change = {.base = {.apply = apply_split}, .split = split};
+    change.jobs = calloc(split->n + 1, sizeof *change.jobs);
+    if (change.jobs == NULL || pb_job_copy(&change.archive, split->archive) != 0) {
+        free(change.jobs);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the scenes of an archive");
+    }
+    (void)pb_job_move(&change.archive, PB_JOB_ACCEPTED, split->wall_ms);
+    (void)snprintf(change.archive.stage, sizeof change.archive.stage, "scenes");
+    int rc = pb_job_store_commit(store, &change.base, err);
+    if (rc < 0) {
+        pb_archive_rows_free(change.jobs, change.n);
+        pb_job_fini(&change.archive);
+        return rc;
+    }
+    pb_job_fini(split->archive);
+    *split->archive = change.archive;
+    *out_jobs = change.jobs;
+    *out_n = change.n;
+    return 0;
+}
+
+void pb_archive_rows_free(struct pb_job *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        pb_job_fini(&jobs[i]);
+    free(jobs);
+}
+
+/* --- sum ------------------------------------------------------------------------------------- */
+
+/* Counts of scenes by their ends, and the first names for a message. */
+struct sum {
+    size_t n, failed, cancelled, named;
+    char names[700];
+};
+
+static void count_scene(struct sum *sum, const char *scene, const struct pb_job *job)
+{
+    const bool failed = job->status != PB_JOB_SUCCESSFUL && job->status != PB_JOB_DISMISSED;
+    const bool cancelled = job->status == PB_JOB_DISMISSED && !pb_job_is_skipped(job);
+    const size_t at = strlen(sum->names);
+    sum->n++;
+    sum->failed += failed;
+    sum->cancelled += cancelled;
+    if (!failed && !cancelled)
+        return;
+    if (sum->named++ < NAMED_MAX)
+        (void)snprintf(sum->names + at, sizeof sum->names - at, "%s%.150s (%s)", at > 0 ? ", " : "",
+                       scene, job->error.code);
+    else if (sum->named == NAMED_MAX + 1)
+        (void)snprintf(sum->names + at, sizeof sum->names - at, ", ...");
+}
+
+static int sum_scenes(struct pb_job_store *store, const char *archive,
+                      const struct pb_json_value *scenes, struct pb_json *json, struct sum *sum,
+                      struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc >= 0 && i < pb_json_count(scenes); i++) {
+        const char *scene = pb_json_get_text(pb_json_at(scenes, i), "scene");
+        struct pb_job job = {.status = PB_JOB_FAILED};
+        if (scene == NULL)
+            continue;
+        rc = find_scene(store, archive, scene, err, &job);
+        if (rc == 0) /* its row was removed from the store */
+            pb_job_fail(&job, PB_E_JOB_UNKNOWN, "its job is not in the job store");
+        if (rc >= 0) {
+            count_scene(sum, scene, &job);
+            print_scene(json, scene, rc ? job.id : NULL, pb_job_status_name(job.status),
+                        job.error.code[0] != '\0' ? job.error.code : NULL);
+        }
+        pb_job_fini(&job);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Sets the error of the archive's job; returns its final status. */
+static enum pb_job_status judge(const struct sum *sum, struct pb_job *archive)
+{
+    memset(&archive->error, 0, sizeof archive->error);
+    if (sum->failed > 0)
+        pb_job_fail(archive, PB_E_INPUT_SCENES, "%zu of %zu scenes failed%s: %s", sum->failed,
+                    sum->n, sum->cancelled > 0 ? ", others were cancelled" : "", sum->names);
+    else if (sum->cancelled > 0)
+        pb_job_fail(archive, PB_E_JOB_DISMISSED, "%zu of %zu scenes were cancelled: %s",
+                    sum->cancelled, sum->n, sum->names);
+    return sum->failed > 0      ? PB_JOB_FAILED
+           : sum->cancelled > 0 ? PB_JOB_DISMISSED
+                                : PB_JOB_SUCCESSFUL;
+}
+
+int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, struct pb_err *err,
+                        enum pb_job_status *out_status)
+{
+    struct pb_json_value *report = NULL;
+    struct sum sum = {.n = 0};
+    if (archive->report != NULL &&
+        pb_json_parse(archive->report, strlen(archive->report), REPORT_MAX, &report) == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for a report");
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_array(json, "scenes");
+    pb_job_store_take(store);
+    int rc = sum_scenes(store, archive->id, pb_json_get(report, "scenes", NULL), json, &sum, err);
+    pb_job_store_leave(store);
+    pb_json_end(json);
+    pb_json_end(json);
+    const char *text = pb_json_text(json, NULL);
+    if (rc == 0 && (text == NULL || pb_job_set(&archive->report, text) != 0))
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for a report");
+    if (rc == 0)
+        *out_status = judge(&sum, archive);
+    pb_json_destroy(json);
+    pb_json_release(report);
+    return rc;
+}
+
+/* --- drop ------------------------------------------------------------------------------------ */
+
+static int apply_drop(struct pb_job_store *store, struct pb_job_change *base)
+{
+    const struct pb_job *archive = base->jobs[0];
+    struct pb_json_value *report = NULL;
+    if (archive->report != NULL &&
+        pb_json_parse(archive->report, strlen(archive->report), REPORT_MAX, &report) == -ENOMEM)
+        return pb_fail(&base->err, PB_E_MEMORY, "out of memory for a report");
+    const struct pb_json_value *scenes = pb_json_get(report, "scenes", NULL);
+    int rc = pb_job_row_update(store, archive, &base->err);
+    for (size_t i = 0; rc >= 0 && i < pb_json_count(scenes); i++) {
+        const char *scene = pb_json_get_text(pb_json_at(scenes, i), "scene");
+        struct pb_job job;
+        rc = scene != NULL ? find_scene(store, archive->id, scene, &base->err, &job) : 0;
+        if (rc != 1)
+            continue;
+        const bool failed = job.status == PB_JOB_FAILED;
+        pb_job_drop(&job, base->number);
+        rc = failed ? pb_job_row_update(store, &job, &base->err) : 0;
+        pb_job_fini(&job);
+    }
+    pb_json_release(report);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archive, int64_t wall_ms,
+                         struct pb_err *err)
+{
+    struct pb_job *const jobs[] = {(struct pb_job *)archive};
+    struct pb_job_change change = {.apply = apply_drop, .jobs = jobs, .n = 1, .number = wall_ms};
+    return pb_job_store_commit(store, &change, err);
+}
+
+/* --- unfinished scenes ----------------------------------------------------------------------- */
+
+int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
+                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+{
+    pb_job_store_take(store);
+    sqlite3_stmt *s =
+        pb_job_store_prepare(store, WHAT,
+                             "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND"
+                             " status < 2 AND id > ?2 ORDER BY id LIMIT 1",
+                             err);
+    int rc = SQLITE_ERROR;
+    if (s != NULL) {
+        (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(s, 2, after, -1, SQLITE_STATIC);
+        rc = sqlite3_step(s);
+    }
+    if (rc == SQLITE_ROW)
+        pb_job_read_text(s, 0, out_job, PB_JOB_ID_BYTES);
+    int result = rc == SQLITE_ROW    ? 1
+                 : rc == SQLITE_DONE ? 0
+                 : s != NULL         ? pb_job_store_fail(store, WHAT, err)
+                                     : -EIO;
+    (void)sqlite3_finalize(s);
+    pb_job_store_leave(store);
+    return result;
+}

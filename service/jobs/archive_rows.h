@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_ARCHIVE_ROWS_H
+#define PB_ARCHIVE_ROWS_H
+/* Rows of an archive of several scenes: the job of the archive, which owns the file, and a job of
+ * each scene (`archive` in struct pb_job), which only reads it. The archive's job waits as
+ * accepted, in stage "scenes", while one of these is unfinished: pb_job_store_next passes over it.
+ * Then it ends by their states, and its end moves the file. Its report lists the scenes:
+ *
+ *   {"scenes":[{"scene","job","status","code"}]}    "status" and "code" after its end only
+ *
+ * Thread: same as the store's. */
+#include "service/jobs/job_store.h"
+
+struct pb_archive_split {
+    struct pb_job *archive; /* running; borrowed */
+    const char *const *scenes;
+    size_t n;
+    int64_t wall_ms;
+    void (*make_id)(char out[PB_JOB_ID_BYTES]);
+};
+
+/* Stores a job of each scene without a job, and returns those that failed or were cancelled to the
+ * queue; successful ones stay. In the same transaction the archive's job begins to wait for them.
+ * 0 and *out_jobs, the jobs that wait now (pb_archive_rows_free); on failure nothing is stored, and
+ * the archive's job is unchanged. */
+int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,
+                          struct pb_err *err, struct pb_job **out_jobs, size_t *out_n);
+void pb_archive_rows_free(struct pb_job *jobs, size_t n);
+
+/* Completes the report of an archive's job whose scenes are over, and sets *out_status: failed if
+ * one failed, else dismissed if one was cancelled (both with an error), else successful. Skipped
+ * duplicates count as successful. 0, or *err. */
+int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, struct pb_err *err,
+                        enum pb_job_status *out_status);
+/* Stores the job of an archive whose input was dropped from quarantine, and drops (pb_job_drop) the
+ * jobs of its scenes that failed. */
+int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archive, int64_t wall_ms,
+                         struct pb_err *err);
+/* Finds the first unfinished job of a scene of the archive whose id is greater than `after` (""):
+ * 1 and its id, 0 = not found, negative errno. */
+int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
+                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
+#endif

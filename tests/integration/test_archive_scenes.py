@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
+"""Archives of several scenes in a real service: a job of each scene and one of the archive, whose input is one file. Real workers."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, DaemonCase, RpcError  # noqa: E402
+from pbtest import main  # noqa: E402
+from test_archives import ODD_NAMES, files_of, inside, make_odd_zip, make_zip, with_group  # noqa: E402
+from test_scene_folders import PIPELINES  # noqa: E402
+from test_scenes import small_folder  # noqa: E402
+
+A, B, ARCHIVE = "S2X_a_L2A", "S2X_b_L2A", "order_1.zip"
+TEXT = PIPELINES.replace("EXPIRE", "1h").replace('scene: "S2?_*_L2A/"', 'scene: "S2?_*_L2A/"\n      archives: ["order_*.zip"]')
+
+
+class ArchiveScenes(DaemonCase):
+    def service(self, more="", text=TEXT, **settings):
+        d = self.daemon(fake=False, start=False, **settings)
+        d.set_pipelines(more + text)
+        (d.root / "made").mkdir()
+        return d.start()
+
+    def make(self, d, name=ARCHIVE, without=()):
+        """A ZIP of two scenes, without these files."""
+        files = inside(small_folder(d.root / "made"), A) | inside(small_folder(d.root / "made"), B)
+        return make_zip(d.root / "made" / name, {n: data for n, data in files.items() if n not in without})
+
+    def deliver(self, d, **what):
+        path = self.make(d, **what)
+        os.rename(path, d.root / "inbox" / path.name)
+
+    def ended(self, d, status, name=ARCHIVE):
+        """The job of the archive, and those of its scenes by their names, when the input is at its place."""
+        def found():
+            jobs = [j for j in d.jobs(limit=1000) if j["name"] == name]
+            archives = [j for j in jobs if j["archive"] is None]
+            over = archives and all(j["status"] not in ("accepted", "running") for j in jobs)
+            return over and "/work/2" not in (archives[0]["input"] or "") and jobs
+        jobs = d.wait_for(found)
+        archive, = [j for j in jobs if j["archive"] is None]
+        self.assertEqual(archive["status"], status, archive["error"])
+        scenes = {j["scene"]: j for j in jobs if j["archive"] is not None and j["again_of"] is None}
+        self.assertEqual({j["archive"] for j in scenes.values()}, {archive["id"]})
+        self.assertEqual({j["input"] for j in scenes.values()}, {archive["input"]})
+        return d.call("job.get", id=archive["id"]), scenes
+
+    def maker(self, d, scene):
+        return json.loads((d.root / "products" / scene / "s2/.pushbroom.json").read_text())["job"]
+
+    def cli(self, d, *words, code=0):
+        done = subprocess.run([BIN / "pushbroom", *map(str, words), "--socket", str(d.root / "s.sock")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_each_scene_is_a_job_with_products(self):
+        d = self.service(text=with_group(PIPELINES.replace("EXPIRE", "1h"), "S2._.+?"))
+        path = make_odd_zip(d.root / "made/S2X_many.zip", files_of(small_folder(d.root / "made")))
+        os.rename(path, d.root / "inbox" / path.name)
+        archive, scenes = self.ended(d, "successful", path.name)
+        self.assertEqual(sorted(scenes), sorted(ODD_NAMES))
+        self.assertEqual([(s["scene"], s["job"], s["status"]) for s in archive["report"]["scenes"]],
+                         [(s["scene"], scenes[s["scene"]]["id"], "successful") for s in archive["report"]["scenes"]])
+        self.assertEqual((archive["stage"], archive["products"], archive["attempts"]), ("scenes", [], 1))
+        cogs = set()
+        for name, job in scenes.items():
+            self.assertEqual((self.maker(d, name), job["status"], job["attempts"]), (job["id"], "successful", 1))
+            cogs.add(next((d.root / "products" / name / "s2").glob("*.tif")).read_bytes())
+        self.assertEqual(len(cogs), 1)
+        self.assertEqual((d.files("work"), archive["input"]), (["done", "done/S2X_many.zip"], str(d.root / "work/done/S2X_many.zip")))
+        self.assertEqual(d.files("quarantine"), [])
+        said = self.cli(d, "status", archive["id"])
+        self.assertIn(f"job {scenes[ODD_NAMES[0]]['id']}, successful", said)
+
+    def test_scene_that_fails_is_computed_alone_by_a_retry(self):
+        d = self.service()
+        self.deliver(d, without=[f"{B}/B08.tif"])
+        archive, scenes = self.ended(d, "failed")
+        self.assertEqual((scenes[A]["status"], scenes[B]["status"], scenes[B]["error"]["code"]), ("successful", "failed", "input.incomplete"))
+        self.assertEqual(archive["error"]["code"], "input.scenes")
+        self.assertEqual(archive["error"]["message"], f"1 of 2 scenes failed: {B} (input.incomplete)")
+        self.assertEqual(d.files("quarantine"), [ARCHIVE, ARCHIVE + ".error.json"])
+        self.assertEqual(json.loads((d.root / "quarantine" / (ARCHIVE + ".error.json")).read_text())["job"], archive["id"])
+        before = (d.root / "products" / A / "s2").stat()
+        for method in ("job.retry", "job.drop"):
+            with self.assertRaises(RpcError) as refused:
+                d.call(method, id=scenes[B]["id"])
+            self.assertIn(archive["id"], str(refused.exception))
+        shutil.move(self.make(d), d.root / "quarantine" / ARCHIVE)
+        d.call("job.retry", id=archive["id"])
+        again, made = self.ended(d, "successful")
+        self.assertEqual((again["id"], {s: j["id"] for s, j in made.items()}), (archive["id"], {s: j["id"] for s, j in scenes.items()}))
+        self.assertEqual((d.root / "products" / A / "s2").stat().st_ino, before.st_ino)
+        self.assertEqual((made[A]["finished"], self.maker(d, B)), (scenes[A]["finished"], scenes[B]["id"]))
+        self.assertEqual((d.files("quarantine"), d.files("work")), ([], ["done", "done/" + ARCHIVE]))
+
+    def test_scenes_of_a_known_archive_are_duplicates(self):
+        d = self.service("  duplicates: {keep: 1d, then: skip}\n")
+        self.deliver(d)
+        self.ended(d, "successful")
+        makers = [self.maker(d, s) for s in (A, B)]
+        shutil.copy(d.root / "work/done" / ARCHIVE, d.root / "made/order_2.zip")
+        os.rename(d.root / "made/order_2.zip", d.root / "inbox/order_2.zip")
+        archive, scenes = self.ended(d, "successful", "order_2.zip")
+        self.assertEqual({j["error"]["code"] for j in scenes.values()}, {"input.duplicate"})
+        self.assertEqual([s["code"] for s in archive["report"]["scenes"]], ["input.duplicate"] * 2)
+        self.assertEqual([self.maker(d, s) for s in (A, B)], makers)
+        self.assertEqual(d.files("work/done"), [ARCHIVE, "order_2.zip"])
+
+    def test_submitted_archive_stays_in_place(self):
+        d = self.service()
+        path = self.make(d)
+        self.cli(d, "submit", "--wait", path)
+        archive, scenes = self.ended(d, "successful")
+        self.assertEqual((archive["input"], len(scenes)), (str(path), 2))
+        self.assertEqual((d.files("work"), d.files("quarantine")), (["done"], []))
+        shutil.rmtree(d.root / "products")
+        broken = self.make(d, name="order_3.zip", without=[f"{A}/SCL.tif"])
+        said = self.cli(d, "submit", "--wait", broken, code=1)
+        self.assertIn("1 of 2 scenes failed", said)
+        self.assertTrue(broken.exists())
+
+    def test_put_waits_for_the_archive(self):
+        d = self.service()
+        said = self.cli(d, "put", "--wait", self.make(d, without=[f"{B}/B04.tif"]), code=1)
+        self.assertIn("1 of 2 scenes failed", said)
+
+    def test_commands_for_all_failed_jobs_take_the_archive(self):
+        d = self.service()
+        self.deliver(d, without=[f"{B}/B04.tif"])
+        first, _ = self.ended(d, "failed")
+        self.cli(d, "retry", "--failed")
+        archive, scenes = self.ended(d, "failed")
+        self.assertNotEqual(archive["finished"], None)
+        self.assertEqual((archive["id"], scenes[A]["attempts"], scenes[B]["status"]), (first["id"], 1, "failed"))
+        self.cli(d, "quarantine", "drop", "--failed")
+        self.assertEqual({j["scene"]: j["status"] for j in d.jobs(limit=1000)}, {"order_1": "dismissed", A: "successful", B: "dismissed"})
+        self.assertEqual(d.files("quarantine"), [])
+
+    def test_scene_is_made_again_from_the_archived_file(self):
+        d = self.service()
+        self.deliver(d)
+        archive, scenes = self.ended(d, "successful")
+        with self.assertRaises(RpcError) as refused:
+            d.call("job.again", id=archive["id"])
+        self.assertIn("lists the jobs of its scenes", str(refused.exception))
+        self.assertIn("2 scenes queued", self.cli(d, "again", "--pipeline", "s2"))
+        d.wait_idle()
+        again = {j["scene"]: j for j in d.jobs(limit=1000) if j["again_of"] is not None}
+        self.assertEqual({s: (j["status"], j["again_of"]) for s, j in again.items()}, {s: ("successful", scenes[s]["id"]) for s in (A, B)})
+        self.assertEqual([self.maker(d, s) for s in (A, B)], [again[s]["id"] for s in (A, B)])
+        self.assertEqual((d.files("work/done"), d.files("quarantine")), ([ARCHIVE], []))
+
+    def test_cancel_of_the_archive_cancels_its_scenes(self):
+        """Scenes that end before the cancel are successful; a retry computes the others."""
+        d = self.service(parallel_jobs=1)
+        files = {f"S2X_{i}_L2A/{n}": data for i in range(12) for n, data in files_of(small_folder(d.root / "made")).items()}
+        path = make_zip(d.root / "made" / ARCHIVE, files)
+        os.rename(path, d.root / "inbox" / path.name)
+        job = d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["archive"] is None and j["stage"] == "scenes"])[0]
+        try:
+            d.call("job.cancel", id=job["id"])
+        except RpcError:
+            pass  # all scenes were over
+        d.wait_idle()
+        cancelled = [j for j in d.jobs(limit=1000) if j["archive"] and j["status"] == "dismissed"]
+        self.ended(d, "dismissed" if cancelled else "successful")
+        if cancelled:
+            self.assertEqual(d.files("quarantine"), [ARCHIVE, ARCHIVE + ".error.json"])
+            d.call("job.retry", id=job["id"])
+        _, scenes = self.ended(d, "successful")
+        self.assertEqual([(s, j["status"]) for s, j in sorted(scenes.items())], [(s, "successful") for s in sorted(f"S2X_{i}_L2A" for i in range(12))])
+
+    def test_killed_service_continues_with_the_scenes(self):
+        d = self.service(parallel_jobs=1)
+        self.deliver(d)
+        d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["archive"]])
+        d.process.send_signal(signal.SIGKILL)
+        d.process.wait()
+        d.start()
+        archive, scenes = self.ended(d, "successful")
+        self.assertEqual([self.maker(d, s) for s in (A, B)], [scenes[s]["id"] for s in (A, B)])
+        self.assertEqual(d.files("work"), ["done", "done/" + ARCHIVE])
+
+
+if __name__ == "__main__":
+    main(workers=3)

@@ -1,0 +1,282 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "service/jobs/archive_rows.h"
+
+#include "service/jobs/again_rows.h"
+#include "service/jobs/kept.h"
+
+#include "job_store_fixture.h"
+#include "run_suite.h"
+
+#define ARCHIVE "20261121-082850-zzzz"
+
+static const char *const two[] = {"A", "B"};
+
+static void make_id(char out[PB_JOB_ID_BYTES])
+{
+    static int n;
+    (void)snprintf(out, PB_JOB_ID_BYTES, "20261121-082851-%04d", n++ % 10000);
+}
+
+static struct pb_job load(const char *id)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    return job;
+}
+
+/* Stores the job and its state. */
+static void put(struct pb_job *job, enum pb_job_status status)
+{
+    ck_assert_int_eq(pb_job_move(job, status, 5), 0);
+    ck_assert_int_eq(pb_job_store_update(store, job, NULL), 0);
+}
+
+/* Stores the archive's job as running. */
+static void insert_archive(void)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, ARCHIVE);
+    (void)snprintf(job.name, sizeof job.name, "order.zip");
+    (void)snprintf(job.scene, sizeof job.scene, "order");
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "p");
+    job.owned = true;
+    job.priority = 7;
+    ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
+    ck_assert_int_eq(pb_job_set(&job.input, "/work/z/order.zip"), 0);
+    const struct pb_manifest_entry file = {.path = "order.zip", .bytes = 5};
+    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file), 0);
+    ck_assert_int_eq(pb_job_expect_companion(&job, "/inbox", "order.zip.md5", true), 0);
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    put(&job, PB_JOB_RUNNING);
+    pb_job_fini(&job);
+}
+
+/* Splits the archive into its first n scenes; the names of those that wait, in order. */
+static const char *split(size_t n)
+{
+    static char names[64];
+    struct pb_job archive = load(ARCHIVE), *jobs = NULL;
+    const struct pb_archive_split what = {
+        .archive = &archive, .scenes = two, .n = n, .wall_ms = 9, .make_id = make_id};
+    struct pb_err err = {0};
+    size_t n_jobs = 0;
+    int rc = pb_archive_rows_split(store, &what, &err, &jobs, &n_jobs);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    ck_assert(pb_job_has_scenes(&archive) && archive.status == PB_JOB_ACCEPTED);
+    names[0] = '\0';
+    for (size_t i = 0; i < n_jobs; i++)
+        (void)strcat(names, jobs[i].scene);
+    pb_archive_rows_free(jobs, n_jobs);
+    pb_job_fini(&archive);
+    return names;
+}
+
+/* The next job that may start; all-zero: none. */
+static struct pb_job next(void)
+{
+    struct pb_job_place after = {0};
+    struct pb_job job = {.seq = 0};
+    ck_assert_int_ge(pb_job_store_next(store, &after, 99, any, NULL, NULL, &job), 0);
+    return job;
+}
+
+/* Ends the next job, which is one of a scene. */
+static void end_next(const char *scene, enum pb_job_status status, enum pb_code code)
+{
+    struct pb_job job = next();
+    ck_assert_str_eq(job.scene, scene);
+    put(&job, PB_JOB_RUNNING);
+    if (code != PB_OK)
+        pb_job_fail(&job, code, "so");
+    put(&job, status);
+    pb_job_fini(&job);
+}
+
+/* Sums up; the archive's job, whose end is not stored. */
+static struct pb_job summed(enum pb_job_status expected)
+{
+    struct pb_job archive = next();
+    enum pb_job_status status = PB_JOB_ACCEPTED;
+    ck_assert_str_eq(archive.id, ARCHIVE);
+    ck_assert_int_eq(pb_archive_rows_sum(store, &archive, NULL, &status), 0);
+    ck_assert_int_eq(status, expected);
+    return archive;
+}
+
+START_TEST(test_scenes_get_jobs_that_only_read_the_input)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    insert_archive();
+    ck_assert_str_eq(split(2), "AB");
+    struct pb_job job = next();
+    ck_assert_str_eq(job.archive, ARCHIVE);
+    ck_assert_str_eq(job.scene, "A");
+    ck_assert_str_eq(job.name, "order.zip");
+    ck_assert_str_eq(job.pipeline, "p");
+    ck_assert_str_eq(job.inbox, "/inbox");
+    ck_assert_str_eq(job.input, "/work/z/order.zip");
+    ck_assert_int_eq(job.priority, 7);
+    ck_assert(pb_job_is_scene(&job) && !job.owned);
+    ck_assert_uint_eq(job.manifest.n_entries, 1);
+    ck_assert_ptr_null(pb_job_companion(&job, path));
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_archive_waits_for_its_scenes)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    end_next("B", PB_JOB_DISMISSED, PB_E_INPUT_DUPLICATE);
+    struct pb_job archive = summed(PB_JOB_SUCCESSFUL);
+    ck_assert_str_eq(archive.error.code, "");
+    ck_assert_ptr_nonnull(strstr(archive.report, "\"scene\":\"B\",\"job\":\"20261121-082851-"));
+    ck_assert_ptr_nonnull(
+        strstr(archive.report, "\"status\":\"dismissed\",\"code\":\"input.duplicate\""));
+    pb_job_fini(&archive);
+}
+END_TEST
+
+START_TEST(test_a_running_scene_keeps_the_archive_waiting)
+{
+    char id[PB_JOB_ID_BYTES] = "";
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    struct pb_job job = next();
+    put(&job, PB_JOB_RUNNING);
+    struct pb_job none = next();
+    ck_assert_int_eq(none.seq, 0);
+    ck_assert_int_eq(pb_archive_rows_open(store, ARCHIVE, "", NULL, id), 1);
+    ck_assert_str_eq(id, job.id);
+    ck_assert_int_eq(pb_archive_rows_open(store, ARCHIVE, id, NULL, id), 0);
+    pb_job_fini(&job);
+    pb_job_fini(&none);
+}
+END_TEST
+
+START_TEST(test_retry_computes_scenes_that_failed_only)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    end_next("B", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    struct pb_job archive = summed(PB_JOB_FAILED);
+    ck_assert_str_eq(archive.error.code, "input.scenes");
+    ck_assert_str_eq(archive.error.message, "1 of 2 scenes failed: B (input.truncated)");
+    put(&archive, PB_JOB_RUNNING);
+    put(&archive, PB_JOB_FAILED);
+    put(&archive, PB_JOB_ACCEPTED);
+    pb_job_fini(&archive);
+    archive = next();
+    ck_assert(!pb_job_has_scenes(&archive));
+    put(&archive, PB_JOB_RUNNING);
+    pb_job_fini(&archive);
+    ck_assert_str_eq(split(2), "B");
+    end_next("B", PB_JOB_SUCCESSFUL, PB_OK);
+    archive = summed(PB_JOB_SUCCESSFUL);
+    pb_job_fini(&archive);
+}
+END_TEST
+
+START_TEST(test_scene_that_is_gone_does_not_count)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    end_next("B", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    struct pb_job archive = summed(PB_JOB_FAILED);
+    put(&archive, PB_JOB_RUNNING);
+    pb_job_fini(&archive);
+    ck_assert_str_eq(split(1), "");
+    archive = summed(PB_JOB_SUCCESSFUL);
+    pb_job_fini(&archive);
+}
+END_TEST
+
+START_TEST(test_cancelled_scene_dismisses_the_archive)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_DISMISSED, PB_E_JOB_DISMISSED);
+    end_next("B", PB_JOB_SUCCESSFUL, PB_OK);
+    struct pb_job archive = summed(PB_JOB_DISMISSED);
+    ck_assert_str_eq(archive.error.code, "job.dismissed");
+    pb_job_fini(&archive);
+}
+END_TEST
+
+START_TEST(test_path_of_the_scenes_follows_the_archive)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    struct pb_job archive = load(ARCHIVE), job = next();
+    ck_assert_int_eq(pb_job_set(&archive.input, "/done/order.zip"), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &archive, NULL), 0);
+    pb_job_fini(&archive);
+    struct pb_job moved_job = load(job.id);
+    ck_assert_str_eq(moved_job.input, "/done/order.zip");
+    pb_job_fini(&job);
+    pb_job_fini(&moved_job);
+}
+END_TEST
+
+START_TEST(test_scenes_are_forgotten_after_the_archive)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    end_next("B", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    ck_assert_int_eq(pb_job_store_prune(store, 0, NULL), 0);
+    struct pb_job archive = summed(PB_JOB_FAILED);
+    put(&archive, PB_JOB_RUNNING);
+    put(&archive, PB_JOB_FAILED);
+    pb_job_fini(&archive);
+    ck_assert_int_eq(pb_job_store_prune(store, 0, NULL), 3);
+}
+END_TEST
+
+START_TEST(test_archived_input_stays_for_a_scene_made_again)
+{
+    insert_archive();
+    (void)split(1);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    struct pb_job archive = summed(PB_JOB_SUCCESSFUL), job;
+    const struct pb_input_lists none = {.is_deleted = false};
+    put(&archive, PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_job_move(&archive, PB_JOB_SUCCESSFUL, 6), 0);
+    ck_assert_int_eq(pb_kept_update(store, &archive, &none, NULL), 0);
+    ck_assert_int_eq(pb_again_holds(store, archive.input, NULL), 0);
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082852-aaaa");
+    (void)snprintf(job.archive, sizeof job.archive, ARCHIVE);
+    (void)snprintf(job.again, sizeof job.again, "20261121-082851-aaaa");
+    ck_assert(!pb_job_is_scene(&job));
+    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_again_holds(store, archive.input, NULL), 1);
+    pb_job_fini(&archive);
+    pb_job_fini(&job);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("archive_rows");
+    TCase *tests = tcase_create("archive_rows");
+    tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, test_scenes_get_jobs_that_only_read_the_input);
+    tcase_add_test(tests, test_archive_waits_for_its_scenes);
+    tcase_add_test(tests, test_a_running_scene_keeps_the_archive_waiting);
+    tcase_add_test(tests, test_retry_computes_scenes_that_failed_only);
+    tcase_add_test(tests, test_scene_that_is_gone_does_not_count);
+    tcase_add_test(tests, test_cancelled_scene_dismisses_the_archive);
+    tcase_add_test(tests, test_path_of_the_scenes_follows_the_archive);
+    tcase_add_test(tests, test_scenes_are_forgotten_after_the_archive);
+    tcase_add_test(tests, test_archived_input_stays_for_a_scene_made_again);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
