@@ -25,6 +25,7 @@ enum encode_values {
     VALUES_LINES,   /* noise that repeats in each fourth line: strings */
     VALUES_ROWS,    /* RATIO, two of five rows invalid, and the last */
     VALUES_UNSEEN,  /* RATIO in each eighth row, any bits in the others */
+    VALUES_STRINGS, /* uint16: short strings in the middle half, all else in the other quarters */
     VALUES_ONE
 };
 
@@ -88,6 +89,23 @@ static const struct encode_case encode_cases[] = {
     {"mask, odd", PB_U8, 40, 39, 7, 1, 1, 0, 0, 0, false, true, PB_ENCODE_INTEGERS, VALUES_EXTREME},
     {"strings", PB_U8, 256, 200, 256, 1, 1, 0, 0, 0, true, false, PB_ENCODE_INTEGERS, VALUES_LINES},
     {"strings in windows", PB_I32, 728, 728, 300, 1, 1, 0, 0, 0, true, false, PB_ENCODE_INTEGERS,
+     VALUES_LINES},
+    {"pairs", PB_U16, 256, 256, 255, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS, VALUES_STRINGS},
+    {"pairs, odd", PB_U16, 328, 1, 328, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS,
+     VALUES_STRINGS},
+    {"pairs, a chunk", PB_U16, 176, 176, 176, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS,
+     VALUES_STRINGS},
+    {"pairs, small", PB_U16, 72, 71, 72, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS,
+     VALUES_STRINGS},
+    {"pairs of 4 bytes", PB_U32, 192, 192, 100, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS,
+     VALUES_STRINGS},
+    {"pairs, predicted", PB_I16, 256, 1, 1, 1, 2, -32768, 0, 0, false, false, PB_ENCODE_PAIRS,
+     VALUES_SMOOTH},
+    {"pairs x 4", PB_U16, 128, 127, 128, 4, 2, 0, 0, 0, false, false, PB_ENCODE_PAIRS,
+     VALUES_HOLES},
+    {"pairs x 3, none", PB_U16, 136, 136, 1, 3, 1, 0, 0, 0, false, false, PB_ENCODE_PAIRS,
+     VALUES_EXTREME},
+    {"pairs of lines", PB_U16, 256, 256, 200, 1, 1, 0, 0, 0, true, false, PB_ENCODE_PAIRS,
      VALUES_LINES},
     {"noise", PB_U8, 256, 255, 255, 1, 1, 0, 0, 0, true, false, PB_ENCODE_INTEGERS, VALUES_NOISE},
     {"noise, small", PB_U8, 8, 8, 3, 1, 1, 0, 0, 0, true, false, PB_ENCODE_RUNS, VALUES_NOISE},
@@ -181,6 +199,36 @@ static inline float encode_pixel(const struct encode_case *c, uint64_t *state, i
     }
 }
 
+/* Pairs of bytes among which the encoder of pairs finds strings: parts of noise, of few and of one
+ * value, of copies from as far as a distance reaches and farther, of periods and of matches that
+ * overlap themselves. In the middle, where the estimate looks, are short strings. */
+static inline void encode_fill_strings(uint16_t *v, size_t n, uint64_t *state)
+{
+    static const size_t far[] = {1, 2, 3, 5, 257, 16383, 16384, 16385, 30000};
+    size_t left = 0, back = 1;
+    uint64_t kind = 0;
+    for (size_t i = 0; i < n; i++, left--) {
+        const uint64_t r = encode_random(state);
+        if (left == 0) {
+            left = 1 + encode_random(state) % (r % 3 == 0 ? 3000 : 300);
+            kind = encode_random(state) % 8;
+            back = far[encode_random(state) % (sizeof far / sizeof *far)];
+        }
+        if (i > n / 4 && i < n - n / 4)
+            v[i] = (uint16_t)((r % 32 + (r >> 8) % 32 + (r >> 16) % 32) - 47);
+        else if (kind == 0)
+            v[i] = (uint16_t)r;
+        else if (kind == 1)
+            v[i] = (uint16_t)(0x0101 * (left / 40 % 3));
+        else if (kind == 2)
+            v[i] = (uint16_t)(r % 3);
+        else if (kind == 3)
+            v[i] = (uint16_t)(r % 2 != 0 ? 0x0101 : 0x0100);
+        else
+            v[i] = i < back || (kind == 7 && r % 5 == 0) ? (uint16_t)r : v[i - back];
+    }
+}
+
 /* A plane of side x side values, rows row_px apart. */
 static inline void encode_fill(const struct encode_case *c, uint64_t seed, float *plane,
                                size_t row_px)
@@ -188,9 +236,21 @@ static inline void encode_fill(const struct encode_case *c, uint64_t seed, float
     uint64_t state = UINT64_C(88172645463325252) + seed * 7919;
     const bool in_runs = c->values >= VALUES_NOISE && c->values != VALUES_EXTREME &&
                          c->values != VALUES_HOLES && c->values != VALUES_LINES &&
-                         c->values != VALUES_ROWS && c->values != VALUES_UNSEEN;
+                         c->values != VALUES_ROWS && c->values != VALUES_UNSEEN &&
+                         c->values != VALUES_STRINGS;
     size_t left = 0;
     float value = 0;
+    if (c->values == VALUES_STRINGS) {
+        const size_t side = (size_t)c->side;
+        uint16_t *v = malloc(side * side * sizeof *v);
+        if (v == NULL)
+            abort();
+        encode_fill_strings(v, side * side, &state);
+        for (size_t i = 0; i < side * side; i++)
+            plane[i / side * row_px + i % side] = (float)v[i] * (c->type == PB_U32 ? 256 : 1);
+        free(v);
+        return;
+    }
     for (int32_t y = 0; y < c->side; y++)
         for (int32_t x = 0; x < c->side; x++) {
             float *p = plane + (size_t)y * row_px + (size_t)x;

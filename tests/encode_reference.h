@@ -16,13 +16,15 @@ struct encode_reference {
     uint8_t *raw, *encoded; /* freed by encode_reference_free */
     size_t raw_bytes, encoded_bytes;
     uint64_t moved;
-    bool has_strings;
+    bool has_strings; /* the host encodes the block */
+    bool has_pairs;   /* it is searched by pairs */
 };
 
 static inline int encode_level_of(const struct pb_encode_format *format)
 {
-    return format->with == PB_ENCODE_INTEGERS ? pb_codec_deflate.default_level
-                                              : pb_codec_deflate.default_float_level;
+    return format->with == PB_ENCODE_INTEGERS || format->with == PB_ENCODE_PAIRS
+               ? pb_codec_deflate.default_level
+               : pb_codec_deflate.default_float_level;
 }
 
 static inline uint8_t *encode_copied(const void *data, size_t bytes)
@@ -84,8 +86,11 @@ static inline bool encode_reference_make(const struct pb_encode_format *format,
         !encode_by(format, block, &pb_codec_deflate, &out->encoded, &out->encoded_bytes,
                    &out->moved))
         return false;
-    out->has_strings = format->with == PB_ENCODE_INTEGERS &&
-                       pb_deflate_strings(&work, out->raw, out->raw_bytes) != PB_STRINGS_NONE;
+    if (format->with != PB_ENCODE_INTEGERS && format->with != PB_ENCODE_PAIRS)
+        return true;
+    const enum pb_strings strings = pb_deflate_strings(&work, out->raw, out->raw_bytes);
+    out->has_pairs = format->with == PB_ENCODE_PAIRS && strings == PB_STRINGS_SOME;
+    out->has_strings = strings != PB_STRINGS_NONE && !out->has_pairs;
     return true;
 }
 

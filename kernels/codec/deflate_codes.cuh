@@ -20,8 +20,9 @@ struct deflate_codes_arena {             // of a warp
     uint32_t head[PB_DEFLATE_HEAD_WORDS];
     uint16_t parent[2 * PB_DEFLATE_SYMBOLS];
     uint16_t depth[PB_DEFLATE_SYMBOLS];
-    uint8_t length[PB_DEFLATE_SYMBOLS + 8];
-    uint8_t symbol[PB_DEFLATE_SYMBOLS], extra[PB_DEFLATE_SYMBOLS]; // of the table
+    uint8_t length[PB_DEFLATE_ALL_SYMBOLS];
+    uint8_t distance[PB_DEFLATE_DISTANCES];                                // lengths of distances
+    uint8_t symbol[PB_DEFLATE_ALL_SYMBOLS], extra[PB_DEFLATE_ALL_SYMBOLS]; // of the table
     uint8_t small_length[PB_DEFLATE_LENGTHS + 1];
 };
 
@@ -228,7 +229,7 @@ struct head_bits {
 
 // By one lane. Returns its bits.
 inline __device__ uint32_t write_head(deflate_codes_arena &arena, bool last, uint32_t n_litlen,
-                                      uint32_t listed)
+                                      uint32_t n_distances, uint32_t listed)
 {
     const uint8_t order[PB_DEFLATE_LENGTHS] = PB_DEFLATE_LENGTHS_ORDER;
     uint32_t n_order = PB_DEFLATE_LENGTHS;
@@ -238,7 +239,7 @@ inline __device__ uint32_t write_head(deflate_codes_arena &arena, bool last, uin
     head_bits head = {arena.head};
     head.put((last ? 1u : 0u) | 2u << 1, 3);
     head.put(n_litlen - 257, 5);
-    head.put(0, 5);
+    head.put(n_distances - 1, 5);
     head.put(n_order - 4, 4);
     for (uint32_t i = 0; i < n_order; i++) {
         head.put(arena.small_length[order[i]], 3);
@@ -251,8 +252,10 @@ inline __device__ uint32_t write_head(deflate_codes_arena &arena, bool last, uin
     return head.bits;
 }
 
-// The table of the lengths that are there, into arena.head. Returns its bits.
-inline __device__ uint32_t make_head(deflate_codes_arena &arena, bool last, uint32_t lane)
+// The table of the lengths that are there, into arena.head; of distances, it has n_distances > 0.
+// Returns its bits.
+inline __device__ uint32_t make_head(deflate_codes_arena &arena, uint32_t n_distances, bool last,
+                                     uint32_t lane)
 {
     uint32_t n_litlen = 257;
     for (uint32_t s = lane; s < PB_DEFLATE_LITLEN; s += 32) {
@@ -270,35 +273,68 @@ inline __device__ uint32_t make_head(deflate_codes_arena &arena, bool last, uint
     }
     __syncwarp();
     uint32_t listed = 0, bits = 0;
+    if (lane < n_distances) {
+        arena.length[n_litlen + lane] = arena.distance[lane];
+    }
+    __syncwarp();
     if (lane == 0) {
-        arena.length[n_litlen] = 1; // behind them the one distance, 1, in one bit
-        listed = list_lengths(arena, n_litlen + 1);
+        listed = list_lengths(arena, n_litlen + n_distances);
     }
     __syncwarp();
     make_lengths(arena, arena.small_count, PB_DEFLATE_LENGTHS, PB_DEFLATE_LENGTHS_BITS,
                  arena.small_length, lane);
     make_codes(arena, arena.small_length, PB_DEFLATE_LENGTHS, arena.small_code, lane);
     if (lane == 0) {
-        bits = write_head(arena, last, n_litlen, listed);
+        bits = write_head(arena, last, n_litlen, n_distances, listed);
     }
     __syncwarp();
     return __shfl_sync(WHOLE_WARP, bits, 0);
 }
+
+// The lengths of runs, whose only distance, 1, takes a bit. A barrier has to follow. Returns how
+// many they are.
+inline __device__ uint32_t one_distance(deflate_codes_arena &arena, uint32_t lane)
+{
+    if (lane == 0) {
+        arena.distance[0] = 1;
+    }
+    return 1;
+}
+
+// The code of counted distances. Returns how many lengths its table has.
+inline __device__ uint32_t make_distances(deflate_codes_arena &arena, const uint32_t *count,
+                                          uint32_t *out_code, uint32_t lane)
+{
+    make_lengths(arena, count, PB_DEFLATE_DISTANCES, PB_DEFLATE_CODE_BITS, arena.distance, lane);
+    make_codes(arena, arena.distance, PB_DEFLATE_DISTANCES, out_code, lane);
+    const bool used = lane < PB_DEFLATE_DISTANCES && arena.distance[lane] > 0;
+    const uint32_t mask = __ballot_sync(WHOLE_WARP, used);
+    // A table has one length at least.
+    return mask > 1 ? 32 - static_cast<uint32_t>(__clz(static_cast<int>(mask)))
+                    : one_distance(arena, lane);
+}
 } // namespace pb_device
 
-// By a warp; a barrier of the warp follows before the arena is used again.
+// By a warp; a barrier of the warp follows before the arena is used again. distances: those of the
+// chunk; NULL: it has runs only.
 inline __device__ void pb_deflate_codes(const pb_device::encode_chunk &chunk,
-                                        const pb_deflate_sums &sums,
+                                        const pb_deflate_sums &sums, pb_pairs_distances *distances,
                                         pb_device::deflate_codes_arena &arena, pb_deflate_code *out,
                                         uint32_t lane)
 {
     using namespace pb_device;
     make_lengths(arena, sums.count, PB_DEFLATE_LITLEN, PB_DEFLATE_CODE_BITS, arena.length, lane);
     make_codes(arena, arena.length, PB_DEFLATE_LITLEN, out->code, lane);
-    const uint32_t head = make_head(arena, chunk.last, lane);
-    uint32_t coded = 0; // below 2^16 * 14
+    const uint32_t n_distances =
+        distances != nullptr ? make_distances(arena, distances->count, distances->code, lane)
+                             : one_distance(arena, lane);
+    const uint32_t head = make_head(arena, n_distances, chunk.last, lane);
+    uint32_t coded = 0; // below 2^16 * 14 * 2
     for (uint32_t s = lane; s < PB_DEFLATE_LITLEN; s += 32) {
         coded += sums.count[s] * (out->code[s] >> 16);
+    }
+    if (distances != nullptr && lane < PB_DEFLATE_DISTANCES) {
+        coded += distances->count[lane] * (distances->code[lane] >> 16);
     }
     for (int d = 16; d > 0; d /= 2) {
         coded += __shfl_xor_sync(WHOLE_WARP, coded, d);

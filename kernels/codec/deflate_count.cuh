@@ -9,7 +9,7 @@
 
 namespace pb_device
 {
-constexpr uint32_t HISTOGRAMS = 8, HISTOGRAM_WORDS = 292; // 4 banks from one to the next
+constexpr uint32_t HISTOGRAMS = 8, HISTOGRAM_WORDS = 324; // 4 banks from one to the next
 constexpr uint32_t ADLER = 65521;
 
 template <uint32_t THREADS> struct deflate_count_arena {
@@ -24,19 +24,35 @@ struct deflate_thread_sums {
     uint32_t s1 = 0, more = 0;
 };
 
+// Sums of the bytes of a part; the last sum weights each with its position.
+struct part_sums {
+    uint32_t s1 = 0, weighted = 0;
+
+    __device__ __forceinline__ void add(uint32_t word, uint32_t at)
+    {
+        const uint32_t sum = __dp4a(word, 0x01010101u, 0u);
+        s1 += sum;
+        weighted += __dp4a(word, 0x03020100u, 0u) + at * sum;
+    }
+    // left: bytes of the chunk from the part's first on; behind them are zeros.
+    __device__ void add_to(deflate_thread_sums *sums, uint32_t left) const
+    {
+        sums->s1 += s1;
+        sums->s2 += static_cast<uint64_t>(left) * s1 - weighted;
+    }
+};
+
 // The bytes of the thread's part as literals. left: bytes of the chunk from the part's first on.
 template <class Piece>
 __device__ void count_literals(const Piece &piece, uint32_t thread, uint32_t left, uint32_t *count,
                                deflate_thread_sums *sums)
 {
     constexpr uint32_t PART = Piece::PART;
-    uint32_t s1 = 0, weighted = 0;
+    part_sums part;
 #pragma unroll 4
     for (uint32_t i = 0; i < PART; i += 4) {
         const uint32_t w = piece.word(thread * PART + i);
-        const uint32_t sum = __dp4a(w, 0x01010101u, 0u);
-        s1 += sum;
-        weighted += __dp4a(w, 0x03020100u, 0u) + i * sum;
+        part.add(w, i);
         if (i + 4 <= left && w == (w & 255) * 0x01010101u) {
             atomicAdd(&count[w & 255], 4u);
             continue;
@@ -47,8 +63,7 @@ __device__ void count_literals(const Piece &piece, uint32_t thread, uint32_t lef
             }
         }
     }
-    sums->s1 += s1;
-    sums->s2 += static_cast<uint64_t>(left) * s1 - weighted; // nothing but zeros where left is 0
+    part.add_to(sums, left);
 }
 
 // A run of `bytes` bytes of one value, which are no literals then.
@@ -97,6 +112,25 @@ __device__ void count_chunk(Piece &piece, const encode_chunk &chunk, uint32_t *c
     }
 }
 
+// A barrier has to follow.
+template <uint32_t THREADS, class Group>
+__device__ void clear_counts(deflate_count_arena<THREADS> &arena, const Group &group)
+{
+    for (uint32_t i = group.thread; i < HISTOGRAMS * HISTOGRAM_WORDS; i += THREADS) {
+        arena.count[i / HISTOGRAM_WORDS][i % HISTOGRAM_WORDS] = 0;
+    }
+}
+
+template <uint32_t THREADS>
+__device__ uint32_t sum_counts(const deflate_count_arena<THREADS> &arena, uint32_t symbol)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < HISTOGRAMS; k++) {
+        n += arena.count[k][symbol];
+    }
+    return n;
+}
+
 template <uint32_t THREADS, class Group>
 __device__ void write_sums(deflate_count_arena<THREADS> &arena, deflate_thread_sums sums,
                            pb_deflate_sums *out, const Group &group)
@@ -115,11 +149,7 @@ __device__ void write_sums(deflate_count_arena<THREADS> &arena, deflate_thread_s
     }
     group.sync();
     for (uint32_t i = group.thread; i < PB_DEFLATE_SYMBOLS; i += THREADS) {
-        uint32_t n = i == PB_DEFLATE_END;
-        for (uint32_t k = 0; k < HISTOGRAMS; k++) {
-            n += arena.count[k][i];
-        }
-        out->count[i] = i < PB_DEFLATE_LITLEN ? n : 0;
+        out->count[i] = (i == PB_DEFLATE_END ? 1 : 0) + sum_counts(arena, i);
     }
     if (group.thread == 0) {
         uint32_t s1 = 0, s2 = 0, more = 0;
@@ -143,9 +173,7 @@ __device__ void pb_deflate_count(const pb_device::encode_chunk &chunk,
 {
     using namespace pb_device;
     deflate_thread_sums sums;
-    for (uint32_t i = group.thread; i < HISTOGRAMS * HISTOGRAM_WORDS; i += THREADS) {
-        arena.count[i / HISTOGRAM_WORDS][i % HISTOGRAM_WORDS] = 0;
-    }
+    clear_counts(arena, group);
     count_chunk(arena.piece, chunk, arena.count[group.thread % HISTOGRAMS], &sums, group);
     write_sums(arena, sums, out, group);
 }

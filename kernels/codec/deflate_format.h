@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_DEFLATE_FORMAT_H
 #define PB_DEFLATE_FORMAT_H
-/* Deflate (RFC 1951) as the encoders of runs write it, on the CPU (pipeline/codec/deflate_runs.c)
- * and on devices (deflate_pack.cuh): numbers and rules that decide about the bytes. */
+/* Deflate (RFC 1951) as the encoders of runs and pairs write it, on the CPU
+ * (pipeline/codec/deflate_runs.c, deflate_pairs.c) and on devices (deflate_pack.cuh,
+ * deflate_pairs.cuh): numbers and rules that decide about the bytes. */
 #include "kernels/pixel.h"
 
 #define PB_DEFLATE_RUNS_CHUNK 65528 /* bytes that share one code; one stored block holds them */
@@ -17,6 +18,23 @@ enum {
     PB_DEFLATE_DISTANCES = 30, /* symbols of distances */
     PB_DEFLATE_RUN_MAX = 258
 };
+
+/* Numbers of the encoder of pairs of bytes (pipeline/codec/deflate_pairs.c, deflate_pairs.cuh),
+ * counted in pairs. */
+enum {
+    PB_DEFLATE_PAIRS = PB_DEFLATE_RUNS_CHUNK / 2, /* of a chunk, whose bytes share a code */
+    PB_DEFLATE_PAIRS_HASH_BITS = 13,
+    PB_DEFLATE_PAIRS_WINDOW = 32768 / 2, /* that a distance reaches back */
+    PB_DEFLATE_PAIRS_WORD = 2,
+    PB_DEFLATE_PAIRS_LEFT = 4, /* a word begins where so many are left in the chunk */
+    PB_DEFLATE_PAIRS_LENGTH_MAX = PB_DEFLATE_RUN_MAX / 2
+};
+
+/* Hash of a word of two pairs. */
+PB_PIXEL uint32_t pb_deflate_pairs_hash(uint32_t word)
+{
+    return (word * UINT32_C(2654435761)) >> (32 - PB_DEFLATE_PAIRS_HASH_BITS);
+}
 
 /* The order in which the bits of the table's own code are sent (RFC 1951, 3.2.7). */
 #define PB_DEFLATE_LENGTHS_ORDER                                                                   \

@@ -24,7 +24,7 @@ template <class P> struct deflate_pack {
 
 template <uint32_t THREADS> struct deflate_pack_arena {
     deflate_pack<chunk_piece<THREADS>> pack;
-    uint32_t code[PB_DEFLATE_SYMBOLS];
+    uint32_t code[PB_DEFLATE_ALL_SYMBOLS];
 };
 
 // The bits of a thread, into the words [from, from + WORDS) of the piece. Whole words are its own,
@@ -274,12 +274,26 @@ __device__ void put_stored(const encode_chunk &chunk, uint64_t at, uint32_t adle
         }
     }
 }
+
+// The runs of a chunk's pieces, in order.
+struct runs_taken {
+    deflate_carry carry;
+
+    template <class Piece, class Group>
+    __device__ auto operator()(Piece &piece, const encode_chunk &chunk, uint32_t from,
+                               const Group &group)
+    {
+        return take_piece(piece, chunk, from, &carry, group);
+    }
+};
 } // namespace pb_device
 
-// Every thread of the group calls it; a barrier follows before the arena is used again.
-template <uint32_t THREADS, class Group>
+// Every thread of the group calls it; a barrier follows before the arena is used again. take(piece,
+// chunk, from, group): the symbols of the thread's part of a piece, which is loaded then.
+template <uint32_t THREADS, class Take, class Group>
 __device__ void pb_deflate_pack(const pb_encode_view &view, uint32_t index,
-                                pb_device::deflate_pack_arena<THREADS> &arena, const Group &group)
+                                pb_device::deflate_pack_arena<THREADS> &arena, Take take,
+                                const Group &group)
 {
     using namespace pb_device;
     constexpr uint32_t BYTES = chunk_piece<THREADS>::BYTES;
@@ -293,12 +307,14 @@ __device__ void pb_deflate_pack(const pb_encode_view &view, uint32_t index,
     for (uint32_t i = group.thread; i < PB_DEFLATE_SYMBOLS; i += THREADS) {
         arena.code[i] = code.code[i];
     }
+    if (group.thread < PB_DEFLATE_DISTANCES && is_pairs(view, chunk.block)) {
+        arena.code[PB_DEFLATE_SYMBOLS + group.thread] = view.distances[index].code[group.thread];
+    }
     auto *const words = reinterpret_cast<uint32_t *>(view.batch.out);
     const auto bit = static_cast<uint32_t>(code.at % 32);
     piece_out out = {words + code.at / 32, bit, bit > 0, false};
-    deflate_carry carry;
     for (uint32_t from = 0; from < chunk.bytes; from += BYTES) {
-        const auto symbols = take_piece(arena.pack.piece, chunk, from, &carry, group);
+        const auto symbols = take(arena.pack.piece, chunk, from, group);
         piece_task task = {code, arena.code, from == 0, from + BYTES >= chunk.bytes, {}};
         if (task.ends) {
             task.tail.end = arena.code[PB_DEFLATE_END];

@@ -343,7 +343,7 @@ inline __device__ void pb_planes_code(const pb_encode_view &view,
                  arena.codes.length, lane);
     make_codes(arena.codes, arena.codes.length, PB_DEFLATE_LITLEN, out.code.code, lane);
     sizes.coded_bits = sums.coded_more + planes_bits(arena, arena.coded, lane);
-    sizes.head_bits = make_head(arena.codes, false, lane);
+    sizes.head_bits = make_head(arena.codes, one_distance(arena.codes, lane), false, lane);
     for (uint32_t i = lane; i < (sizes.head_bits + 31) / 32; i += 32) {
         out.code.head[i] = arena.codes.head[i];
     }

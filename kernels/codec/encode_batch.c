@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The workspace: raw blocks, the results of the estimate of strings, sums and codes of chunks, then
- * sums, codes and rows of blocks of planes. */
+ * sums, codes and rows of blocks of planes, or matches of blocks of pairs. */
 #include "kernels/codec/encode_batch.h"
 
 #include <errno.h>
@@ -25,7 +25,9 @@ static bool is_valid(const struct pb_encode_format *format)
 {
     const enum pb_type type = format->quantizer.type;
     if (format->block_px < 8 || format->block_px % 8 != 0 || format->n_bands < 1 ||
-        format->n_bands > PB_ENCODE_BANDS_MAX || format->with > PB_ENCODE_INTEGERS)
+        format->n_bands > PB_ENCODE_BANDS_MAX || format->with > PB_ENCODE_PAIRS)
+        return false;
+    if (format->with == PB_ENCODE_PAIRS && (format->mask || pb_type_bytes(type) < 2))
         return false;
     if (format->mask)
         return format->predictor == PB_PREDICTOR_NONE && format->paint.n_planes == 0;
@@ -59,9 +61,23 @@ static uint32_t planes_row_bytes(const struct pb_encode_format *format)
     return fits ? (uint32_t)row_bytes : 0;
 }
 
+/* Groups of a block of pairs: each chunk begins one. */
+static uint64_t groups_of(uint64_t raw)
+{
+    const uint64_t rest = raw % PB_DEFLATE_RUNS_CHUNK / 2;
+    return raw / PB_DEFLATE_RUNS_CHUNK * PB_PAIRS_CHUNK_GROUPS +
+           (rest + PB_PAIRS_GROUP - 1) / PB_PAIRS_GROUP;
+}
+
+static bool is_estimated(const struct pb_encode_format *format)
+{
+    return format->with == PB_ENCODE_INTEGERS || format->with == PB_ENCODE_PAIRS;
+}
+
 struct layout {
-    uint64_t raw_stride, chunks, strings_at, sums_at, code_at;
-    uint64_t planes_sums_at, planes_at, planes_rows_at, bytes;
+    uint64_t raw_stride, chunks, groups, strings_at, sums_at, code_at;
+    uint64_t planes_sums_at, planes_at, planes_rows_at, pairs_groups_at, pairs_back_at;
+    uint64_t distances_at, bytes;
 };
 
 static struct layout lay_out(const struct pb_encode_format *format, uint32_t n_blocks)
@@ -72,7 +88,7 @@ static struct layout lay_out(const struct pb_encode_format *format, uint32_t n_b
     l.chunks = deflated ? (raw + PB_DEFLATE_RUNS_CHUNK - 1) / PB_DEFLATE_RUNS_CHUNK : 0;
     l.strings_at = aligned(l.raw_stride * n_blocks, ALIGN);
     l.sums_at = l.strings_at;
-    if (format->with == PB_ENCODE_INTEGERS)
+    if (is_estimated(format))
         l.sums_at += aligned(n_blocks * sizeof(struct pb_strings_sizes), ALIGN);
     l.code_at = l.sums_at + aligned(n_blocks * l.chunks * sizeof(struct pb_deflate_sums), ALIGN);
     l.bytes = l.code_at + aligned(n_blocks * l.chunks * sizeof(struct pb_deflate_code), ALIGN);
@@ -82,6 +98,14 @@ static struct layout lay_out(const struct pb_encode_format *format, uint32_t n_b
         l.planes_at += aligned(n_blocks * sizeof(struct pb_planes_sums), ALIGN);
         l.planes_rows_at = l.planes_at + aligned(n_blocks * sizeof(struct pb_planes_block), ALIGN);
         l.bytes = l.planes_rows_at + aligned(rows * sizeof(struct pb_planes_row), ALIGN);
+    }
+    l.pairs_groups_at = l.pairs_back_at = l.distances_at = l.bytes;
+    if (format->with == PB_ENCODE_PAIRS) {
+        l.groups = groups_of(raw);
+        l.pairs_back_at += aligned(n_blocks * l.groups * sizeof(struct pb_pairs_group), ALIGN);
+        l.distances_at = l.pairs_back_at + aligned(n_blocks * l.raw_stride, ALIGN);
+        l.bytes = l.distances_at +
+                  aligned(n_blocks * l.chunks * sizeof(struct pb_pairs_distances), ALIGN);
     }
     return l;
 }
@@ -130,8 +154,12 @@ int pb_encode_view_of(const struct pb_encode_batch *batch, struct pb_encode_view
         .planes_sums = (struct pb_planes_sums *)(base + l.planes_sums_at),
         .planes = (struct pb_planes_block *)(base + l.planes_at),
         .planes_rows = (struct pb_planes_row *)(base + l.planes_rows_at),
+        .groups = (uint32_t)l.groups,
+        .pairs_groups = (struct pb_pairs_group *)(base + l.pairs_groups_at),
+        .pairs_back = (uint16_t *)(base + l.pairs_back_at),
+        .distances = (struct pb_pairs_distances *)(base + l.distances_at),
     };
-    if (batch->format.with == PB_ENCODE_INTEGERS)
+    if (is_estimated(&batch->format))
         view.windows = pb_strings_windows(view.raw_bytes, &view.window_bytes);
     *out_view = view;
     return 0;

@@ -14,12 +14,15 @@
 extern "C" {
 #endif
 
-#define PB_DEFLATE_SYMBOLS    288 /* with room */
-#define PB_DEFLATE_HEAD_WORDS 136 /* a chunk's table: at most 17 + 57 + 287 * 14 bits */
+#define PB_DEFLATE_SYMBOLS     288 /* with room */
+#define PB_DEFLATE_ALL_SYMBOLS 320 /* and those of distances, from PB_DEFLATE_SYMBOLS on */
+#define PB_DEFLATE_HEAD_WORDS  136 /* a chunk's table: at most 17 + 57 + 316 * 7 bits, with room */
+#define PB_PAIRS_GROUP         32  /* pairs of bytes in an element of pb_pairs_group */
+#define PB_PAIRS_CHUNK_GROUPS  ((PB_DEFLATE_PAIRS + PB_PAIRS_GROUP - 1) / PB_PAIRS_GROUP)
 
 struct pb_deflate_sums { /* of a chunk, made by count */
     uint32_t count[PB_DEFLATE_SYMBOLS];
-    uint32_t more;   /* extra bits and distances */
+    uint32_t more;   /* extra bits; and distances, unless they are counted */
     uint32_t s1, s2; /* Adler sums of the chunk alone, modulo 65521 */
 };
 
@@ -53,6 +56,19 @@ struct pb_planes_row {
     uint32_t s1, s2;
 };
 
+/* Bits of PB_PAIRS_GROUP pairs of bytes, the first pair lowest. find sets those that can begin a
+ * match, parse leaves those that begin one. */
+struct pb_pairs_group {
+    uint32_t match;
+    uint32_t longer;  /* of `match`: more than a word, or a run */
+    uint32_t literal; /* made by parse */
+};
+
+/* Distances of a chunk: how often each occurs, and its code. */
+struct pb_pairs_distances {
+    uint32_t count[PB_DEFLATE_DISTANCES], code[PB_DEFLATE_DISTANCES];
+};
+
 struct pb_encode_view {
     struct pb_encode_batch batch;
     uint8_t *raw; /* raw block i at raw + i * raw_stride */
@@ -70,6 +86,14 @@ struct pb_encode_view {
     struct pb_planes_sums *planes_sums; /* an element for each block */
     struct pb_planes_block *planes;     /* an element for each block */
     struct pb_planes_row *planes_rows;  /* an element for each row of all blocks */
+    /* Of blocks that are searched by pairs; 0: no block is, the others have no elements. */
+    uint32_t groups; /* of a block */
+    struct pb_pairs_group *pairs_groups;
+    struct pb_pairs_distances *distances; /* of each chunk */
+    /* An element for each pair of bytes, raw_stride / 2 of a block: pairs from the start of a match
+     * back to its string, 0 = a run, whose distance is a byte. The element after it has the pairs
+     * of a match that is longer than a word. */
+    uint16_t *pairs_back;
 };
 
 /* Lays out batch.workspace. -EINVAL as pb_encode_measure, and for an output or a workspace that is

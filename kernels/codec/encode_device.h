@@ -4,10 +4,10 @@
 #define PB_ENCODE_DEVICE_H
 /* Blocks of a product on a device: float32 planes in, quantized, padded to the full block and
  * predicted as the CPU's block encoder does it (pipeline/cog/block_encoder.h), then compressed by
- * deflate without a search for strings, planes of float32 rows separately where that is smaller, in
- * zlib's framing. The bytes are those of the CPU's codec
- * (pipeline/codec/codec_deflate.c) wherever the block is PB_ENCODED; which blocks those are is
- * found by the CPU's own rule. All other blocks stay in the workspace as they are before
+ * deflate without a search for strings, or with one for short strings of integers, planes of
+ * float32 rows separately where that is smaller, in zlib's framing. The bytes are those of the
+ * CPU's codec (pipeline/codec/codec_deflate.c) wherever the block is PB_ENCODED; which blocks those
+ * are is found by the CPU's own rule. All other blocks stay in the workspace as they are before
  * compression, for the host to encode.
  *
  * A batch has blocks of one format. Everything is queued on a stream, nothing is allocated and
@@ -29,10 +29,13 @@ extern "C" {
 
 /* What becomes of predicted blocks. */
 enum pb_encode_with {
-    PB_ENCODE_RAW,     /* nothing: the host encodes them, or stores them as they are */
-    PB_ENCODE_RUNS,    /* deflate's default for floats: all blocks */
-    PB_ENCODE_INTEGERS /* deflate's default for integers and masks: blocks that have strings
-                          (pipeline/codec/deflate_strings.h) are left to the host */
+    PB_ENCODE_RAW,      /* nothing: the host encodes them, or stores them as they are */
+    PB_ENCODE_RUNS,     /* deflate's default for floats: all blocks */
+    PB_ENCODE_INTEGERS, /* deflate's default for integers and masks: blocks that have strings
+                           (pipeline/codec/deflate_strings.h) are left to the host */
+    PB_ENCODE_PAIRS     /* the same for samples of two bytes or more: only blocks that probably have
+                           long strings are left to the host, others are searched by pairs of bytes
+                           (deflate_pairs.cuh) */
 };
 
 struct pb_encode_format {

@@ -9,6 +9,7 @@
 #include "kernels/codec/deflate_codes.cuh"
 #include "kernels/codec/deflate_count.cuh"
 #include "kernels/codec/deflate_pack.cuh"
+#include "kernels/codec/deflate_pairs.cuh"
 #include "kernels/codec/deflate_place.cuh"
 #include "kernels/codec/deflate_planes.cuh"
 #include "kernels/codec/deflate_strings.cuh"
@@ -97,6 +98,44 @@ struct stage_strings {
                                const pb_block_group &group)
     {
         pb_encode_strings(view, arena, index, group);
+    }
+};
+
+struct stage_pairs_find {
+    static constexpr uint32_t THREADS = 32;
+    using arena = pairs_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return view.batch.n_blocks * view.chunks;
+    }
+    static __device__ void run(const pb_encode_view &view, arena &arena, uint32_t index,
+                               const pb_block_group &group)
+    {
+        const encode_chunk chunk = chunk_of(view, index);
+        if (is_pairs(view, chunk.block)) {
+            pb_pairs_find(view, chunk, arena, group.thread);
+        }
+    }
+};
+
+struct stage_pairs_parse {
+    static constexpr uint32_t THREADS = 128, WARPS = THREADS / 32;
+    using arena = no_arena;
+    static uint32_t blocks(const pb_encode_view &view)
+    {
+        return blocks_for(view.batch.n_blocks * view.chunks, WARPS);
+    }
+    static __device__ void run(const pb_encode_view &view, arena &, uint32_t index,
+                               const pb_block_group &group)
+    {
+        const uint32_t i = index * WARPS + group.thread / 32;
+        if (i >= view.batch.n_blocks * view.chunks) {
+            return;
+        }
+        const encode_chunk chunk = chunk_of(view, i);
+        if (is_pairs(view, chunk.block)) {
+            pb_pairs_parse(view, chunk, group.thread % 32);
+        }
     }
 };
 
@@ -211,7 +250,9 @@ template <uint32_t N> struct stage_count {
                                const pb_block_group &group)
     {
         const encode_chunk chunk = chunk_of(view, index);
-        if (has_codes(view, chunk.block)) {
+        if (is_pairs(view, chunk.block)) {
+            pb_pairs_count<THREADS>(view, chunk, arena, &view.sums[index], group);
+        } else if (has_codes(view, chunk.block)) {
             pb_deflate_count<THREADS>(chunk, arena, &view.sums[index], group);
         }
     }
@@ -235,8 +276,9 @@ struct stage_codes {
         }
         const encode_chunk chunk = chunk_of(view, i);
         if (has_codes(view, chunk.block)) {
-            pb_deflate_codes(chunk, view.sums[i], arena.warp[warp], &view.code[i],
-                             group.thread % 32);
+            pb_deflate_codes(chunk, view.sums[i],
+                             is_pairs(view, chunk.block) ? &view.distances[i] : nullptr,
+                             arena.warp[warp], &view.code[i], group.thread % 32);
         }
     }
 };
@@ -285,8 +327,13 @@ template <uint32_t N> struct stage_pack {
                                const pb_block_group &group)
     {
         const uint32_t block = index / view.chunks;
-        if (view.batch.encoded[block].state == PB_ENCODED && !is_planes(view, block)) {
-            pb_deflate_pack<THREADS>(view, index, arena, group);
+        if (view.batch.encoded[block].state != PB_ENCODED || is_planes(view, block)) {
+            return;
+        }
+        if (is_pairs(view, block)) {
+            pb_deflate_pack<THREADS>(view, index, arena, pairs_taken{view}, group);
+        } else {
+            pb_deflate_pack<THREADS>(view, index, arena, runs_taken{}, group);
         }
     }
 };
@@ -334,6 +381,10 @@ void pb_encode_stages(const pb_encode_view &view, Launch &&launch)
     launch_rows(view, launch);
     if (view.windows > 0) {
         launch(stage_strings{});
+    }
+    if (view.groups > 0) {
+        launch(stage_pairs_find{});
+        launch(stage_pairs_parse{});
     }
     if (view.row_bytes > 0) {
         launch(stage_planes_count{});

@@ -31,11 +31,25 @@ inline __device__ bool is_planes(const pb_encode_view &view, uint32_t block)
     return view.row_bytes > 0 && view.planes[block].on != 0;
 }
 
+// The result of the estimate.
+inline __device__ pb_strings strings_of(const pb_encode_view &view, uint32_t block)
+{
+    return view.windows > 0 ? pb_strings_verdict(&view.strings[block]) : PB_STRINGS_NONE;
+}
+
+// True if the block is searched by pairs of bytes.
+inline __device__ bool is_pairs(const pb_encode_view &view, uint32_t block)
+{
+    return view.groups > 0 && strings_of(view, block) == PB_STRINGS_SOME;
+}
+
 // Whether the host encodes the block because of its strings; known after the estimate.
 inline __device__ bool has_strings(const pb_encode_view &view, uint32_t block)
 {
-    return view.windows > 0 && pb_strings_verdict(&view.strings[block]) != PB_STRINGS_NONE;
+    const pb_strings strings = strings_of(view, block);
+    return strings == PB_STRINGS_MANY || (strings == PB_STRINGS_SOME && view.groups == 0);
 }
+
 // True if the chunks of the block get codes of their own.
 inline __device__ bool has_codes(const pb_encode_view &view, uint32_t block)
 {

@@ -40,11 +40,11 @@
 #include <string.h>
 
 enum {
-    GROUP = 32,         /* pairs whose bits are in a word of `found` */
-    WINDOW = 32768 / 2, /* pairs that a distance reaches back */
-    WORD = 2,           /* pairs */
-    LONG = 4,           /* pairs that are compared at once; each position has them */
-    LENGTH_MAX = PB_DEFLATE_RUN_MAX / 2,
+    GROUP = 32, /* pairs whose bits are in a word of `found` */
+    WINDOW = PB_DEFLATE_PAIRS_WINDOW,
+    WORD = PB_DEFLATE_PAIRS_WORD,
+    LONG = PB_DEFLATE_PAIRS_LEFT, /* pairs that are compared at once; each position has them */
+    LENGTH_MAX = PB_DEFLATE_PAIRS_LENGTH_MAX,
     NO_SYMBOL = PB_DEFLATE_PAIRS_SYMBOLS - 1,
     SKIP = PB_DEFLATE_PAIRS_SYMBOLS - 2, /* the first symbol if the extra has the pairs to skip */
     SYMBOL_BITS = 9,
@@ -114,8 +114,7 @@ static inline uint64_t look(struct pb_deflate_pairs *work, const uint8_t *window
                             uint32_t p)
 {
     const uint32_t word = word_at(window + 2 * (size_t)(before + p));
-    uint32_t *const entry =
-        &work->last[(word * UINT32_C(2654435761)) >> (32 - PB_DEFLATE_PAIRS_HASH_BITS)];
+    uint32_t *const entry = &work->last[pb_deflate_pairs_hash(word)];
     const uint32_t met = *entry;
     *entry = met << 16 | (before + p);
     work->met[p] = met;

@@ -13,11 +13,7 @@
 
 #define PB_DEFLATE_PAIRS_TABLES 4
 
-enum {
-    PB_DEFLATE_PAIRS = PB_DEFLATE_RUNS_CHUNK / 2, /* pairs of a chunk, whose bytes share a code */
-    PB_DEFLATE_PAIRS_HASH_BITS = 13,
-    PB_DEFLATE_PAIRS_SYMBOLS = 512
-};
+enum { PB_DEFLATE_PAIRS_SYMBOLS = 512 };
 
 struct pb_deflate_pairs {
     /* Indexed by the hash of a word of two pairs: the last position where such a word began, and in

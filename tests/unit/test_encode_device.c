@@ -3,8 +3,11 @@
  *
  * The encoder's device code on the host (device/emulator.h): blocks of all types, of runs and
  * noise, of odd sizes, become the bytes that the CPU's encoder makes of them, and blocks with
- * strings are left to the host where the CPU's rule requires it. */
+ * strings are left to the host where the CPU's rule requires it. Bands of real scenes as well;
+ * without the larger ones of PB_SHARED_DATA those of tests/data. */
+#include "config/limits_config.h"
 #include "pipeline/cog/halve.h"
+#include "pipeline/raster/raster.h"
 #include "tests/device/emulate_encode.h"
 #include "tests/encode_cases.h"
 #include "tests/paint_cases.h"
@@ -13,6 +16,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <unistd.h>
 
 struct batch {
     struct pb_encode_needs needs;
@@ -67,6 +71,7 @@ static void check_bytes(const uint8_t *got, const uint8_t *want, size_t n, const
 }
 
 static const struct pb_painter *painter; /* painter of a format that paints */
+static int searched;                     /* count of compared blocks that are searched by pairs */
 
 /* Compares a block with the CPU's. Returns true if it was encoded. */
 static bool check_block(const struct pb_encode_format *format, const struct pb_encode_block *block,
@@ -80,6 +85,7 @@ static bool check_block(const struct pb_encode_format *format, const struct pb_e
                 want.raw, want.raw_bytes, "raw block", i);
     ck_assert_uint_eq(e->moved, want.moved);
     bool encoded = format->with != PB_ENCODE_RAW && !want.has_strings;
+    searched += want.has_pairs;
     if (encoded) {
         ck_assert_uint_eq(e->state, PB_ENCODED);
         ck_assert_uint_eq(e->bytes, want.encoded_bytes);
@@ -120,14 +126,139 @@ START_TEST(blocks_become_the_bytes_of_the_cpu)
         format.any = false;
     }
     encode(&format, blocks, 0, (unsigned)_i % 7, &batch);
+    searched = 0;
     for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
         encoded += check_block(&format, &blocks[i], &batch, i);
     if (c->with == PB_ENCODE_RUNS)
         ck_assert_int_eq(encoded, ENCODE_CASE_BLOCKS);
-    if (c->values == VALUES_LINES) /* but the one without a valid pixel, which is one run */
+    if (c->values == VALUES_STRINGS && c->type == PB_U16 && c->side > 128) /* not all in a window */
+        ck_assert_int_ge(searched, 2);
+    if (c->values == VALUES_LINES &&
+        c->type != PB_U16) /* but the one without a valid pixel, which is one run */
         ck_assert_int_eq(encoded, 1);
     batch_free(&batch);
     free(planes);
+}
+END_TEST
+
+/* Sides of many sizes, so that chunks end everywhere; all orders of threads. */
+START_TEST(test_random_pairs_become_the_bytes_of_the_cpu)
+{
+    static const enum pb_type types[] = {PB_U16, PB_I16, PB_U32};
+    uint64_t state = (uint64_t)_i * 977 + 1;
+    for (int n = 0; n < 4; n++) {
+        const uint64_t r = encode_random(&state);
+        const int32_t side = 8 * (int32_t)(4 + r % 36);
+        const struct encode_case c = {.type = types[(r >> 8) % 3],
+                                      .side = side,
+                                      .w = 1 + (int32_t)(encode_random(&state) % (uint64_t)side),
+                                      .h = 1 + (int32_t)(encode_random(&state) % (uint64_t)side),
+                                      .bands = 1 + (uint32_t)(r >> 12) % 3,
+                                      .predictor = 1 + (int32_t)(r >> 16 & 1),
+                                      .masked = true,
+                                      .with = PB_ENCODE_PAIRS,
+                                      .values = VALUES_STRINGS};
+        const struct pb_encode_format format = encode_case_format(&c);
+        struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
+        const size_t floats = encode_case_floats(&c), plane_px = encode_case_plane_px(&c);
+        float *planes = calloc(floats, sizeof *planes);
+        struct batch batch;
+        ck_assert_ptr_nonnull(planes);
+        for (uint32_t p = 0; p < 2 * c.bands; p++)
+            encode_fill(&c, encode_random(&state), planes + p * plane_px, encode_case_row_px(&c));
+        encode_case_blocks(&c, planes, blocks);
+        encode(&format, blocks, 0, (unsigned)(r >> 20) % 12, &batch);
+        for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
+            (void)check_block(&format, &blocks[i], &batch, i);
+        batch_free(&batch);
+        free(planes);
+    }
+}
+END_TEST
+
+static const char *const scenes[] = {
+    "sentinel2_29RKH/B01.tif",        "sentinel2_29RKH/B04.tif",
+    "modis_mcd43a4/B01.TIF",          "landsat8_stormlake/sr_b4_20200829.tif",
+    "sentinel1/s1-vh_2023_gcps.tiff", "codec/image_nodata_int16_albers.tif"};
+enum { SCENES = sizeof scenes / sizeof *scenes, SCENE_SIDE = 256, SCENE_ROWS = 8 };
+
+/* The first band, below which SCENE_ROWS rows are 0. *out: freed by the caller. */
+static float *read_scene(const char *path, struct pb_raster_info *out)
+{
+    static const struct pb_limits limits = {.max_pixels = 100000000,
+                                            .max_block_bytes = UINT64_C(256) << 20,
+                                            .max_side_px = 1000000,
+                                            .max_bands = 64,
+                                            .max_directories = 64};
+    static const int32_t band = 1;
+    struct pb_err err = {0};
+    struct pb_raster *raster = NULL;
+    ck_assert_msg(pb_raster_open(path, &limits, &err, &raster) == 0, "%s: %s", path, err.msg);
+    *out = *pb_raster_info(raster);
+    ck_assert(out->type == PB_U16 || out->type == PB_I16);
+    const struct pb_rect all = {0, 0, out->width, out->height};
+    const size_t w = (size_t)all.w, px = w * (size_t)all.h;
+    uint16_t *samples = malloc(px * sizeof *samples);
+    uint8_t *mask = malloc(px);
+    float *plane = calloc(px + SCENE_ROWS * w, sizeof *plane);
+    ck_assert(samples != NULL && mask != NULL && plane != NULL);
+    const struct pb_window window = {samples, 2 * w, 2 * px, mask, w, all};
+    ck_assert_msg(pb_raster_read(raster, &band, 1, &window, &err) == 0, "%s: %s", path, err.msg);
+    for (size_t i = 0; i < px; i++)
+        plane[i] = out->type == PB_U16 ? (float)samples[i] : (float)(int16_t)samples[i];
+    pb_raster_close(raster);
+    free(samples);
+    free(mask);
+    return plane;
+}
+
+/* Blocks of a scene from its left edge down, of one band or of `bands` side by side, each a few
+ * rows below the last. */
+static void check_scene(const struct pb_raster_info *info, const float *plane, uint32_t bands,
+                        unsigned order)
+{
+    struct pb_encode_format format = {.block_px = SCENE_SIDE,
+                                      .n_bands = bands,
+                                      .predictor = PB_PREDICTOR_HORIZONTAL,
+                                      .with = PB_ENCODE_PAIRS};
+    struct pb_encode_block blocks[ENCODE_CASE_BLOCKS];
+    struct batch batch;
+    const int32_t w = info->width < SCENE_SIDE ? info->width : SCENE_SIDE;
+    ck_assert(encode_reference_quantizer(info->type, 0, false, &format.quantizer));
+    for (uint32_t b = 0; b < bands; b++)
+        format.plane[b] = (uint16_t)b;
+    for (int i = 0; i < ENCODE_CASE_BLOCKS; i++) {
+        const int32_t y = (info->height - 1) * i / ENCODE_CASE_BLOCKS, left = info->height - y;
+        blocks[i] = (struct pb_encode_block){.data = plane + (size_t)y * (size_t)info->width,
+                                             .plane_px = (uint64_t)info->width * SCENE_ROWS / bands,
+                                             .row_px = (uint32_t)info->width,
+                                             .w = w,
+                                             .h = left < SCENE_SIDE ? left : SCENE_SIDE};
+    }
+    encode(&format, blocks, 0, order, &batch);
+    for (int i = 0; i < ENCODE_CASE_BLOCKS; i++)
+        (void)check_block(&format, &blocks[i], &batch, i);
+    batch_free(&batch);
+}
+
+START_TEST(test_real_bands_become_the_bytes_of_the_cpu)
+{
+    int read = 0;
+    searched = 0;
+    for (unsigned i = 0; i < SCENES; i++) {
+        struct pb_raster_info info;
+        char path[4096];
+        (void)snprintf(path, sizeof path, "%s/real/%s", PB_SHARED_DATA, scenes[i]);
+        if (access(path, R_OK) != 0)
+            continue;
+        float *plane = read_scene(path, &info);
+        check_scene(&info, plane, 1, i);
+        check_scene(&info, plane, 4, i + 1);
+        free(plane);
+        read++;
+    }
+    ck_assert_int_gt(read, 2);
+    ck_assert_int_gt(searched, 4);
 }
 END_TEST
 
@@ -196,6 +327,13 @@ START_TEST(formats_that_no_product_has_are_refused)
     bad = good;
     bad.quantizer.type = PB_I16; /* with the predictor of floats */
     ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
+    bad.predictor = PB_PREDICTOR_HORIZONTAL;
+    bad.with = PB_ENCODE_PAIRS;
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), 0);
+    bad.quantizer.type = PB_U8; /* has no pairs */
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
+    bad.with = PB_ENCODE_PAIRS + 1;
+    ck_assert_int_eq(pb_encode_measure(&bad, 1, &needs), -EINVAL);
 }
 END_TEST
 
@@ -261,6 +399,7 @@ END_TEST
 
 int main(void)
 {
+    pb_raster_init();
     Suite *suite = suite_create("encode_device");
     TCase *tc = tcase_create("encode_device");
     tcase_add_loop_test(tc, blocks_become_the_bytes_of_the_cpu, 0, ENCODE_CASES);
@@ -269,6 +408,10 @@ int main(void)
     tcase_add_test(tc, formats_that_no_product_has_are_refused);
     tcase_add_loop_test(tc, planes_are_halved_as_on_the_cpu, 0, 4);
     tcase_add_loop_test(tc, test_joined_planes_halve_as_on_the_cpu, 0, 5);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("pairs");
+    tcase_add_loop_test(tc, test_random_pairs_become_the_bytes_of_the_cpu, 0, 12);
+    tcase_add_test(tc, test_real_bands_become_the_bytes_of_the_cpu);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
