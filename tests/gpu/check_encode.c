@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Blocks that a GPU encodes against those of the CPU's encoder, byte by byte: all sample types,
- * predictors and odd sizes, noise, runs of all lengths, nodata, masks, blocks with strings, which
- * are left to the host (tests/encode_cases.h); painted blocks (tests/paint_cases.h); overviews
- * halved by both. Then the speed of whole batches of 512 px blocks, each block compared.
+ * predictors and odd sizes, noise, runs of all lengths, nodata, masks, short strings, blocks with
+ * strings that are left to the host (tests/encode_cases.h); painted blocks (tests/paint_cases.h);
+ * overviews halved by both. Then the speed of whole batches of 512 px blocks, each block compared,
+ * and that of the codec on a core of the host.
  *
  *   check_encode [--quick] [FILE]     0 equal; 1 not; 77 no GPU or built without CUDA
  *
@@ -24,6 +25,8 @@ int main(void)
 #include "tests/encode_cases.h"
 #include "tests/paint_cases.h"
 #include "tests/gpu/check_device.h"
+
+#include <time.h>
 
 enum { SPEED_SIDE = 512, SPEED_PX = SPEED_SIDE * SPEED_SIDE, SPEED_BLOCKS = 500, KINDS = 24 };
 
@@ -250,15 +253,53 @@ static struct pb_encode_block speed_block(const struct speed *s, const float *pl
                                     SPEED_SIDE, SPEED_SIDE, SPEED_SIDE};
 }
 
-static bool check_speed_blocks(const struct speed *s, const struct batch *batch)
+/* Speed of the host's codec. */
+struct host_speed {
+    double seconds, bytes;
+    uint32_t searched; /* count of the batch's blocks that are searched by pairs */
+};
+
+static bool add_host(const struct pb_encode_format *format, const struct encode_reference *made,
+                     struct host_speed *out)
+{
+    const size_t capacity = pb_codec_deflate.bound(made->raw_bytes);
+    const size_t sample_bytes = pb_type_bytes(format->quantizer.type);
+    const size_t row_bytes = (size_t)format->block_px * format->n_bands * sample_bytes;
+    const uint32_t planes = format->predictor == PB_PREDICTOR_FLOAT ? (uint32_t)sample_bytes : 0;
+    const struct pb_codec_blocks blocks = {made->raw_bytes, planes, row_bytes, sample_bytes};
+    uint8_t *to = malloc(capacity);
+    void *codec = NULL;
+    size_t n = 0;
+    struct timespec begin, end;
+    bool good =
+        to != NULL && pb_codec_deflate.create(encode_level_of(format), &blocks, &codec) == 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    good =
+        good && pb_codec_deflate.encode(codec, made->raw, made->raw_bytes, to, capacity, &n) == 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    out->seconds +=
+        (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    out->bytes += (double)made->raw_bytes;
+    good = good && n == made->encoded_bytes && memcmp(to, made->encoded, n) == 0;
+    pb_codec_deflate.destroy(codec);
+    free(to);
+    return good;
+}
+
+static bool check_speed_blocks(const struct speed *s, const struct batch *batch,
+                               struct host_speed *host)
 {
     bool good = true;
+    *host = (struct host_speed){0};
     for (uint32_t k = 0; k < KINDS && good; k++) {
         const struct pb_encode_block block = speed_block(s, s->planes, k);
         struct encode_reference want;
-        good = encode_reference_make(&batch->device.format, &block, &want);
-        for (uint32_t i = k; i < s->blocks && good; i += KINDS)
+        good = encode_reference_make(&batch->device.format, &block, &want) &&
+               (s->with == PB_ENCODE_RAW || add_host(&batch->device.format, &want, host));
+        for (uint32_t i = k; i < s->blocks && good; i += KINDS) {
             good = check_block(batch, i, &want, s->name);
+            host->searched += want.has_pairs;
+        }
         encode_reference_free(&want);
     }
     return good;
@@ -283,16 +324,19 @@ static bool measure(const struct speed *s)
     batch_create(&format, blocks, s->blocks, &batch);
     double ms = milliseconds(&batch, 7);
     batch_take(&batch);
-    const bool good = check_speed_blocks(s, &batch);
+    struct host_speed host;
+    const bool good = check_speed_blocks(s, &batch, &host);
     uint32_t encoded = 0;
     for (uint32_t i = 0; i < s->blocks; i++) {
         encoded += batch.encoded[i].state == PB_ENCODED;
         packed += batch.encoded[i].bytes;
     }
     bytes = batch.needs.raw_bytes * s->blocks;
-    (void)printf("%-28s %4u blocks, %4u on the device: %7.2f ms, %6.1f GB/s, ratio %.3f\n", s->name,
-                 s->blocks, encoded, ms, (double)bytes / ms / 1e6,
-                 packed > 0 ? (double)batch.needs.raw_bytes * encoded / (double)packed : 0);
+    (void)printf("%-28s %4u blocks, %4u on the device, %4u by pairs: %7.2f ms, %6.1f GB/s, "
+                 "ratio %.3f; a core: %.2f GB/s\n",
+                 s->name, s->blocks, encoded, host.searched, ms, (double)bytes / ms / 1e6,
+                 packed > 0 ? (double)batch.needs.raw_bytes * encoded / (double)packed : 0,
+                 host.seconds > 0 ? host.bytes / host.seconds / 1e9 : 0);
     batch_destroy(&batch);
     MUST(cudaFree(planes));
     free(blocks);
@@ -361,6 +405,10 @@ static bool measure_all(const char *path)
         {"NDVI, float32", PB_F32, 1, 100, 3, PB_ENCODE_RUNS, NAN, ratio},
         {"4 bands, uint16", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_INTEGERS, 0, bands},
         {"4 bands, uint16, all", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_RUNS, 0, bands},
+        {"4 bands, uint16, rows alone", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_RAW, 0, bands},
+        {"4 bands, uint16, pairs", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_PAIRS, 0, bands},
+        {"4 bands, uint16, pairs", PB_U16, 4, 25, 2, PB_ENCODE_PAIRS, 0, bands},
+        {"band, uint16, pairs", PB_U16, 1, SPEED_BLOCKS, 2, PB_ENCODE_PAIRS, 0, bands},
         {"band, uint16", PB_U16, 1, SPEED_BLOCKS, 2, PB_ENCODE_INTEGERS, 0, bands},
         {"4 indices, float32", PB_F32, 4, 250, 3, PB_ENCODE_RUNS, NAN, bands},
     };
@@ -376,6 +424,8 @@ static bool measure_all(const char *path)
             {"real NDVI, float32", PB_F32, 1, SPEED_BLOCKS, 3, PB_ENCODE_RUNS, NAN, ratio},
             {"real band, uint16", PB_U16, 1, SPEED_BLOCKS, 2, PB_ENCODE_INTEGERS, 0, bands},
             {"real bands, uint16 x 4", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_INTEGERS, 0, bands},
+            {"real band, pairs", PB_U16, 1, SPEED_BLOCKS, 2, PB_ENCODE_PAIRS, 0, bands},
+            {"real bands x 4, pairs", PB_U16, 4, SPEED_BLOCKS, 2, PB_ENCODE_PAIRS, 0, bands},
         };
         for (size_t i = 0; i < sizeof real / sizeof *real; i++)
             good = measure(&real[i]) && good;

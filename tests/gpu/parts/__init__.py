@@ -4,7 +4,7 @@
 import collections
 
 from .beside import beside
-from .codecs import codecs, codecs_sanitizer
+from .codecs import codecs, codecs_sanitizer, encoder
 from .devices import devices, tune
 from .faults import cuda_faults
 from .golden import golden
@@ -32,7 +32,8 @@ PARTS = [
     Part("", "tune", tune, "transfer plans by measurement beside trying every candidate (check_tune); what is kept is used"),
     Part("2.", "operators", operators, "every operator and random expressions, CPU against GPU (check_ops); areas of warps (check_warp); a GPU that is lost (check_lost)"),
     Part("", "operators-speed", operators_speed, "every operator on a scene in device memory beside the host's cores, as a share of a copy; bars (check_ops_speed)"),
-    Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); blocks encoded by both (check_encode), statistics by both (check_statistics); speed"),
+    Part("", "codecs", codecs, "blocks of files and 100,000 damaged ones decoded by the GPU and by the host (check_codecs), planes of samples (check_samples); statistics by both (check_statistics); speed"),
+    Part("", "encoder", encoder, "blocks encoded by the GPU and by the host, and the speed of both; memcheck, synccheck and racecheck over that (check_encode)"),
     Part("3.", "products", products, "whole pipelines: checksums of CPU and GPU, pinned and host buffers; a run that is stopped for 6 s"),
     Part("", "grids", grids, "the same of chains over several grids and sources, and of several passes: crop, resample, difference, pansharpen, stretch, classify, all of them"),
     Part("", "warps", warps, "the same of chains into other coordinate systems, by all methods, over relief and to tiles of grids; of histogram_match and sieve"),

@@ -23,7 +23,7 @@ def files(host):
 
 
 def codecs(host, _):
-    print("2b. codecs: streams decoded by the GPU, planes of samples, blocks encoded, statistics")
+    print("2b. codecs: streams decoded by the GPU, planes of samples, statistics")
     done = host.call(host.program("check_samples"), "--speed", limit=120)
     show(done)
     host.check(done.returncode == 0, f"check_samples (exit {done.returncode})")
@@ -34,10 +34,21 @@ def codecs(host, _):
         done = host.call(host.program("check_codecs"), "--speed", host.scene(f"codecs speed {name}", ["--size", "2048x2048", *arguments]), limit=120)
         show(done)
         host.check(done.returncode == 0 and "REFUSED" not in done.stdout, f"speed, {name} (exit {done.returncode})")
-    for name in ("check_encode", "check_statistics"):
-        done = host.call(host.program(name), limit=120)
-        show(done)
-        host.check(done.returncode == 0, f"{name} (exit {done.returncode})")
+    done = host.call(host.program("check_statistics"), limit=120)
+    show(done)
+    host.check(done.returncode == 0, f"check_statistics (exit {done.returncode})")
+
+
+def encoder(host, options):
+    print("2c. blocks encoded by the GPU and by the host, and how fast; the same under compute-sanitizer")
+    done = host.call(host.program("check_encode"), limit=120)
+    show(done)
+    host.check(done.returncode == 0, f"check_encode (exit {done.returncode})")
+    if options.skip_sanitizer:
+        return
+    for tool in ("memcheck", "synccheck", "racecheck"):
+        done = host.call("compute-sanitizer", "--tool", tool, "--error-exitcode", "99", host.program("check_encode"), "--quick", limit=280)
+        host.check(done.returncode == 0, f"{tool} of check_encode: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
 
 
 def codecs_sanitizer(host, _):
@@ -46,10 +57,9 @@ def codecs_sanitizer(host, _):
         host.check(False, "compute-sanitizer is not on PATH")
         return
     prefix = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99"]
-    for program in (["check_samples"], ["check_warp", 200], ["check_encode", "--quick"], ["check_statistics", "--quick"], ["check_codecs", "--mutate", 100000, *files(host)]):
+    for program in (["check_samples"], ["check_warp", 200], ["check_statistics", "--quick"], ["check_codecs", "--mutate", 100000, *files(host)]):
         done = host.call(*prefix, host.program(program[0]), *program[1:], limit=580)
         host.check(done.returncode == 0, f"{program[0]}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
-    for program in ("check_encode", "check_statistics"):
-        done = host.call("compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "99", host.program(program), "--quick", limit=280)
-        host.check(done.returncode == 0, f"racecheck of {program}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
+    done = host.call("compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "99", host.program("check_statistics"), "--quick", limit=280)
+    host.check(done.returncode == 0, f"racecheck of check_statistics: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
     racecheck(host, [host.scene(f"races {codec}", ["--size", "500x400", "--block", "128", "--compress", codec]) for codec in ("DEFLATE", "LZW")])
