@@ -136,9 +136,16 @@ const char *pb_config_place(const struct pb_config *config, int line, int *out_l
     return config->files[line / PB_FILE_LINES];
 }
 
+struct pb_config *pb_config_hold(const struct pb_config *config)
+{
+    struct pb_config *held = (struct pb_config *)config; /* all but the count is constant */
+    (void)atomic_fetch_add(&held->holds, 1);
+    return held;
+}
+
 void pb_config_destroy(struct pb_config *config)
 {
-    if (config == NULL)
+    if (config == NULL || atomic_fetch_sub(&config->holds, 1) > 0)
         return;
     free_groups(config);
     pb_arena_destroy(config->memory);

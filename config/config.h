@@ -10,6 +10,7 @@
 #include "config/limits_config.h"
 #include "config/service_config.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct pb_err_list;
@@ -31,7 +32,8 @@ struct pb_config {
     size_t n_pipelines;
     struct pb_notify_config *notify;
     size_t n_notify;
-    void *memory; /* arena that owns everything above */
+    void *memory;      /* arena that owns everything above */
+    atomic_uint holds; /* pb_config_hold calls whose pb_config_destroy is missing yet */
 };
 
 /* Reads and checks a file with the presets that it names and, if it is called pushbroom.yaml, the
@@ -45,6 +47,9 @@ int pb_config_load(const char *path, const struct pb_product_kinds *kinds,
 int pb_config_parse(const char *text, size_t bytes, const char *name,
                     const struct pb_product_kinds *kinds, struct pb_err_list *errors,
                     struct pb_config **out_config);
+/* Keeps the configuration for one more pb_config_destroy. Thread: any. */
+struct pb_config *pb_config_hold(const struct pb_config *config);
+/* Frees the configuration, unless it is held. NULL is allowed. Thread: any. */
 void pb_config_destroy(struct pb_config *config);
 /* The name of the file that a line of the configuration is of (of a step, an item, ...), and its
  * number there. */

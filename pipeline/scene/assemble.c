@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The entries are sorted by scene: a scene is a run of them. */
+ * The entries are sorted by scene: a scene is a run of them. The scenes of the last listing are
+ * kept until the next one: entries that are in the same scene as before are in their order already,
+ * and a set with the same files is not checked again. */
 #include "pipeline/scene/assemble.h"
 
 #include "config/base/arena.h"
@@ -14,6 +16,7 @@
 #include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/scene_search.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +26,17 @@
 struct key {
     size_t entry, main; /* main: entry that determines the scene */
     bool is_set, is_beside;
+    bool is_kept; /* the last listing had the entry in the same scene */
     size_t pipeline;
     const char *scene, *path;
+};
+
+/* Result of the check of a set, which its names determine. */
+struct verdict {
+    bool is_known;     /* false for a set that joins earlier files as well */
+    uint32_t n;        /* count of its files */
+    enum pb_code code; /* PB_OK: it is complete */
+    const char *text;
 };
 
 struct pb_assembly {
@@ -40,9 +52,13 @@ struct pb_assembly {
     struct pb_member *shared; /* members of all scenes of an archive */
     size_t n_shared;
     const char *why_none;
-    uint32_t *scene_of;  /* index by entry; UINT32_MAX = none */
+    struct verdict *verdict; /* one for each scene */
+    uint32_t *scene_of;      /* index by entry; UINT32_MAX = none */
+    uint32_t *key_of;        /* index by entry; UINT32_MAX = none */
     int64_t *awaited_ms; /* arrival of each pipeline's first unassigned file; INT64_MAX = none */
     const char **pipeline;
+    struct pb_belonging_names *names;
+    struct pb_assembly *before; /* scenes of the last listing; its entries may be gone */
 };
 
 struct pb_assembly *pb_assembly_create(void)
@@ -58,10 +74,20 @@ void pb_scene_earlier_fini(struct pb_scene_earlier *earlier)
     *earlier = (struct pb_scene_earlier){.n = 0};
 }
 
+static void forget_before(struct pb_assembly *assembly)
+{
+    if (assembly->before != NULL)
+        pb_assembly_clear(assembly->before);
+    free(assembly->before);
+    assembly->before = NULL;
+}
+
 void pb_assembly_clear(struct pb_assembly *assembly)
 {
     for (size_t i = 0; i < assembly->n; i++)
         pb_scene_earlier_fini(&assembly->scene[i].earlier);
+    forget_before(assembly);
+    pb_belonging_names_destroy(assembly->names);
     pb_arena_destroy(assembly->arena);
     free(assembly->listed);
     free(assembly->belonging);
@@ -69,7 +95,9 @@ void pb_assembly_clear(struct pb_assembly *assembly)
     free(assembly->member);
     free(assembly->shared);
     free(assembly->scene);
+    free(assembly->verdict);
     free(assembly->scene_of);
+    free(assembly->key_of);
     free(assembly->awaited_ms);
     free(assembly->pipeline);
     *assembly = (struct pb_assembly){.n = 0};
@@ -137,6 +165,66 @@ static struct key key_of(const struct pb_assembly *assembly, size_t i)
     if (of->pipeline != NULL)
         key.pipeline = (size_t)(of->pipeline - input->config->pipelines);
     return key;
+}
+
+/* Returns true if the last listing had the entry in the same scene, so that its place among the
+ * entries for which that is true is the same. */
+static bool is_kept(const struct pb_assembly *assembly, const struct key *key)
+{
+    const struct pb_assembly *before = assembly->before;
+    if (before == NULL)
+        return false;
+    const uint32_t *last = pb_belonging_names_last(assembly->names);
+    const uint32_t number = last[key->entry];
+    if (number == UINT32_MAX || before->key_of[number] == UINT32_MAX)
+        return false;
+    const struct key *old = &before->key[before->key_of[number]];
+    return last[key->main] == old->main && key->is_set == old->is_set &&
+           key->is_beside == old->is_beside && key->pipeline == old->pipeline &&
+           (!key->is_set || key->is_beside || strcmp(key->scene, old->scene) == 0);
+}
+
+#ifndef NDEBUG
+/* Debug builds check the order. */
+static bool is_sorted(const struct pb_assembly *assembly)
+{
+    bool is = true;
+    for (size_t i = 1; i < assembly->n_keys && is; i++)
+        is = by_scene(&assembly->key[i - 1], &assembly->key[i]) < 0;
+    return is;
+}
+#endif
+
+static int sort_keys(struct pb_assembly *assembly)
+{
+    const struct pb_assembly *before = assembly->before;
+    const size_t n_before = before != NULL ? before->input.n : 0;
+    struct key *many = calloc(assembly->n_keys + 1, sizeof *many);
+    struct key *few = calloc(assembly->n_keys + 1, sizeof *few);
+    /* key + 1 of each entry of the last listing; 0 = it is not kept */
+    uint32_t *kept = calloc(n_before + 1, sizeof *kept);
+    size_t n = 0, m = 0;
+    const bool good = many != NULL && few != NULL && kept != NULL;
+    for (size_t i = 0; good && i < assembly->n_keys; i++) {
+        struct key *key = &assembly->key[i];
+        key->is_kept = is_kept(assembly, key);
+        if (key->is_kept)
+            kept[pb_belonging_names_last(assembly->names)[key->entry]] = (uint32_t)i + 1;
+        else
+            few[m++] = *key;
+    }
+    for (size_t i = 0; good && before != NULL && i < before->n_keys; i++)
+        if (kept[before->key[i].entry] != 0)
+            many[n++] = assembly->key[kept[before->key[i].entry] - 1];
+    if (m > 1)
+        qsort(few, m, sizeof *few, by_scene);
+    if (good)
+        pb_belonging_merge(assembly->key, sizeof *many, many, n, few, m, by_scene);
+    assert(!good || is_sorted(assembly));
+    free(many);
+    free(few);
+    free(kept);
+    return good ? 0 : -ENOMEM;
 }
 
 /* --- scenes ----------------------------------------------------------------------------------- */
@@ -268,6 +356,7 @@ static void form_scenes(struct pb_assembly *assembly)
         if (is_first && !key->is_set)
             form_single(assembly, key, scene);
         assembly->scene_of[key->entry] = (uint32_t)(assembly->n - 1);
+        assembly->key_of[key->entry] = (uint32_t)i;
     }
 }
 
@@ -280,12 +369,15 @@ static int make_room(struct pb_assembly *assembly)
     assembly->member = calloc(n + 1, sizeof *assembly->member);
     assembly->shared = calloc(n + 1, sizeof *assembly->shared);
     assembly->scene = calloc(n + 1, sizeof *assembly->scene);
+    assembly->verdict = calloc(n + 1, sizeof *assembly->verdict);
     assembly->scene_of = calloc(n + 1, sizeof *assembly->scene_of);
+    assembly->key_of = calloc(n + 1, sizeof *assembly->key_of);
     assembly->awaited_ms = calloc(n_pipelines + 1, sizeof *assembly->awaited_ms);
     assembly->pipeline = calloc(n_pipelines + 1, sizeof *assembly->pipeline);
     if (assembly->arena == NULL || assembly->belonging == NULL || assembly->key == NULL ||
         assembly->member == NULL || assembly->shared == NULL || assembly->scene == NULL ||
-        assembly->scene_of == NULL || assembly->awaited_ms == NULL || assembly->pipeline == NULL)
+        assembly->verdict == NULL || assembly->scene_of == NULL || assembly->key_of == NULL ||
+        assembly->awaited_ms == NULL || assembly->pipeline == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < n_pipelines; i++) {
         assembly->awaited_ms[i] = INT64_MAX;
@@ -304,7 +396,8 @@ static int find_belonging(struct pb_assembly *assembly)
     const struct pb_belonging_rules loose = {.config = input->config,
                                              .only = input->only,
                                              .facts = input->facts,
-                                             .arena = assembly->arena};
+                                             .arena = assembly->arena,
+                                             .names = assembly->names};
     if (input->listing == PB_LISTING_LOOSE)
         return pb_belonging_sort(input->entry, input->n, &loose, assembly->belonging);
     return pb_belonging_content(input->entry, input->n, &content, assembly->belonging,
@@ -312,29 +405,66 @@ static int find_belonging(struct pb_assembly *assembly)
 }
 
 /* Makes the keys of the entries that are members of one scene, and lists those of all scenes. */
-static void sort_entries(struct pb_assembly *assembly)
+static int sort_entries(struct pb_assembly *assembly)
 {
     for (size_t i = 0; i < assembly->input.n; i++) {
         const enum pb_belongs belongs = assembly->belonging[i].belongs;
-        assembly->scene_of[i] = UINT32_MAX;
+        assembly->scene_of[i] = assembly->key_of[i] = UINT32_MAX;
         if (belongs == PB_BELONGS_SHARED)
             assembly->shared[assembly->n_shared++] =
                 (struct pb_member){.entry = (uint32_t)i, .role = PB_ROLE_UNUSED};
         else if (belongs != PB_BELONGS_OUTSIDE && !assembly->input.entry[i].is_companion)
             assembly->key[assembly->n_keys++] = key_of(assembly, i);
     }
-    if (assembly->n_keys > 0)
-        qsort(assembly->key, assembly->n_keys, sizeof *assembly->key, by_scene);
+    return sort_keys(assembly);
+}
+
+/* Keeps of the scenes, as those of the last listing, the keys and verdicts. */
+static struct pb_assembly *keep_last(struct pb_assembly *assembly)
+{
+    struct pb_assembly *before = malloc(sizeof *before);
+    if (before == NULL)
+        return NULL;
+    for (size_t i = 0; i < assembly->n; i++)
+        pb_scene_earlier_fini(&assembly->scene[i].earlier);
+    free(assembly->belonging);
+    free(assembly->member);
+    free(assembly->shared);
+    free(assembly->scene);
+    *before = *assembly;
+    before->names = NULL;
+    before->belonging = NULL;
+    before->member = NULL;
+    before->shared = NULL;
+    before->scene = NULL;
+    before->n = 0;
+    return before;
+}
+
+/* Only loose files are listed again and again. */
+static int begin(struct pb_assembly *assembly, const struct pb_assembly_input *input)
+{
+    const bool remembers = input->listing == PB_LISTING_LOOSE;
+    struct pb_assembly *before = NULL;
+    forget_before(assembly);
+    if (remembers && assembly->names != NULL && assembly->input.config == input->config &&
+        assembly->input.only == input->only)
+        before = keep_last(assembly);
+    if (before == NULL)
+        pb_assembly_clear(assembly);
+    struct pb_belonging_names *names = before != NULL ? assembly->names
+                                       : remembers    ? pb_belonging_names_create()
+                                                      : NULL;
+    *assembly = (struct pb_assembly){.input = *input, .names = names, .before = before};
+    return (names != NULL || !remembers) && input->n < UINT32_MAX ? make_room(assembly) : -ENOMEM;
 }
 
 int pb_assembly_group(struct pb_assembly *assembly, const struct pb_assembly_input *input)
 {
-    pb_assembly_clear(assembly);
-    assembly->input = *input;
-    int rc = input->n < UINT32_MAX ? make_room(assembly) : -ENOMEM;
+    int rc = begin(assembly, input);
     rc = rc ? rc : find_belonging(assembly);
+    rc = rc ? rc : sort_entries(assembly);
     if (rc == 0) {
-        sort_entries(assembly);
         form_scenes(assembly);
         rc = pb_arena_failed(assembly->arena) ? -ENOMEM : 0;
     }
@@ -462,6 +592,53 @@ static int check(const struct pb_pipeline_config *pipeline, const struct pb_asse
     return rc;
 }
 
+/* Finds the verdict of the last listing about a set of the same files; NULL if absent. */
+static const struct verdict *find_verdict(const struct pb_assembly *assembly,
+                                          const struct pb_assembled *set)
+{
+    const struct pb_assembly *before = assembly->before;
+    const struct key *key = &assembly->key[set->member - assembly->member];
+    bool is_same = before != NULL && set->earlier.n == 0;
+    for (size_t i = 0; i < set->n && is_same; i++)
+        is_same = key[i].is_kept;
+    if (!is_same)
+        return NULL;
+    const uint32_t number = pb_belonging_names_last(assembly->names)[key->entry];
+    const uint32_t scene = before->scene_of[number];
+    const bool has = before->verdict[scene].is_known && before->verdict[scene].n == set->n;
+    return has ? &before->verdict[scene] : NULL;
+}
+
+static struct verdict check_set(const struct pb_assembly *assembly,
+                                const struct pb_pipeline_config *pipeline,
+                                const struct pb_assembled *set)
+{
+    struct pb_err err = {0};
+    struct verdict verdict = {set->earlier.n == 0, (uint32_t)set->n, PB_OK, ""};
+    if (check(pipeline, set, &err) < 0) {
+        verdict.is_known = verdict.is_known && err.code != PB_E_MEMORY;
+        verdict.code = err.code;
+        verdict.text = keep(assembly, err.msg);
+    }
+    return verdict;
+}
+
+static struct verdict verdict_of(const struct pb_assembly *assembly,
+                                 const struct pb_pipeline_config *pipeline,
+                                 const struct pb_assembled *set)
+{
+    const struct verdict *last = find_verdict(assembly, set);
+    if (last == NULL)
+        return check_set(assembly, pipeline, set);
+#ifndef NDEBUG
+    const struct verdict again = check_set(assembly, pipeline, set);
+    assert(!again.is_known || (again.code == last->code && strcmp(again.text, last->text) == 0));
+#endif
+    struct verdict verdict = *last;
+    verdict.text = keep(assembly, last->text);
+    return verdict;
+}
+
 /* --- judgement -------------------------------------------------------------------------------- */
 
 /* Lets the set wait for the end of a job, without a limit of time. */
@@ -481,7 +658,7 @@ static void await_job(struct pb_assembly *assembly, struct pb_assembled *set)
 static void judge(struct pb_assembly *assembly, struct pb_assembled *set,
                   const struct pb_pipeline_config *pipeline)
 {
-    struct pb_err err = {0};
+    struct verdict *verdict = &assembly->verdict[set - assembly->scene];
     bool is_settled = true;
     for (size_t i = 0; i < set->n; i++) {
         const struct pb_entry *entry = pb_assembled_entry(set, i);
@@ -491,14 +668,14 @@ static void judge(struct pb_assembly *assembly, struct pb_assembled *set,
     }
     const int64_t youngest_ms = set->youngest_ns / 1000000;
     const int64_t due_ms = youngest_ms + pipeline->input.complete.expire_ms;
-    const bool failed = check(pipeline, set, &err) < 0;
-    const bool is_incomplete = failed && err.code == PB_E_INPUT_INCOMPLETE;
-    const bool is_undecided = failed && err.code == PB_E_MEMORY;
+    *verdict = verdict_of(assembly, pipeline, set);
+    const bool is_incomplete = verdict->code == PB_E_INPUT_INCOMPLETE;
+    const bool is_undecided = verdict->code == PB_E_MEMORY;
     /* A file that arrived before the set was over may belong to it. */
     const bool is_awaited =
         assembly->awaited_ms[set->pipeline_number] <= (is_incomplete ? due_ms : youngest_ms);
     if (is_incomplete) {
-        set->missing = keep(assembly, err.msg);
+        set->missing = verdict->text;
         set->due_ms = due_ms;
     }
     if (is_settled && !is_undecided && !is_awaited &&

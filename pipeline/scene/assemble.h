@@ -5,7 +5,9 @@
 /* Assembles scenes from a listing: which entries are one scene, through which pipeline, and whether
  * the scene is ready. The result follows from the entries, the configuration, the known facts and
  * the time alone; nothing of an earlier listing has an effect. Therefore a restart or a reload in
- * the middle of a delivery changes nothing. No I/O, no clock of its own. Thread: any, one at a
+ * the middle of a delivery changes nothing. An assembly remembers the last listing only to match,
+ * sort and check nothing again that has not changed; debug builds compare with a full assembly. The
+ * entries are in the order of their paths then. No I/O, no clock of its own. Thread: any, one at a
  * time.
  *
  * A listing of a folder that is a scene, or of an archive, is assembled by the same rules.
@@ -85,6 +87,7 @@ enum pb_listing {
 };
 
 struct pb_assembly_input {
+    /* Until the next group or clear it exists. Another one after that: clear first. */
     const struct pb_config *config;
     enum pb_listing listing;
     /* FOLDER, ARCHIVE: name of the scene, unless the listing determines it */
@@ -100,7 +103,7 @@ struct pb_assembly_input {
 
 struct pb_assembly *pb_assembly_create(void);           /* NULL = out of memory */
 void pb_assembly_destroy(struct pb_assembly *assembly); /* NULL is allowed */
-/* Removes all scenes. */
+/* Removes all scenes, and forgets the last listing. */
 void pb_assembly_clear(struct pb_assembly *assembly);
 /* Forms the scenes: each entry is a member of one, except companions and, in an archive, those that
  * are shared or outside its scenes. First those that are neither GROUP nor COMPOUND, in the order

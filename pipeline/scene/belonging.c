@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The names are sorted once, without regard to case; the main file of another file is then found
- * by the part of the name that both have. */
+ * by the part of the name that both have. Matching and sorting 100,000 names takes much longer than
+ * the rest; therefore both are remembered. */
 #include "pipeline/scene/belonging.h"
 
 #include "config/base/arena.h"
@@ -16,6 +17,7 @@
 #include "pipeline/scene/scene_search.h"
 #include "pipeline/scene/sidecars.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -32,14 +34,33 @@ struct named {
     uint64_t may_be; /* bits of the patterns of metadata, of all pipelines, that it matches */
 };
 
+/* An entry, and what follows from its name alone. */
+struct remembered {
+    const char *path, *scene;
+    const struct pb_pipeline_config *pipeline;
+    enum pb_belongs belongs;
+    enum pb_role role;
+    bool is_folder;
+};
+
+struct pb_belonging_names {
+    struct pb_arena *arena; /* texts */
+    struct remembered *entry;
+    size_t n;
+    struct named *named; /* sorted; their names are in the arena */
+    size_t n_named;
+    uint32_t *last; /* see pb_belonging_names_last */
+};
+
 struct sorter {
     const struct pb_entry *entry;
     struct pb_belonging *file; /* entry i has file[i] */
     size_t n;
-    struct named *named; /* all files except folders, by name */
+    const struct named *named; /* all files except folders, by name */
     size_t n_named;
     const struct pb_config *config;
     const struct pb_belonging_rules *rules;
+    struct pb_belonging_names names; /* names of this listing */
 };
 
 static int by_name(const void *a, const void *b)
@@ -133,22 +154,23 @@ static void look_for_main(struct sorter *s, size_t number)
 
 /* --- metadata --- */
 
-/* A pattern that begins with wildcards makes all files candidates of each file: a bit for each
- * pattern excludes the files that match it for no scene. Patterns beyond the number of bits
- * exclude no file. */
-static void mark_metadata(struct sorter *s)
+/* Bits of the patterns of metadata that a name matches. A pattern that begins with wildcards makes
+ * all files candidates of each file: its bit excludes the files that match it for no scene.
+ * Patterns beyond the number of bits exclude no file. */
+static uint64_t metadata_bits(const struct pb_config *config, const char *name)
 {
+    uint64_t bits = 0;
     size_t bit = 0;
-    for (size_t p = 0; p < s->config->n_pipelines; p++) {
-        const struct pb_input_config *input = &s->config->pipelines[p].input;
+    for (size_t p = 0; p < config->n_pipelines; p++) {
+        const struct pb_input_config *input = &config->pipelines[p].input;
         for (size_t k = 0; k < input->n_metadata && bit < MAY_BE_BITS; k++, bit++) {
             const char *pattern = input->metadata[k], *scene = strstr(pattern, "{scene}");
             bool any = scene != NULL && strstr(scene + 1, "{scene}") != NULL;
-            for (size_t i = 0; i < s->n_named; i++)
-                if (any || pb_metadata_is_of(pattern, NULL, NULL, pb_base_name(s->named[i].name)))
-                    s->named[i].may_be |= (uint64_t)1 << bit;
+            if (any || pb_metadata_is_of(pattern, NULL, NULL, name))
+                bits |= (uint64_t)1 << bit;
         }
     }
+    return bits;
 }
 
 /* Number of the bit of the first pattern of a pipeline. */
@@ -360,24 +382,23 @@ static const struct pb_pipeline_config *alone_of(const struct sorter *s, const c
     return only->input.n_files > 0 && pb_sidecar_is_metadata(only, path) ? NULL : only;
 }
 
-static void name_pipeline(struct sorter *s, size_t number)
+/* Finds the pipeline of a file by its name; scene is that of a set, or "". */
+static void name_pipeline(const struct sorter *s, const struct pb_entry *entry,
+                          struct remembered *out, char scene[256])
 {
-    struct pb_belonging *file = &s->file[number];
-    const struct pb_entry *entry = &s->entry[number];
-    char scene[256] = "";
-    *file = (struct pb_belonging){.belongs = PB_BELONGS_ALONE, .role = PB_ROLE_IMAGE, .scene = ""};
+    *out = (struct remembered){
+        .belongs = PB_BELONGS_ALONE, .role = PB_ROLE_IMAGE, .is_folder = entry->is_folder};
+    scene[0] = '\0';
     if (entry->is_folder)
         return;
-    s->named[s->n_named++] = (struct named){entry->path, number, 0};
-    file->pipeline = group_of(s, entry->path, scene);
-    if (file->pipeline == NULL) {
-        file->pipeline = alone_of(s, entry->path);
+    out->pipeline = group_of(s, entry->path, scene);
+    if (out->pipeline == NULL) {
+        out->pipeline = alone_of(s, entry->path);
+        scene[0] = '\0';
         return;
     }
-    file->role = PB_ROLE_BAND;
-    file->belongs = scene[0] != '\0' ? PB_BELONGS_SET : PB_BELONGS_ASKED;
-    if (scene[0] != '\0')
-        file->scene = pb_arena_text(s->rules->arena, scene, strlen(scene));
+    out->role = PB_ROLE_BAND;
+    out->belongs = scene[0] != '\0' ? PB_BELONGS_SET : PB_BELONGS_ASKED;
 }
 
 /* Returns true if a folder of its name can contain the file under the same name. A single file for
@@ -437,19 +458,182 @@ static void decide(struct sorter *s, size_t number)
     }
 }
 
+/* --- names --- */
+
+struct pb_belonging_names *pb_belonging_names_create(void)
+{
+    return calloc(1, sizeof(struct pb_belonging_names));
+}
+
+static void free_names(struct pb_belonging_names *names)
+{
+    pb_arena_destroy(names->arena);
+    free(names->entry);
+    free(names->named);
+    free(names->last);
+    *names = (struct pb_belonging_names){.n = 0};
+}
+
+void pb_belonging_names_destroy(struct pb_belonging_names *names)
+{
+    if (names != NULL)
+        free_names(names);
+    free(names);
+}
+
+const uint32_t *pb_belonging_names_last(const struct pb_belonging_names *names)
+{
+    return names->last;
+}
+
+void pb_belonging_merge(void *out, size_t bytes, const void *many, size_t n, const void *few,
+                        size_t m, int (*compare)(const void *a, const void *b))
+{
+    const char *from = many, *add = few;
+    char *to = out;
+    size_t done = 0;
+    for (size_t i = 0; i < m; i++, add += bytes) {
+        size_t low = done, high = n;
+        while (low < high) {
+            const size_t middle = (low + high) / 2;
+            if (compare(from + middle * bytes, add) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        (void)memcpy(to, from + done * bytes, (low - done) * bytes);
+        to += (low - done) * bytes;
+        (void)memcpy(to, add, bytes);
+        to += bytes;
+        done = low;
+    }
+    (void)memcpy(to, from + done * bytes, (n - done) * bytes);
+}
+
+/* Finds the entries that the last listing had. Both listings are sorted by path; an entry that is
+ * out of order counts as new. */
+static void find_last(struct sorter *s, const struct pb_belonging_names *last)
+{
+    int order = 1;
+    for (size_t i = 0, k = 0; i < s->n; i++) {
+        while (k < last->n && (order = strcmp(last->entry[k].path, s->entry[i].path)) < 0)
+            k++;
+        const bool has =
+            k < last->n && order == 0 && last->entry[k].is_folder == s->entry[i].is_folder;
+        s->names.last[i] = has ? (uint32_t)k++ : UINT32_MAX;
+    }
+}
+
+#ifndef NDEBUG
+/* Debug builds compare the remembered facts with new ones. */
+static bool is_same(const struct sorter *s, size_t number, const struct remembered *last)
+{
+    struct remembered one;
+    char scene[256];
+    name_pipeline(s, &s->entry[number], &one, scene);
+    return one.pipeline == last->pipeline && one.belongs == last->belongs &&
+           one.role == last->role && strcmp(scene, last->scene) == 0;
+}
+
+/* Debug builds check the order of the names. */
+static bool is_sorted(const struct pb_belonging_names *names)
+{
+    bool is = true;
+    for (size_t i = 1; i < names->n_named && is; i++)
+        is = by_name(&names->named[i - 1], &names->named[i]) < 0;
+    return is;
+}
+#endif
+
+/* Finds what the name of an entry determines. */
+static void name_entry(struct sorter *s, size_t number, const struct pb_belonging_names *last)
+{
+    const uint32_t k = s->names.last[number];
+    const char *path = s->entry[number].path, *found = NULL;
+    struct remembered *one = &s->names.entry[number];
+    char scene[256];
+    if (k != UINT32_MAX) {
+        *one = last->entry[k];
+        found = one->scene;
+        assert(is_same(s, number, one));
+    } else {
+        name_pipeline(s, &s->entry[number], one, scene);
+        found = scene;
+    }
+    one->path = pb_arena_text(s->names.arena, path, strlen(path));
+    one->scene = found[0] != '\0' ? pb_arena_text(s->names.arena, found, strlen(found)) : "";
+    s->file[number] = (struct pb_belonging){
+        .belongs = one->belongs, .role = one->role, .pipeline = one->pipeline, .scene = ""};
+    if (found[0] != '\0')
+        s->file[number].scene = pb_arena_text(s->rules->arena, found, strlen(found));
+}
+
+/* Sorts the names: those of the last listing are in their order already. */
+static int sort_names(struct sorter *s, const struct pb_belonging_names *last)
+{
+    struct named *few = calloc(s->n + 1, sizeof *few), *many = calloc(s->n + 1, sizeof *many);
+    uint32_t *number_of = malloc((last->n + 1) * sizeof *number_of);
+    size_t n = 0, m = 0;
+    const bool good = few != NULL && many != NULL && number_of != NULL;
+    for (size_t k = 0; good && k < last->n; k++)
+        number_of[k] = UINT32_MAX;
+    for (size_t i = 0; good && i < s->n; i++) {
+        const struct remembered *one = &s->names.entry[i];
+        if (s->names.last[i] != UINT32_MAX)
+            number_of[s->names.last[i]] = (uint32_t)i;
+        else if (!one->is_folder)
+            few[m++] =
+                (struct named){one->path, i, metadata_bits(s->config, pb_base_name(one->path))};
+    }
+    for (size_t k = 0; good && k < last->n_named; k++) {
+        const uint32_t i = number_of[last->named[k].number];
+        if (i != UINT32_MAX)
+            many[n++] = (struct named){s->names.entry[i].path, i, last->named[k].may_be};
+    }
+    if (m > 1)
+        qsort(few, m, sizeof *few, by_name);
+    if (good)
+        pb_belonging_merge(s->names.named, sizeof *many, many, n, few, m, by_name);
+    s->names.n_named = n + m;
+    free(few);
+    free(many);
+    free(number_of);
+    return good ? 0 : -ENOMEM;
+}
+
+static int look_at_names(struct sorter *s, const struct pb_belonging_names *last)
+{
+    struct pb_belonging_names *names = &s->names;
+    names->n = s->n;
+    names->arena = pb_arena_create();
+    names->entry = calloc(s->n + 1, sizeof *names->entry);
+    names->named = calloc(s->n + 1, sizeof *names->named);
+    names->last = calloc(s->n + 1, sizeof *names->last);
+    if (names->arena == NULL || names->entry == NULL || names->named == NULL || names->last == NULL)
+        return -ENOMEM;
+    find_last(s, last);
+    for (size_t i = 0; i < s->n; i++)
+        name_entry(s, i, last);
+    int rc = pb_arena_failed(names->arena) ? -ENOMEM : sort_names(s, last);
+    assert(rc != 0 || is_sorted(names));
+    s->named = names->named;
+    s->n_named = names->n_named;
+    return rc;
+}
+
+/* --- result --- */
+
 int pb_belonging_sort(const struct pb_entry *entry, size_t n,
                       const struct pb_belonging_rules *rules, struct pb_belonging *out)
 {
+    const struct pb_belonging_names none = {.n = 0};
     struct sorter s = {
         .entry = entry, .file = out, .n = n, .config = rules->config, .rules = rules};
-    s.named = calloc(n + 1, sizeof *s.named);
-    if (s.named == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        name_pipeline(&s, i);
-    if (s.n_named > 1)
-        qsort(s.named, s.n_named, sizeof *s.named, by_name);
-    mark_metadata(&s);
+    int rc = look_at_names(&s, rules->names != NULL ? rules->names : &none);
+    if (rc != 0) {
+        free_names(&s.names);
+        return rc;
+    }
     sort_asked(&s);
     for (size_t i = 0; i < n; i++)
         if (out[i].belongs == PB_BELONGS_ALONE && !entry[i].is_folder)
@@ -458,7 +642,12 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
         look_for_companions(&s, i);
     for (size_t i = 0; i < n; i++)
         decide(&s, i);
-    free(s.named);
+    if (rules->names == NULL) {
+        free_names(&s.names);
+    } else {
+        free_names(rules->names);
+        *rules->names = s.names;
+    }
     return pb_arena_failed(rules->arena) ? -ENOMEM : 0;
 }
 

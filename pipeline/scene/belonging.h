@@ -42,17 +42,32 @@ struct pb_belonging {
     bool lacks_metadata;               /* no file of input.metadata was found */
 };
 
+/* Names of a listing with the facts that follow from each name and the configuration alone, and
+ * their order: the next listing examines only the names that are new. */
+struct pb_belonging_names;
+
 struct pb_belonging_rules {
     const struct pb_config *config;
     const struct pb_pipeline_config *only; /* takes all files; NULL: the names select pipelines */
     const struct pb_entry_facts *facts;
     struct pb_arena *arena; /* for names of sets */
+    /* Those of the last listing, whose config and only were the same; the call replaces them by
+     * those of this listing. NULL: no names are remembered. */
+    struct pb_belonging_names *names;
 };
 
 /* Finds the first pipeline for which a file of that name is metadata of another file; NULL if
  * absent. */
 const struct pb_pipeline_config *pb_belonging_metadata(const struct pb_config *config,
                                                        const char *name);
+struct pb_belonging_names *pb_belonging_names_create(void);        /* NULL = out of memory */
+void pb_belonging_names_destroy(struct pb_belonging_names *names); /* NULL is allowed */
+/* Numbers in the last listing of the entries of this one, UINT32_MAX for a new one, in an ascending
+ * order; borrowed until the next sort. */
+const uint32_t *pb_belonging_names_last(const struct pb_belonging_names *names);
+/* Merges two sorted arrays of elements of that size, the second of which is short, into out. */
+void pb_belonging_merge(void *out, size_t bytes, const void *many, size_t n, const void *few,
+                        size_t m, int (*compare)(const void *a, const void *b));
 /* Fills in out for n entries; each belongs to a file of its own directory. -ENOMEM: no result. */
 int pb_belonging_sort(const struct pb_entry *entry, size_t n,
                       const struct pb_belonging_rules *rules, struct pb_belonging *out);

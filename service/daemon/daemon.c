@@ -24,6 +24,7 @@
 #include "service/inbox/writers.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -430,6 +431,9 @@ int pb_daemon_run(const struct pb_daemon_options *options)
     (void)signal(SIGPIPE, SIG_IGN);
     pb_worker_user_keep_ambient();
     pb_confine_hide();
+    /* The parts of a scan run on several threads of the pool. With an arena of its own, each of
+     * them would keep the memory that its scan of a huge inbox freed. */
+    (void)mallopt(M_ARENA_MAX, 1);
     struct pb_daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL) {
         pb_log(PB_LOG_ERROR, "out of memory at the start");

@@ -49,13 +49,13 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
  * files. */
 static bool find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
 {
-    (void)pthread_rwlock_rdlock(&intake->lock);
-    const struct pb_pipeline_config *pipeline =
-        pb_set_folder_pipeline(intake->config, path, job->name);
+    struct pb_config *config = pb_intake_hold_config(intake, NULL);
+    const struct pb_pipeline_config *pipeline = pb_set_folder_pipeline(config, path, job->name);
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    (void)pthread_rwlock_unlock(&intake->lock);
-    return pipeline != NULL;
+    const bool found = pipeline != NULL;
+    pb_config_destroy(config);
+    return found;
 }
 
 /* Fetches the companion of an input if it was not moved yet; not if a new file with the input's

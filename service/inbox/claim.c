@@ -231,18 +231,16 @@ static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder,
     if (assembly == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
     pb_scene_files_name(path, scene, sizeof scene);
-    (void)pthread_rwlock_rdlock(&intake->lock);
-    const struct pb_pipeline_config *pipeline =
-        pb_config_match_folder(intake->config, folder->name);
+    struct pb_config *config = pb_intake_hold_config(intake, NULL);
+    const struct pb_pipeline_config *pipeline = pb_config_match_folder(config, folder->name);
     if (pipeline != NULL)
-        rc =
-            pb_assembly_folder(assembly, intake->config, pipeline, walk, scene, pb_clock_wall_ms());
-    (void)pthread_rwlock_unlock(&intake->lock);
+        rc = pb_assembly_folder(assembly, config, pipeline, walk, scene, pb_clock_wall_ms());
     if (rc != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
     else if (pipeline != NULL && pb_assembly_at(assembly, 0)->state != PB_SCENE_READY)
         rc = wait_for(pb_assembly_at(assembly, 0), err);
     pb_assembly_destroy(assembly);
+    pb_config_destroy(config);
     return rc;
 }
 

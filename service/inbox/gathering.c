@@ -17,6 +17,7 @@
 
 struct pb_gathering {
     const struct pb_inbox *inbox; /* valid during a sort */
+    struct pb_config *config;     /* held, because the assembly remembers the last scan */
     struct pb_assembly *assembly;
     struct pb_entry *entry;         /* the files of the last scan, as the assembly reads them */
     struct pb_settle_file *as_file; /* one for each scene: a set as an input, for the intake */
@@ -50,6 +51,7 @@ void pb_gathering_destroy(struct pb_gathering *gathering)
     if (gathering == NULL)
         return;
     pb_assembly_destroy(gathering->assembly);
+    pb_config_destroy(gathering->config);
     pb_asked_destroy(gathering->asked);
     pb_inbox_told_fini(&gathering->said);
     free(gathering->entry);
@@ -166,12 +168,12 @@ static int list_entries(struct pb_gathering *gathering, const struct pb_settle *
     return gathering->entry != NULL ? 0 : -ENOMEM;
 }
 
-static int place_all(struct pb_gathering *gathering, const struct pb_config *config,
-                     struct pb_settle *settle, const struct now *now)
+static int place_all(struct pb_gathering *gathering, struct pb_settle *settle,
+                     const struct now *now)
 {
     const struct pb_entry_facts facts = {find_answer, gathering->asked};
     int rc = list_entries(gathering, settle);
-    const struct pb_assembly_input input = {.config = config,
+    const struct pb_assembly_input input = {.config = gathering->config,
                                             .entry = gathering->entry,
                                             .n = pb_settle_count(settle),
                                             .facts = &facts,
@@ -202,29 +204,35 @@ static int look_back(struct pb_gathering *gathering, struct pb_intake *intake)
     return rc;
 }
 
-/* The configuration is not locked while the store is read; after a reload in that time the next
- * scan sorts again. */
+/* Holds the configuration in use in place of the former one. */
+static unsigned long hold_config(struct pb_gathering *gathering, struct pb_intake *intake)
+{
+    unsigned long number;
+    struct pb_config *config = pb_intake_hold_config(intake, &number);
+    if (config != gathering->config)
+        pb_assembly_clear(gathering->assembly);
+    pb_config_destroy(gathering->config);
+    gathering->config = config;
+    return number;
+}
+
+/* No lock is held for the time of an assembly; after a reload in that time the next scan sorts
+ * again. */
 static int sort(struct pb_gathering *gathering, struct pb_intake *intake, struct pb_settle *settle,
                 const struct now *now)
 {
-    (void)pthread_rwlock_rdlock(&intake->lock);
-    unsigned long number = intake->config_number;
+    const unsigned long number = hold_config(gathering, intake);
     pb_asked_begin(gathering->asked, number);
-    int rc = place_all(gathering, intake->config, settle, now);
+    int rc = place_all(gathering, settle, now);
     pb_asked_end(gathering->asked);
-    (void)pthread_rwlock_unlock(&intake->lock);
     if (rc != 0) {
         pb_log(PB_LOG_WARNING, "inbox: no memory to gather files");
         return rc;
     }
     rc = look_back(gathering, intake);
-    (void)pthread_rwlock_rdlock(&intake->lock);
-    if (rc == 0 && number != intake->config_number)
+    if (rc == 0 && number != pb_intake_config_number(intake))
         rc = -EAGAIN;
-    if (rc == 0)
-        rc = pb_assembly_judge(gathering->assembly, intake->config);
-    (void)pthread_rwlock_unlock(&intake->lock);
-    return rc;
+    return rc ? rc : pb_assembly_judge(gathering->assembly, gathering->config);
 }
 
 /* Describes each set as one input. */
@@ -347,11 +355,19 @@ int64_t pb_gathering_due_ms(const struct pb_gathering *gathering, int64_t wall_m
 
 /* --- report ----------------------------------------------------------------------------------- */
 
-static void show(struct pb_gathering_told *out, const struct pb_gathering_set *one)
+/* Counts a set. Returns its place in the report; NULL if that is full. */
+static struct pb_gathering_set *add_shown(struct pb_gathering_told *out)
 {
     out->n_all++;
-    if (out->n < PB_GATHERING_TOLD_MAX)
-        out->set[out->n++] = *one;
+    return out->n < PB_GATHERING_TOLD_MAX ? &out->set[out->n++] : NULL;
+}
+
+static void show(struct pb_gathering_set *one, const char *scene, const char *pipeline,
+                 const char *missing)
+{
+    (void)snprintf(one->scene, sizeof one->scene, "%s", scene);
+    (void)snprintf(one->pipeline, sizeof one->pipeline, "%s", pipeline);
+    (void)snprintf(one->missing, sizeof one->missing, "%s", missing);
 }
 
 /* Shows folders that lack files, and inputs that lack their marker or checksum file. */
@@ -362,12 +378,12 @@ static void show_noted(struct pb_gathering_told *out, const struct pb_settle *se
         const struct pb_settle_note *note = pb_settle_note(settle, i);
         if (note == NULL || note->reason != PB_SETTLE_LACKS)
             continue;
-        struct pb_gathering_set one = {.files = file->is_folder ? file->n_files : 1,
-                                       .expires_ms = note->expires_ms};
-        (void)snprintf(one.scene, sizeof one.scene, "%s", file->name);
-        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", note->pipeline);
-        (void)snprintf(one.missing, sizeof one.missing, "%s", note->text);
-        show(out, &one);
+        struct pb_gathering_set *one = add_shown(out);
+        if (one == NULL)
+            continue;
+        one->files = file->is_folder ? file->n_files : 1;
+        one->expires_ms = note->expires_ms;
+        show(one, file->name, note->pipeline, note->text);
     }
 }
 
@@ -380,11 +396,12 @@ void pb_gathering_show(const struct pb_gathering *gathering, const struct pb_set
         const struct pb_assembled *scene = pb_assembly_at(gathering->assembly, i);
         if (scene->state != PB_SCENE_INCOMPLETE && scene->state != PB_SCENE_NEEDS_FACTS)
             continue;
-        struct pb_gathering_set one = {.files = scene->n, .expires_ms = scene->due_ms};
-        (void)snprintf(one.scene, sizeof one.scene, "%s", scene->name);
-        (void)snprintf(one.pipeline, sizeof one.pipeline, "%s", scene->pipeline);
-        (void)snprintf(one.missing, sizeof one.missing, "%s", scene->missing);
-        show(out, &one);
+        struct pb_gathering_set *one = add_shown(out);
+        if (one == NULL)
+            continue;
+        one->files = scene->n;
+        one->expires_ms = scene->due_ms;
+        show(one, scene->name, scene->pipeline, scene->missing);
     }
 }
 

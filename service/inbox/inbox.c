@@ -34,8 +34,10 @@ bool pb_companion_of(const struct pb_companion_rule *rule, const char *path,
 bool pb_companion_input(const struct pb_companion_rule *rule, const char *path,
                         char out[PB_FILES_PATH_BYTES])
 {
+    if (rule->kind == PB_COMPANION_NONE)
+        return false;
     const char *base = pb_base_name(path), *at = strstr(rule->pattern, NAME);
-    if (rule->kind == PB_COMPANION_NONE || at == NULL)
+    if (at == NULL)
         return false;
     size_t before = (size_t)(at - rule->pattern), n = strlen(base);
     const char *behind = at + sizeof NAME - 1;

@@ -155,6 +155,16 @@ unsigned long pb_intake_config_number(struct pb_intake *intake)
     return number;
 }
 
+struct pb_config *pb_intake_hold_config(struct pb_intake *intake, unsigned long *out_number)
+{
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    struct pb_config *config = pb_config_hold(intake->config);
+    if (out_number != NULL)
+        *out_number = intake->config_number;
+    (void)pthread_rwlock_unlock(&intake->lock);
+    return config;
+}
+
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder)
 {

@@ -27,8 +27,7 @@ struct pb_inbox_rule {
 struct pb_intake {
     struct pb_job_store *store;
     const struct pb_dirs *dirs;
-    /* Protects config and inbox_rule. The loop reads them, and a scan on the pool may read them at
-     * the same time. */
+    /* Protects config and inbox_rule, for moments: the loop waits for it. */
     pthread_rwlock_t lock;
     const struct pb_config *config; /* follows reloads: pb_intake_set_config */
     unsigned long config_number;    /* count of configurations */
@@ -62,6 +61,9 @@ bool pb_intake_ignores(struct pb_intake *intake, const char *path);
 bool pb_intake_leaves(struct pb_intake *intake, const char *path);
 /* Number of the configuration in use, which every pb_intake_set_config changes. Thread: any. */
 unsigned long pb_intake_config_number(struct pb_intake *intake);
+/* Holds the configuration in use (pb_config_hold), for work that takes long: a reload does not wait
+ * for it. *out_number: its number; NULL is allowed. Thread: any. */
+struct pb_config *pb_intake_hold_config(struct pb_intake *intake, unsigned long *out_number);
 /* Describes the job of a submitted file or folder. path is absolute and was checked
  * (service/status/checker.h); pipeline NULL = the first that matches the name. uid: user of the
  * client; identity: of the file that this user could read, "" = unknown. Thread: loop. */

@@ -329,7 +329,7 @@ void pb_writers_events_follow(struct pb_writers_events *events, int64_t mono_ms)
 
 bool pb_writers_events_took_in(struct pb_writers_events *events, const char *name)
 {
-    const struct file *file = events != NULL ? *find(events, name) : NULL;
+    const struct file *file = events != NULL && events->n > 0 ? *find(events, name) : NULL;
     bool renamed = file != NULL && file->renamed;
     if (renamed)
         forget(events, name);

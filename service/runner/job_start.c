@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Steps of a start: reserve a slot; if the job ran before, search for its products, because it may
- * be done; store the start; run. Admission pauses when a worker cannot start or the store refuses
- * the start: the job is still accepted then. */
+ * be done; if its pipeline is gone, find another; store the start; run. Admission pauses when a
+ * worker cannot start or the store refuses the start: the job is still accepted then. */
 #include "service/runner/job_start.h"
 
 #include "config/base/archive_name.h"
@@ -15,40 +15,42 @@
 #include "pipeline/scene/sidecars.h"
 #include "service/base/log.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 /* starts beyond max_attempts until a job fails that ends the service itself */
 #define EXTRA_STARTS_MAX 8
 
-/* Finds the pipeline of the job. If that is gone, another pipeline that takes the file as an input
- * by itself replaces it, unless a client chose the pipeline. */
-static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
-                                                    const struct pb_job *job)
+/* Returns true if the pipeline of the job exists, or a client chose it: no other can take its
+ * place. */
+static bool is_named(const struct pb_config *config, const struct pb_job *job)
 {
-    bool named = job->pipeline[0] != '\0';
-    const struct pb_pipeline_config *pipeline =
-        named ? pb_config_pipeline(config, job->pipeline) : NULL;
-    bool fixed = pipeline != NULL || (named && !job->owned);
-    struct stat st;
-    if (fixed)
-        return pipeline;
-    bool is_folder =
-        job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
-    char main[PATH_MAX];
+    return job->pipeline[0] != '\0' &&
+           (!job->owned || pb_config_pipeline(config, job->pipeline) != NULL);
+}
+
+/* Finds the pipeline of the job. If that is gone, `taker` replaces it, the name of another that
+ * takes the file as an input by itself (PB_PENDING_MATCH). */
+static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
+                                                    const struct pb_job *job, const char *taker)
+{
+    return pb_config_pipeline(config, is_named(config, job) ? job->pipeline : taker);
+}
+
+/* Finds the pipeline by the name of the input alone, without a look at the input. */
+static const struct pb_pipeline_config *guess_pipeline(const struct pb_config *config,
+                                                       const struct pb_job *job)
+{
     struct pb_single single;
-    if (!is_folder || pb_sidecar_main(job->input, main)) {
-        pb_single_find(config, job->name, false, &single);
-        return single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
-    }
-    pipeline = pb_config_match_folder(config, job->name);
-    return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
+    if (is_named(config, job))
+        return pb_config_pipeline(config, job->pipeline);
+    pb_single_find(config, job->name, false, &single);
+    return single.kind == PB_SINGLE_INPUT ? single.pipeline
+                                          : pb_config_match_folder(config, job->name);
 }
 
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
 {
-    const struct pb_pipeline_config *pipeline = pipeline_of(config, job);
+    const struct pb_pipeline_config *pipeline = guess_pipeline(config, job);
     int32_t highest = INT32_MIN;
     for (size_t i = 0; i < config->n_pipelines; i++)
         if (config->pipelines[i].priority > highest)
@@ -96,7 +98,7 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
 }
 
 /* Checks whether the job can run at all; sets its error if it cannot. */
-static bool is_runnable(const struct pb_config *config, struct pb_job *job,
+static bool is_runnable(const struct pb_config *config, struct pb_job *job, const char *taker,
                         const struct pb_job_error *before)
 {
     int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
@@ -105,7 +107,7 @@ static bool is_runnable(const struct pb_config *config, struct pb_job *job,
                     job->attempts - 1);
         return false;
     }
-    const struct pb_pipeline_config *pipeline = pipeline_of(config, job);
+    const struct pb_pipeline_config *pipeline = pipeline_of(config, job, taker);
     if (pipeline == NULL && job->pipeline[0] != '\0' && !job->owned) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
                     job->pipeline, config->path);
@@ -192,8 +194,9 @@ static void stored(void *user, struct pb_pending *pending)
     pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
-static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
+static void begin(void *user, struct pb_pending *pending)
 {
+    struct pb_job_starts *starts = user;
     const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
     struct pb_err err = {0};
@@ -202,9 +205,13 @@ static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
         pb_pending_end(pending, 0, NULL);
         return;
     }
+    if (!is_named(env->config, &pending->job) && pending->config != env->config) {
+        pb_pending_work(pending, PB_PENDING_MATCH, begin, starts);
+        return;
+    }
     const struct pb_job_error before = pending->job.error;
     (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(env->config, &pending->job, &before)) {
+    if (!is_runnable(env->config, &pending->job, pending->taker, &before)) {
         fail(starts, pending);
     } else if (have_worker(slot, &err) != 0) {
         cannot_start(starts, pending, &err);

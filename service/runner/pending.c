@@ -12,7 +12,10 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/config.h"
+#include "config/match.h"
 #include "config/pipeline_config.h"
+#include "pipeline/scene/sidecars.h"
+#include "pipeline/scene/single.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/inbox/intake.h"
@@ -23,8 +26,11 @@
 #include "service/worker/outcome.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TROUBLE       "jobs"
 #define SAVE_EVERY_MS 5000
@@ -179,10 +185,38 @@ static int sum(struct pb_pending *pending)
                                &pending->status);
 }
 
+/* Finds the pipeline that takes the input by itself. A folder without a matching name may be that
+ * of a set of loose files, which are listed. */
+static const struct pb_pipeline_config *find_taker(const struct pb_config *config,
+                                                   const struct pb_job *job)
+{
+    struct stat st;
+    char main[PATH_MAX];
+    struct pb_single single;
+    const bool is_folder =
+        job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!is_folder || pb_sidecar_main(job->input, main)) {
+        pb_single_find(config, job->name, false, &single);
+        return single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
+    }
+    const struct pb_pipeline_config *pipeline = pb_config_match_folder(config, job->name);
+    return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
+}
+
+static void match(struct pb_pending *pending)
+{
+    const struct pb_pipeline_config *pipeline = find_taker(pending->config, &pending->job);
+    (void)snprintf(pending->taker, sizeof pending->taker, "%s", pipeline ? pipeline->name : "");
+}
+
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     pending->err = pending->dispose_err = (struct pb_err){0};
+    if (pending->step == PB_PENDING_MATCH) {
+        match(pending);
+        return;
+    }
     if (pending->step == PB_PENDING_LOOK) {
         pending->published =
             pb_outcome_is_published(&pending->job, pending->products, pending->path);
@@ -263,6 +297,10 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
     pending->on_success = service->on_success;
     pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
+    if (step == PB_PENDING_MATCH) {
+        pb_config_destroy(pending->config);
+        pending->config = pb_config_hold(list->env->config);
+    }
     pending->step = step;
     pending->then = then;
     pending->user = user;
@@ -324,6 +362,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     pb_input_lists_fini(&pending->lists);
     pb_job_fini(&pending->made);
     pb_archive_rows_free(pending->scenes, pending->n_scenes);
+    pb_config_destroy(pending->config);
     free(pending->known);
     free(pending);
 }
@@ -414,6 +453,7 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
         pb_input_lists_fini(&pending->lists);
         pb_job_fini(&pending->made);
         pb_archive_rows_free(pending->scenes, pending->n_scenes);
+        pb_config_destroy(pending->config);
         free(pending->known);
         free(pending);
     }

@@ -23,7 +23,8 @@
 struct pb_pool_slot;
 
 enum pb_pending_step {
-    PB_PENDING_LOOK, /* checks whether the job's products are in place (outcome.h) */
+    PB_PENDING_LOOK,  /* checks whether the job's products are in place (outcome.h) */
+    PB_PENDING_MATCH, /* finds the pipeline that takes its input in place of its own */
     /* stores its state; then, when it is over, moves its input to its final place */
     PB_PENDING_STORE,
     PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
@@ -69,6 +70,8 @@ struct pb_pending {
     /* Results of a step, for the callback `then`. */
     bool published;                     /* LOOK found the products in place */
     enum pb_duplicates_verdict verdict; /* result of COMPARE */
+    struct pb_config *config;      /* configuration of the last MATCH, held; NULL before a MATCH */
+    char taker[PB_JOB_NAME_BYTES]; /* MATCH: name of the pipeline; "" = no pipeline takes it */
     char *known; /* STORE of a start: checksums that its input is compared with; NULL: no comparison
                   */
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */

@@ -13,6 +13,10 @@
 #define LISTING_MAX     14
 #define LISTING_WALL_MS INT64_C(1600000000000)
 
+struct listing_family {
+    const char *stem[6], *ending[18];
+};
+
 struct listing {
     uint64_t state; /* state of the generator */
     struct pb_entry entry[LISTING_MAX];
@@ -20,6 +24,7 @@ struct listing {
     size_t n;
     struct pb_described answer[LISTING_MAX]; /* answer for entry i */
     bool has_answer[LISTING_MAX];
+    const struct listing_family *family[2];
 };
 
 static inline uint64_t listing_next(struct listing *l)
@@ -34,10 +39,6 @@ static inline size_t listing_below(struct listing *l, size_t n)
 {
     return (size_t)(listing_next(l) % n);
 }
-
-struct listing_family {
-    const char *stem[6], *ending[18];
-};
 
 static const struct listing_family listing_families[] = {
     {{"LC08_L2SP_193028_20200516_20200820_02_T1", "LC09_L2SR_193028_20220516_20220820_02_T1",
@@ -126,41 +127,87 @@ static inline void listing_answer(struct listing *l, size_t i)
                    "2020-0%zu-16T10:00:31Z", 5 + listing_below(l, 2));
 }
 
+/* Adds a name at its place in the order. Returns the place; l->n if the listing has it. */
+static inline size_t listing_add(struct listing *l)
+{
+    char name[220];
+    listing_name(l, l->family[listing_below(l, 4) == 0], name);
+    if (listing_has(l, name))
+        return l->n;
+    size_t at = l->n;
+    for (; at > 0 && strcmp(l->name[at - 1], name) > 0; at--) {
+        memcpy(l->name[at], l->name[at - 1], sizeof name);
+        l->entry[at] = l->entry[at - 1];
+        l->answer[at] = l->answer[at - 1];
+        l->has_answer[at] = l->has_answer[at - 1];
+    }
+    memcpy(l->name[at], name, sizeof name);
+    l->n++;
+    return at;
+}
+
+/* Sets state and answer of an entry. */
+static inline void listing_describe(struct listing *l, size_t i)
+{
+    static const int64_t ages_ms[] = {1, 5000, 60000, 3600000, 10000000, 90000000};
+    const char *dot = strrchr(l->name[i], '.');
+    const int64_t age_ms = ages_ms[listing_below(l, 6)];
+    l->entry[i] = (struct pb_entry){.path = l->name[i],
+                                    .bytes = 1 + listing_below(l, 1000),
+                                    .inode = 100 + i,
+                                    .mtime_ns = (LISTING_WALL_MS - age_ms) * 1000000,
+                                    .ctime_ns = (LISTING_WALL_MS - age_ms) * 1000000,
+                                    .is_folder = dot == NULL || strcmp(dot, ".SAFE") == 0 ||
+                                                 listing_below(l, 30) == 0,
+                                    .is_settled = listing_below(l, 8) != 0,
+                                    .is_companion = dot != NULL && strcmp(dot, ".ok") == 0};
+    listing_answer(l, i);
+}
+
 /* Files of one or two families. The order is that of the names, as in an inbox. */
 static inline void listing_make(struct listing *l, uint64_t seed)
 {
-    static const int64_t ages_ms[] = {1, 5000, 60000, 3600000, 10000000, 90000000};
     const size_t n_families = sizeof listing_families / sizeof *listing_families;
     memset(l, 0, sizeof *l);
     l->state = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    const struct listing_family *family[2] = {&listing_families[listing_below(l, n_families)],
-                                              &listing_families[listing_below(l, n_families)]};
+    l->family[0] = &listing_families[listing_below(l, n_families)];
+    l->family[1] = &listing_families[listing_below(l, n_families)];
     const size_t wanted = 2 + listing_below(l, LISTING_MAX - 1);
-    for (size_t k = 0; k < 2 * wanted && l->n < wanted; k++) {
-        char name[220];
-        listing_name(l, family[listing_below(l, 4) == 0], name);
-        size_t at = l->n;
-        if (listing_has(l, name))
-            continue;
-        for (; at > 0 && strcmp(l->name[at - 1], name) > 0; at--)
-            memcpy(l->name[at], l->name[at - 1], sizeof name);
-        memcpy(l->name[at], name, sizeof name);
-        l->n++;
+    for (size_t k = 0; k < 2 * wanted && l->n < wanted; k++)
+        (void)listing_add(l);
+    for (size_t i = 0; i < l->n; i++)
+        listing_describe(l, i);
+}
+
+static inline void listing_remove(struct listing *l, size_t i)
+{
+    l->n--;
+    memmove(l->name[i], l->name[i + 1], (l->n - i) * sizeof l->name[0]);
+    memmove(&l->entry[i], &l->entry[i + 1], (l->n - i) * sizeof l->entry[0]);
+    memmove(&l->answer[i], &l->answer[i + 1], (l->n - i) * sizeof l->answer[0]);
+    memmove(&l->has_answer[i], &l->has_answer[i + 1], (l->n - i) * sizeof l->has_answer[0]);
+}
+
+/* Adds, changes and removes some entries. */
+static inline void listing_change(struct listing *l)
+{
+    for (size_t k = listing_below(l, 4); k > 0; k--) {
+        const size_t kind = listing_below(l, 4), i = l->n > 0 ? listing_below(l, l->n) : 0;
+        const size_t n = l->n;
+        if (kind == 0 && n > 0) {
+            listing_remove(l, i);
+        } else if (kind == 1 && n > 0) {
+            listing_describe(l, i);
+        } else if (kind == 2 && n > 0) {
+            listing_answer(l, i);
+        } else if (n < LISTING_MAX) {
+            const size_t at = listing_add(l);
+            if (l->n > n)
+                listing_describe(l, at);
+        }
     }
-    for (size_t i = 0; i < l->n; i++) {
-        const char *dot = strrchr(l->name[i], '.');
-        const int64_t age_ms = ages_ms[listing_below(l, 6)];
-        l->entry[i] = (struct pb_entry){.path = l->name[i],
-                                        .bytes = 1 + listing_below(l, 1000),
-                                        .inode = 100 + i,
-                                        .mtime_ns = (LISTING_WALL_MS - age_ms) * 1000000,
-                                        .ctime_ns = (LISTING_WALL_MS - age_ms) * 1000000,
-                                        .is_folder = dot == NULL || strcmp(dot, ".SAFE") == 0 ||
-                                                     listing_below(l, 30) == 0,
-                                        .is_settled = listing_below(l, 8) != 0,
-                                        .is_companion = dot != NULL && strcmp(dot, ".ok") == 0};
-        listing_answer(l, i);
-    }
+    for (size_t i = 0; i < l->n; i++)
+        l->entry[i].path = l->name[i];
 }
 
 static inline const struct pb_described *listing_find(void *user, const char *path, uint64_t digest)

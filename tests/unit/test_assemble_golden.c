@@ -18,6 +18,9 @@
 #define SEEDS          2000 /* listings that are tried for each configuration */
 #define LISTINGS       7    /* listings with scenes of several files that a sample has here */
 #define LISTINGS_MIXED 80   /* the same for the pipelines below */
+#define CHAINS         20   /* sequences of listings for each sample */
+#define CHAINS_MIXED   600
+#define CHAIN_STEPS    12
 #define GOLDEN         PB_SOURCE_DIR "/tests/golden/scenes.txt"
 
 static const char mixed[] =
@@ -102,6 +105,22 @@ static bool has_set(const struct pb_assembly *assembly)
     return has;
 }
 
+static void assemble(struct pb_assembly *assembly, const struct pb_config *config,
+                     struct listing *listing, bool is_trusted)
+{
+    const struct pb_entry_facts facts = {listing_find, listing};
+    const struct pb_assembly_input input = {.config = config,
+                                            .entry = listing->entry,
+                                            .n = listing->n,
+                                            .facts = &facts,
+                                            .wall_ms = LISTING_WALL_MS,
+                                            .wall_is_trusted = is_trusted};
+    ck_assert_int_eq(pb_assembly_group(assembly, &input), 0);
+    for (size_t i = 0; i < pb_assembly_count(assembly); i++)
+        know(assembly, i);
+    ck_assert_int_eq(pb_assembly_judge(assembly, config), 0);
+}
+
 /* Returns false, without a line, for a listing of single files. */
 static bool print_listing(const struct pb_config *config, const char *name, uint64_t seed,
                           FILE *out)
@@ -109,17 +128,7 @@ static bool print_listing(const struct pb_config *config, const char *name, uint
     struct listing listing;
     struct pb_assembly *assembly = pb_assembly_create();
     listing_make(&listing, seed);
-    const struct pb_entry_facts facts = {listing_find, &listing};
-    const struct pb_assembly_input input = {.config = config,
-                                            .entry = listing.entry,
-                                            .n = listing.n,
-                                            .facts = &facts,
-                                            .wall_ms = LISTING_WALL_MS,
-                                            .wall_is_trusted = seed % 8 != 0};
-    ck_assert_int_eq(pb_assembly_group(assembly, &input), 0);
-    for (size_t i = 0; i < pb_assembly_count(assembly); i++)
-        know(assembly, i);
-    ck_assert_int_eq(pb_assembly_judge(assembly, config), 0);
+    assemble(assembly, config, &listing, seed % 8 != 0);
     const bool has = has_set(assembly);
     if (has)
         (void)fprintf(out, "%s %llu\n", name, (unsigned long long)seed);
@@ -129,8 +138,9 @@ static bool print_listing(const struct pb_config *config, const char *name, uint
     return has;
 }
 
-static void print_listings(const struct pb_config *config, const char *name, int most, FILE *out)
+static void print_listings(const struct pb_config *config, const char *name, FILE *out)
 {
+    int most = strcmp(name, "mixed") == 0 ? LISTINGS_MIXED : LISTINGS;
     for (uint64_t seed = 0; seed < SEEDS && most > 0; seed++)
         most -= print_listing(config, name, seed, out);
 }
@@ -141,7 +151,9 @@ static int is_sample(const struct dirent *entry)
     return dot != NULL && strcmp(dot, ".yaml") == 0;
 }
 
-static void print_all(FILE *out)
+/* Calls the function for the configuration of each sample, and for the pipelines above. */
+static void
+for_each_config(void (*act)(const struct pb_config *config, const char *name, FILE *out), FILE *out)
 {
     struct pb_err_list errors = {0};
     struct pb_config *config = NULL;
@@ -153,7 +165,7 @@ static void print_all(FILE *out)
         (void)snprintf(path, sizeof path, "%s/samples/%s", PB_SOURCE_DIR, sample[i]->d_name);
         ck_assert_msg(pb_config_load(path, &pb_products, &errors, &config) == 0, "%s: %s", path,
                       errors.err[0].msg);
-        print_listings(config, sample[i]->d_name, LISTINGS, out);
+        act(config, sample[i]->d_name, out);
         pb_config_destroy(config);
         free(sample[i]);
     }
@@ -161,7 +173,7 @@ static void print_all(FILE *out)
     ck_assert_msg(pb_config_parse(mixed, strlen(mixed), "mixed", &pb_products, &errors, &config) ==
                       0,
                   "%s", errors.err[0].msg);
-    print_listings(config, "mixed", LISTINGS_MIXED, out);
+    act(config, "mixed", out);
     pb_config_destroy(config);
 }
 
@@ -170,7 +182,7 @@ START_TEST(scenes_of_random_listings_are_as_recorded)
     char *text = NULL, *golden = NULL;
     size_t bytes = 0, golden_bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    print_all(out);
+    for_each_config(print_listings, out);
     (void)fclose(out);
     FILE *file = fopen(GOLDEN, getenv("PB_UPDATE") ? "we" : "re");
     ck_assert_ptr_nonnull(file);
@@ -192,12 +204,75 @@ START_TEST(scenes_of_random_listings_are_as_recorded)
 }
 END_TEST
 
+/* --- listings one after the other ------------------------------------------------------------ */
+
+/* All about the scenes as text, which the caller frees. */
+static char *text_of(const struct pb_assembly *assembly)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    for (size_t i = 0; i < pb_assembly_count(assembly); i++) {
+        const struct pb_assembled *scene = pb_assembly_at(assembly, i);
+        print_scene(scene, out);
+        (void)fprintf(out, "    %zu %zu %llx %llu %lld %lld\n", scene->n, scene->pipeline_number,
+                      (unsigned long long)scene->digest, (unsigned long long)scene->bytes,
+                      (long long)scene->youngest_ns, (long long)scene->reopen_ms);
+    }
+    (void)fprintf(out, "due %lld\n", (long long)pb_assembly_due_ms(assembly, LISTING_WALL_MS));
+    (void)fclose(out);
+    return text;
+}
+
+/* Each listing is gone before the next is assembled. */
+static void compare_listings(const struct pb_config *config, const char *name, FILE *out)
+{
+    const uint64_t most = strcmp(name, "mixed") == 0 ? CHAINS_MIXED : CHAINS;
+    (void)out;
+    for (uint64_t seed = 0; seed < most; seed++) {
+        struct pb_assembly *again = pb_assembly_create();
+        struct listing *listing = malloc(sizeof *listing);
+        listing_make(listing, seed);
+        for (int step = 0; step < CHAIN_STEPS; step++) {
+            struct listing *next = malloc(sizeof *next);
+            *next = *listing;
+            memset(listing, 0x5a, sizeof *listing);
+            free(listing);
+            listing = next;
+            listing_change(listing);
+            struct pb_assembly *fresh = pb_assembly_create();
+            assemble(again, config, listing, seed % 8 != 0);
+            assemble(fresh, config, listing, seed % 8 != 0);
+            char *text = text_of(again), *wanted = text_of(fresh);
+            ck_assert_msg(strcmp(text, wanted) == 0, "%s %llu step %d:\n%sin place of\n%s", name,
+                          (unsigned long long)seed, step, text, wanted);
+            for (size_t i = 0; i < listing->n; i++) {
+                const struct pb_assembled *a = pb_assembly_of(again, i);
+                const struct pb_assembled *b = pb_assembly_of(fresh, i);
+                ck_assert(a == NULL ? b == NULL : strcmp(a->name, b->name) == 0);
+            }
+            free(text);
+            free(wanted);
+            pb_assembly_destroy(fresh);
+        }
+        free(listing);
+        pb_assembly_destroy(again);
+    }
+}
+
+START_TEST(a_later_listing_is_assembled_like_the_first)
+{
+    for_each_config(compare_listings, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("assemble_golden");
     TCase *tests = tcase_create("assemble_golden");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, scenes_of_random_listings_are_as_recorded);
+    tcase_add_test(tests, a_later_listing_is_assembled_like_the_first);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
