@@ -7,6 +7,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct pb_left *left;
@@ -157,6 +158,91 @@ START_TEST(test_first_entries_are_removed_with_all_others)
 }
 END_TEST
 
+/* Expectation of the random test below about a name. */
+struct expected {
+    bool is_there, is_found; /* is_found: by this scan */
+    enum pb_settle_reason reason;
+};
+
+enum { NAMES = 400 };
+
+static void name_of(int i, char out[32])
+{
+    (void)snprintf(out, 32, "e%03d", i);
+}
+
+static void check_first(const struct expected *expected, enum pb_settle_reason reason)
+{
+    const struct pb_left_entry *first[PB_LEFT_FIRST_MAX];
+    const size_t n = pb_left_first(left, reason, first);
+    size_t at = 0, count = 0;
+    char name[32];
+    for (int i = 0; i < NAMES; i++) {
+        if (!expected[i].is_there || expected[i].reason != reason)
+            continue;
+        name_of(i, name);
+        if (at < PB_LEFT_FIRST_MAX)
+            ck_assert_str_eq(first[at++]->name, name);
+        count++;
+    }
+    ck_assert_uint_eq(n, at);
+    ck_assert_uint_eq(pb_left_count(left, reason), count);
+}
+
+static bool is_even(const void *user, const char *name)
+{
+    (void)user;
+    return (name[3] - '0') % 2 == 0;
+}
+
+static void drop(struct expected *expected, bool only_even)
+{
+    pb_left_drop_all_old(left, only_even ? is_even : NULL, NULL);
+    for (int i = 0; i < NAMES; i++)
+        if (!expected[i].is_found && (!only_even || i % 2 == 0))
+            expected[i].is_there = false;
+}
+
+/* Names are added with changing reasons, dropped and found again, and the open and first entries
+ * are read in between. */
+START_TEST(test_random_scans_keep_what_they_found)
+{
+    struct expected expected[NAMES] = {{.is_there = false}};
+    char name[32];
+    srand(7);
+    for (int scan = 0; scan < 300; scan++) {
+        const char *open[NAMES];
+        pb_left_begin(left);
+        for (int i = 0; i < NAMES; i++)
+            expected[i].is_found = false;
+        for (int k = rand() % 200; k > 0; k--) {
+            const int i = rand() % NAMES;
+            name_of(i, name);
+            const enum pb_settle_reason reason =
+                (enum pb_settle_reason)(PB_SETTLE_REFUSED + rand() % 3);
+            if (rand() % 4 == 0) {
+                pb_left_drop_old(left, name);
+                expected[i].is_there = expected[i].is_there && expected[i].is_found;
+                continue;
+            }
+            (void)add(name, reason, 1);
+            expected[i] = (struct expected){true, true, reason};
+            if (rand() % 8 == 0)
+                check_first(expected, reason);
+        }
+        if (rand() % 5 == 0)
+            pb_left_reopen(left);
+        const size_t n = pb_left_open(left, open, NAMES);
+        for (size_t i = 0; i < n; i++)
+            ck_assert(expected[atoi(open[i] + 1)].is_there);
+        if (rand() % 3 == 0)
+            drop(expected, rand() % 2 == 0);
+        for (int reason = PB_SETTLE_REFUSED; reason <= PB_SETTLE_IGNORED; reason++)
+            check_first(expected, (enum pb_settle_reason)reason);
+    }
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("left");
@@ -168,6 +254,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, test_many_entries_are_found_after_removals);
     tcase_add_test(tcase, test_first_entries_follow_changes);
     tcase_add_test(tcase, test_first_entries_are_removed_with_all_others);
+    tcase_add_test(tcase, test_random_scans_keep_what_they_found);
     suite_add_tcase(suite, tcase);
     return suite;
 }

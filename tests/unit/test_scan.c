@@ -104,6 +104,19 @@ static void list(const struct side *side)
     ck_assert(pb_scan_is_listing(side->scan));
 }
 
+static void compare_left(const struct side *one, const struct side *other,
+                         enum pb_settle_reason reason)
+{
+    const struct pb_left_entry *a[PB_LEFT_FIRST_MAX], *b[PB_LEFT_FIRST_MAX];
+    ck_assert_uint_eq(pb_left_count(one->left, reason), pb_left_count(other->left, reason));
+    const size_t n = pb_left_first(one->left, reason, a);
+    ck_assert_uint_eq(n, pb_left_first(other->left, reason, b));
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_str_eq(a[i]->name, b[i]->name);
+        ck_assert_str_eq(a[i]->text, b[i]->text);
+    }
+}
+
 static void compare(const struct side *one, const struct side *other)
 {
     const struct pb_scan_folders *a = pb_scan_folders(one->scan), *b = pb_scan_folders(other->scan);
@@ -117,8 +130,7 @@ static void compare(const struct side *one, const struct side *other)
         ck_assert_int_eq(file->ctime_ns, twin->ctime_ns);
     }
     for (int reason = PB_SETTLE_LACKS; reason <= PB_SETTLE_IGNORED; reason++)
-        ck_assert_uint_eq(pb_left_count(one->left, (enum pb_settle_reason)reason),
-                          pb_left_count(other->left, (enum pb_settle_reason)reason));
+        compare_left(one, other, (enum pb_settle_reason)reason);
     ck_assert_uint_eq(a->n, b->n);
     for (size_t i = 0; i < a->n; i++)
         ck_assert_str_eq(a->folder[i].path, b->folder[i].path);
@@ -194,6 +206,57 @@ START_TEST(test_update_finds_what_a_listing_finds)
         list(&fresh);
         compare(&updated, &fresh);
         free_side(&fresh);
+    }
+}
+END_TEST
+
+/* Holds, notes and takes files of a scan, as a round does. */
+static void use_files(const struct side *side)
+{
+    static const struct pb_settle_note note = {.reason = PB_SETTLE_REFUSED, .text = "why"};
+    struct pb_stays stays;
+    for (size_t i = 0; i < pb_settle_count(side->settle); i++) {
+        if (rand() % 4 == 0)
+            (void)pb_settle_hold(side->settle, i);
+        if (rand() % 4 == 0)
+            pb_settle_set_note(side->settle, i, rand() % 2 ? &note : NULL);
+        if (rand() % 8 == 0)
+            pb_settle_taken(side->settle, i);
+    }
+    const struct pb_settle_file *file;
+    while ((file = pb_settle_next(side->settle)) != NULL)
+        if (rand() % 2)
+            pb_settle_again(side->settle, file);
+    pb_stays_collect(side->left, side->settle, &stays);
+    ck_assert_uint_le(stays.n_refused,
+                      pb_settle_count(side->settle) + pb_left_count(side->left, PB_SETTLE_REFUSED));
+}
+
+/* Overflows, other configurations and scans of an inbox that is away are between the updates. */
+START_TEST(test_scans_after_faults_find_what_a_listing_finds)
+{
+    char away[80];
+    (void)snprintf(away, sizeof away, "%s.away", root);
+    list(&updated);
+    for (unsigned round = 0; round < 600; round++) {
+        srand(round);
+        for (int i = rand() % 6; i >= 0; i--)
+            change_at_random();
+        if (rand() % 8 == 0) {
+            ck_assert_int_eq(rename(root, away), 0);
+            ck_assert_int_lt(scan(&updated, &changes), 0);
+            ck_assert_int_eq(rename(away, root), 0);
+        }
+        if (rand() % 8 == 0)
+            pb_left_reopen(updated.left);
+        if (rand() % 4 == 0)
+            pb_changes_add_all(&changes);
+        ck_assert_int_eq(scan(&updated, &changes), 0);
+        const struct side fresh = make_side();
+        list(&fresh);
+        compare(&updated, &fresh);
+        free_side(&fresh);
+        use_files(&updated);
     }
 }
 END_TEST
@@ -309,6 +372,7 @@ static Suite *make_suite(void)
     TCase *tcase = tcase_create("scan");
     tcase_add_checked_fixture(tcase, make, unmake);
     tcase_add_test(tcase, test_update_finds_what_a_listing_finds);
+    tcase_add_test(tcase, test_scans_after_faults_find_what_a_listing_finds);
     tcase_add_test(tcase, test_update_keeps_the_time_of_still_files);
     tcase_add_test(tcase, test_taken_file_is_examined_again);
     tcase_add_test(tcase, test_replaced_inbox_is_listed);
