@@ -271,25 +271,20 @@ void pb_publish_lock_drop(struct pb_publish_lock *lock)
 
 /* --- after a crash ---------------------------------------------------------------------------*/
 
-void pb_publish_lock_sweep(int products_fd)
+void pb_publish_lock_sweep(int products_fd, const char *name)
 {
-    DIR *dir = pb_path_entries(products_fd);
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        struct sight sight;
-        struct pb_holder maker;
-        const bool prepared = strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0;
-        if ((!prepared && strcmp(e->d_name, PB_PUBLISH_LOCK_DIRECTORY) != 0) ||
-            (prepared && (!pb_holder_parse(e->d_name + sizeof PREFIX - 1, &maker) ||
-                          !pb_holder_is_dead_here(&maker))))
-            continue;
-        int fd = openat(products_fd, e->d_name, DIRECTORY_FLAGS);
-        if (fd < 0)
-            continue;
-        look(fd, &sight);
-        if (is_left(fd, &sight) || (prepared && sight.is_empty))
-            break_lock(products_fd, e->d_name, fd);
-        (void)close(fd);
-    }
-    if (dir != NULL)
-        (void)closedir(dir);
+    struct sight sight;
+    struct pb_holder maker;
+    const bool prepared = strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
+    if ((!prepared && strcmp(name, PB_PUBLISH_LOCK_DIRECTORY) != 0) ||
+        (prepared &&
+         (!pb_holder_parse(name + sizeof PREFIX - 1, &maker) || !pb_holder_is_dead_here(&maker))))
+        return;
+    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return;
+    look(fd, &sight);
+    if (is_left(fd, &sight) || (prepared && sight.is_empty))
+        break_lock(products_fd, name, fd);
+    (void)close(fd);
 }

@@ -36,6 +36,6 @@ int pb_publish_lock_file(struct pb_publish_lock *lock, const char *name, unsigne
  * broken; files not yet renamed have their older content. */
 int pb_publish_lock_place(struct pb_publish_lock *lock);
 void pb_publish_lock_drop(struct pb_publish_lock *lock); /* NULL is fine */
-/* Removes locks of dead processes of this machine. */
-void pb_publish_lock_sweep(int products_fd);
+/* Removes the entry of that name if it is a lock of a dead process of this machine. */
+void pb_publish_lock_sweep(int products_fd, const char *name);
 #endif

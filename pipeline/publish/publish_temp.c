@@ -605,8 +605,9 @@ int pb_publish_sweep(const char *products)
             removed += pb_holder_is_dead_here(&found.holder) && sweep_one(dirfd(dir), e->d_name);
         else if (is_earlier_name(e->d_name))
             removed += sweep_earlier(dirfd(dir), e->d_name);
+        else
+            pb_publish_lock_sweep(dirfd(dir), e->d_name);
     }
-    pb_publish_lock_sweep(dirfd(dir));
     (void)closedir(dir);
     return removed;
 }

@@ -32,7 +32,7 @@ static void teardown(void)
 {
     (void)unlinkat(products, PB_COLLECTION_FILE, 0);
     (void)unlinkat(products, "catalog.json", 0);
-    pb_publish_lock_sweep(products);
+    pb_publish_lock_sweep(products, PB_PUBLISH_LOCK_DIRECTORY);
     (void)unlinkat(products, "i.json", 0);
     (void)close(products);
     (void)rmdir(directory);
