@@ -100,7 +100,7 @@ void pb_assembly_clear(struct pb_assembly *assembly)
     free(assembly->key_of);
     free(assembly->awaited_ms);
     free(assembly->pipeline);
-    *assembly = (struct pb_assembly){.n = 0};
+    memset(assembly, 0, sizeof *assembly);
 }
 
 void pb_assembly_destroy(struct pb_assembly *assembly)
