@@ -11,8 +11,8 @@
 struct pb_json;
 
 struct pb_explain_options {
-    const char *products; /* directory at which output.path begins */
-    bool is_group;        /* run_options.input represents loose files of a folder */
+    const char *products;     /* directory at which output.path begins */
+    bool is_group;            /* run_options.input represents loose files of a folder */
     const char *const *names; /* is_group: the n_names files of the scene */
     size_t n_names;
 };
