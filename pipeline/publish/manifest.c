@@ -103,7 +103,7 @@ static void print_file(struct pb_json *json, const struct pb_manifest_file *file
 static void print_inputs(struct pb_json *json, const struct pb_scene_manifest *inputs)
 {
     const size_t n = inputs->n_entries;
-    if (n == 0 || (n == 1 && pb_scene_manifest_is(inputs, 0, PB_ROLE_IMAGE)))
+    if (n == 0 || pb_scene_manifest_is_image(inputs))
         return;
     pb_json_array(json, "files");
     for (size_t i = 0; i < n; i++) {

@@ -53,7 +53,7 @@ struct pb_manifest {
     struct pb_input_id input;
     /* Files that were read. Written unless the only one is the image that is the input. Read: by
      * their names inside the input below the root "/", with the role BAND if they have pixels;
-     * empty for an input of one file. */
+     * an input of one file is an image. */
     struct pb_scene_manifest inputs;
     struct pb_manifest_file *file; /* n_files */
     size_t n_files;

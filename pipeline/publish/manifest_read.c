@@ -179,10 +179,25 @@ static int take_read(const struct pb_json_value *value, int root, struct pb_scen
     return index < 0 ? index : pb_scene_manifest_assign(inputs, &member);
 }
 
-static int take_inputs(const struct pb_json_value *files, struct pb_scene_manifest *inputs)
+/* Lists an input of one file. A name that is not one of a file is left out. */
+static int take_image(const struct pb_input_id *input, struct pb_scene_manifest *inputs)
+{
+    const struct pb_member member = {.role = PB_ROLE_IMAGE};
+    struct pb_manifest_entry entry = {.path = (char *)input->name, .bytes = (int64_t)input->bytes};
+    for (int kind = 0; kind < PB_CHECKSUM_KINDS && entry.checksum == NULL; kind++)
+        if (input->checksum[kind][0] != '\0')
+            entry.checksum = (char *)input->checksum[kind];
+    int rc = pb_scene_manifest_root(inputs, "/");
+    rc = rc < 0 ? rc : pb_scene_manifest_add(inputs, &entry);
+    rc = rc < 0 ? rc : pb_scene_manifest_assign(inputs, &member);
+    return rc == -ENOMEM ? rc : 0;
+}
+
+static int take_inputs(const struct pb_json_value *files, const struct pb_input_id *input,
+                       struct pb_scene_manifest *inputs)
 {
     if (files == NULL)
-        return 0;
+        return take_image(input, inputs);
     if (!pb_json_is_array(files))
         return -EINVAL;
     const int root = pb_scene_manifest_root(inputs, "/");
@@ -202,7 +217,7 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
                 take_input(input, &m->input);
     if (!fits)
         return -EINVAL;
-    int rc = take_inputs(pb_json_get(input, "files", NULL), &m->inputs);
+    int rc = take_inputs(pb_json_get(input, "files", NULL), &m->input, &m->inputs);
     if (rc < 0)
         return rc;
     if (pb_json_get(root, "pipeline", NULL) == NULL)

@@ -180,6 +180,13 @@ static int of_another(const struct pb_input_id *found, const struct pb_place_wan
                    found->name, (unsigned long long)found->bytes, why);
 }
 
+/* Returns true if the products were made from one file, whose identity is the input's. The manifest
+ * of a scene directory has no files either. */
+static bool is_of_one(const struct pb_scene_manifest *found)
+{
+    return found->n_entries == 0 || pb_scene_manifest_is_image(found);
+}
+
 /* Finds the kind of the checksums that the files of products have. */
 static enum pb_checksum kind_of(const struct pb_scene_manifest *files, enum pb_checksum other)
 {
@@ -236,7 +243,7 @@ static int compare_files(const struct pb_scene_manifest *found,
     rc = rc ? rc : add_unused(found, wanted, &now);
     rc = rc ? rc : pb_scene_manifest_compare(found, &now, out);
     pb_scene_manifest_fini(&now);
-    if (rc == 0 && wanted->set == NULL)
+    if (rc == 0 && (wanted->set == NULL || is_of_one(found)))
         out->missing = NULL;
     return rc;
 }
@@ -273,24 +280,25 @@ static bool is_of_same_files(const struct pb_manifest *found,
 {
     const bool is_exchanged = strcmp(found->pipeline, wanted->pipeline) == 0;
     (void)of_another(&found->input, wanted, look);
-    return wanted->files != NULL && found->inputs.n_entries > 0 && look->state != PB_PLACE_ALIKE &&
+    return wanted->files != NULL && !is_of_one(&found->inputs) && look->state != PB_PLACE_ALIKE &&
            (!is_exchanged || files->missing == NULL) && has_content(found, files, look);
 }
 
 /* Returns true if the products were made by the wanted jobs from a part of the set. */
 static bool is_part_of_jobs(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
-    return wanted->is_open && pb_scene_manifest_pixels(&found->inputs) > 0 &&
-           wanted->earlier != NULL && found->job[0] != '\0' &&
-           strstr(wanted->earlier, found->job) != NULL;
+    return wanted->is_open && !is_of_one(&found->inputs) &&
+           pb_scene_manifest_pixels(&found->inputs) > 0 && wanted->earlier != NULL &&
+           found->job[0] != '\0' && strstr(wanted->earlier, found->job) != NULL;
 }
 
 /* Returns true if a command made the products, like the wanted ones. No job guarantees names
  * then. */
 static bool is_of_commands(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
 {
-    return wanted->is_open && pb_scene_manifest_pixels(&found->inputs) > 0 &&
-           wanted->earlier == NULL && found->job[0] == '\0';
+    return wanted->is_open && !is_of_one(&found->inputs) &&
+           pb_scene_manifest_pixels(&found->inputs) > 0 && wanted->earlier == NULL &&
+           found->job[0] == '\0';
 }
 
 /* Returns true if products of that input may be exchanged for the wanted one's; else *look gives

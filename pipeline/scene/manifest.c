@@ -160,6 +160,17 @@ int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb
     return 0;
 }
 
+int pb_scene_manifest_reassign(struct pb_scene_manifest *manifest, const struct pb_member *member)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < manifest->n_members; i++)
+        if (manifest->member[i].entry != member->entry)
+            manifest->member[n++] = manifest->member[i];
+    manifest->json_bytes -= (manifest->n_members - n) * ROLE_BYTES;
+    manifest->n_members = n;
+    return pb_scene_manifest_assign(manifest, member);
+}
+
 int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest)
 {
     int rc = 0;
@@ -208,6 +219,17 @@ enum pb_role pb_scene_manifest_role(const struct pb_scene_manifest *manifest, si
 bool pb_role_is_pixels(enum pb_role role)
 {
     return role == PB_ROLE_IMAGE || role == PB_ROLE_BAND;
+}
+
+bool pb_scene_manifest_is_image(const struct pb_scene_manifest *manifest)
+{
+    size_t n = 0, n_images = 0;
+    for (size_t i = 0; i < manifest->n_entries; i++) {
+        const enum pb_role role = pb_scene_manifest_role(manifest, i);
+        n += role != PB_ROLE_COMPANION;
+        n_images += role == PB_ROLE_IMAGE;
+    }
+    return n == 1 && n_images == 1;
 }
 
 size_t pb_scene_manifest_pixels(const struct pb_scene_manifest *manifest)

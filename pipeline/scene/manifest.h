@@ -94,6 +94,8 @@ int pb_scene_manifest_add(struct pb_scene_manifest *manifest,
                           const struct pb_manifest_entry *entry);
 /* Adds a role of an entry. 0; -EINVAL: there is no such entry; -ENOMEM. */
 int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb_member *member);
+/* Does the same and removes the other roles of the entry. */
+int pb_scene_manifest_reassign(struct pb_scene_manifest *manifest, const struct pb_member *member);
 /* Removes all files of the role, and the role. */
 void pb_scene_manifest_remove(struct pb_scene_manifest *manifest, enum pb_role role);
 /* Returns the first file of the role; NULL if absent. */
@@ -106,6 +108,8 @@ bool pb_scene_manifest_is(const struct pb_scene_manifest *manifest, size_t entry
 enum pb_role pb_scene_manifest_role(const struct pb_scene_manifest *manifest, size_t entry);
 /* Returns true for a role with pixels of the scene. */
 bool pb_role_is_pixels(enum pb_role role);
+/* Returns true if one image is the scene: it has no other files except companions. */
+bool pb_scene_manifest_is_image(const struct pb_scene_manifest *manifest);
 /* Count of files with such a role. */
 size_t pb_scene_manifest_pixels(const struct pb_scene_manifest *manifest);
 /* Name of a role in published records: "pixels", "metadata", "sidecar" or "source"; NULL: files

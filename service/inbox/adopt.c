@@ -123,7 +123,7 @@ static int note_file(struct pb_job *job, const char *from, const char *path)
         .inode = is_there ? st.st_ino : 0,
         .bytes = is_plain ? (int64_t)st.st_size : -1,
         .mtime_ns = is_plain ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0};
-    return pb_job_add_delivered(job, from, &file);
+    return pb_job_add_delivered(job, from, &file, NULL);
 }
 
 static int is_name(const struct dirent *entry)

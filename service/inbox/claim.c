@@ -515,7 +515,7 @@ static int note_delivered(const struct claim *claim)
                                                  .inode = one->inode,
                                                  .mtime_ns = one->mtime_ns,
                                                  .ctime_ns = one->ctime_ns};
-        rc = pb_job_add_delivered(claim->job, claim->place.real, &of_set);
+        rc = pb_job_add_delivered(claim->job, claim->place.real, &of_set, &set->member[i]);
     }
     if (set != NULL)
         return rc;
@@ -528,7 +528,7 @@ static int note_delivered(const struct claim *claim)
         entry.mtime_ns = file->mtime_ns;
         entry.ctime_ns = file->ctime_ns;
     }
-    return pb_job_add_delivered(claim->job, claim->place.real, &entry);
+    return pb_job_add_delivered(claim->job, claim->place.real, &entry, NULL);
 }
 
 /* Arrival time of the last file of the input: ctime is also set by a rename and by a copy. */

@@ -265,7 +265,7 @@ static int note_submitted(struct pb_job *job, const char *path, bool is_folder)
     (void)snprintf(name, sizeof name, "%.*s", (int)n, base);
     (void)snprintf(directory, sizeof directory, "%.*s",
                    base - path > 1 ? (int)(base - path - 1) : 1, path);
-    int rc = pb_job_add_delivered(job, directory, &entry);
+    int rc = pb_job_add_delivered(job, directory, &entry, NULL);
     return rc == -EINVAL ? 0 : rc;
 }
 

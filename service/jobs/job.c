@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/job.h"
 
+#include "config/base/base_name.h"
 #include "config/base/clock.h"
 #include "config/base/json_path.h"
 #include "config/base/json_reader.h"
+#include "config/base/text_clean.h"
 #include "pipeline/io/path.h"
 
 #include <errno.h>
@@ -101,10 +103,117 @@ static int add_file(struct pb_job *job, const char *directory, const struct pb_m
 }
 
 int pb_job_add_delivered(struct pb_job *job, const char *directory,
-                         const struct pb_manifest_entry *file)
+                         const struct pb_manifest_entry *file, const struct pb_member *member)
 {
-    int rc = add_file(job, directory, file);
-    return rc < 0 && rc != -E2BIG ? rc : 0;
+    const int entry = add_file(job, directory, file);
+    if (entry < 0 || member == NULL)
+        return entry < 0 && entry != -E2BIG ? entry : 0;
+    struct pb_member own = *member;
+    own.entry = (uint32_t)entry;
+    return pb_scene_manifest_assign(&job->manifest, &own);
+}
+
+/* Returns the folder of the delivery; NULL if the files are loose. */
+static const struct pb_manifest_entry *folder_of(const struct pb_scene_manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->n_entries; i++)
+        if (manifest->entry[i].is_folder)
+            return &manifest->entry[i];
+    return NULL;
+}
+
+/* Finds the delivered file with that recorded name, first among those from *next on, because both
+ * lists have mostly the same order; -1 if absent. A loose file has its own name, and a file in the
+ * folder its path inside that. */
+static int find_delivered(const struct pb_scene_manifest *manifest, const char *name, bool is_loose,
+                          size_t *next)
+{
+    char own[PB_SCENE_MANIFEST_NAME_BYTES];
+    for (size_t k = 0; k < manifest->n_entries; k++) {
+        const size_t i = (*next + k) % manifest->n_entries;
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        if (entry->is_folder || pb_scene_manifest_is(manifest, i, PB_ROLE_COMPANION))
+            continue;
+        const char *inner = pb_scene_manifest_inner(manifest, entry);
+        (void)pb_text_clean(is_loose ? pb_base_name(inner) : inner, own, sizeof own);
+        if (strcmp(own, name) == 0) {
+            *next = i + 1;
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Adds a file inside the folder. Returns its index, or a negative errno. */
+static int add_inner(struct pb_scene_manifest *manifest, const struct pb_manifest_entry *folder,
+                     const struct pb_manifest_entry *file)
+{
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    const struct pb_manifest_entry entry = {
+        .path = path, .root = folder->root, .bytes = file->bytes};
+    if (snprintf(path, sizeof path, "%s/%s", folder->path, file->path) >= (int)sizeof path)
+        return -E2BIG;
+    return pb_scene_manifest_add(manifest, &entry);
+}
+
+/* Sets role and checksum of a file that was read. A role of the delivery is more precise. */
+static int note_read(struct pb_scene_manifest *manifest, int at, enum pb_role role,
+                     const char *checksum)
+{
+    struct pb_manifest_entry *entry = &manifest->entry[at];
+    const struct pb_member member = {.entry = (uint32_t)at, .role = role};
+    const enum pb_role known = pb_scene_manifest_role(manifest, (size_t)at);
+    char *copy = checksum != NULL ? strdup(checksum) : NULL;
+    if (checksum != NULL && copy == NULL)
+        return -ENOMEM;
+    free(entry->checksum);
+    entry->checksum = copy;
+    if (pb_role_record_name(known) != NULL && pb_role_is_pixels(known) == pb_role_is_pixels(role))
+        return 0;
+    return pb_scene_manifest_reassign(manifest, &member);
+}
+
+/* Notes file i of the read ones. Returns 1 if it is a file of the delivery. */
+static int take_file(struct pb_scene_manifest *manifest, const struct pb_scene_manifest *read,
+                     size_t i, size_t *next)
+{
+    const struct pb_manifest_entry *file = &read->entry[i], *folder = folder_of(manifest);
+    const enum pb_role role = pb_scene_manifest_role(read, i);
+    if (file->is_folder || role == PB_ROLE_SOURCE || role == PB_ROLES)
+        return 0;
+    int at = find_delivered(manifest, file->path, folder == NULL, next);
+    if (at < 0 && folder != NULL)
+        at = add_inner(manifest, folder, file);
+    if (at < 0)
+        return at == -ENOMEM ? at : 0;
+    const int rc = note_read(manifest, at, role, file->checksum);
+    return rc ? rc : 1;
+}
+
+/* Marks the delivered files without a checksum, which were not read. */
+static int mark_unused(struct pb_scene_manifest *manifest)
+{
+    int rc = 0;
+    for (size_t i = 0; i < manifest->n_entries && rc == 0; i++) {
+        const struct pb_member member = {.entry = (uint32_t)i, .role = PB_ROLE_UNUSED};
+        const struct pb_manifest_entry *entry = &manifest->entry[i];
+        if (!entry->is_folder && entry->checksum == NULL &&
+            !pb_scene_manifest_is(manifest, i, PB_ROLE_COMPANION))
+            rc = pb_scene_manifest_reassign(manifest, &member);
+    }
+    return rc;
+}
+
+int pb_job_take_read(struct pb_job *job, const struct pb_scene_manifest *read)
+{
+    bool any = false;
+    int rc = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < read->n_entries && rc >= 0; i++) {
+        rc = take_file(&job->manifest, read, i, &next);
+        any = any || rc == 1;
+    }
+    return rc < 0 ? rc : any ? mark_unused(&job->manifest) : 0;
 }
 
 int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,
@@ -143,8 +252,10 @@ void pb_job_print_delivered(struct pb_json *json, const char *key, const struct 
     int n = 0;
     pb_json_array(json, key);
     for (size_t i = 0; i < job->manifest.n_entries && n < PB_JOB_DELIVERED_MAX; i++) {
+        const struct pb_manifest_entry *entry = &job->manifest.entry[i];
         if (pb_scene_manifest_is(&job->manifest, i, PB_ROLE_COMPANION) ||
-            pb_scene_manifest_path(&job->manifest, &job->manifest.entry[i], path) != 0)
+            pb_scene_manifest_inner(&job->manifest, entry) != entry->path ||
+            pb_scene_manifest_path(&job->manifest, entry, path) != 0)
             continue;
         pb_json_string(json, NULL, path);
         n++;

@@ -50,7 +50,8 @@ struct pb_job {
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];    /* name of the directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = no pipeline was found yet */
-    /* its files at delivery, and its companion (PB_ROLE_COMPANION) at the present place */
+    /* its files at delivery, with their roles as far as known, and its companion
+     * (PB_ROLE_COMPANION) at the present place */
     struct pb_scene_manifest manifest;
     char *inbox;  /* inbox of its delivery; NULL if not delivered to an inbox, or unknown */
     char *folder; /* sub-folder of the inbox at delivery; NULL = the inbox itself */
@@ -105,11 +106,15 @@ int pb_job_copy(struct pb_job *out, const struct pb_job *job);
 int pb_job_set(char **field, const char *value);
 
 /* Adds a file to the manifest that was delivered in a directory (absolute path). file: its name and
- * its state; its root is ignored. The root is the inbox (job->inbox) if the directory is in it.
- * Files beyond the limit of a manifest are left out; a job with more files fails. 0, -EINVAL or
- * -ENOMEM. */
+ * its state; its root is ignored. member: its role; NULL = not known yet. The root is the inbox
+ * (job->inbox) if the directory is in it. Files beyond the limit of a manifest are left out; a job
+ * with more files fails. 0, -EINVAL or -ENOMEM. */
 int pb_job_add_delivered(struct pb_job *job, const char *directory,
-                         const struct pb_manifest_entry *file);
+                         const struct pb_manifest_entry *file, const struct pb_member *member);
+/* Completes the manifest by the files that were read for its products: their roles and checksums,
+ * the files inside its folder, and the role UNUSED of the others. Files of earlier deliveries and
+ * members of archives are left out. 0 or -ENOMEM. */
+int pb_job_take_read(struct pb_job *job, const struct pb_scene_manifest *read);
 /* Adds the companion that the inbox requires, as a file of that directory, which is not there yet.
  * verifies: the input must be verified with it. Returns the same. */
 int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,

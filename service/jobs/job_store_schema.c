@@ -282,7 +282,7 @@ static int read_older(struct pb_job *job, const char *delivered, const char *com
             continue;
         const struct pb_manifest_entry file = {.path = (char *)pb_base_name(path), .bytes = -1};
         pb_path_parent(path, directory);
-        rc = pb_job_add_delivered(job, directory, &file);
+        rc = pb_job_add_delivered(job, directory, &file, NULL);
     }
     pb_json_release(list);
     if (rc == -ENOMEM || (companion == NULL && !verifies))

@@ -34,17 +34,38 @@ static int check_waiting(struct pb_job_store *store, const struct pb_job *of, st
                              of->name);
 }
 
-/* Reads the id of the job that made the products in the directory; "" = not found. */
-static void read_maker(const char *directory, char out[PB_JOB_ID_BYTES])
+/* Describes the files of the products by those of the job; "" if it is not known which files the
+ * job read. */
+static const char *compare_files(const struct pb_job *of, const struct pb_scene_manifest *products)
+{
+    struct pb_manifest_comparison result;
+    bool is_known = false;
+    for (size_t i = 0; i < of->manifest.n_entries; i++)
+        is_known = is_known || of->manifest.entry[i].checksum != NULL;
+    if (!is_known || pb_scene_manifest_compare(&of->manifest, products, &result) != 0)
+        return "";
+    return result.relation == PB_MANIFEST_SAME    ? ", from the same files"
+           : result.relation == PB_MANIFEST_NEWER ? ", from more files"
+           : result.changed != NULL               ? ", from other files"
+                                                  : "";
+}
+
+/* Reads the id of the job that made the products of the job; "" = not found. Returns the result of
+ * compare_files. */
+static const char *read_maker(const struct pb_job *of, char out[PB_JOB_ID_BYTES])
 {
     struct pb_manifest manifest = {0};
-    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *from = "";
+    int fd = of->directory ? open(of->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     out[0] = '\0';
-    if (fd >= 0 && pb_manifest_read(fd, &manifest) == 0)
+    if (fd >= 0 && pb_manifest_read(fd, &manifest) == 0) {
         (void)snprintf(out, PB_JOB_ID_BYTES, "%.*s", PB_JOB_ID_BYTES - 1, manifest.job);
+        from = compare_files(of, &manifest.inputs);
+    }
     pb_manifest_fini(&manifest);
     if (fd >= 0)
         (void)close(fd);
+    return from;
 }
 
 /* Fails if the products are of another input, or of more files of the scene: they cannot be made
@@ -53,7 +74,7 @@ static int check_products(struct pb_job_store *store, const struct pb_job *of, s
 {
     char maker[PB_JOB_ID_BYTES];
     struct pb_job job;
-    read_maker(of->directory, maker);
+    const char *from = read_maker(of, maker);
     if (maker[0] == '\0' || strcmp(maker, of->id) == 0 || strcmp(maker, root_of(of)) == 0)
         return 0;
     bool same = false;
@@ -63,8 +84,8 @@ static int check_products(struct pb_job_store *store, const struct pb_job *of, s
     }
     return same ? 0
                 : pb_fail(err, PB_E_JOB_SUPERSEDED,
-                          "job %s made the products in %.300s after job %s", maker, of->directory,
-                          of->id);
+                          "job %s made the products in %.300s after job %s%s", maker, of->directory,
+                          of->id, from);
 }
 
 /* Returns true if the input of a finished job is still in work/<id>/; the sweep moves it. */

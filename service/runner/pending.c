@@ -91,8 +91,8 @@ static int store_end(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
-    if (job->status == PB_JOB_SUCCESSFUL && pending->duplicates_ms > 0 && !pending->stored)
-        pb_duplicates_remember(list->store, job);
+    if (job->status == PB_JOB_SUCCESSFUL && !pending->stored)
+        pb_duplicates_remember(list->store, job, pending->duplicates_ms > 0);
     if (job->status == PB_JOB_SUCCESSFUL && !pending->stored && job->published == NULL)
         pb_published_describe(job, list->dirs->products);
     if (!pending->disposed && pending->lists.input.n == 0) {

@@ -51,17 +51,19 @@ static int remember(struct pb_job_store *store, const struct pb_job *job,
     return rc;
 }
 
-void pb_duplicates_remember(struct pb_job_store *store, const struct pb_job *job)
+void pb_duplicates_remember(struct pb_job_store *store, struct pb_job *job, bool contents)
 {
     struct pb_manifest manifest = {0};
     struct pb_err err = {0};
     if (job->directory == NULL)
         return;
     int rc = pb_duplicates_products(job->directory, job->id, &manifest);
-    if (rc == 0 && manifest.inputs.n_entries == 0)
+    if (rc == 0)
+        rc = pb_job_take_read(job, &manifest.inputs);
+    if (rc == 0 && contents && pb_scene_manifest_is_image(&manifest.inputs))
         rc = remember(store, job, &manifest.input, &err);
     pb_manifest_fini(&manifest);
-    if (rc != 0)
+    if (rc != 0 && contents)
         pb_log(PB_LOG_WARNING, "job %s: its content is not remembered (service.duplicates): %s",
                job->id, err.code != PB_OK ? err.msg : strerror(-rc));
 }
@@ -182,8 +184,7 @@ int pb_duplicates_compare(const struct pb_duplicates_input *input, const char *k
     struct pb_scene_manifest products = {.n_roots = 0};
     enum pb_checksum kind;
     const char *digits;
-    if (known == NULL || input->files->n_entries != 1 ||
-        !pb_scene_manifest_is(input->files, 0, PB_ROLE_IMAGE))
+    if (known == NULL || !pb_scene_manifest_is_image(input->files))
         return 0;
     struct pb_manifest_entry *image = make_image(&products, input->files->entry[0].bytes);
     int rc = image != NULL ? 0 : no_memory(err);

@@ -165,6 +165,7 @@ class Again(DaemonCase):
             d.call("job.again", id=first["id"])
         self.assertEqual(caught.exception.code, "job.superseded")
         self.assertIn(last["id"], str(caught.exception))
+        self.assertIn(f"after job {first['id']}, from the same files", str(caught.exception))
         said = self.cli(d, "again", "--pipeline", "s2", "--dry-run").stdout
         self.assertIn("1 scene would be made again", said)
         self.assertIn("1 left out, because later jobs made their products", said)

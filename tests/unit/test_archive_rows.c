@@ -46,7 +46,7 @@ static void insert_archive(void)
     ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
     ck_assert_int_eq(pb_job_set(&job.input, "/work/z/order.zip"), 0);
     const struct pb_manifest_entry file = {.path = "order.zip", .bytes = 5};
-    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file), 0);
+    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_job_expect_companion(&job, "/inbox", "order.zip.md5", true), 0);
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     put(&job, PB_JOB_RUNNING);

@@ -181,6 +181,82 @@ START_TEST(words_of_a_worker_are_taken_with_defaults_and_cut)
 }
 END_TEST
 
+/* --- files ----------------------------------------------------------------------------------- */
+
+#define SUM              "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define SIZED            "\"bytes\":1,\"checksum\":\"" SUM "\""
+#define DELIVERED(files) "{\"version\":1,\"roots\":[{\"path\":\"/in\",\"files\":[" files "]}]}"
+#define READ(files)      "{\"version\":1,\"roots\":[{\"path\":\"/\",\"files\":[" files "]}]}"
+
+static const struct {
+    const char *delivered, *read, *then;
+} reads[] = {
+    /* a set in a sub-folder of the inbox: the roles of the delivery stay, a file is not read */
+    {DELIVERED("{\"path\":\"s/a_B4.tif\",\"roles\":[[\"band\",0,3]]},"
+               "{\"path\":\"s/a.xml\",\"roles\":[[\"metadata\",0,0]]},"
+               "{\"path\":\"s/a_B8.tif\",\"roles\":[[\"band\",0,1]]},{\"path\":\"s/a.csv\"}"),
+     READ("{\"path\":\"a.csv\"," SIZED ",\"roles\":[[\"list\",0,0]]},"
+          "{\"path\":\"a.xml\"," SIZED ",\"roles\":[[\"metadata\",0,0]]},"
+          "{\"path\":\"a_B4.tif\"," SIZED ",\"roles\":[[\"band\",0,0]]},"
+          "{\"path\":\"earlier_B3.tif\"," SIZED ",\"roles\":[[\"band\",0,0]]},"
+          "{\"path\":\"a_B8.tif\"," SIZED ",\"roles\":[[\"source\",0,0]]}"),
+     DELIVERED("{\"path\":\"s/a_B4.tif\",\"checksum\":\"" SUM "\",\"roles\":[[\"band\",0,3]]},"
+               "{\"path\":\"s/a.xml\",\"checksum\":\"" SUM "\",\"roles\":[[\"metadata\",0,0]]},"
+               "{\"path\":\"s/a_B8.tif\",\"roles\":[[\"unused\",0,0]]},"
+               "{\"path\":\"s/a.csv\",\"checksum\":\"" SUM "\",\"roles\":[[\"list\",0,0]]}")},
+    /* a folder gets the files in it; its companion stays */
+    {DELIVERED("{\"path\":\"S.SAFE\",\"folder\":true},"
+               "{\"path\":\"S.SAFE.md5\",\"roles\":[[\"companion\",0,0]]}"),
+     READ("{\"path\":\"d/B4.jp2\"," SIZED ",\"roles\":[[\"band\",1,0]]}"),
+     DELIVERED("{\"path\":\"S.SAFE\",\"folder\":true},"
+               "{\"path\":\"S.SAFE.md5\",\"roles\":[[\"companion\",0,0]]},"
+               "{\"path\":\"S.SAFE/d/B4.jp2\"," SIZED ",\"roles\":[[\"band\",0,0]]}")},
+    /* one image, with a name that is recorded as UTF-8 */
+    {DELIVERED("{\"path\":\"bytes:%FF.tif\"}"),
+     READ("{\"path\":\"?.tif\"," SIZED ",\"roles\":[[\"image\",0,0]]}"),
+     DELIVERED("{\"path\":\"bytes:%FF.tif\",\"checksum\":\"" SUM
+               "\",\"roles\":[[\"image\",0,0]]}")},
+    /* members of an archive are not files of the delivery */
+    {DELIVERED("{\"path\":\"a.zip\"}"),
+     READ("{\"path\":\"B4.tif\"," SIZED ",\"roles\":[[\"band\",0,0]]}"),
+     DELIVERED("{\"path\":\"a.zip\"}")},
+};
+
+START_TEST(files_get_the_roles_in_which_they_were_read)
+{
+    struct pb_job job;
+    struct pb_scene_manifest read;
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_scene_manifest_parse(reads[_i].delivered, &job.manifest), 0);
+    ck_assert_int_eq(pb_scene_manifest_parse(reads[_i].read, &read), 0);
+    for (int times = 0; times < 2; times++) { /* a failed write of the row repeats it */
+        ck_assert_int_eq(pb_job_take_read(&job, &read), 0);
+        struct pb_json *json = pb_json_create(false);
+        pb_scene_manifest_print(&job.manifest, json, NULL);
+        ck_assert_str_eq(pb_json_text(json, NULL), reads[_i].then);
+        ck_assert_uint_le(strlen(reads[_i].then), job.manifest.json_bytes);
+        pb_json_destroy(json);
+    }
+    pb_scene_manifest_fini(&read);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(files_in_a_folder_are_not_printed_as_delivered)
+{
+    struct pb_job job;
+    struct pb_json *json = pb_json_create(false);
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_scene_manifest_parse(reads[1].then, &job.manifest), 0);
+    pb_json_object(json, NULL);
+    pb_job_print_delivered(json, "delivered", &job);
+    pb_json_end(json);
+    ck_assert_str_eq(pb_json_text(json, NULL), "{\"delivered\":[\"/in/S.SAFE\"]}");
+    pb_json_destroy(json);
+    pb_job_fini(&job);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job");
@@ -193,6 +269,9 @@ int main(void)
     tcase_add_test(tests, ids_sort_by_time_and_are_recognised);
     tcase_add_test(tests, a_job_on_the_wire_has_every_member_of_the_design);
     tcase_add_test(tests, words_of_a_worker_are_taken_with_defaults_and_cut);
+    tcase_add_loop_test(tests, files_get_the_roles_in_which_they_were_read, 0,
+                        sizeof reads / sizeof *reads);
+    tcase_add_test(tests, files_in_a_folder_are_not_printed_as_delivered);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

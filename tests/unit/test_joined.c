@@ -27,7 +27,7 @@ static void begin_job(struct pb_job *job, const char *id, const char *input)
 static void deliver(struct pb_job *job, const char *name)
 {
     const struct pb_manifest_entry file = {.path = (char *)name, .bytes = 5};
-    ck_assert_int_eq(pb_job_add_delivered(job, "/inbox", &file), 0);
+    ck_assert_int_eq(pb_job_add_delivered(job, "/inbox", &file, NULL), 0);
 }
 
 /* The first job ends with its input in that folder. */

@@ -53,7 +53,7 @@ static void insert(const char *id, const char *set_id, const char *folder)
     ck_assert_int_eq(pb_job_set(&job.folder, folder), 0);
     ck_assert_int_eq(pb_job_set(&job.input, "/work/x"), 0);
     const struct pb_manifest_entry file = {.path = "a.tif", .bytes = 5};
-    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file), 0);
+    ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
