@@ -181,7 +181,8 @@ static int open_walk(struct walker *w)
     const char *folder = w->folder;
     struct pb_err *err = w->err;
     *out = (struct pb_scene_walk){.fd = open(folder, FOLDER)};
-    if (out->fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+    if (out->fd < 0 &&
+        (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO || errno == ESTALE))
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
     if (out->fd < 0)
         return pb_fail_at(err, PB_E_INPUT_MISSING, folder, 0, 0, "cannot open the folder: %s",

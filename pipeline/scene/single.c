@@ -3,6 +3,7 @@
 #include "pipeline/scene/single.h"
 
 #include "config/base/base_name.h"
+#include "config/base/err.h"
 #include "config/config.h"
 #include "config/group_pattern.h"
 #include "config/match.h"
@@ -99,15 +100,16 @@ static bool is_of(const struct pb_config *config, const struct pb_assembled *set
     return group != NULL && pb_group_pattern_fits(group, set->name, NULL, name);
 }
 
-const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *config,
-                                                        const char *path, const char *scene)
+int pb_set_folder_pipeline(const struct pb_config *config, const char *path, const char *scene,
+                           struct pb_err *err, const struct pb_pipeline_config **out)
 {
     struct pb_scene_walk walk;
     struct pb_entry *entry = NULL;
     struct pb_assembly *assembly = pb_assembly_create();
     size_t first = config->n_pipelines;
-    int rc = pb_scene_walk_open(path, NULL, &walk);
-    rc = rc ? rc : assemble(config, &walk, assembly, &entry);
+    int rc = pb_scene_walk_open(path, err, &walk);
+    if (rc == 0 && assemble(config, &walk, assembly, &entry) != 0)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", path);
     for (size_t i = 0; rc == 0 && i < pb_assembly_count(assembly); i++) {
         const struct pb_assembled *set = pb_assembly_at(assembly, i);
         if (is_of(config, set, scene) && set->pipeline_number < first)
@@ -116,5 +118,7 @@ const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *
     pb_assembly_destroy(assembly);
     free(entry);
     pb_scene_walk_close(&walk);
-    return first < config->n_pipelines ? &config->pipelines[first] : NULL;
+    if (rc == 0)
+        *out = first < config->n_pipelines ? &config->pipelines[first] : NULL;
+    return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct pb_config;
+struct pb_err;
 struct pb_pipeline_config;
 
 enum pb_single_kind {
@@ -28,8 +29,9 @@ struct pb_single {
 void pb_single_find(const struct pb_config *config, const char *path, bool is_folder,
                     struct pb_single *out);
 
-/* Finds the first pipeline whose input.group assigns a file of the folder to this scene; NULL if
- * absent, or if the folder cannot be read. */
-const struct pb_pipeline_config *pb_set_folder_pipeline(const struct pb_config *config,
-                                                        const char *path, const char *scene);
+/* Finds the first pipeline whose input.group assigns a file of the folder to this scene; *out is
+ * NULL if absent. Fails if the folder cannot be listed: memory, or an error of pb_scene_walk_open.
+ */
+int pb_set_folder_pipeline(const struct pb_config *config, const char *path, const char *scene,
+                           struct pb_err *err, const struct pb_pipeline_config **out);
 #endif

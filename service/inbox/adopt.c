@@ -46,16 +46,21 @@ static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
 }
 
 /* Sets the pipeline of a folder that no input.scene matches: the folder may be a set of loose
- * files. */
-static bool find_group(struct pb_intake *intake, struct pb_job *job, const char *path)
+ * files. Returns 1 if found, 0 if not, or a fault of the machine. The start of the job reports
+ * errors of the folder itself. */
+static int find_group(struct pb_intake *intake, struct pb_job *job, const char *path,
+                      struct pb_err *err)
 {
     struct pb_config *config = pb_intake_hold_config(intake, NULL);
-    const struct pb_pipeline_config *pipeline = pb_set_folder_pipeline(config, path, job->name);
+    const struct pb_pipeline_config *pipeline = NULL;
+    struct pb_err why = {0};
+    int rc = pb_set_folder_pipeline(config, path, job->name, &why, &pipeline);
+    if (rc < 0)
+        rc = pb_code_class(why.code) != PB_CLASS_INPUT ? pb_fail(err, why.code, "%s", why.msg) : 0;
     if (pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    const bool found = pipeline != NULL;
     pb_config_destroy(config);
-    return found;
+    return rc < 0 ? rc : pipeline != NULL;
 }
 
 /* Fetches the companion of an input if it was not moved yet; not if a new file with the input's
@@ -168,11 +173,12 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
     bool is_beside = S_ISDIR(st.st_mode) && pb_sidecar_main(path, main);
-    bool is_folder = S_ISDIR(st.st_mode) && !is_beside, is_set = false;
+    bool is_folder = S_ISDIR(st.st_mode) && !is_beside;
     pb_intake_describe(sweep->intake, &job, pb_base_name(path), is_folder);
-    if (is_folder && job.pipeline[0] == '\0')
-        is_set = find_group(sweep->intake, &job, path);
-    int rc = pb_job_set(&job.input, path);
+    const bool may_be_set = is_folder && job.pipeline[0] == '\0';
+    const int found = may_be_set ? find_group(sweep->intake, &job, path, err) : 0;
+    const bool is_set = found == 1;
+    int rc = found < 0 ? found : pb_job_set(&job.input, path);
     pb_path_parent(path, claim);
     const bool is_known = find_origin(sweep->intake, claim, from);
     if (rc == 0 && is_known)

@@ -97,20 +97,25 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
     return single.kind == PB_SINGLE_METADATA || single.kind == PB_SINGLE_PART;
 }
 
-/* Checks whether the job can run at all; sets its error if it cannot. */
-static bool is_runnable(const struct pb_config *config, struct pb_job *job, const char *taker,
+/* Checks whether the job of the change can run at all; sets its error if it cannot. */
+static bool is_runnable(const struct pb_config *config, struct pb_pending *pending,
                         const struct pb_job_error *before)
 {
+    struct pb_job *job = &pending->job;
     int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
     if (job->attempts > starts_max) {
         pb_job_fail(job, PB_E_JOB_CRASHED, "the service itself ended %d times while this job ran",
                     job->attempts - 1);
         return false;
     }
-    const struct pb_pipeline_config *pipeline = pipeline_of(config, job, taker);
+    const struct pb_pipeline_config *pipeline = pipeline_of(config, job, pending->taker);
     if (pipeline == NULL && job->pipeline[0] != '\0' && !job->owned) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
                     job->pipeline, config->path);
+        return false;
+    }
+    if (pipeline == NULL && pending->err.code != PB_OK) {
+        pb_job_fail(job, pending->err.code, "%s", pending->err.msg);
         return false;
     }
     if (pipeline == NULL && is_part(config, job, before))
@@ -194,9 +199,10 @@ static void stored(void *user, struct pb_pending *pending)
     pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
-static void begin(void *user, struct pb_pending *pending)
+static void matched(void *user, struct pb_pending *pending);
+
+static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
 {
-    struct pb_job_starts *starts = user;
     const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
     struct pb_err err = {0};
@@ -206,18 +212,28 @@ static void begin(void *user, struct pb_pending *pending)
         return;
     }
     if (!is_named(env->config, &pending->job) && pending->config != env->config) {
-        pb_pending_work(pending, PB_PENDING_MATCH, begin, starts);
+        pb_pending_work(pending, PB_PENDING_MATCH, matched, starts);
         return;
     }
     const struct pb_job_error before = pending->job.error;
     (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(env->config, &pending->job, pending->taker, &before)) {
+    if (!is_runnable(env->config, pending, &before)) {
         fail(starts, pending);
     } else if (have_worker(slot, &err) != 0) {
         cannot_start(starts, pending, &err);
     } else {
         pb_pending_work(pending, PB_PENDING_STORE, stored, starts);
     }
+}
+
+/* An input that cannot be listed because of the machine may have a pipeline. */
+static void matched(void *user, struct pb_pending *pending)
+{
+    struct pb_job_starts *starts = user;
+    if (pending->rc < 0 && pb_code_class(pending->err.code) != PB_CLASS_INPUT)
+        cannot_start(starts, pending, &pending->err);
+    else
+        begin(starts, pending);
 }
 
 static void looked(void *user, struct pb_pending *pending)

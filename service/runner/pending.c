@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "config/pipeline_config.h"
+#include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/sidecars.h"
 #include "pipeline/scene/single.h"
 #include "service/base/log.h"
@@ -185,28 +186,32 @@ static int sum(struct pb_pending *pending)
                                &pending->status);
 }
 
-/* Finds the pipeline that takes the input by itself. A folder without a matching name may be that
- * of a set of loose files, which are listed. */
-static const struct pb_pipeline_config *find_taker(const struct pb_config *config,
-                                                   const struct pb_job *job)
+/* Finds the pipeline that takes the input by itself; NULL if absent. A folder without a matching
+ * name may be that of a set of loose files, which are listed. */
+static int find_taker(const struct pb_config *config, const struct pb_job *job, struct pb_err *err,
+                      const struct pb_pipeline_config **out)
 {
-    struct stat st;
+    struct stat st = {.st_mode = 0};
     char main[PATH_MAX];
     struct pb_single single;
-    const bool is_folder =
-        job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISDIR(st.st_mode);
-    if (!is_folder || pb_sidecar_main(job->input, main)) {
+    const bool is_own = job->owned && job->input != NULL;
+    if (is_own && lstat(job->input, &st) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return pb_raster_file_fail(err, errno, job->input, "cannot stat the input");
+    if (!S_ISDIR(st.st_mode) || pb_sidecar_main(job->input, main)) {
         pb_single_find(config, job->name, false, &single);
-        return single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
+        *out = single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
+        return 0;
     }
-    const struct pb_pipeline_config *pipeline = pb_config_match_folder(config, job->name);
-    return pipeline ? pipeline : pb_set_folder_pipeline(config, job->input, job->name);
+    *out = pb_config_match_folder(config, job->name);
+    return *out != NULL ? 0 : pb_set_folder_pipeline(config, job->input, job->name, err, out);
 }
 
-static void match(struct pb_pending *pending)
+static int match(struct pb_pending *pending)
 {
-    const struct pb_pipeline_config *pipeline = find_taker(pending->config, &pending->job);
+    const struct pb_pipeline_config *pipeline = NULL;
+    int rc = find_taker(pending->config, &pending->job, &pending->err, &pipeline);
     (void)snprintf(pending->taker, sizeof pending->taker, "%s", pipeline ? pipeline->name : "");
+    return rc;
 }
 
 static void do_step(struct pb_pending *pending)
@@ -214,7 +219,7 @@ static void do_step(struct pb_pending *pending)
     const struct pb_pending_list *list = pending->list;
     pending->err = pending->dispose_err = (struct pb_err){0};
     if (pending->step == PB_PENDING_MATCH) {
-        match(pending);
+        pending->rc = match(pending);
         return;
     }
     if (pending->step == PB_PENDING_LOOK) {

@@ -79,8 +79,8 @@ struct pb_pending {
     struct pb_job *scenes; /* jobs that SPLIT stored */
     size_t n_scenes;
     bool stored; /* STORE was successful once, at least */
-    /* result of STORE, RESTORE, DROP, AGAIN, SPLIT and SUM; 1: STORE of a start set job.error, and
-     * the job must fail */
+    /* result of all steps but LOOK and COMPARE; 1: STORE of a start set job.error, and the job must
+     * fail */
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may
 arrive, missing, late and repeated files, and a service that is killed in between. Real workers."""
+import errno
 import json
 import os
 import random
@@ -371,6 +372,39 @@ class Restarts(Sets):
         d.process.send_signal(signal.SIGHUP)
         d.wait_job("S2X_a", "successful")
         self.assertEqual(len(self.scenes(d)), 1)
+
+    def waiting_set(self):
+        """A set whose job ran when the service was killed, and whose pipeline has another name since."""
+        if pbtest.SANITIZED:
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.service(start=False)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule("open", control.HANG, role="worker", path="S2X_a")
+        d.start(env=faults.environment())
+        self.drop(d)
+        wait_for(lambda: faults.counts(rule)[1])
+        self.kill(d)
+        faults.clear()
+        d.change("  s2:\n", "  renamed:\n")
+        return d, faults
+
+    def test_set_without_pipeline_waits_for_descriptors(self):
+        d, faults = self.waiting_set()
+        rule = faults.rule("open", control.FAIL_ALL, role="daemon", error=errno.EMFILE, path="/S2X_a")
+        d.start(env=faults.environment())
+        wait_for(lambda: d.trouble("queue"))
+        self.assertEqual(d.trouble("queue")["code"], "system.files")
+        self.assertEqual(d.files("quarantine"), [])
+        faults.set_mode(rule, control.OFF)
+        self.assertEqual(d.wait_job("S2X_a", "successful")["pipeline"], "renamed")
+        wait_for(lambda: not d.trouble("queue"))
+
+    def test_set_without_pipeline_reports_limit(self):
+        d, _ = self.waiting_set()
+        [folder] = (d.root / "work").glob("*/S2X_a")
+        folder.joinpath(*9 * ["d"]).mkdir(parents=True)
+        d.start()
+        self.assertEqual(d.wait_job("S2X_a", "failed")["error"]["code"], "input.limit")
 
 
 PLANET = "20170831_172754_101c_3B_AnalyticMS"

@@ -4,7 +4,10 @@
  * Files that the sweep of work/ leaves in place while jobs run. */
 #include "service/inbox/adopt.h"
 
+#include "config/base/arena.h"
 #include "config/config.h"
+#include "config/yaml/report.h"
+#include "pipeline/product/product_kinds.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -111,6 +114,50 @@ START_TEST(part_read_by_a_running_job_is_kept_until_it_ends)
 }
 END_TEST
 
+/* Makes the folder of a claimed set without a job. */
+static void make_set(void)
+{
+    char claim[PB_FILES_PATH_BYTES], folder[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    ck_assert_int_eq(pb_files_join(claim, dirs.work, FIRST), 0);
+    ck_assert_int_eq(pb_files_join(folder, claim, "s1"), 0);
+    ck_assert_int_eq(pb_files_join(path, folder, "s1_R.tif"), 0);
+    ck_assert(mkdir(claim, 0755) == 0 && mkdir(folder, 0755) == 0);
+    FILE *const out = fopen(path, "w");
+    ck_assert(out != NULL && fclose(out) == 0);
+}
+
+START_TEST(set_waits_when_its_folder_cannot_be_assembled)
+{
+    static const char text[] =
+        "pipelines:\n"
+        "  set:\n"
+        "    input: {group: '(?<scene>s\\d)_R.tif', files: {R: '{scene}_R.tif'}}\n"
+        "    products: [statistics: {}]\n";
+    struct pb_adopted adopted;
+    struct pb_err_list errors = {0};
+    struct pb_config *groups = NULL;
+    struct pb_job job;
+
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &groups), 0);
+    pb_intake_set_config(&intake, groups);
+    make_set();
+    pb_arena_fail_after(0);
+    pb_adopt_work(&intake, true, &adopted);
+    pb_arena_fail_after(-1);
+    ck_assert(adopted.left == 1 && adopted.adopted == 0);
+    ck_assert_int_eq(adopted.first.code, PB_E_MEMORY);
+    ck_assert(there("work/" FIRST "/s1/s1_R.tif"));
+
+    pb_adopt_work(&intake, false, &adopted);
+    ck_assert(adopted.left == 0 && adopted.adopted == 1);
+    ck_assert_int_eq(pb_job_store_find(intake.store, FIRST, NULL, &job), 0);
+    ck_assert_str_eq(job.pipeline, "set");
+    pb_job_fini(&job);
+    pb_intake_set_config(&intake, &config);
+    pb_config_destroy(groups);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("adopt");
@@ -118,6 +165,7 @@ int main(void)
 
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, part_read_by_a_running_job_is_kept_until_it_ends);
+    tcase_add_test(tests, set_waits_when_its_folder_cannot_be_assembled);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
