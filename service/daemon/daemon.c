@@ -212,6 +212,7 @@ static void reload(struct pb_daemon *daemon)
     char text[SUMMARY_BYTES];
     struct pb_err err = {0};
     pb_notify_reloading();
+    daemon->open_at_ms = daemon->open_wait_ms = 0; /* tries to open the store again at once */
     struct pb_config *config = load(daemon->options->config, &err);
     if (config != NULL && pb_reload_dirs(daemon->config, config, &daemon->dirs, &err) != 0) {
         log_err(&err);

@@ -14,6 +14,7 @@
 #define TIDY_MS      60000
 #define SAVE_TIME_MS 600000 /* maximum service time that a power failure loses */
 #define TRY_AGAIN_MS 4000
+#define OPEN_MAX_MS  64000 /* longest wait between tries to open the store */
 
 static void on_change(void *user, const struct pb_job *job)
 {
@@ -139,7 +140,11 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon)
     int rc = daemon->store_open ? 0 : open_store(daemon, &err);
     daemon->store_open = rc == 0;
     rc = rc ? rc : start_work(daemon, &err);
-    daemon->open_at_ms = now + TRY_AGAIN_MS;
+    /* Doubles: a try reads the whole store, and the service answers nothing meanwhile. */
+    daemon->open_wait_ms = daemon->open_wait_ms == 0                ? TRY_AGAIN_MS
+                           : daemon->open_wait_ms * 2 < OPEN_MAX_MS ? daemon->open_wait_ms * 2
+                                                                    : OPEN_MAX_MS;
+    daemon->open_at_ms = pb_clock_mono_ms() + daemon->open_wait_ms;
     if (rc == 0)
         pb_trouble_clear(&daemon->troubles, "store");
     else

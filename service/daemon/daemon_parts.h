@@ -55,6 +55,7 @@ struct pb_daemon {
     struct pb_dirs_locks locks;
     /* earliest time of the next sweep, and of the next try to open the store */
     int64_t sweep_at_ms, open_at_ms;
+    int64_t open_wait_ms; /* interval of the tries to open the store, which grows; 0: not tried */
     bool store_open;
     unsigned beats;
     bool ready;

@@ -7,8 +7,9 @@
  * jobs.db.damaged-<time>, with its -wal, and a new one is created. After an error of the disk, a
  * lock or a permission the state of the file is unknown: it stays. A store of an older service that
  * cannot be upgraded has jobs: it stays, too, unchanged. Before an upgrade the store is copied to
- * jobs.db.schema<N>, the way back. The header (application_id) has the version of the program that
- * wrote it last, for the message of an older one, which refuses the file. */
+ * jobs.db.schema<N>, the way back, which is on the disk before the upgrade. The header
+ * (application_id) has the version of the program that wrote it last, for the message of an older
+ * one, which refuses the file. */
 #include "service/jobs/job_store.h"
 
 #include "pipeline/io/path.h"
@@ -90,34 +91,86 @@ static int copy_into(sqlite3 *db, const char *path)
     return rc;
 }
 
-/* Copies the store before its upgrade, because an older program cannot read it afterwards. */
-static int keep_copy(sqlite3 *db, int version, struct pb_err *err)
+/* Returns true if the file was written by this user and has no other name. */
+static bool is_own(const char *path, struct stat *out_st)
 {
-    char path[PB_FILES_PATH_BYTES], temporary[PB_FILES_PATH_BYTES];
-    const bool fits =
-        copy_name(db, version, "", path) && copy_name(db, version, ".part", temporary);
-    if (fits)
+    return lstat(path, out_st) == 0 && S_ISREG(out_st->st_mode) && out_st->st_nlink == 1 &&
+           out_st->st_uid == geteuid();
+}
+
+static bool is_older(const struct stat *a, const struct stat *b)
+{
+    return a->st_mtim.tv_sec < b->st_mtim.tv_sec ||
+           (a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec < b->st_mtim.tv_nsec);
+}
+
+/* Returns true if the store has not changed since the copy of an earlier try. */
+static bool has_new_copy(sqlite3 *db, const char *copy)
+{
+    char log[PB_FILES_PATH_BYTES + 8];
+    struct stat st, of_store, of_log;
+    (void)snprintf(log, sizeof log, "%s-wal", sqlite3_db_filename(db, "main"));
+    if (!is_own(copy, &st) || st.st_size == 0 ||
+        stat(sqlite3_db_filename(db, "main"), &of_store) != 0 || is_older(&st, &of_store))
+        return false;
+    /* Opening the store creates an empty log. */
+    return lstat(log, &of_log) == 0 ? of_log.st_size == 0 || !is_older(&st, &of_log)
+                                    : errno == ENOENT;
+}
+
+/* Makes the copy under a temporary name. Returns 0 or a negative errno. */
+static int make_copy(sqlite3 *db, const char *copy, const char *temporary)
+{
+    char directory[PATH_MAX];
+    struct stat st;
+    if (is_own(temporary, &st)) /* a service was killed while it copied */
         (void)unlink(temporary);
-    int rc = fits ? copy_into(db, temporary) : -ENAMETOOLONG;
-    if (rc == 0 && rename(temporary, path) != 0)
+    int rc = copy_into(db, temporary);
+    if (rc == -EEXIST)
+        return rc;
+    if (rc == 0 && rename(temporary, copy) != 0)
         rc = -errno;
-    if (rc == 0)
-        return 0;
-    if (fits)
+    if (rc != 0) {
         (void)unlink(temporary);
-    return pb_fail(err, PB_E_SERVICE_STATE,
-                   "the job store %.250s cannot be copied before its upgrade from schema %d to %d: "
-                   "%s; the file is unchanged. Make room for a copy next to it",
-                   sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, strerror(-rc));
+        return rc;
+    }
+    /* The upgrade must not reach the disk before the name of the copy does. */
+    pb_path_parent(copy, directory);
+    return pb_path_sync(directory);
+}
+
+/* Copies the store before its upgrade, because an older program cannot read it afterwards. The copy
+ * of an earlier try is kept: upgrades are tried again, and fail on a full disk. */
+static int keep_copy(sqlite3 *db, int version, const char *copy, struct pb_err *err)
+{
+    char temporary[PB_FILES_PATH_BYTES];
+    /* Otherwise closing the store after a failure would do it, and make the copy older. */
+    (void)execute(db, "PRAGMA wal_checkpoint(TRUNCATE)");
+    if (has_new_copy(db, copy))
+        return 0;
+    int rc =
+        copy_name(db, version, ".part", temporary) ? make_copy(db, copy, temporary) : -ENAMETOOLONG;
+    return rc == 0 ? 0
+                   : pb_fail(err, PB_E_SERVICE_STATE,
+                             "the job store %.200s cannot be copied to %s before its upgrade from "
+                             "schema %d to %d: %s; the store is unchanged. %s",
+                             sqlite3_db_filename(db, "main"), strrchr(copy, '/') + 1, version,
+                             PB_JOB_SCHEMA_VERSION, strerror(-rc),
+                             rc == -EEXIST   ? "Move the file away that has this name and .part"
+                             : rc == -ENOSPC ? "Make room for the copy next to it"
+                                             : "Correct the cause");
 }
 
 /* Upgrades a database from a version (0 = an empty file) to the current one. The file of another
  * version is a job store, which is never judged as damaged because a step fails. */
 static int upgrade(sqlite3 *db, int version, struct pb_err *err)
 {
+    char copy[PB_FILES_PATH_BYTES];
     if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
         return 0;
-    if (version > 0 && keep_copy(db, version, err) != 0)
+    if (version > 0 && !copy_name(db, version, "", copy))
+        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the job store is too long");
+    if (version > 0 && keep_copy(db, version, copy, err) != 0)
         return pb_code_errno(err->code);
     if (run_steps(db, version))
         return 0;
@@ -125,10 +178,13 @@ static int upgrade(sqlite3 *db, int version, struct pb_err *err)
         return judge(db, err);
     const int rc = pb_fail(
         err, PB_E_SERVICE_STATE,
-        "the job store %s cannot be upgraded from schema %d to %d: %s; the file "
-        "is unchanged. Correct the cause, or move the file away to begin without "
-        "its jobs",
-        sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, sqlite3_errmsg(db));
+        "the job store %.200s cannot be upgraded from schema %d to %d: %.120s; the store "
+        "is unchanged, %s is its copy. %s, or move the store away to begin without its jobs",
+        sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, sqlite3_errmsg(db),
+        strrchr(copy, '/') + 1,
+        sqlite3_errcode(db) == SQLITE_FULL
+            ? "Make room for the upgrade, for which the copy leaves too little"
+            : "Correct the cause");
     (void)execute(db, "ROLLBACK");
     return rc;
 }

@@ -376,10 +376,10 @@ END_TEST
 
 /* SQLite's own file layer with a disk below it that fails. */
 static sqlite3_vfs shim, *real_vfs;
-static sqlite3_io_methods shim_methods;
+static sqlite3_io_methods shim_methods, log_methods;
 static const sqlite3_io_methods *real_methods;
 static int read_error, rubbish_opens;
-static bool rubbish;
+static bool rubbish, log_is_full;
 
 static int shim_read(sqlite3_file *file, void *to, int bytes, sqlite3_int64 at)
 {
@@ -391,9 +391,20 @@ static int shim_read(sqlite3_file *file, void *to, int bytes, sqlite3_int64 at)
     return rc;
 }
 
+static int refuse_write(sqlite3_file *file, const void *from, int bytes, sqlite3_int64 at)
+{
+    (void)file, (void)from, (void)bytes, (void)at;
+    return SQLITE_FULL;
+}
+
 static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
     int rc = real_vfs->xOpen(vfs, name, file, flags, out);
+    if (rc == SQLITE_OK && log_is_full && (flags & SQLITE_OPEN_WAL) != 0) {
+        log_methods = *file->pMethods;
+        log_methods.xWrite = refuse_write;
+        file->pMethods = &log_methods;
+    }
     if (rc != SQLITE_OK || (flags & SQLITE_OPEN_MAIN_DB) == 0)
         return rc;
     rubbish = rubbish_opens-- > 0;
@@ -430,6 +441,77 @@ START_TEST(failing_or_full_disk_does_not_condemn_the_store)
     read_error = 0;
     open_store();
     ck_assert_int_eq(status_of("20261121-082850-aaaa"), PB_JOB_FAILED);
+}
+END_TEST
+
+/* Fails to upgrade the store of version 16. */
+static void fail_upgrade(const char *why)
+{
+    struct pb_err err = {0};
+    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+    ck_assert_str_eq(moved, "");
+    ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
+    ck_assert_msg(strstr(err.msg, why) && strstr(err.msg, "jobs.db.schema16"), "%s", err.msg);
+}
+
+static ino_t inode_of(const char *name)
+{
+    char path[PB_FILES_PATH_BYTES];
+    struct stat st;
+    (void)pb_files_join(path, directory, name);
+    ck_assert_int_eq(lstat(path, &st), 0);
+    return st.st_ino;
+}
+
+START_TEST(test_upgrades_that_fail_share_one_copy)
+{
+    struct pb_job job;
+    ino_t copy = 0;
+    make_version_16();
+    put_shim_below();
+    log_is_full = true;
+    for (int i = 0; i < 3; i++) {
+        fail_upgrade("Make room for the upgrade");
+        ck_assert(i == 0 || inode_of("jobs.db.schema16") == copy);
+        copy = inode_of("jobs.db.schema16");
+    }
+    log_is_full = false;
+    open_store();
+    ck_assert_uint_eq(inode_of("jobs.db.schema16"), copy);
+    find("nkdv", &job);
+    ck_assert_uint_eq(job.manifest.n_entries, 2);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_copy_that_is_older_than_the_store_is_replaced)
+{
+    static const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char path[PB_FILES_PATH_BYTES];
+    make_version_16();
+    change_file("CREATE VIEW mine AS SELECT id, delivered FROM jobs;");
+    fail_upgrade("error in view mine");
+    const ino_t copy = inode_of("jobs.db.schema16");
+    (void)pb_files_join(path, directory, "jobs.db.schema16");
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+    fail_upgrade("error in view mine");
+    ck_assert_uint_ne(inode_of("jobs.db.schema16"), copy);
+}
+END_TEST
+
+START_TEST(test_upgrade_removes_only_its_own_part_file)
+{
+    char part[PB_FILES_PATH_BYTES];
+    make_version_16();
+    (void)pb_files_join(part, directory, "jobs.db.schema16.part");
+    ck_assert_int_eq(symlink("elsewhere", part), 0);
+    const ino_t foreign = inode_of("jobs.db.schema16.part");
+    fail_upgrade(".part");
+    ck_assert_uint_eq(inode_of("jobs.db.schema16.part"), foreign);
+    ck_assert_int_eq(unlink(part), 0);
+    (void)close(open(part, O_WRONLY | O_CREAT, 0600)); /* a service was killed */
+    open_store();
+    ck_assert_int_eq(access(part, F_OK), -1);
 }
 END_TEST
 
@@ -517,6 +599,9 @@ int main(void)
     tcase_add_test(tests, store_without_inboxes_gets_them_from_delivered);
     tcase_add_test(tests, test_version_16_jobs_keep_their_files);
     tcase_add_test(tests, test_upgrade_keeps_a_copy_of_the_store);
+    tcase_add_test(tests, test_upgrades_that_fail_share_one_copy);
+    tcase_add_test(tests, test_copy_that_is_older_than_the_store_is_replaced);
+    tcase_add_test(tests, test_upgrade_removes_only_its_own_part_file);
     tcase_add_test(tests, test_store_that_cannot_be_upgraded_is_kept);
     tcase_add_test(tests, test_version_16_sets_keep_their_files);
     tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
