@@ -14,11 +14,20 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LIST_MAX = 1000 }; /* maximum that job.list accepts */
+enum {
+    LIST_MAX = 1000, /* maximum that job.list accepts */
+    /* A user's other clients need room for their changes. */
+    LANES_MAX = PB_STATUS_USER_CALLS_MAX / 2,
+    /* Pauses after service.busy: 50 ms, doubled up to 3.2 s, 9.6 s in all. */
+    BUSY_TRIES = 8,
+    BUSY_FIRST_MS = 50,
+    BUSY_LAST_MS = 3200
+};
 
 /* Returns -1 if the option does not exist. */
 static int take_option(const char *command, struct cli_service_options *o, int c)
@@ -162,15 +171,56 @@ static int ask_change(struct pb_client *client, const char *method, const char *
     return rc;
 }
 
-/* Waits for the reply and prints it; sent: result of ask_change, which may have filled err. */
-static int take_change(struct pb_client *client, const struct cli_service_options *o,
-                       const char *id, int sent, struct pb_err *err)
+/* A connection with at most one change that is not answered yet. */
+struct lane {
+    struct pb_client *client;
+    const char *method, *id; /* id: NULL = no change */
+    int sent;                /* result of ask_change, which may have filled err */
+    bool is_extra;           /* opened by open_lanes */
+    struct pb_err err;
+};
+
+static void send_change(struct lane *lane)
+{
+    lane->err = (struct pb_err){0};
+    lane->sent = ask_change(lane->client, lane->method, lane->id, &lane->err);
+}
+
+/* An extra connection may itself be too many: the service has closed it then. */
+static void reopen(struct lane *lane, const char *socket)
+{
+    struct pb_client *client = NULL;
+    if (!lane->is_extra || pb_client_open(socket, CLI_TIMEOUT_MS, NULL, &client) != 0)
+        return;
+    pb_client_close(lane->client);
+    lane->client = client;
+}
+
+/* Waits for the reply; sends the change again while the user has too many others. */
+static int receive_change(struct lane *lane, const char *socket, struct pb_json_value **out_reply,
+                          const struct pb_json_value **out_job)
+{
+    int pause_ms = BUSY_FIRST_MS;
+    for (int i = 0;; i++) {
+        int rc = lane->sent;
+        rc = rc < 0 ? rc : pb_client_receive(lane->client, &lane->err, out_reply, out_job);
+        if (rc >= 0 || lane->err.code != PB_E_SERVICE_BUSY || i == BUSY_TRIES)
+            return rc;
+        (void)poll(NULL, 0, pause_ms);
+        pause_ms = pause_ms * 2 < BUSY_LAST_MS ? pause_ms * 2 : BUSY_LAST_MS;
+        reopen(lane, socket);
+        send_change(lane);
+    }
+}
+
+/* Waits for the reply and prints it. */
+static int take_change(struct lane *lane, const struct cli_service_options *o)
 {
     struct pb_json_value *reply = NULL;
     const struct pb_json_value *job = NULL;
     int rc = CLI_DONE;
-    if (sent < 0 || pb_client_receive(client, err, &reply, &job) < 0)
-        rc = cli_service_exit_of(id, err);
+    if (receive_change(lane, o->socket, &reply, &job) < 0)
+        rc = cli_service_exit_of(lane->id, &lane->err);
     else if (o->json)
         cli_put_json(job);
     else
@@ -182,9 +232,9 @@ static int take_change(struct pb_client *client, const struct cli_service_option
 int cli_job_change(struct pb_client *client, const struct cli_service_options *o,
                    const char *method, const char *id)
 {
-    struct pb_err err = {0};
-    int sent = ask_change(client, method, id, &err);
-    return take_change(client, o, id, sent, &err);
+    struct lane lane = {.client = client, .method = method, .id = id};
+    send_change(&lane);
+    return take_change(&lane, o);
 }
 
 /* Reads a page of a list: the jobs older than `before` (NULL: from the newest on). */
@@ -262,18 +312,10 @@ void cli_jobs_release(struct cli_jobs *jobs)
     *jobs = (struct cli_jobs){.n = 0};
 }
 
-/* A connection with at most one change that is not answered yet. */
-struct lane {
-    struct pb_client *client;
-    const char *id; /* NULL: no change */
-    int sent;
-    struct pb_err err;
-};
-
 /* Connections on which the service works at the same time. */
 struct lanes {
     const struct cli_service_options *o;
-    struct lane lane[PB_STATUS_USER_CALLS_MAX];
+    struct lane lane[LANES_MAX];
     size_t n, next;
     int rc;
 };
@@ -282,7 +324,7 @@ static void finish_lane(struct lanes *lanes, struct lane *lane)
 {
     if (lane->id == NULL)
         return;
-    int one = take_change(lane->client, lanes->o, lane->id, lane->sent, &lane->err);
+    int one = take_change(lane, lanes->o);
     if (one != CLI_DONE && lanes->rc != CLI_UNREACHABLE)
         lanes->rc = one;
     lane->id = NULL;
@@ -292,10 +334,12 @@ static void finish_lane(struct lanes *lanes, struct lane *lane)
 static void open_lanes(struct lanes *lanes, struct pb_client *first, size_t n_jobs)
 {
     lanes->lane[0].client = first;
-    for (lanes->n = 1; lanes->n < PB_STATUS_USER_CALLS_MAX && lanes->n < n_jobs; lanes->n++)
-        if (pb_client_open(lanes->o->socket, CLI_TIMEOUT_MS, NULL, &lanes->lane[lanes->n].client) !=
-            0)
+    for (lanes->n = 1; lanes->n < LANES_MAX && lanes->n < n_jobs; lanes->n++) {
+        struct lane *lane = &lanes->lane[lanes->n];
+        lane->is_extra = true;
+        if (pb_client_open(lanes->o->socket, CLI_TIMEOUT_MS, NULL, &lane->client) != 0)
             break;
+    }
 }
 
 /* Replies are printed in the order of the jobs. */
@@ -304,9 +348,9 @@ static void change_each(struct lanes *lanes, const char *method, const struct cl
     for (size_t i = jobs->n; i > 0 && lanes->rc != CLI_UNREACHABLE; i--) { /* oldest first */
         struct lane *lane = &lanes->lane[lanes->next++ % lanes->n];
         finish_lane(lanes, lane);
-        lane->err = (struct pb_err){0};
+        lane->method = method;
         lane->id = cli_job_text(jobs->job[i - 1], "id");
-        lane->sent = ask_change(lane->client, method, lane->id, &lane->err);
+        send_change(lane);
     }
     for (size_t i = 0; i < lanes->n; i++)
         finish_lane(lanes, &lanes->lane[lanes->next++ % lanes->n]);

@@ -3,20 +3,83 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """Questions of an operator about failed jobs: status with filters, retry of all that failed, and the content of quarantine."""
+import json
 import os
+import socketserver
 import subprocess
 import sys
+import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase, wait_for  # noqa: E402
 from pbtest import main  # noqa: E402
 
 
+class Busy(socketserver.ThreadingUnixStreamServer):
+    """A service with failed jobs whose other clients use all calls of the user at moments that no test of the real one can choose:
+    it refuses the first two changes of each job that `refuses` names, and closes the connection if `closes`."""
+    daemon_threads = True
+
+    def __init__(self, path, ids, refuses, closes=False):
+        self.ids, self.refuses, self.closes = ids, {i: 2 for i in refuses}, closes
+        self.lock, self.connections, self.reopened = threading.Lock(), 0, 0
+        super().__init__(path, Connection)
+
+
+class Connection(socketserver.StreamRequestHandler):
+    def handle(self):
+        server = self.server
+        with server.lock:
+            server.connections += 1
+        is_first = False
+        for line in self.rfile:
+            request = json.loads(line)
+            job, reply = request["params"].get("id"), {"jsonrpc": "2.0", "id": request["id"]}
+            busy = {"code": -32000, "message": "8 requests are being worked on", "data": {"code": "service.busy", "hint": "later"}}
+            with server.lock:
+                refused = server.refuses.get(job, 0) > 0 and not (is_first and server.closes)
+                if refused:
+                    server.refuses[job] -= 1
+                    server.reopened += not is_first
+            if job is None:
+                is_first = True
+                reply["result"] = {"jobs": [{"id": i, "status": "failed", "name": "x.tif"} for i in reversed(server.ids)]}
+            elif refused and server.closes:
+                reply = {"jsonrpc": "2.0", "id": None, "error": busy}
+            else:
+                reply.update({"error": busy} if refused else {"result": {"id": job, "status": "accepted", "name": "x.tif"}})
+            self.wfile.write(json.dumps(reply).encode() + b"\n")
+            if refused and server.closes:
+                return
+
+
 class Quarantine(DaemonCase):
-    def cli(self, d, *words, code=0):
-        done = subprocess.run([str(BIN / "pushbroom"), *words, "--socket", str(d.root / "s.sock")], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1"))
+    def cli_at(self, path, *words, code=0):
+        done = subprocess.run([str(BIN / "pushbroom"), *words, "--socket", str(path)], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1"))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
+
+    def cli(self, d, *words, code=0):
+        return self.cli_at(d.root / "s.sock", *words, code=code)
+
+    def retry_all(self, refused, **how):
+        ids = [f"20261129-1016{i:02}-abcd" for i in range(20)]
+        with tempfile.TemporaryDirectory() as root, Busy(root + "/s.sock", ids, [ids[i] for i in refused], **how) as service:
+            thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.02})
+            thread.start()
+            text = self.cli_at(root + "/s.sock", "retry", "--failed")
+            service.shutdown()
+            thread.join()
+        self.assertEqual([line.split()[0] for line in text.splitlines()], ids)
+        self.assertEqual(set(service.refuses.values()) - {0}, set())
+        self.assertEqual(service.connections - service.reopened, 4)
+
+    def test_busy_service_is_asked_again(self):
+        self.retry_all([0, 1, 2, 9, 19])
+
+    def test_refused_extra_connections_are_opened_again(self):
+        self.retry_all([1, 2, 3], closes=True)
 
     def failed(self, d, *names):
         jobs = []
