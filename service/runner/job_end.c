@@ -90,10 +90,36 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
     env->on_change(env->user, &pending->job);
 }
 
+/* Ends the job of the archive if it waits and all its scenes are over. If the store cannot be read,
+ * the queue has the job. */
+static void end_archive(struct pb_job_ends *ends, const char *archive)
+{
+    struct pb_job job;
+    char open[PB_JOB_ID_BYTES];
+    if (archive[0] == '\0' || pb_pending_find(ends->pending, archive) != NULL ||
+        pb_job_queue_scene(ends->queue, archive, "", NULL, open) != 0 ||
+        pb_job_queue_find(ends->queue, archive, NULL, &job) != 0)
+        return;
+    if (job.status == PB_JOB_ACCEPTED && pb_job_has_scenes(&job))
+        pb_job_end_scenes(ends, &job);
+    else
+        pb_job_fini(&job);
+}
+
+/* Settles the end of a job. If it is the last scene of an archive, the archive's job ends too. */
+static void settle_end(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    char archive[PB_JOB_ID_BYTES] = "";
+    if (pb_job_is_scene(&pending->job))
+        (void)snprintf(archive, sizeof archive, "%s", pending->job.archive);
+    pb_pending_settle(pending);
+    end_archive(ends, archive);
+}
+
 static void finished(void *user, struct pb_pending *pending)
 {
     announce_end(user, pending);
-    pb_pending_settle(pending);
+    settle_end(user, pending);
 }
 
 void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
@@ -165,7 +191,7 @@ static void dismissed(void *user, struct pb_pending *pending)
     if (pending->rc !=
         0) /* the store has the end of the job, but not the present place of its input */
         pb_pending_answer(pending);
-    pb_pending_settle(pending);
+    settle_end(ends, pending);
 }
 
 void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending)
@@ -259,7 +285,10 @@ static void was_split(void *user, struct pb_pending *pending)
         env->on_change(env->user, &pending->scenes[i]);
     }
     env->on_change(env->user, job);
+    char archive[PB_JOB_ID_BYTES];
+    (void)snprintf(archive, sizeof archive, "%s", job->id);
     pb_pending_settle(pending);
+    end_archive(ends, archive); /* all may be over: those of the first run, or the short ones */
 }
 
 /* Makes jobs of the scenes that the worker found in the archive. */

@@ -6,6 +6,7 @@
  * the queue. A state is announced when it is on the disk, or when the store refuses it. The
  * functions take the job's memory. Thread: loop. */
 #include "service/runner/faults.h"
+#include "service/runner/job_queue.h"
 #include "service/runner/pending.h"
 #include "service/processes/worker_slot.h"
 
@@ -13,6 +14,7 @@ struct pb_job_ends {
     const struct pb_runner_env *env; /* borrowed, like all of these */
     struct pb_pending_list *pending;
     struct pb_faults *faults;
+    struct pb_job_queue *queue;
 };
 
 /* Ends the job or returns it to the queue. Returns true if it ends, and no fault of the machine or
@@ -25,7 +27,8 @@ void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
 void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
 
 /* Ends a waiting job with scenes (pb_job_has_scenes), which are over; or keeps it waiting if the
- * store cannot be read. */
+ * store cannot be read. The end of the last scene does so too, because it needs no slot; the queue
+ * has the jobs whose scenes ended before a restart. */
 void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job);
 
 /* The functions below are for jobs that are pending already and whose products were searched for.

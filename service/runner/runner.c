@@ -321,7 +321,7 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
     runner->faults.env = env;
     runner->faults.on_freed = on_freed;
     runner->faults.user = runner;
-    runner->ends = (struct pb_job_ends){env, &runner->pending, &runner->faults};
+    runner->ends = (struct pb_job_ends){env, &runner->pending, &runner->faults, &runner->queue};
     runner->starts = (struct pb_job_starts){env, &runner->pool, &runner->pending, &runner->faults,
                                             &runner->ends};
     runner->requests = (struct pb_requests){.env = env,

@@ -11,6 +11,7 @@ until FILE [PERCENT]: works until FILE is there, next to products/; PERCENT (0) 
 publishing FILE [N [AFTER]]: like until, in the stage "publish", with N (10) of 10 tiles computed; with all when AFTER is there
 fault CODE [N]: the first N runs of the scene (without N: all) end with CODE | while FILE CODE: CODE as long as FILE is
 there, next to products/ | killed_once: SIGKILL, as from outside, in the first run
+scenes NAME,NAME... WORD [ARGUMENT...]: the job of the archive ends with these scenes, and that of a scene continues with WORD
 device CODE... [WORD...]: the n-th run of the scene ends with the n-th CODE (device.lost, ...); after the last one
 it does WORD. Each of these runs leaves a line "pid device-that-was-asked-for" in tries-SCENE next to products/."""
 import fcntl
@@ -147,6 +148,11 @@ def run(job):
         say(event="turn", tiles=int(words[1]), memory_bytes=int(words[2]))
         turn.wait()
         words = words[3:]
+    if words[0] == "scenes":
+        names, words = words[1].split(","), words[2:]
+        if job["scene"] not in names:
+            say(event="failed", error={"code": "input.scenes", "message": "several", "hint": ""}, scenes=names)
+            return
     what = words[0]
     code = fault(job, words) if what in ("fault", "while", "killed_once") else None
     if code:

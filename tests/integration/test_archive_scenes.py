@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase, RpcError  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
 from pbtest import main  # noqa: E402
 from test_archives import ODD_NAMES, files_of, inside, make_odd_zip, make_zip, with_group  # noqa: E402
 from test_scene_folders import PIPELINES  # noqa: E402
@@ -177,6 +177,27 @@ class ArchiveScenes(DaemonCase):
             d.call("job.retry", id=job["id"])
         _, scenes = self.ended(d, "successful")
         self.assertEqual([(s, j["status"]) for s, j in sorted(scenes.items())], [(s, "successful") for s in sorted(f"S2X_{i}_L2A" for i in range(12))])
+
+    def test_archive_ends_while_other_jobs_have_all_slots(self):
+        d = self.daemon(start=False)
+        row = "  %s: {priority: %d, input: {match: ['%s'], bands: {R: 1}}, products: [statistics: {}]}\n"
+        d.set_pipelines("pipelines:\n" + row % ("urgent", 5, "u.tif") + row % ("plain", 0, "*.zip"))
+        d.start()
+        d.drop("x.zip", "scenes a,b until go")
+        wait_for(lambda: [j for j in d.jobs(status="running") if j["scene"] == "a"])
+        d.drop("u.tif", "until end")
+        wait_for(lambda: [j for j in d.jobs(status="accepted") if j["name"] == "u.tif"])
+        (d.root / "go").touch()
+        d.wait_job("u.tif", "running")
+        archive, = [j for j in d.jobs() if j["name"] == "x.zip" and j["archive"] is None]
+        self.assertEqual((archive["status"], archive["stage"]), ("accepted", "scenes"))
+        d.call("job.cancel", id=archive["id"])
+        archive, scenes = self.ended(d, "dismissed", "x.zip")
+        self.assertEqual({s: j["status"] for s, j in scenes.items()}, {"a": "successful", "b": "dismissed"})
+        self.assertEqual(d.files("quarantine"), ["x.zip", "x.zip.error.json"])
+        self.assertEqual([j["name"] for j in d.jobs(status="running")], ["u.tif"])
+        (d.root / "end").touch()
+        d.wait_idle()
 
     def test_killed_service_continues_with_the_scenes(self):
         d = self.service(parallel_jobs=1)
