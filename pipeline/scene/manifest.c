@@ -160,15 +160,43 @@ int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb
     return 0;
 }
 
-int pb_scene_manifest_reassign(struct pb_scene_manifest *manifest, const struct pb_member *member)
+/* List of members that grows; rc -ENOMEM once it could not. */
+struct members {
+    struct pb_member *member;
+    size_t n;
+    int rc;
+};
+
+static void append(struct members *list, const struct pb_member *member)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < manifest->n_members; i++)
-        if (manifest->member[i].entry != member->entry)
-            manifest->member[n++] = manifest->member[i];
-    manifest->json_bytes -= (manifest->n_members - n) * ROLE_BYTES;
-    manifest->n_members = n;
-    return pb_scene_manifest_assign(manifest, member);
+    if (list->rc == 0 && grow((void **)&list->member, list->n, sizeof *list->member))
+        list->member[list->n++] = *member;
+    else
+        list->rc = -ENOMEM;
+}
+
+int pb_scene_manifest_set_roles(struct pb_scene_manifest *manifest, const enum pb_role *role)
+{
+    struct members list = {.n = 0};
+    size_t before = 0;
+    for (uint32_t i = 0; i < manifest->n_entries; i++) {
+        const struct pb_member own = {.entry = i, .role = role[i]};
+        if (role[i] != PB_ROLES)
+            append(&list, &own);
+        for (; before < manifest->n_members && manifest->member[before].entry == i; before++)
+            if (role[i] == PB_ROLES)
+                append(&list, &manifest->member[before]);
+    }
+    if (list.rc != 0) {
+        free(list.member);
+        return list.rc;
+    }
+    manifest->json_bytes += list.n * ROLE_BYTES;
+    manifest->json_bytes -= manifest->n_members * ROLE_BYTES;
+    free(manifest->member);
+    manifest->member = list.member;
+    manifest->n_members = list.n;
+    return 0;
 }
 
 int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest)

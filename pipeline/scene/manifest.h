@@ -94,8 +94,9 @@ int pb_scene_manifest_add(struct pb_scene_manifest *manifest,
                           const struct pb_manifest_entry *entry);
 /* Adds a role of an entry. 0; -EINVAL: there is no such entry; -ENOMEM. */
 int pb_scene_manifest_assign(struct pb_scene_manifest *manifest, const struct pb_member *member);
-/* Does the same and removes the other roles of the entry. */
-int pb_scene_manifest_reassign(struct pb_scene_manifest *manifest, const struct pb_member *member);
+/* Replaces the roles of entry i by role[i]; PB_ROLES: they are unchanged. role has n_entries
+ * elements. 0, or -ENOMEM and nothing changed. */
+int pb_scene_manifest_set_roles(struct pb_scene_manifest *manifest, const enum pb_role *role);
 /* Removes all files of the role, and the role. */
 void pb_scene_manifest_remove(struct pb_scene_manifest *manifest, enum pb_role role);
 /* Returns the first file of the role; NULL if absent. */

@@ -242,6 +242,42 @@ START_TEST(files_get_the_roles_in_which_they_were_read)
 }
 END_TEST
 
+/* Half of the read files are not in the delivery. Quadratic work would exceed the time limit of a
+ * test by far. */
+START_TEST(takes_the_files_of_a_large_set)
+{
+    enum { N = PB_SCENE_MANIFEST_ENTRIES_MAX };
+    struct pb_job job;
+    struct pb_scene_manifest read = {.n_roots = 0};
+    char name[16];
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_scene_manifest_root(&read, "/"), 0);
+    for (int i = 0; i < N; i++) {
+        struct pb_manifest_entry file = {.path = name, .bytes = 1};
+        (void)snprintf(name, sizeof name, "%05d", i);
+        ck_assert_int_eq(pb_job_add_delivered(&job, "/in", &file, NULL), 0);
+        (void)snprintf(name, sizeof name, "%05d", 2 * (N - i));
+        file.checksum = SUM;
+        ck_assert_int_eq(pb_scene_manifest_add(&read, &file), i);
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        const struct pb_member member = {.entry = i, .role = PB_ROLE_BAND};
+        ck_assert_int_eq(pb_scene_manifest_assign(&read, &member), 0);
+    }
+    ck_assert_int_eq(pb_job_take_read(&job, &read), 0);
+    ck_assert_uint_eq(job.manifest.n_entries, N);
+    ck_assert_uint_eq(job.manifest.n_members, N);
+    for (size_t i = 0; i < N; i++) {
+        const bool was_read = i % 2 == 0 && i > 0;
+        ck_assert_int_eq(pb_scene_manifest_role(&job.manifest, i),
+                         was_read ? PB_ROLE_BAND : PB_ROLE_UNUSED);
+        ck_assert(was_read == (job.manifest.entry[i].checksum != NULL));
+    }
+    pb_scene_manifest_fini(&read);
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(files_in_a_folder_are_not_printed_as_delivered)
 {
     struct pb_job job;
@@ -271,6 +307,7 @@ int main(void)
     tcase_add_test(tests, words_of_a_worker_are_taken_with_defaults_and_cut);
     tcase_add_loop_test(tests, files_get_the_roles_in_which_they_were_read, 0,
                         sizeof reads / sizeof *reads);
+    tcase_add_test(tests, takes_the_files_of_a_large_set);
     tcase_add_test(tests, files_in_a_folder_are_not_printed_as_delivered);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
