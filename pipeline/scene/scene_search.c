@@ -9,6 +9,7 @@
 #include "pipeline/scene/scene_walk.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,15 @@ struct wish {
     bool is_needed, optional;
 };
 
+/* Entries that match a counted pattern. */
+struct counted_list {
+    const char *pattern; /* as configured */
+    const struct pb_scene_entry **entry;
+    size_t n;
+};
+
+static const struct counted_list no_list;
+
 struct search {
     const struct pb_pipeline_config *pipeline;
     const char *folder, *scene;
@@ -31,6 +41,8 @@ struct search {
     struct pb_err *err;
     char missing[300]; /* "SCL (SCL.tif), B (B02.tif)" */
     size_t n_missing, n_wanted, n_absent;
+    struct counted_list list[PB_FILES_MAX];
+    size_t n_lists;
 };
 
 int pb_scene_search_pattern(const char *pattern, const char *scene, char *out, struct pb_err *err)
@@ -138,17 +150,164 @@ static bool is_sidecar_of(const struct pb_scene_entry *main, const struct pb_sce
 
 /* --- files that are counted -------------------------------------------------------------------*/
 
+static size_t without_suffix(const char *main)
+{
+    const char *dot = strrchr(main, '.');
+    return dot != NULL && dot != main ? (size_t)(dot - main) : strlen(main);
+}
+
+struct counted {
+    const struct pb_scene_entry *entry;
+    char date[PB_GROUP_DATE_BYTES];
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(pb_base_name(left->entry->path), pb_base_name(right->entry->path));
+    return order != 0 ? order : strcmp(left->entry->path, right->entry->path);
+}
+
+static int by_date(const void *a, const void *b)
+{
+    const struct counted *left = a, *right = b;
+    int order = strcmp(left->date, right->date);
+    return order != 0 ? order : by_name(a, b);
+}
+
+/* Name of a file, with or without its suffix: sidecars of the file have it before their ending. */
+struct stem {
+    const char *text;
+    size_t bytes, number; /* number of the file */
+};
+
+static int by_stem(const void *a, const void *b)
+{
+    const struct stem *left = a, *right = b;
+    int order = strncasecmp(left->text, right->text,
+                            left->bytes < right->bytes ? left->bytes : right->bytes);
+    if (order == 0)
+        order = (left->bytes > right->bytes) - (left->bytes < right->bytes);
+    return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
+}
+
+/* Returns true if a file other than `number` has this stem. A file has each stem once. */
+static bool has_other(const struct stem *stems, size_t n, const char *text, size_t bytes,
+                      size_t number)
+{
+    const struct stem first = {text, bytes, 0};
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (by_stem(&stems[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    low += low < n && stems[low].number == number;
+    return low < n && stems[low].bytes == bytes && strncasecmp(stems[low].text, text, bytes) == 0;
+}
+
+/* Returns true for the file x_B4.tif.aux.xml next to x_B4.tif: "*_B4.*" matches both, but means
+ * only the second. stems NULL: returns true if the name has an ending of a sidecar. */
+static bool is_beside(const struct stem *stems, size_t n, const char *name, size_t number)
+{
+    const char *ending;
+    bool is = false;
+    for (size_t i = 0; !is && (ending = pb_sidecar_known(i)) != NULL; i++) {
+        const size_t bytes = pb_sidecar_stem(name, ending);
+        is = bytes > 0 && (stems == NULL || has_other(stems, n, name, bytes, number));
+    }
+    return is;
+}
+
+static bool any_is_beside(const struct counted *file, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = is_beside(NULL, 0, pb_base_name(file[i].entry->path), i);
+    return any;
+}
+
+/* Removes the sidecars of others. */
+static int drop_sidecars(struct counted *file, size_t *n)
+{
+    size_t kept = 0, n_stems = 0;
+    if (!any_is_beside(file, *n))
+        return 0;
+    struct stem *stems = calloc(2 * *n, sizeof *stems);
+    if (stems == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < *n; i++) {
+        const char *name = pb_base_name(file[i].entry->path);
+        const size_t bytes = strlen(name), bare = without_suffix(name);
+        stems[n_stems++] = (struct stem){name, bytes, i};
+        if (bare != bytes)
+            stems[n_stems++] = (struct stem){name, bare, i};
+    }
+    qsort(stems, n_stems, sizeof *stems, by_stem);
+    for (size_t i = 0; i < *n; i++)
+        if (!is_beside(stems, n_stems, pb_base_name(file[i].entry->path), i))
+            file[kept++].entry = file[i].entry;
+    free(stems);
+    *n = kept;
+    return 0;
+}
+
+/* Sorts the files in input.order, without sidecars. */
+static int sort(const struct pb_input_config *input, struct counted *file, size_t *n)
+{
+    const bool dated = pb_files_by_date(input->order);
+    int rc = drop_sidecars(file, n);
+    for (size_t i = 0; i < *n && dated; i++)
+        pb_group_pattern_date(input->group_pattern, pb_base_name(file[i].entry->path),
+                              file[i].date);
+    qsort(file, *n, sizeof *file, dated ? by_date : by_name);
+    return rc;
+}
+
+/* Lists the entries that match a counted pattern, without sidecars of others, in input.order. If
+ * their order depends on metadata (cloud), they are numbered by name here and renumbered after the
+ * metadata is read. filled: the pattern with the scene's name. Each pattern is listed
+ * once. */
+static int list_counted(struct search *s, const char *pattern, const char *filled,
+                        const struct counted_list **out)
+{
+    const struct pb_scene_walk *walk = s->walk;
+    for (size_t i = 0; i < s->n_lists; i++)
+        if (strcmp(s->list[i].pattern, pattern) == 0) {
+            *out = &s->list[i];
+            return 0;
+        }
+    const bool down = pb_files_from_the_last(s->pipeline->input.order);
+    struct counted_list *list = &s->list[s->n_lists];
+    struct counted *file = calloc(walk->n + 1, sizeof *file);
+    size_t n = 0;
+    for (size_t i = 0; file != NULL && i < walk->n; i++)
+        if (pb_scene_walk_fits(filled, walk->entry[i].path))
+            file[n++].entry = &walk->entry[i];
+    if (file != NULL && sort(&s->pipeline->input, file, &n) == 0)
+        list->entry = calloc(n + 1, sizeof *list->entry);
+    for (size_t i = 0; list->entry != NULL && i < n; i++)
+        list->entry[i] = file[down ? n - 1 - i : i].entry;
+    free(file);
+    if (list->entry == NULL)
+        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
+    list->pattern = pattern;
+    list->n = n;
+    s->n_lists++;
+    *out = list;
+    return 0;
+}
+
 /* Finds entry number nth, from 1, of the matching ones, in input.order. */
 static int find_nth(struct search *s, const struct wish *wish, const char *filled,
                     const struct pb_scene_entry **out)
 {
-    const struct pb_scene_entry **entries = NULL;
-    size_t n = 0;
-    int rc = pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
-                                   &entries, &n);
-    if (rc == 0 && (size_t)wish->nth <= n)
-        *out = entries[wish->nth - 1];
-    free(entries);
+    const struct counted_list *list = &no_list;
+    int rc = list_counted(s, wish->pattern, filled, &list);
+    if (rc == 0 && (size_t)wish->nth <= list->n)
+        *out = list->entry[wish->nth - 1];
     return rc;
 }
 
@@ -162,24 +321,20 @@ struct pattern_count {
  * match. */
 static int compare_count(struct search *s, const char *pattern, struct pattern_count *first)
 {
-    const struct pb_scene_entry **entries = NULL;
+    const struct counted_list *list = &no_list;
     char filled[PATH_MAX];
-    size_t n = 0;
     if (first->pattern != NULL && strcmp(first->pattern, pattern) == 0)
         return 0;
     int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
-    rc = rc ? rc
-            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
-                                    &entries, &n);
-    free(entries);
+    rc = rc ? rc : list_counted(s, pattern, filled, &list);
     if (rc == 0 && first->pattern == NULL) {
         first->pattern = pattern;
-        first->n = n;
+        first->n = list->n;
         (void)snprintf(first->filled, sizeof first->filled, "%s", filled);
-    } else if (rc == 0 && n != first->n) {
+    } else if (rc == 0 && list->n != first->n) {
         rc = pb_fail_at(s->err, PB_E_INPUT_INCOMPLETE, s->folder, 0, 0,
                         "%zu files fit %.100s and %zu fit %.100s: one of an observation is missing",
-                        first->n, first->filled, n, filled);
+                        first->n, first->filled, list->n, filled);
     }
     return rc;
 }
@@ -254,25 +409,21 @@ static bool is_found(const struct pb_scene_found *found, const struct pb_scene_e
 /* Adds the files that match the pattern of a counted file, but whose number no nth refers to. */
 static int take_spares(struct search *s, const char *pattern, struct pb_scene_found *found)
 {
-    const struct pb_scene_entry **entries = NULL;
+    const struct counted_list *list = &no_list;
     char filled[PATH_MAX];
-    size_t n = 0;
     int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
-    rc = rc ? rc
-            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
-                                    &entries, &n);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (is_found(found, entries[i]))
+    rc = rc ? rc : list_counted(s, pattern, filled, &list);
+    for (size_t i = 0; rc == 0 && i < list->n; i++) {
+        if (is_found(found, list->entry[i]))
             continue;
         if (found->n_spare == PB_SPARE_FILES_MAX)
             rc = pb_fail_at(s->err, PB_E_INPUT_LIMIT, s->folder, 0, 0,
                             "input.order would have to choose among more than %d files in addition "
                             "to those that input.files counts; %zu fit %.150s",
-                            PB_SPARE_FILES_MAX, n, filled);
+                            PB_SPARE_FILES_MAX, list->n, filled);
         else
-            found->spare[found->n_spare++] = entries[i];
+            found->spare[found->n_spare++] = list->entry[i];
     }
-    free(entries);
     return rc;
 }
 
@@ -376,15 +527,13 @@ static bool is_counted(const struct pb_input_config *input, const char *pattern,
 /* Records files of a counted pattern that no entry of input.files uses. */
 static int leave_out(struct search *s, const char *pattern, struct pb_scene_found *found)
 {
-    const struct pb_scene_entry **entries = NULL;
+    const struct counted_list *list = &no_list;
     char filled[PATH_MAX];
-    size_t n = 0, used;
+    size_t used;
     int rc = pb_scene_search_pattern(pattern, s->scene, filled, s->err);
-    rc = rc ? rc
-            : pb_scene_counted_list(&s->pipeline->input, s->walk, s->folder, filled, s->err,
-                                    &entries, &n);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const char *name = pb_base_name(entries[i]->path);
+    rc = rc ? rc : list_counted(s, pattern, filled, &list);
+    for (size_t i = 0; rc == 0 && i < list->n; i++) {
+        const char *name = pb_base_name(list->entry[i]->path);
         if (is_counted(&s->pipeline->input, pattern, i + 1))
             continue;
         used = strlen(found->left_out);
@@ -396,7 +545,6 @@ static int leave_out(struct search *s, const char *pattern, struct pb_scene_foun
                            used ? ", " : "");
         found->n_left_out++;
     }
-    free(entries);
     return rc;
 }
 
@@ -448,6 +596,8 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
     wish = (struct wish){"the list of its files", input->list, .is_needed = true};
     if (rc == 0 && input->list != NULL)
         rc = take(&s, &wish, &out->list);
+    for (size_t i = 0; i < s.n_lists; i++)
+        free(s.list[i].entry);
     out->n_absent = s.n_absent;
     if (rc == 0 && s.n_missing > 0)
         rc = pb_fail_at(err, PB_E_INPUT_INCOMPLETE, input->group != NULL ? NULL : folder, 0, 0,
@@ -476,12 +626,6 @@ size_t pb_sidecar_stem(const char *name, const char *ending)
 {
     size_t n = strlen(name), m = strlen(ending);
     return n > m && strcasecmp(name + n - m, ending) == 0 ? n - m : 0;
-}
-
-static size_t without_suffix(const char *main)
-{
-    const char *dot = strrchr(main, '.');
-    return dot != NULL && dot != main ? (size_t)(dot - main) : strlen(main);
 }
 
 size_t pb_sidecar_shared(const char *main, const char *name)
@@ -539,79 +683,6 @@ bool pb_metadata_is_of(const char *pattern, const char *scene, const char *main,
         !pb_scene_walk_fits(filled, name))
         return false;
     return main == NULL || filled[0] != '*' || shares_its_begin(filled + 1, main, name);
-}
-
-/* --- numbers of files --------------------------------------------------------------------------
- */
-
-struct counted {
-    const struct pb_scene_entry *entry;
-    char date[PB_GROUP_DATE_BYTES];
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct counted *left = a, *right = b;
-    int order = strcmp(pb_base_name(left->entry->path), pb_base_name(right->entry->path));
-    return order != 0 ? order : strcmp(left->entry->path, right->entry->path);
-}
-
-static int by_date(const void *a, const void *b)
-{
-    const struct counted *left = a, *right = b;
-    int order = strcmp(left->date, right->date);
-    return order != 0 ? order : by_name(a, b);
-}
-
-/* Returns true for the file x_B4.tif: "*_B4.*" also matches x_B4.tif.aux.xml, but means only the
- * first. */
-static bool is_main(const struct counted *file, size_t n, size_t i)
-{
-    bool is = true;
-    for (size_t k = 0; k < n && is; k++)
-        is = k == i || !pb_sidecar_is_any_of(pb_base_name(file[k].entry->path), NULL, 0, true,
-                                             pb_base_name(file[i].entry->path));
-    return is;
-}
-
-/* Sorts the files that are not sidecars; returns their count. */
-static size_t sort(const struct pb_input_config *input, struct counted *file, size_t n)
-{
-    const bool dated = pb_files_by_date(input->order);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (is_main(file, n, i))
-            file[kept++].entry = file[i].entry;
-    for (size_t i = 0; i < kept && dated; i++)
-        pb_group_pattern_date(input->group_pattern, pb_base_name(file[i].entry->path),
-                              file[i].date);
-    qsort(file, kept, sizeof *file, dated ? by_date : by_name);
-    return kept;
-}
-
-int pb_scene_counted_list(const struct pb_input_config *input, const struct pb_scene_walk *walk,
-                          const char *folder, const char *pattern, struct pb_err *err,
-                          const struct pb_scene_entry ***out_entries, size_t *out_n)
-{
-    const bool down = pb_files_from_the_last(input->order);
-    struct counted *file = calloc(walk->n + 1, sizeof *file);
-    const struct pb_scene_entry **entries = calloc(walk->n + 1, sizeof *entries);
-    size_t n = 0;
-    for (size_t i = 0; file != NULL && i < walk->n; i++)
-        if (pb_scene_walk_fits(pattern, walk->entry[i].path))
-            file[n++].entry = &walk->entry[i];
-    if (file == NULL || entries == NULL) {
-        free(file);
-        free(entries);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    }
-    n = sort(input, file, n);
-    for (size_t i = 0; i < n; i++)
-        entries[i] = file[down ? n - 1 - i : i].entry;
-    free(file);
-    *out_entries = entries;
-    *out_n = n;
-    return 0;
 }
 
 bool pb_scene_counted_is_metadata(const char *pattern, const char *scene, const char *file,

@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 struct pb_pipeline_config;
-struct pb_input_config;
 
 /* Endings that are not a scene in any pipeline: files that GDAL and similar programs read or
  * write next to a file. NULL after the last one. */
@@ -57,13 +56,6 @@ int pb_scene_search(const struct pb_pipeline_config *pipeline, const struct pb_s
                     const char *folder, const char *scene, struct pb_err *err,
                     struct pb_scene_found *out);
 
-/* Lists the entries that match the pattern of a counted file (nth), without sidecars of others, in
- * input.order; an array of *out_n, which the caller frees. If their order depends on metadata
- * (cloud), they are numbered by name here and renumbered after the metadata is read. folder: for
- * messages. */
-int pb_scene_counted_list(const struct pb_input_config *input, const struct pb_scene_walk *walk,
-                          const char *folder, const char *pattern, struct pb_err *err,
-                          const struct pb_scene_entry ***out_entries, size_t *out_n);
 /* Returns true if a file, by its path inside the scene, is the metadata of another one according
  * to a pattern that begins with *: a pattern without a slash compares their base names. */
 bool pb_scene_counted_is_metadata(const char *pattern, const char *scene, const char *file,

@@ -16,7 +16,7 @@ struct pb_scene_entry;
 struct pb_json;
 
 /* Open files of input.metadata: those of one scene, in the order of its patterns, or those of each
- * of its observations (pb_scene_counted_list), in the order of their names. */
+ * of its observations (counted files), in the order of their names. */
 struct pb_metadata_files {
     struct pb_raster_file file[PB_METADATA_OPEN_MAX];
     size_t n; /* count of open files; the others have fd -1 */
