@@ -501,7 +501,7 @@ int cli_submit(int argc, char **argv)
         return rc;
     char(*ids)[CLI_ID_BYTES] = calloc((size_t)o.n_words, sizeof *ids);
     size_t n = 0;
-    for (int i = 0; ids != NULL && i < o.n_words; i++) {
+    for (int i = 0; ids != NULL && rc != CLI_UNREACHABLE && i < o.n_words; i++) {
         struct pb_err err = {0};
         struct pb_json_value *reply = NULL;
         const struct pb_json_value *job = NULL;

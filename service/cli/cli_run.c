@@ -227,13 +227,12 @@ static void name_place(const struct cli_input *input, const char *file, char *ou
     const bool names_input = file[0] == '\0' || strcmp(file, input->path) == 0;
     (void)snprintf(text, sizeof text, "%s%s%s", names_input || input->part != NULL ? name : "",
                    input->part != NULL && !names_input ? ": " : "", names_input ? "" : file);
-    const size_t n = strlen(text);
-    const char *from = text;
-    if (n >= bytes)
-        from += n - (bytes - sizeof "...");
-    while (from != text && ((unsigned char)*from & 0xc0) == 0x80) /* inside a UTF-8 character */
+    const size_t n = strlen(text), dots = n < bytes ? 0 : 3;
+    const char *from = dots == 0 ? text : text + n - (bytes - 1 - dots);
+    while (dots > 0 && ((unsigned char)*from & 0xc0) == 0x80) /* inside a UTF-8 character */
         from++;
-    (void)snprintf(out, bytes, "%s%.*s", from != text ? "..." : "", (int)bytes - 4, from);
+    (void)memcpy(out, "...", dots);
+    (void)memcpy(out + dots, from, (size_t)(text + n + 1 - from));
 }
 
 void cli_input_failed(const struct cli_run_options *o, const struct cli_input *input,

@@ -11,7 +11,9 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 
 import pbtest
 from daemon_kit import Daemon, wait_for
@@ -392,6 +394,13 @@ def test_a_failure_names_its_file_once_as_it_was_given(scratch):
             assert more or code in said, said
 
 
+def test_long_name_is_cut_at_its_begin_only(scratch):
+    for length in range(250, 262):
+        name = "x" * 200 + "/" + "y" * (length - 205) + ".tif"
+        said = run("pushbroom", "run", "-c", CONFIG, "-o", "out", name, code=1, cwd=scratch).stderr
+        assert (name if length < 256 else "..." + name[-252:]) + ":" in said, (length, said)
+
+
 def test_output_that_cannot_be_written_is_a_failure(scratch):
     with open("/dev/full", "w") as full:
         for words in (["indices"], ["run", "--json", "-c", CONFIG, "-o", scratch / "out", scene(scratch)]):
@@ -582,6 +591,24 @@ def test_submit_wait_tells_success_failure_and_refusal(scratch):
         assert "there is no such file" in cli(d, "submit", d.root / "no.tif", code=1).stderr
         assert "no pipeline 'nope'" in cli(d, "submit", "-p", "nope", good, code=1).stderr
         assert "input.no_pipeline" in cli(d, "submit", d.config, code=1).stderr
+
+
+def test_submit_ends_when_the_service_is_lost(scratch):
+    """The reply to one file must not be taken for that to the next."""
+    (scratch / "a.tif").write_text("ok")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(scratch / "own.sock"))
+        server.listen()
+
+        def refuse():
+            peer, _ = server.accept()
+            with peer, peer.makefile("rb") as lines:
+                lines.readline()
+        thread = threading.Thread(target=refuse, daemon=True)
+        thread.start()
+        done = run("pushbroom", "submit", "--socket", scratch / "own.sock", *[scratch / "a.tif"] * 3, code=3)
+        thread.join()
+    assert done.stderr.count("service.unreachable") == 1, done.stderr
 
 
 def test_uncancellable_job_does_not_block_the_others(scratch):
