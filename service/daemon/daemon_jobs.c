@@ -16,15 +16,23 @@
 #define TRY_AGAIN_MS 4000
 #define OPEN_MAX_MS  64000 /* longest wait between tries to open the store */
 
-static void on_change(void *user, const struct pb_job *job)
+static void on_changes(void *user, const struct pb_job *jobs, size_t n)
 {
     struct pb_daemon *daemon = user;
     if (daemon->methods.status == NULL)
         return;
-    pb_methods_publish(&daemon->methods); /* updates the metrics before the event is sent */
-    pb_status_tell(daemon->methods.status, job);
-    if (job->set_id[0] != '\0' && (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0)
-        pb_feed_look(daemon->methods.feed); /* files that arrived since may join its scene */
+    pb_methods_publish(&daemon->methods); /* updates the metrics before the events are sent */
+    for (size_t i = 0; i < n; i++) {
+        const struct pb_job *job = &jobs[i];
+        pb_status_tell(daemon->methods.status, job);
+        if (job->set_id[0] != '\0' && (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0)
+            pb_feed_look(daemon->methods.feed); /* files that arrived since may join its scene */
+    }
+}
+
+static void on_change(void *user, const struct pb_job *job)
+{
+    on_changes(user, job, 1);
 }
 
 static void on_hold(void *user, const struct pb_job *job)
@@ -109,6 +117,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .metrics = &daemon->metrics,
         .troubles = &daemon->troubles,
         .on_change = on_change,
+        .on_changes = on_changes,
         .on_hold = on_hold,
         .on_answer = on_answer,
         .user = daemon,

@@ -280,10 +280,9 @@ static void was_split(void *user, struct pb_pending *pending)
     pb_faults_end(ends->faults, job, false);
     pb_log(PB_LOG_NOTICE, "job %s: %s holds several scenes; %zu of them have jobs that wait",
            job->id, job->name, pending->n_scenes);
-    for (size_t i = 0; i < pending->n_scenes; i++) {
+    for (size_t i = 0; i < pending->n_scenes; i++)
         pb_metrics_count(env->metrics, &pending->scenes[i]);
-        env->on_change(env->user, &pending->scenes[i]);
-    }
+    env->on_changes(env->user, pending->scenes, pending->n_scenes);
     env->on_change(env->user, job);
     char archive[PB_JOB_ID_BYTES];
     (void)snprintf(archive, sizeof archive, "%s", job->id);

@@ -344,6 +344,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     runner->env = (struct pb_runner_env){.config = options->config,
                                          .metrics = options->metrics,
                                          .on_change = options->on_change,
+                                         .on_changes = options->on_changes,
                                          .on_hold = options->on_hold,
                                          .user = options->user};
     connect_parts(runner, options);

@@ -34,6 +34,8 @@ struct pb_runner_options {
     /* A job changed; borrowed for the call. At most 5 times a second for a job, except changes of
      * status, which are reported immediately. */
     void (*on_change)(void *user, const struct pb_job *job);
+    /* The same for several jobs whose status changed together. */
+    void (*on_changes)(void *user, const struct pb_job *jobs, size_t n);
     /* A job is about to end, which takes several steps: clients should see its present state until
      * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);

@@ -15,6 +15,7 @@ struct pb_runner_env {
     bool drains;                    /* no further job starts */
     struct pb_metrics *metrics;
     void (*on_change)(void *user, const struct pb_job *job); /* see runner.h */
+    void (*on_changes)(void *user, const struct pb_job *jobs, size_t n);
     void (*on_hold)(void *user, const struct pb_job *job);
     void *user;
 };
