@@ -193,6 +193,46 @@ void pb_archive_rows_free(struct pb_job *jobs, size_t n)
     free(jobs);
 }
 
+/* --- cancel ---------------------------------------------------------------------------------- */
+
+/* Appends the ids; the capacity is the next power of two. */
+static int read_ids(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+                    struct pb_archive_ids *out)
+{
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const size_t n = out->n;
+        if ((n & (n - 1)) == 0) {
+            void *more = realloc(out->id, (n > 0 ? 2 * n : 1) * sizeof *out->id);
+            if (more == NULL)
+                return pb_fail(err, PB_E_MEMORY, "out of memory for the scenes of an archive");
+            out->id = more;
+        }
+        pb_job_read_text(s, 0, out->id[out->n++], sizeof *out->id);
+    }
+    return rc == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, err);
+}
+
+int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, struct pb_err *err,
+                              struct pb_archive_ids *out)
+{
+    *out = (struct pb_archive_ids){.n = 0};
+    pb_job_store_take(store);
+    sqlite3_stmt *s =
+        pb_job_store_prepare(store, WHAT,
+                             "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND"
+                             " status < 2 ORDER BY seq",
+                             err);
+    int rc = -EIO;
+    if (s != NULL) {
+        (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
+        rc = read_ids(store, s, err, out);
+    }
+    (void)sqlite3_finalize(s);
+    pb_job_store_leave(store);
+    return rc;
+}
+
 /* --- sum ------------------------------------------------------------------------------------- */
 
 /* Counts of scenes by their ends, and the first names for a message. */

@@ -28,6 +28,17 @@ int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_sp
                           struct pb_err *err, struct pb_job **out_jobs, size_t *out_n);
 void pb_archive_rows_free(struct pb_job *jobs, size_t n);
 
+/* Ids of jobs; the caller frees `id`, also after a failure. */
+struct pb_archive_ids {
+    char (*id)[PB_JOB_ID_BYTES];
+    size_t n;
+};
+
+/* Lists the unfinished jobs of scenes of the archive, the oldest first. 0 or *err; *out then has
+ * those that were read. */
+int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, struct pb_err *err,
+                              struct pb_archive_ids *out);
+
 /* Completes the report of an archive's job whose scenes are over, and sets *out_status: failed if
  * one failed, else dismissed if one was cancelled (both with an error), else successful. Skipped
  * duplicates count as successful. 0, or *err. */

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/runner/job_queue.h"
 
-#include "service/jobs/archive_rows.h"
-
 #include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs read by one call, before it returns to the loop */
@@ -126,6 +124,12 @@ int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const ch
                        struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
 {
     return pb_archive_rows_open(queue->reader, archive, after, err, out_job);
+}
+
+int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
+                        struct pb_archive_ids *out)
+{
+    return pb_archive_rows_list_open(queue->reader, archive, err, out);
 }
 
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,

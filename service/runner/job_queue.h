@@ -6,6 +6,7 @@
  * acceptance; this module reads it, and the caller's filter chooses the jobs that may start. No
  * other part of the runner reads the store. The caller frees jobs with pb_job_fini. Thread: loop.
  */
+#include "service/jobs/archive_rows.h"
 #include "service/jobs/job_store.h"
 
 /* All-zero except the store at the start: reads from the first job. */
@@ -41,6 +42,9 @@ bool pb_job_queue_is_empty(struct pb_job_queue *queue);
 /* Finds the next unfinished job of a scene of an archive; see pb_archive_rows_open. */
 int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const char *after,
                        struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
+/* Lists them; see pb_archive_rows_list_open. */
+int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
+                        struct pb_archive_ids *out);
 /* Finds the job with that id in any state, as stored; see pb_job_store_find. */
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
                       struct pb_job *out_job);

@@ -234,18 +234,19 @@ static struct request *make(struct pb_requests *requests, enum pb_request_kind k
 static void cancel_scenes(struct request *request, const char *archive)
 {
     struct pb_requests *requests = request->requests;
-    char id[PB_JOB_ID_BYTES] = "";
+    struct pb_archive_ids scenes;
     struct pb_err err = {0};
-    int rc;
-    while ((rc = pb_job_queue_scene(requests->queue, archive, id, &err, id)) == 1) {
-        struct request *one = make(requests, PB_REQUEST_CANCEL, id);
+    int rc = pb_job_queue_scenes(requests->queue, archive, &err, &scenes);
+    for (size_t i = 0; rc == 0 && i < scenes.n; i++) {
+        struct request *one = make(requests, PB_REQUEST_CANCEL, scenes.id[i]);
         if (one == NULL) {
             rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
-            break;
+        } else {
+            one->silent = true;
+            step(one);
         }
-        one->silent = true;
-        step(one);
     }
+    free(scenes.id);
     answer(request, rc, &err);
 }
 

@@ -10,7 +10,7 @@
 
 #define ARCHIVE "20261121-082850-zzzz"
 
-static const char *const two[] = {"A", "B"};
+static const char *const names_of_scenes[] = {"A", "B", "C", "D"};
 
 static void make_id(char out[PB_JOB_ID_BYTES])
 {
@@ -59,7 +59,7 @@ static const char *split(size_t n)
     static char names[64];
     struct pb_job archive = load(ARCHIVE), *jobs = NULL;
     const struct pb_archive_split what = {
-        .archive = &archive, .scenes = two, .n = n, .wall_ms = 9, .make_id = make_id};
+        .archive = &archive, .scenes = names_of_scenes, .n = n, .wall_ms = 9, .make_id = make_id};
     struct pb_err err = {0};
     size_t n_jobs = 0;
     int rc = pb_archive_rows_split(store, &what, &err, &jobs, &n_jobs);
@@ -155,6 +155,26 @@ START_TEST(test_a_running_scene_keeps_the_archive_waiting)
     ck_assert_int_eq(pb_archive_rows_open(store, ARCHIVE, id, NULL, id), 0);
     pb_job_fini(&job);
     pb_job_fini(&none);
+}
+END_TEST
+
+START_TEST(test_unfinished_scenes_are_listed)
+{
+    struct pb_archive_ids ids;
+    insert_archive();
+    (void)split(4);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    struct pb_job job = next();
+    put(&job, PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_archive_rows_list_open(store, ARCHIVE, NULL, &ids), 0);
+    ck_assert_uint_eq(ids.n, 3);
+    ck_assert_str_eq(ids.id[0], job.id);
+    ck_assert_int_lt(strcmp(ids.id[1], ids.id[2]), 0);
+    free(ids.id);
+    ck_assert_int_eq(pb_archive_rows_list_open(store, "20261121-082852-none", NULL, &ids), 0);
+    ck_assert_uint_eq(ids.n, 0);
+    ck_assert_ptr_null(ids.id);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -271,6 +291,7 @@ int main(void)
     tcase_add_test(tests, test_scenes_get_jobs_that_only_read_the_input);
     tcase_add_test(tests, test_archive_waits_for_its_scenes);
     tcase_add_test(tests, test_a_running_scene_keeps_the_archive_waiting);
+    tcase_add_test(tests, test_unfinished_scenes_are_listed);
     tcase_add_test(tests, test_retry_computes_scenes_that_failed_only);
     tcase_add_test(tests, test_scene_that_is_gone_does_not_count);
     tcase_add_test(tests, test_cancelled_scene_dismisses_the_archive);
