@@ -36,26 +36,35 @@ static const struct pb_pipeline_config *pipeline_of(const struct pb_config *conf
     return pb_config_pipeline(config, is_named(config, job) ? job->pipeline : taker);
 }
 
-/* Finds the pipeline by the name of the input alone, without a look at the input. */
-static const struct pb_pipeline_config *guess_pipeline(const struct pb_config *config,
-                                                       const struct pb_job *job)
+/* Guesses the priority of the job's pipeline by names alone, without a look at the input. Unless
+ * its pipeline is known, no guess may let it start too early: a name that fits both a folder and a
+ * file has the lower priority of the two pipelines, and an unknown pipeline the lowest of all. */
+static int32_t guess_priority(const struct pb_config *config, const struct pb_job *job,
+                              int32_t lowest)
 {
     struct pb_single single;
-    if (is_named(config, job))
-        return pb_config_pipeline(config, job->pipeline);
+    if (is_named(config, job)) {
+        const struct pb_pipeline_config *own = pb_config_pipeline(config, job->pipeline);
+        return own != NULL ? own->priority : lowest;
+    }
+    const struct pb_pipeline_config *folder = pb_config_match_folder(config, job->name);
     pb_single_find(config, job->name, false, &single);
-    return single.kind == PB_SINGLE_INPUT ? single.pipeline
-                                          : pb_config_match_folder(config, job->name);
+    const struct pb_pipeline_config *file =
+        single.kind == PB_SINGLE_INPUT ? single.pipeline : folder;
+    if (file == NULL)
+        return lowest;
+    return folder != NULL && folder->priority < file->priority ? folder->priority : file->priority;
 }
 
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
 {
-    const struct pb_pipeline_config *pipeline = guess_pipeline(config, job);
-    int32_t highest = INT32_MIN;
-    for (size_t i = 0; i < config->n_pipelines; i++)
-        if (config->pipelines[i].priority > highest)
-            highest = config->pipelines[i].priority;
-    return pipeline != NULL ? highest - pipeline->priority : 0;
+    int32_t highest = INT32_MIN, lowest = INT32_MAX;
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        const int32_t priority = config->pipelines[i].priority;
+        highest = priority > highest ? priority : highest;
+        lowest = priority < lowest ? priority : lowest;
+    }
+    return config->n_pipelines > 0 ? highest - guess_priority(config, job, lowest) : 0;
 }
 
 /* Fails a file that belongs to a scene by its metadata; it cannot be a job of its own. */

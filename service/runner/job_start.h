@@ -17,7 +17,7 @@ struct pb_job_starts {
 /* Starts a waiting job (taken) in the free slot, which is reserved for it until it runs. A job that
  * cannot run at all fails. A job with scenes, which are over, ends. */
 void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job);
-/* Distance of the pipeline's priority from the highest of the configuration. 0 for a job whose
- * pipeline does not follow from names: it is found at the start, or the job fails. */
+/* Distance of the pipeline's priority from the highest of the configuration. A job whose pipeline
+ * does not follow from names is among the last: it is found at the start, or the job fails. */
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job);
 #endif
