@@ -24,6 +24,7 @@ struct content {
     struct pb_entry *entry; /* the members without litter */
     size_t *member;         /* entry i is member[i] of the list */
     size_t n;
+    struct pb_config config; /* the pipeline alone; borrowed by the assembly */
     struct pb_assembly *assembly;
     const struct pb_assembled *scene; /* the one to open; NULL: not chosen yet */
     char name[256];                   /* its clean name */
@@ -50,8 +51,8 @@ static int no_memory(const struct content *c, struct pb_err *err)
 static int assemble(const struct pb_pipeline_config *pipeline,
                     const struct pb_scene_archive *archive, struct content *c, struct pb_err *err)
 {
-    const struct pb_config config = {.pipelines = (struct pb_pipeline_config *)pipeline,
-                                     .n_pipelines = 1};
+    c->config.pipelines = (struct pb_pipeline_config *)pipeline;
+    c->config.n_pipelines = 1;
     c->entry = calloc(c->list.n + 1, sizeof *c->entry);
     c->member = calloc(c->list.n + 1, sizeof *c->member);
     c->assembly = pb_assembly_create();
@@ -65,7 +66,7 @@ static int assemble(const struct pb_pipeline_config *pipeline,
         c->entry[c->n++] = (struct pb_entry){
             .path = member->path, .is_folder = member->is_folder, .is_settled = true};
     }
-    const struct pb_assembly_input input = {.config = &config,
+    const struct pb_assembly_input input = {.config = &c->config,
                                             .listing = PB_LISTING_ARCHIVE,
                                             .name = archive->is_part ? "" : archive->scene,
                                             .only = pipeline,
