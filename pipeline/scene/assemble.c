@@ -616,9 +616,10 @@ static struct verdict check_set(const struct pb_assembly *assembly,
     struct pb_err err = {0};
     struct verdict verdict = {set->earlier.n == 0, (uint32_t)set->n, PB_OK, ""};
     if (check(pipeline, set, &err) < 0) {
-        verdict.is_known = verdict.is_known && err.code != PB_E_MEMORY;
         verdict.code = err.code;
         verdict.text = keep(assembly, err.msg);
+        verdict.is_known =
+            verdict.is_known && err.code != PB_E_MEMORY && !pb_arena_failed(assembly->arena);
     }
     return verdict;
 }
@@ -636,6 +637,7 @@ static struct verdict verdict_of(const struct pb_assembly *assembly,
 #endif
     struct verdict verdict = *last;
     verdict.text = keep(assembly, last->text);
+    verdict.is_known = !pb_arena_failed(assembly->arena); /* else it has no text */
     return verdict;
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/assemble.h"
 
+#include "config/base/arena.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/yaml/report.h"
@@ -10,6 +11,7 @@
 #include "run_suite.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +229,7 @@ static const struct pb_described *find_day(void *user, const char *path, uint64_
     return strcmp(path, "m1.img") == 0 ? NULL : &june;
 }
 
-static void judge_days(void)
+static void group_days(void)
 {
     const struct pb_entry_facts facts = {find_day, NULL};
     const struct pb_assembly_input input = {.config = config,
@@ -237,8 +239,28 @@ static void judge_days(void)
                                             .wall_ms = WALL,
                                             .wall_is_trusted = true};
     ck_assert_int_eq(pb_assembly_group(assembly, &input), 0);
+}
+
+static void judge_days(void)
+{
+    group_days();
     ck_assert_int_eq(pb_assembly_judge(assembly, config), 0);
 }
+
+/* The verdict of the last listing is copied to the texts of this one. */
+START_TEST(judging_again_without_memory_fails)
+{
+    add("a1_R.tif", 1, true);
+    judge_days();
+    group_days();
+    pb_arena_fail_after(0);
+    ck_assert_int_eq(pb_assembly_judge(assembly, config), -ENOMEM);
+    pb_arena_fail_after(-1);
+    judge_days();
+    ck_assert_int_eq(at(0)->state, PB_SCENE_INCOMPLETE);
+    ck_assert_str_ne(at(0)->missing, "");
+}
+END_TEST
 
 START_TEST(expired_set_waits_for_earlier_files_of_pipeline)
 {
@@ -440,6 +462,7 @@ int main(void)
     tcase_add_test(tests, expired_set_waits_for_earlier_files_of_pipeline);
     tcase_add_test(tests, complete_set_waits_for_files_before_its_last);
     tcase_add_test(tests, each_entry_is_in_one_scene);
+    tcase_add_test(tests, judging_again_without_memory_fails);
     tcase_add_test(tests, scenes_of_an_archive_are_its_matching_folders);
     tcase_add_test(tests, archive_without_such_a_folder_is_one_scene);
     tcase_add_test(tests, scenes_of_a_group_share_other_files_of_an_archive);
