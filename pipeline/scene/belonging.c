@@ -86,69 +86,89 @@ static size_t lower_bound(const struct sorter *s, const char *name)
 
 /* --- sidecars --- */
 
+/* Main file of the files of one name without regard to case. */
+struct mains {
+    size_t best;  /* n = not found */
+    size_t other; /* main file of `best` itself; n = not found */
+};
+
 /* Searches files whose names begin with `begin`, or equal it: prefers a file of a set over others
- * that a pipeline takes; n = not found. */
-static size_t find_scene(const struct sorter *s, const char *begin, size_t length, bool whole,
-                         size_t self)
+ * that a pipeline takes. */
+static struct mains find_scene(const struct sorter *s, const char *begin, size_t length, bool whole)
 {
-    size_t found = s->n;
+    struct mains found = {s->n, s->n};
+    const size_t bytes = strlen(begin);
     for (size_t i = lower_bound(s, begin); i < s->n_named; i++) {
-        const char *name = s->named[i].name, *dot = strrchr(name, '.');
+        const char *name = s->named[i].name;
         const struct pb_belonging *file = &s->file[s->named[i].number];
-        if (strncasecmp(name, begin, strlen(begin)) != 0 || (whole && name[length] != '\0'))
+        if (strncasecmp(name, begin, bytes) != 0 || (whole && name[length] != '\0'))
             break;
-        if ((!whole && dot != name + length) || s->named[i].number == self ||
-            file->pipeline == NULL)
+        if ((!whole && strrchr(name, '.') != name + length) || file->pipeline == NULL)
             continue;
-        if (found == s->n || file->belongs == PB_BELONGS_SET)
-            found = s->named[i].number;
+        if (found.best == s->n || file->belongs == PB_BELONGS_SET)
+            found.best = s->named[i].number;
+        else if (found.other == s->n)
+            found.other = s->named[i].number;
     }
     return found;
 }
 
-/* Finds the scene with this path, or with this path and some suffix; n = not found. */
-static size_t find_main(const struct sorter *s, const char *stem, size_t self)
+/* Finds the scene with this path, or with this path and some suffix. */
+static struct mains find_main(const struct sorter *s, const char *stem)
 {
     char begin[PATH_MAX + 1];
-    size_t found = find_scene(s, stem, strlen(stem), true, self);
+    const struct mains found = find_scene(s, stem, strlen(stem), true);
     (void)snprintf(begin, sizeof begin, "%s.", stem);
-    return found < s->n ? found : find_scene(s, begin, strlen(stem), false, self);
+    return found.best < s->n ? found : find_scene(s, begin, strlen(stem), false);
 }
 
-static bool tries_ending(struct sorter *s, size_t number, const char *ending)
+/* Tries an ending for the files `from` to `to` in the order, whose names differ in case only. */
+static void try_ending(struct sorter *s, size_t from, size_t to, const char *ending)
 {
-    struct pb_belonging *file = &s->file[number];
-    const char *path = s->entry[number].path;
+    const char *path = s->named[from].name;
     char stem[PATH_MAX];
     size_t bytes = pb_sidecar_stem(path, ending);
     if (bytes == 0 || bytes >= sizeof stem || path[bytes - 1] == '/')
-        return false;
+        return;
     (void)snprintf(stem, sizeof stem, "%.*s", (int)bytes, path);
-    size_t main = find_main(s, stem, number);
-    if (main < s->n) {
-        file->belongs = PB_BELONGS_BESIDE;
-        file->main = main;
+    const struct mains found = find_main(s, stem);
+    for (size_t i = from; i < to; i++) {
+        struct pb_belonging *file = &s->file[s->named[i].number];
+        const size_t main = found.best != s->named[i].number ? found.best : found.other;
+        if (file->belongs != PB_BELONGS_ALONE && file->belongs != PB_BELONGS_NOWHERE)
+            continue;
+        file->belongs = main < s->n ? PB_BELONGS_BESIDE : PB_BELONGS_NOWHERE;
         file->role = PB_ROLE_SIDECAR;
-    } else if (file->belongs == PB_BELONGS_ALONE) {
-        file->belongs = PB_BELONGS_NOWHERE;
-        file->role = PB_ROLE_SIDECAR;
+        if (main < s->n)
+            file->main = main;
     }
-    return main < s->n;
 }
 
 /* Finds the main file. A longer ending may lead to another file than a shorter one: x.tif.msk.ovr.
  */
-static void look_for_main(struct sorter *s, size_t number)
+static void look_for_main(struct sorter *s, size_t from, size_t to)
 {
     const struct pb_config *config = s->config;
-    bool found = false;
     const char *ending;
-    for (size_t i = 0; !found && (ending = pb_sidecar_known(i)) != NULL; i++)
-        found = tries_ending(s, number, ending);
-    for (size_t p = 0; !found && p < config->n_pipelines; p++) {
+    for (size_t i = 0; (ending = pb_sidecar_known(i)) != NULL; i++)
+        try_ending(s, from, to, ending);
+    for (size_t p = 0; p < config->n_pipelines; p++) {
         const struct pb_input_config *input = &config->pipelines[p].input;
-        for (size_t i = 0; !found && i < input->n_sidecars; i++)
-            found = tries_ending(s, number, input->sidecars[i]);
+        for (size_t i = 0; i < input->n_sidecars; i++)
+            try_ending(s, from, to, input->sidecars[i]);
+    }
+}
+
+/* Handles names that differ in case only together: there may be 65,536 of them. */
+static void look_for_all_mains(struct sorter *s)
+{
+    for (size_t from = 0, to; from < s->n_named; from = to) {
+        bool any = false;
+        for (to = from; to < s->n_named && strcasecmp(s->named[to].name, s->named[from].name) == 0;
+             to++)
+            any = any || s->file[s->named[to].number].belongs == PB_BELONGS_ALONE;
+        if (any)
+            look_for_main(s, from, to);
     }
 }
 
@@ -635,9 +655,7 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
         return rc;
     }
     sort_asked(&s);
-    for (size_t i = 0; i < n; i++)
-        if (out[i].belongs == PB_BELONGS_ALONE && !entry[i].is_folder)
-            look_for_main(&s, i);
+    look_for_all_mains(&s);
     for (size_t i = 0; i < n; i++)
         look_for_companions(&s, i);
     for (size_t i = 0; i < n; i++)

@@ -326,6 +326,30 @@ START_TEST(many_files_are_sorted_at_once)
 }
 END_TEST
 
+/* A search for each name among all of them would take minutes. */
+START_TEST(test_names_of_one_spelling_are_sorted_in_time)
+{
+    enum { LETTERS = 16, MANY = 1 << LETTERS };
+    static char name[MANY][LETTERS + sizeof ".prj"];
+    static struct pb_entry many[MANY];
+    static struct pb_belonging out[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(name[i], sizeof name[i], "abcdefghijklmnop%s",
+                       i < MANY / 2 ? ".tif" : ".prj");
+        for (size_t k = 0; k < LETTERS; k++)
+            name[i][k] = (char)(name[i][k] - ((i >> k & 1) != 0 ? 'a' - 'A' : 0));
+        many[i] = (struct pb_entry){.path = name[i]};
+    }
+    const struct pb_belonging_rules rules = {.config = config, .arena = arena};
+    ck_assert_int_eq(pb_belonging_sort(many, MANY, &rules, out), 0);
+    ck_assert_int_eq(out[0].belongs, PB_BELONGS_MAIN);
+    for (size_t i = MANY / 2; i < MANY; i++) {
+        ck_assert_int_eq(out[i].belongs, PB_BELONGS_BESIDE);
+        ck_assert_uint_eq(out[i].main, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("belonging");
@@ -345,6 +369,7 @@ int main(void)
     tcase_add_test(tests, files_have_roles);
     tcase_add_test(tests, one_pipeline_may_take_all_files);
     tcase_add_test(tests, many_files_are_sorted_at_once);
+    tcase_add_test(tests, test_names_of_one_spelling_are_sorted_in_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
