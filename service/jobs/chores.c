@@ -18,8 +18,10 @@ static void work(uv_work_t *request)
 {
     struct pb_chores *chores = request->data;
     int deleted = 0;
-    if (chores->prunes)
-        (void)pb_job_store_prune(chores->store, chores->keep, NULL);
+    if (chores->prunes) {
+        const int pruned = pb_job_store_prune(chores->store, chores->keep, NULL);
+        chores->rest = chores->finished - (pruned > 0 ? pruned : 0);
+    }
     if (chores->trims)
         deleted = pb_journal_trim(chores->store, pb_clock_wall_ms(), NULL);
     if (chores->trims && chores->contents_ms > 0 &&
@@ -100,13 +102,17 @@ void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_
     if (chores->works)
         return;
     uint64_t commits = pb_job_store_commits(chores->store);
-    chores->prunes = finished - keep >= PRUNE_FROM;
+    /* Jobs of scenes are in these counts and not in `keep`. */
+    if (keep != chores->keep || finished < chores->rest)
+        chores->rest = keep;
+    chores->prunes = finished - (chores->rest > keep ? chores->rest : keep) >= PRUNE_FROM;
     chores->trims = trim_is_due(chores, commits, now_ms);
     chores->looks = look_is_due(chores, commits, now_ms);
     if (!chores->prunes && !chores->trims && !chores->looks &&
         !pb_job_store_log_is_long(chores->store))
         return;
     chores->keep = keep;
+    chores->finished = finished;
     chores->contents_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
     chores->works = true;
     chores->work.data = chores;

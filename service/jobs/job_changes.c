@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define PRUNE_AT_ONCE 64
+#define PRUNE_AT_ONCE 16 /* jobs, each with the scenes of its archive */
 
 static int apply_insert(struct pb_job_store *store, struct pb_job_change *change)
 {
@@ -80,31 +80,51 @@ int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_
     return pb_job_store_commit(store, &change, err);
 }
 
-/* Deletes a part at a time, so that other threads can store changes in between. */
+/* Counts the jobs beyond `keep`; negative errno. Their order makes SQLite use the index of the
+ * prunable jobs. */
+static int64_t count_surplus(struct pb_job_store *store, int keep, struct pb_err *err)
+{
+    int64_t n = -EIO;
+    pb_job_store_take(store);
+    sqlite3_stmt *s =
+        pb_job_store_prepare(store, "count",
+                             "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " PB_JOB_PRUNABLE
+                             " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT -1 OFFSET ?1)",
+                             err);
+    if (s != NULL) {
+        (void)sqlite3_bind_int(s, 1, keep);
+        n = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0)
+                                          : pb_job_store_fail(store, "count", err);
+    }
+    (void)sqlite3_finalize(s);
+    pb_job_store_leave(store);
+    return n;
+}
+
+/* Deletes a part at a time, so that other threads can store changes in between. An archive's job
+ * and those of its scenes are one part: a scene cannot be retried without the archive's job, which
+ * would compute forgotten scenes again. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err)
 {
-    int64_t counts[PB_JOB_STATUS_COUNT];
-    int rc = pb_job_store_counts(store, counts, err), pruned = 0;
-    if (rc != 0)
-        return rc;
-    int64_t surplus =
-        counts[PB_JOB_SUCCESSFUL] + counts[PB_JOB_FAILED] + counts[PB_JOB_DISMISSED] - keep;
-    while (surplus > pruned) {
+    int64_t surplus = count_surplus(store, keep, err);
+    int pruned = 0;
+    if (surplus < 0)
+        return (int)surplus;
+    while (surplus > 0) {
         struct pb_job_change change = {
             .apply = apply_statement,
-            /* The jobs of an archive's scenes stay while its own job is there: it would compute
-               them again in a retry. */
-            .sql = "DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE status > 1"
-                   " AND (archive = '' OR NOT EXISTS"
-                   " (SELECT 1 FROM jobs a WHERE a.id = jobs.archive))"
-                   " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT ?1)",
-            .number = surplus - pruned < PRUNE_AT_ONCE ? surplus - pruned : PRUNE_AT_ONCE,
+            .sql = "WITH chosen AS (SELECT id FROM jobs WHERE " PB_JOB_PRUNABLE
+                   " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT ?1)"
+                   " DELETE FROM jobs WHERE id IN (SELECT id FROM chosen) OR"
+                   " (archive <> '' AND again = '' AND archive IN (SELECT id FROM chosen))",
+            .number = surplus < PRUNE_AT_ONCE ? surplus : PRUNE_AT_ONCE,
             .bulk = true};
-        rc = pb_job_store_commit(store, &change, err);
+        int rc = pb_job_store_commit(store, &change, err);
         if (rc < 0)
             return rc;
         if (rc == 0)
             break;
+        surplus -= change.number;
         pruned += rc;
     }
     return pruned;

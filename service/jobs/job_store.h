@@ -76,7 +76,8 @@ int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_ST
 /* Call after a restart: running jobs become accepted again. Returns their number. */
 int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Deletes finished jobs beyond `keep`: first those that failed with input.no_pipeline, then the
- * others; of both the oldest first. Returns the number of deleted jobs. */
+ * others; of both the oldest first. Jobs of scenes do not count; they are deleted together with the
+ * job of their archive. Returns the number of deleted jobs, with those of scenes. */
 int pb_job_store_prune(struct pb_job_store *store, int keep, struct pb_err *err);
 /* Number of commits so far; while it does not change, rows and counts do not change. */
 uint64_t pb_job_store_commits(const struct pb_job_store *store);

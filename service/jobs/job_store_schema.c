@@ -244,6 +244,8 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN archive TEXT NOT NULL DEFAULT '';"
     "CREATE INDEX jobs_by_archive ON jobs (archive, scene) WHERE archive <> '';"
     "CREATE INDEX jobs_open_scenes ON jobs (archive) WHERE archive <> '' AND status < 2;"
+    "DROP INDEX jobs_finished;"
+    "CREATE INDEX jobs_finished ON jobs (" PB_JOB_PRUNE_ORDER ") WHERE " PB_JOB_PRUNABLE ";"
     "CREATE TRIGGER jobs_of_archive AFTER UPDATE OF input ON jobs"
     " WHEN NEW.input IS NOT OLD.input BEGIN"
     " UPDATE jobs SET input = NEW.input WHERE archive = NEW.id AND archive <> ''; END;"

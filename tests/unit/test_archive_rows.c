@@ -245,7 +245,7 @@ START_TEST(test_path_of_the_scenes_follows_the_archive)
 }
 END_TEST
 
-START_TEST(test_scenes_are_forgotten_after_the_archive)
+START_TEST(test_scenes_are_forgotten_with_the_archive)
 {
     insert_archive();
     (void)split(2);
@@ -257,6 +257,26 @@ START_TEST(test_scenes_are_forgotten_after_the_archive)
     put(&archive, PB_JOB_FAILED);
     pb_job_fini(&archive);
     ck_assert_int_eq(pb_job_store_prune(store, 0, NULL), 3);
+}
+END_TEST
+
+START_TEST(test_scenes_do_not_push_out_other_jobs)
+{
+    insert("20261121-082849-aaaa", PB_JOB_FAILED);
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    end_next("B", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    struct pb_job archive = summed(PB_JOB_FAILED);
+    put(&archive, PB_JOB_RUNNING);
+    put(&archive, PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_store_prune(store, 2, NULL), 0);
+    ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 1);
+    ck_assert_int_eq(status_of(ARCHIVE), PB_JOB_FAILED);
+    insert("20261121-082853-aaaa", PB_JOB_SUCCESSFUL);
+    ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 3);
+    ck_assert_int_eq(status_of("20261121-082853-aaaa"), PB_JOB_SUCCESSFUL);
+    pb_job_fini(&archive);
 }
 END_TEST
 
@@ -296,7 +316,8 @@ int main(void)
     tcase_add_test(tests, test_scene_that_is_gone_does_not_count);
     tcase_add_test(tests, test_cancelled_scene_dismisses_the_archive);
     tcase_add_test(tests, test_path_of_the_scenes_follows_the_archive);
-    tcase_add_test(tests, test_scenes_are_forgotten_after_the_archive);
+    tcase_add_test(tests, test_scenes_are_forgotten_with_the_archive);
+    tcase_add_test(tests, test_scenes_do_not_push_out_other_jobs);
     tcase_add_test(tests, test_archived_input_stays_for_a_scene_made_again);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

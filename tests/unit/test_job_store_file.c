@@ -25,8 +25,8 @@ static void reopen_after(const char *sql)
 /* Undoes versions 17 to 19. */
 #define WITHOUT_MANIFEST                                                                           \
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
-    "ALTER TABLE jobs DROP COLUMN archive;"                                                        \
     "DROP INDEX jobs_finished; CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"         \
+    "ALTER TABLE jobs DROP COLUMN archive;"                                                        \
     "DROP TRIGGER jobs_part;"                                                                      \
     "CREATE TRIGGER jobs_part AFTER UPDATE OF status ON jobs BEGIN SELECT 1; END;"                 \
     "ALTER TABLE jobs DROP COLUMN manifest; ALTER TABLE set_parts DROP COLUMN manifest;"           \
