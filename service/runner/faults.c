@@ -107,7 +107,7 @@ static void end_waits(struct pb_faults *faults, const struct pb_job *job, bool o
     bool freed = false;
     if (over)
         pb_config_waits_over(&faults->waits, job->seq);
-    if (job->status == PB_JOB_SUCCESSFUL)
+    if (job->status == PB_JOB_SUCCESSFUL && !pb_job_has_scenes(job)) /* it computed nothing */
         freed = pb_config_waits_success(&faults->waits, job->pipeline);
     show_waits(faults, NULL);
     if (freed)
