@@ -356,8 +356,7 @@ static void change_each(struct lanes *lanes, const char *method, const struct cl
         finish_lane(lanes, &lanes->lane[lanes->next++ % lanes->n]);
 }
 
-/* Returns true for the job of a scene whose file belongs to the job of an archive. */
-static bool is_scene(const struct pb_json_value *job)
+bool cli_job_is_scene(const struct pb_json_value *job)
 {
     return cli_job_text(job, "archive")[0] != '\0' && cli_job_text(job, "again_of")[0] == '\0';
 }
@@ -372,7 +371,7 @@ int cli_job_change_listed(struct pb_client *client, const struct cli_service_opt
     if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
         return cli_service_exit(&err);
     for (size_t i = 0; i < jobs.n; i++)
-        if (!is_scene(jobs.job[i]) && (wanted == NULL || wanted(jobs.job[i])))
+        if (!cli_job_is_scene(jobs.job[i]) && (wanted == NULL || wanted(jobs.job[i])))
             jobs.job[n++] = jobs.job[i];
     jobs.n = n;
     open_lanes(&lanes, client, n);

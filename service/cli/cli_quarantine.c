@@ -15,7 +15,8 @@ static bool is_quarantined(const struct pb_json_value *job)
 {
     const char *input = cli_job_text(job, "input"), *status = cli_job_text(job, "status");
     size_t n = strlen(quarantine);
-    return (strcmp(status, "failed") == 0 || strcmp(status, "dismissed") == 0) && n > 0 &&
+    return !cli_job_is_scene(job) &&
+           (strcmp(status, "failed") == 0 || strcmp(status, "dismissed") == 0) && n > 0 &&
            strncmp(input, quarantine, n) == 0 && input[n] == '/';
 }
 

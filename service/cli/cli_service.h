@@ -65,8 +65,10 @@ void cli_jobs_release(struct cli_jobs *jobs); /* all-zero is allowed */
 /* Calls a method {id} that replies with the job, and prints its line. Returns the exit code. */
 int cli_job_change(struct pb_client *client, const struct cli_service_options *options,
                    const char *method, const char *id);
+/* Returns true for the job of a scene whose file belongs to the job of an archive. */
+bool cli_job_is_scene(const struct pb_json_value *job);
 /* Does the same for every job of the list for which `wanted` returns true (NULL = all), oldest
- * first. */
+ * first, without those of scenes. */
 int cli_job_change_listed(struct pb_client *client, const struct cli_service_options *options,
                           const char *method, bool (*wanted)(const struct pb_json_value *job));
 /* Lines of lists are not shortened from now on (--wide). */

@@ -135,7 +135,7 @@ void pb_metrics_finished(struct pb_metrics *metrics, const struct pb_job *job)
     row->jobs[job->status]++;
     if (job->started_ms > 0 && job->finished_ms >= job->started_ms && !pb_job_has_scenes(job))
         observe(&row->duration, duration_le, (double)(job->finished_ms - job->started_ms) / 1000);
-    if (job->status != PB_JOB_SUCCESSFUL)
+    if (job->status != PB_JOB_SUCCESSFUL && !pb_job_is_scene(job)) /* the archive's job counts */
         count_reason(metrics, job->error.code);
     row->tiles += (uint64_t)job->tiles_done;
     row->bytes_read += (uint64_t)job->bytes_read;

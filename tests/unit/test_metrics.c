@@ -97,6 +97,23 @@ START_TEST(counts_jobs_without_pipeline_as_none)
 }
 END_TEST
 
+START_TEST(test_archive_counts_as_one_quarantined_input)
+{
+    memset(&metrics, 0, sizeof metrics);
+    struct pb_job job = make_job("p", 1000);
+    job.status = PB_JOB_FAILED;
+    pb_job_fail(&job, PB_E_INPUT_SCENES, "2 of 2 scenes failed");
+    pb_metrics_finished(&metrics, &job);
+    pb_job_fail(&job, PB_E_INPUT_TRUNCATED, "so");
+    (void)snprintf(job.archive, sizeof job.archive, "20260101-000000-abcd");
+    pb_metrics_finished(&metrics, &job);
+    pb_metrics_finished(&metrics, &job);
+    ck_assert(has_line("pushbroom_quarantined_total{reason=\"input.scenes\"} 1"));
+    ck_assert(!has_line("pushbroom_quarantined_total{reason=\"input.truncated\"} 2"));
+    ck_assert(has_line("pushbroom_jobs_total{pipeline=\"p\",state=\"failed\"} 3"));
+}
+END_TEST
+
 START_TEST(takes_ages_from_arrival_and_acquisition)
 {
     char report[] = "{\"metadata\": {\"datetime\": \"1970-01-01T00:10:00.5Z\"}}";
@@ -129,6 +146,7 @@ int main(void)
     tcase_add_test(tcase, escapes_label_values);
     tcase_add_test(tcase, counts_pipelines_over_the_limit_as_other);
     tcase_add_test(tcase, counts_jobs_without_pipeline_as_none);
+    tcase_add_test(tcase, test_archive_counts_as_one_quarantined_input);
     tcase_add_test(tcase, takes_ages_from_arrival_and_acquisition);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
