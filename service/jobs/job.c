@@ -405,6 +405,11 @@ bool pb_job_is_scene(const struct pb_job *job)
     return job->archive[0] != '\0' && job->again[0] == '\0';
 }
 
+bool pb_job_is_delivered(const struct pb_job *job)
+{
+    return job->owned || (pb_job_is_scene(job) && job->inbox != NULL);
+}
+
 bool pb_job_has_scenes(const struct pb_job *job)
 {
     return strcmp(job->stage, "scenes") == 0;

@@ -160,6 +160,9 @@ void pb_job_leave_out(struct pb_job *job, const char *message);
 bool pb_job_is_left_out(const struct pb_job *job);
 /* Returns true for the job of a scene in an archive whose job waits for it. */
 bool pb_job_is_scene(const struct pb_job *job);
+/* Returns true if its input, or the archive of its scene, was delivered to an inbox; false for a
+ * submitted one and for a job that makes products again: a client chose their pipeline. */
+bool pb_job_is_delivered(const struct pb_job *job);
 /* Returns true for the job of an archive of several scenes since they have jobs of their own
  * (archive_rows.h): its stage is "scenes". */
 bool pb_job_has_scenes(const struct pb_job *job);

@@ -299,10 +299,22 @@ static void split(struct pb_job_ends *ends, struct pb_job *job)
         pb_pending_work(pending, PB_PENDING_SPLIT, was_split, ends);
 }
 
-static bool is_split(const struct pb_job *job)
+/* Returns true if the worker found several scenes in the archive, where the job expects one or
+ * none yet. */
+static bool has_several(const struct pb_job *job)
 {
-    return pb_code_find(job->error.code) == PB_E_INPUT_SCENES && job->archive[0] == '\0' &&
-           job->report != NULL && pb_archive_name_stem(job->name) > 0;
+    return pb_code_find(job->error.code) == PB_E_INPUT_SCENES && job->archive[0] == '\0';
+}
+
+/* Fails a job that makes the products of one scene again. */
+static void fail_several(struct pb_job *job)
+{
+    char text[600];
+    (void)snprintf(text, sizeof text,
+                   "pipeline %.200s finds several scenes in %.255s now; job %s found one",
+                   job->pipeline, job->name, job->again);
+    pb_job_fail_words(job, pb_code_id(PB_E_INPUT_SCENES), text,
+                      "submit or deliver the archive: that makes a job of each scene");
 }
 
 static void summed(void *user, struct pb_pending *pending)
@@ -342,8 +354,7 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
 {
     /* A job of a submitted file does not wait, because its client keeps the file and needs an
      * answer. */
-    const bool delivered = job->owned || (pb_job_is_scene(job) && job->inbox != NULL);
-    int rc = delivered ? pb_faults_config(ends->faults, job) : 0;
+    int rc = pb_job_is_delivered(job) ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
         pb_job_end_set_back(ends, job, began_ms);
     } else if (rc == 0) {
@@ -397,7 +408,11 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     enum pb_code_class class = pb_code_class_of(over->job.error.code);
-    if (is_split(&over->job))
+    const bool several = has_several(&over->job);
+    if (several && over->job.again[0] != '\0')
+        fail_several(&over->job);
+    if (several && over->job.again[0] == '\0' && over->job.report != NULL &&
+        pb_archive_name_stem(over->job.name) > 0)
         split(ends, &over->job);
     else if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
         compare(ends, &over->job);

@@ -25,7 +25,7 @@
 static bool is_named(const struct pb_config *config, const struct pb_job *job)
 {
     return job->pipeline[0] != '\0' &&
-           (!job->owned || pb_config_pipeline(config, job->pipeline) != NULL);
+           (!pb_job_is_delivered(job) || pb_config_pipeline(config, job->pipeline) != NULL);
 }
 
 /* Finds the pipeline of the job. If that is gone, `taker` replaces it, the name of another that
@@ -118,7 +118,7 @@ static bool is_runnable(const struct pb_config *config, struct pb_pending *pendi
         return false;
     }
     const struct pb_pipeline_config *pipeline = pipeline_of(config, job, pending->taker);
-    if (pipeline == NULL && job->pipeline[0] != '\0' && !job->owned) {
+    if (pipeline == NULL && job->pipeline[0] != '\0' && !pb_job_is_delivered(job)) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
                     job->pipeline, config->path);
         return false;
