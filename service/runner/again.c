@@ -96,14 +96,15 @@ static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
            strncmp(job->input, claim, strlen(claim)) == 0 && job->input[strlen(claim)] == '/';
 }
 
-/* The archive of a scene's job is where it stays after its own job is successful. */
+/* A delivered archive of a scene's job is where it stays after its own job is successful. */
 static int check_archive(struct pb_job_store *store, const struct pb_again *again,
                          const struct pb_job *of, struct pb_err *err)
 {
     struct pb_job job;
     if (of->archive[0] == '\0' || pb_job_store_find(store, of->archive, NULL, &job) != 0)
         return 0;
-    const bool stays = job.status == PB_JOB_SUCCESSFUL && !is_claimed(again, &job);
+    const bool stays = !job.owned || job.input == NULL ||
+                       (job.status == PB_JOB_SUCCESSFUL && !is_claimed(again, &job));
     const char *status = pb_job_status_name(job.status);
     pb_job_fini(&job);
     return stays ? 0
