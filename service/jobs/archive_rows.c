@@ -13,11 +13,11 @@
 #define WHAT     "scenes of an archive"
 #define ID_TRIES 64
 /* A job that makes products again is no job of the archive. */
-#define OF_SCENE                                                                                   \
-    " FROM jobs WHERE archive = ?1 AND archive <> '' AND scene = ?2 AND again = '' LIMIT 1"
+#define OF_ARCHIVE " FROM jobs WHERE archive = ?1 AND archive <> '' AND again = '' AND "
+#define SCENE      "SELECT " PB_JOB_COLUMNS OF_ARCHIVE "scene = ?2 LIMIT 1"
+#define FAILED                                                                                     \
+    "SELECT " PB_JOB_COLUMNS OF_ARCHIVE "status = 3 AND scene > ?2 ORDER BY scene LIMIT 1"
 #define NAMED_MAX 3 /* scenes in an error message */
-
-enum { REPORT_MAX = 1 << 20 };
 
 /* --- split ----------------------------------------------------------------------------------- */
 
@@ -29,11 +29,11 @@ struct change {
     struct pb_job archive; /* its new row */
 };
 
-/* Finds the job of a scene: 1 and *out, 0 = not found, negative errno. */
-static int find_scene(struct pb_job_store *store, const char *archive, const char *scene,
-                      struct pb_err *err, struct pb_job *out)
+/* Finds a job by one of the statements above: 1 and *out, 0 = not found, negative errno. */
+static int find(struct pb_job_store *store, const char *sql, const char *archive, const char *scene,
+                struct pb_err *err, struct pb_job *out)
 {
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, "SELECT " PB_JOB_COLUMNS OF_SCENE, err);
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
     if (s == NULL)
         return -EIO;
     (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
@@ -86,12 +86,13 @@ static int insert(struct pb_job_store *store, const struct pb_archive_split *spl
     return rc == -EEXIST ? pb_fail(err, PB_E_SERVICE_STATE, "no free id for a job") : rc;
 }
 
-/* Returns 1 if the job waits now, 0 if it stays as it is. */
+/* Returns 1 if the job waits now, 0 if it stays as it is. A client's retry computes skipped
+ * duplicates as well. */
 static int reopen(struct pb_job_store *store, const struct pb_archive_split *split,
                   struct pb_job *job, struct pb_err *err)
 {
-    if (pb_job_is_skipped(job) || !pb_job_may(job->status, PB_JOB_ACCEPTED) ||
-        job->status == PB_JOB_RUNNING)
+    if ((pb_job_is_skipped(job) && !split->archive->anyway) ||
+        !pb_job_may(job->status, PB_JOB_ACCEPTED) || job->status == PB_JOB_RUNNING)
         return 0;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, split->wall_ms);
     int rc = inherit(job, split->archive, err);
@@ -127,7 +128,7 @@ static int split_scenes(struct pb_job_store *store, struct change *change, struc
     struct pb_err *err = &change->base.err;
     for (size_t i = 0; i < split->n; i++) {
         struct pb_job *job = &change->jobs[change->n];
-        int rc = find_scene(store, split->archive->id, split->scenes[i], err, job);
+        int rc = find(store, SCENE, split->archive->id, split->scenes[i], err, job);
         if (rc == 0) {
             change->n++;
             rc = insert(store, split, split->scenes[i], job, err);
@@ -266,9 +267,8 @@ static int sum_scenes(struct pb_job_store *store, const char *archive,
     for (size_t i = 0; rc >= 0 && i < pb_json_count(scenes); i++) {
         const char *scene = pb_json_get_text(pb_json_at(scenes, i), "scene");
         struct pb_job job = {.status = PB_JOB_FAILED};
-        if (scene == NULL)
-            continue;
-        rc = find_scene(store, archive, scene, err, &job);
+        scene = scene != NULL ? scene : "?"; /* a damaged list */
+        rc = find(store, SCENE, archive, scene, err, &job);
         if (rc == 0) /* its row was removed from the store */
             pb_job_fail(&job, PB_E_JOB_UNKNOWN, "its job is not in the job store");
         if (rc >= 0) {
@@ -285,6 +285,12 @@ static int sum_scenes(struct pb_job_store *store, const char *archive,
 static enum pb_job_status judge(const struct sum *sum, struct pb_job *archive)
 {
     memset(&archive->error, 0, sizeof archive->error);
+    if (sum->n == 0) {
+        pb_job_fail_words(archive, pb_code_id(PB_E_SERVICE_STATE),
+                          "the list of its scenes is missing or damaged in the job store",
+                          "'pushbroom retry' lists the scenes again");
+        return PB_JOB_FAILED;
+    }
     if (sum->failed > 0)
         pb_job_fail(archive, PB_E_INPUT_SCENES, "%zu of %zu scenes failed%s: %s", sum->failed,
                     sum->n, sum->cancelled > 0 ? ", others were cancelled" : "", sum->names);
@@ -301,8 +307,8 @@ int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, stru
 {
     struct pb_json_value *report = NULL;
     struct sum sum = {.n = 0};
-    if (archive->report != NULL &&
-        pb_json_parse(archive->report, strlen(archive->report), REPORT_MAX, &report) == -ENOMEM)
+    const size_t n = archive->report != NULL ? strlen(archive->report) : 0;
+    if (n > 0 && pb_json_parse(archive->report, n, n, &report) == -ENOMEM)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a report");
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
@@ -324,28 +330,20 @@ int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, stru
 
 /* --- drop ------------------------------------------------------------------------------------ */
 
+/* The scenes are chosen by their state, not by the report: it is cleared when a retry begins. */
 static int apply_drop(struct pb_job_store *store, struct pb_job_change *base)
 {
     const struct pb_job *archive = base->jobs[0];
-    struct pb_json_value *report = NULL;
-    if (archive->report != NULL &&
-        pb_json_parse(archive->report, strlen(archive->report), REPORT_MAX, &report) == -ENOMEM)
-        return pb_fail(&base->err, PB_E_MEMORY, "out of memory for a report");
-    const struct pb_json_value *scenes = pb_json_get(report, "scenes", NULL);
+    char last[PB_JOB_NAME_BYTES] = "";
+    struct pb_job job;
     int rc = pb_job_row_update(store, archive, &base->err);
-    for (size_t i = 0; rc >= 0 && i < pb_json_count(scenes); i++) {
-        const char *scene = pb_json_get_text(pb_json_at(scenes, i), "scene");
-        struct pb_job job;
-        rc = scene != NULL ? find_scene(store, archive->id, scene, &base->err, &job) : 0;
-        if (rc != 1)
-            continue;
-        const bool failed = job.status == PB_JOB_FAILED;
+    while (rc == 0 && (rc = find(store, FAILED, archive->id, last, &base->err, &job)) == 1) {
+        (void)snprintf(last, sizeof last, "%s", job.scene);
         pb_job_drop(&job, base->number);
-        rc = failed ? pb_job_row_update(store, &job, &base->err) : 0;
+        rc = pb_job_row_update(store, &job, &base->err);
         pb_job_fini(&job);
     }
-    pb_json_release(report);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archive, int64_t wall_ms,
@@ -356,17 +354,14 @@ int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archiv
     return pb_job_store_commit(store, &change, err);
 }
 
-/* --- unfinished scenes ----------------------------------------------------------------------- */
+/* --- scenes by their states ------------------------------------------------------------------ */
 
-int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
-                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+/* Reads the first id of a statement with two texts: 1, 0 if there is no row, negative errno. */
+static int read_id(struct pb_job_store *store, const char *sql, const char *archive,
+                   const char *after, struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
 {
     pb_job_store_take(store);
-    sqlite3_stmt *s =
-        pb_job_store_prepare(store, WHAT,
-                             "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND"
-                             " status < 2 AND id > ?2 ORDER BY id LIMIT 1",
-                             err);
+    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
     int rc = SQLITE_ERROR;
     if (s != NULL) {
         (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
@@ -382,4 +377,20 @@ int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const 
     (void)sqlite3_finalize(s);
     pb_job_store_leave(store);
     return result;
+}
+
+int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
+                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+{
+    return read_id(store,
+                   "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND status < 2"
+                   " AND id > ?2 ORDER BY id LIMIT 1",
+                   archive, after, err, out_job);
+}
+
+int pb_archive_rows_skipped(struct pb_job_store *store, const char *archive, struct pb_err *err)
+{
+    char id[PB_JOB_ID_BYTES];
+    return read_id(store, "SELECT id" OF_ARCHIVE "status = 4 AND error_code = ?2 LIMIT 1", archive,
+                   pb_code_id(PB_E_INPUT_DUPLICATE), err, id);
 }

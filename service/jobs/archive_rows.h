@@ -21,9 +21,9 @@ struct pb_archive_split {
 };
 
 /* Stores a job of each scene without a job, and returns those that failed or were cancelled to the
- * queue; successful ones stay. In the same transaction the archive's job begins to wait for them.
- * 0 and *out_jobs, the jobs that wait now (pb_archive_rows_free); on failure nothing is stored, and
- * the archive's job is unchanged. */
+ * queue, with `anyway` of the archive's job also skipped duplicates; successful ones stay. In the
+ * same transaction the archive's job begins to wait for them. 0 and *out_jobs, the jobs that wait
+ * now (pb_archive_rows_free); on failure nothing is stored, and the archive's job is unchanged. */
 int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,
                           struct pb_err *err, struct pb_job **out_jobs, size_t *out_n);
 void pb_archive_rows_free(struct pb_job *jobs, size_t n);
@@ -40,16 +40,18 @@ int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, s
                               struct pb_archive_ids *out);
 
 /* Completes the report of an archive's job whose scenes are over, and sets *out_status: failed if
- * one failed, else dismissed if one was cancelled (both with an error), else successful. Skipped
- * duplicates count as successful. 0, or *err. */
+ * one failed or the report is damaged, else dismissed if one was cancelled (all with an error),
+ * else successful. Skipped duplicates count as successful. 0, or *err. */
 int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, struct pb_err *err,
                         enum pb_job_status *out_status);
-/* Stores the job of an archive whose input was dropped from quarantine, and drops (pb_job_drop) the
- * jobs of its scenes that failed. */
+/* Stores a job whose input was dropped from quarantine, and drops (pb_job_drop) the jobs of its
+ * scenes that failed, if it is that of an archive. */
 int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archive, int64_t wall_ms,
                          struct pb_err *err);
 /* Finds the first unfinished job of a scene of the archive whose id is greater than `after` (""):
  * 1 and its id, 0 = not found, negative errno. */
 int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
                          struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
+/* Returns 1 if a scene of the archive was skipped as a duplicate, else 0; negative errno. */
+int pb_archive_rows_skipped(struct pb_job_store *store, const char *archive, struct pb_err *err);
 #endif

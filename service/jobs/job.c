@@ -437,7 +437,9 @@ static void clear_run(struct pb_job *job)
 
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
 {
-    if (!pb_job_may(job->status, to))
+    const bool reopens =
+        to == PB_JOB_ACCEPTED && job->status == PB_JOB_SUCCESSFUL && pb_job_has_scenes(job);
+    if (!reopens && !pb_job_may(job->status, to))
         return -EPERM;
     if (to == PB_JOB_ACCEPTED) {
         clear_run(job);

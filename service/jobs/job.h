@@ -135,7 +135,8 @@ bool pb_job_is_suffix(const char *text);
 
 bool pb_job_may(enum pb_job_status from, enum pb_job_status to);
 /* Changes the status and the members that depend on it (times, attempts, progress). 0, or -EPERM
- * and the job unchanged. */
+ * and the job unchanged. Beyond pb_job_may, the successful job of an archive of several scenes may
+ * become accepted: a retry computes scenes that were skipped as duplicates. */
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms);
 /* Sets a failed job, whose input a person has dropped from quarantine, to dismissed; its error and
  * the time of its end stay. Another job is unchanged. */

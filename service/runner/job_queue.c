@@ -132,6 +132,11 @@ int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct 
     return pb_archive_rows_list_open(queue->reader, archive, err, out);
 }
 
+int pb_job_queue_skipped(struct pb_job_queue *queue, const char *archive, struct pb_err *err)
+{
+    return pb_archive_rows_skipped(queue->reader, archive, err);
+}
+
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
                       struct pb_job *out_job)
 {

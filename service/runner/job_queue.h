@@ -45,6 +45,8 @@ int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const ch
 /* Lists them; see pb_archive_rows_list_open. */
 int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
                         struct pb_archive_ids *out);
+/* Returns 1 if a scene of the archive was skipped; see pb_archive_rows_skipped. */
+int pb_job_queue_skipped(struct pb_job_queue *queue, const char *archive, struct pb_err *err);
 /* Finds the job with that id in any state, as stored; see pb_job_store_find. */
 int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
                       struct pb_job *out_job);

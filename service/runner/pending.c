@@ -20,6 +20,7 @@
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/inbox/intake.h"
+#include "service/jobs/again_rows.h"
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/published.h"
@@ -112,12 +113,28 @@ static int store(struct pb_pending *pending)
     return is_finished(&pending->job) ? store_end(pending) : store_state(pending);
 }
 
+/* Fails if a scene of a successful archive is being made again, from the input that would move. */
+static int check_unused(struct pb_pending *pending)
+{
+    const struct pb_job *job = &pending->job;
+    if (job->status != PB_JOB_SUCCESSFUL || !job->owned || job->input == NULL)
+        return 0;
+    const int rc = pb_again_holds(pending->list->store, job->input, &pending->err);
+    return rc <= 0 ? rc
+                   : pb_fail(&pending->err, PB_E_JOB_STATE,
+                             "scenes of job %s are being made again; retry it when they are over",
+                             job->id);
+}
+
 static int restore(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
     struct pb_input_lists lists;
-    int rc = pb_kept_lists(list->store, job, &pending->err, &lists);
+    int rc = check_unused(pending);
+    if (rc != 0)
+        return rc;
+    rc = pb_kept_lists(list->store, job, &pending->err, &lists);
     if (rc == 0)
         (void)pb_input_store_find(job, list->dirs, &lists);
     pb_input_lists_fini(&lists);
@@ -142,7 +159,7 @@ static int drop(struct pb_pending *pending)
     const int64_t now = pb_clock_wall_ms();
     if (rc == 0 && job->owned)
         pb_job_drop(job, now);
-    if (rc == 0 && job->owned && pb_job_has_scenes(job))
+    if (rc == 0 && job->owned)
         return pb_archive_rows_drop(list->store, job, now, &pending->err);
     return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
 }
@@ -318,6 +335,14 @@ struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const cha
 {
     struct pb_pending *pending = list->first;
     while (pending != NULL && strcmp(pending->job.id, id) != 0)
+        pending = pending->next;
+    return pending;
+}
+
+struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, const char *archive)
+{
+    struct pb_pending *pending = list->first;
+    while (pending != NULL && strcmp(pending->job.archive, archive) != 0)
         pending = pending->next;
     return pending;
 }

@@ -127,6 +127,8 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
 
 /* Finds the change of the job with that id; NULL if absent. */
 struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id);
+/* Finds a change of a job with that archive, of a scene or one made again; NULL if absent. */
+struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, const char *archive);
 /* Returns true if a change keeps the job from starting: a change of the job itself, or one of its
  * scene that is in progress or kept, because the store then has an older place of that input. */
 bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job);

@@ -67,7 +67,8 @@ static void refuse(struct request *request, const struct pb_job *job)
                          "others; use job %s, of the archive%s",
                          job->id, job->name, kinds[request->kind], job->archive,
                          request->kind == PB_REQUEST_RETRY
-                             ? ": it computes the scenes that failed or were cancelled"
+                             ? ": it computes the scenes that failed, were cancelled or were "
+                               "skipped as duplicates"
                              : "");
         answer(request, rc, &err);
         return;
@@ -76,6 +77,15 @@ static void refuse(struct request *request, const struct pb_job *job)
         int rc = pb_fail(&err, PB_E_JOB_STATE,
                          "job %s has no products itself; its report lists the jobs of its scenes, "
                          "which can be made again",
+                         job->id);
+        answer(request, rc, &err);
+        return;
+    }
+    if (pb_job_has_scenes(job) && job->status == PB_JOB_SUCCESSFUL &&
+        request->kind == PB_REQUEST_RETRY) {
+        int rc = pb_fail(&err, PB_E_JOB_STATE,
+                         "all scenes of job %s have products; its report lists their jobs, which "
+                         "'pushbroom again' takes",
                          job->id);
         answer(request, rc, &err);
         return;
@@ -181,7 +191,21 @@ static bool may(const struct request *request, const struct pb_job *job)
         return status == PB_JOB_SUCCESSFUL && !pb_job_has_scenes(job);
     if (request->kind == PB_REQUEST_CANCEL)
         return status == PB_JOB_ACCEPTED;
+    if (request->kind == PB_REQUEST_RETRY && status == PB_JOB_SUCCESSFUL && pb_job_has_scenes(job))
+        return pb_job_queue_skipped(request->requests->queue, job->id, NULL) == 1;
     return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
+}
+
+/* Finds a change of another job that uses the same archive: a retry moves the file that scenes are
+ * made again from. NULL if absent. */
+static struct pb_pending *find_other(const struct request *request, const struct pb_job *job)
+{
+    const struct pb_pending_list *list = request->requests->pending;
+    if (request->kind == PB_REQUEST_AGAIN && job->archive[0] != '\0')
+        return pb_pending_find(list, job->archive);
+    if (request->kind == PB_REQUEST_RETRY && pb_job_has_scenes(job))
+        return pb_pending_find_scene(list, job->id);
+    return NULL;
 }
 
 /* Changes a job (taken) that waits or is over. */
@@ -189,6 +213,12 @@ static void change_stored(struct request *request, struct pb_job *job)
 {
     struct pb_requests *requests = request->requests;
     bool ran = job->attempts > 0 || job->error.code[0] != '\0';
+    struct pb_pending *other = find_other(request, job);
+    if (other != NULL) {
+        pb_pending_wait(other, &request->waiter);
+        pb_job_fini(job);
+        return;
+    }
     if (!may(request, job)) {
         refuse(request, job);
         pb_job_fini(job);

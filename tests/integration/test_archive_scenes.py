@@ -113,6 +113,17 @@ class ArchiveScenes(DaemonCase):
         self.assertEqual([s["code"] for s in archive["report"]["scenes"]], ["input.duplicate"] * 2)
         self.assertEqual([self.maker(d, s) for s in (A, B)], makers)
         self.assertEqual(d.files("work/done"), [ARCHIVE, "order_2.zip"])
+        with self.assertRaises(RpcError) as refused:
+            d.call("job.retry", id=scenes[A]["id"])
+        self.assertIn(f"use job {archive['id']}", str(refused.exception))
+        d.call("job.retry", id=archive["id"])
+        archive, made = self.ended(d, "successful", "order_2.zip")
+        self.assertEqual({s: (j["id"], j["status"]) for s, j in made.items()}, {s: (scenes[s]["id"], "successful") for s in (A, B)})
+        self.assertEqual([self.maker(d, s) for s in (A, B)], [scenes[s]["id"] for s in (A, B)])
+        self.assertEqual(d.files("work"), ["done", "done/" + ARCHIVE, "done/order_2.zip"])
+        with self.assertRaises(RpcError) as refused:
+            d.call("job.retry", id=archive["id"])
+        self.assertIn("all scenes", str(refused.exception))
 
     def test_submitted_archive_stays_in_place(self):
         d = self.service()
@@ -126,6 +137,9 @@ class ArchiveScenes(DaemonCase):
         said = self.cli(d, "submit", "--wait", broken, code=1)
         self.assertIn("1 of 2 scenes failed", said)
         self.assertTrue(broken.exists())
+        _, scenes = self.ended(d, "failed", "order_3.zip")
+        self.cli(d, "again", scenes[B]["id"])
+        d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["again_of"] == scenes[B]["id"] and j["status"] == "successful"])
 
     def test_put_waits_for_the_archive(self):
         d = self.service()
@@ -140,6 +154,7 @@ class ArchiveScenes(DaemonCase):
         archive, scenes = self.ended(d, "failed")
         self.assertNotEqual(archive["finished"], None)
         self.assertEqual((archive["id"], scenes[A]["attempts"], scenes[B]["status"]), (first["id"], 1, "failed"))
+        self.assertEqual([len(self.cli(d, "quarantine", "list", "--json").split("\n")), self.cli(d, "quarantine", "list").count(ARCHIVE)], [2, 1])
         self.cli(d, "quarantine", "drop", "--failed")
         self.assertEqual({j["scene"]: j["status"] for j in d.jobs(limit=1000)}, {"order_1": "dismissed", A: "successful", B: "dismissed"})
         self.assertEqual(d.files("quarantine"), [])
@@ -157,6 +172,48 @@ class ArchiveScenes(DaemonCase):
         self.assertEqual({s: (j["status"], j["again_of"]) for s, j in again.items()}, {s: ("successful", scenes[s]["id"]) for s in (A, B)})
         self.assertEqual([self.maker(d, s) for s in (A, B)], [again[s]["id"] for s in (A, B)])
         self.assertEqual((d.files("work/done"), d.files("quarantine")), ([ARCHIVE], []))
+
+    def test_scene_made_again_is_never_several(self):
+        """The archive had one scene when its job was successful; then the pipeline takes both."""
+        d = self.service(text=TEXT.replace("S2?_*_L2A/", "S2?_a_L2A/"))
+        self.deliver(d)
+        job = d.wait_job(ARCHIVE, "successful")
+        n = d.log_text().count("reload")
+        d.change("S2?_a_L2A/", "S2?_*_L2A/")
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_for(lambda: d.log_text().count("reload") > n)
+        d.call("job.again", id=job["id"])
+        again = d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["again_of"] == job["id"] and j["status"] == "failed"])[0]
+        self.assertEqual(again["error"]["code"], "input.scenes")
+        self.assertIn(f"job {job['id']} found one", again["error"]["message"])
+        self.assertEqual(len(d.jobs(limit=1000)), 2)
+
+    def test_scenes_follow_the_pipeline_of_a_reload(self):
+        d = self.service(parallel_jobs=1)
+        files = {f"S2X_{i}_L2A/{n}": data for i in range(12) for n, data in files_of(small_folder(d.root / "made")).items()}
+        path = make_zip(d.root / "made" / ARCHIVE, files)
+        os.rename(path, d.root / "inbox" / path.name)
+        d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["archive"] is None and j["stage"] == "scenes"])
+        d.change("  s2:", "  s3:")
+        d.process.send_signal(signal.SIGHUP)
+        self.ended(d, "successful")
+
+    def test_drop_after_a_cancelled_retry_takes_the_scenes(self):
+        d = self.service(parallel_jobs=1)
+        self.deliver(d, without=[f"{B}/B04.tif"])
+        archive, _ = self.ended(d, "failed")
+        other = make_zip(d.root / "made/order_9.zip", {f"S2X_{i}_L2A/{n}": data for i in range(6) for n, data in files_of(small_folder(d.root / "made")).items()})
+        os.rename(other, d.root / "inbox/order_9.zip")
+        d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["name"] == "order_9.zip" and j["stage"] == "scenes"])
+        d.call("job.retry", id=archive["id"])
+        try:
+            d.call("job.cancel", id=archive["id"])
+        except RpcError:
+            pass  # the scenes were over
+        d.wait_idle()
+        d.call("job.drop", id=archive["id"])
+        states = {j["scene"]: j["status"] for j in d.jobs(limit=1000) if j["name"] == ARCHIVE}
+        self.assertEqual(states, {"order_1": "dismissed", A: "successful", B: "dismissed"})
 
     def test_cancel_of_the_archive_cancels_its_scenes(self):
         """Scenes that end before the cancel are successful; a retry computes the others."""

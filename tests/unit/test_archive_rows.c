@@ -202,6 +202,33 @@ START_TEST(test_retry_computes_scenes_that_failed_only)
 }
 END_TEST
 
+START_TEST(test_retry_computes_skipped_scenes)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    ck_assert_int_eq(pb_archive_rows_skipped(store, ARCHIVE, NULL), 0);
+    end_next("B", PB_JOB_DISMISSED, PB_E_INPUT_DUPLICATE);
+    ck_assert_int_eq(pb_archive_rows_skipped(store, ARCHIVE, NULL), 1);
+    struct pb_job archive = summed(PB_JOB_SUCCESSFUL);
+    put(&archive, PB_JOB_RUNNING);
+    (void)snprintf(archive.stage, sizeof archive.stage, "scenes");
+    put(&archive, PB_JOB_SUCCESSFUL);
+    put(&archive, PB_JOB_ACCEPTED);
+    put(&archive, PB_JOB_RUNNING);
+    pb_job_fini(&archive);
+    ck_assert_str_eq(split(2), ""); /* a run without a request */
+    archive = load(ARCHIVE);
+    archive.anyway = true;
+    put(&archive, PB_JOB_RUNNING);
+    pb_job_fini(&archive);
+    ck_assert_str_eq(split(2), "B");
+    struct pb_job job = next();
+    ck_assert(job.anyway && job.status == PB_JOB_ACCEPTED);
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(test_scene_that_is_gone_does_not_count)
 {
     insert_archive();
@@ -225,6 +252,49 @@ START_TEST(test_cancelled_scene_dismisses_the_archive)
     end_next("B", PB_JOB_SUCCESSFUL, PB_OK);
     struct pb_job archive = summed(PB_JOB_DISMISSED);
     ck_assert_str_eq(archive.error.code, "job.dismissed");
+    pb_job_fini(&archive);
+}
+END_TEST
+
+START_TEST(test_archive_with_a_damaged_report_fails)
+{
+    static const char *const reports[] = {NULL, "", "{\"scenes\":[", "{}", "{\"scenes\":[{}]}"};
+    insert_archive();
+    (void)split(1);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
+        struct pb_job archive = load(ARCHIVE);
+        ck_assert_int_eq(pb_job_set(&archive.report, reports[i]), 0);
+        ck_assert_int_eq(pb_job_store_update(store, &archive, NULL), 0);
+        pb_job_fini(&archive);
+        archive = summed(PB_JOB_FAILED);
+        ck_assert_str_ne(archive.error.code, "");
+        pb_job_fini(&archive);
+    }
+}
+END_TEST
+
+START_TEST(test_drop_takes_scenes_of_a_cancelled_retry)
+{
+    insert_archive();
+    (void)split(2);
+    end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
+    end_next("B", PB_JOB_FAILED, PB_E_INPUT_TRUNCATED);
+    struct pb_job archive = summed(PB_JOB_FAILED);
+    put(&archive, PB_JOB_RUNNING);
+    put(&archive, PB_JOB_FAILED);
+    put(&archive, PB_JOB_ACCEPTED);
+    put(&archive, PB_JOB_DISMISSED);
+    ck_assert_ptr_null(archive.report);
+    ck_assert_int_eq(pb_archive_rows_drop(store, &archive, 8, NULL), 0);
+    char ids[64] = "";
+    ck_assert_int_eq(
+        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 9, count, ids, NULL), 0);
+    ck_assert_str_eq(ids, "");
+    ck_assert_int_eq(
+        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_SUCCESSFUL), INT64_MAX, 9, count, ids, NULL),
+        0);
+    ck_assert_uint_eq(strlen(ids), 4);
     pb_job_fini(&archive);
 }
 END_TEST
@@ -313,8 +383,11 @@ int main(void)
     tcase_add_test(tests, test_a_running_scene_keeps_the_archive_waiting);
     tcase_add_test(tests, test_unfinished_scenes_are_listed);
     tcase_add_test(tests, test_retry_computes_scenes_that_failed_only);
+    tcase_add_test(tests, test_retry_computes_skipped_scenes);
     tcase_add_test(tests, test_scene_that_is_gone_does_not_count);
     tcase_add_test(tests, test_cancelled_scene_dismisses_the_archive);
+    tcase_add_test(tests, test_archive_with_a_damaged_report_fails);
+    tcase_add_test(tests, test_drop_takes_scenes_of_a_cancelled_retry);
     tcase_add_test(tests, test_path_of_the_scenes_follows_the_archive);
     tcase_add_test(tests, test_scenes_are_forgotten_with_the_archive);
     tcase_add_test(tests, test_scenes_do_not_push_out_other_jobs);
