@@ -9,6 +9,7 @@
 #include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
 #include "pipeline/scene/assemble.h"
+#include "pipeline/scene/belonging.h"
 #include "service/base/files.h"
 #include "service/cli/cli_run.h"
 #include "service/inbox/settle.h"
@@ -31,6 +32,13 @@ struct origin_of {
     char *path;
 };
 
+/* Spelling of a folder by the first input in it. */
+struct spelling {
+    dev_t device;
+    ino_t inode;
+    char *prefix; /* begin of paths, with its slash; "" = the working directory */
+};
+
 struct cli_scenes {
     struct pb_entry *entry;
     struct origin_of *of; /* entry i has of[i] */
@@ -38,7 +46,50 @@ struct cli_scenes {
     bool *is_made; /* true if scene i is an input already */
     struct pb_assembly *assembly;
     struct cli_told *told;
+    struct spelling *folder;
+    size_t n_folders;
 };
+
+/* --- spelling --------------------------------------------------------------------------------- */
+
+static size_t folder_bytes(const char *path)
+{
+    return (size_t)(pb_base_name(path) - path);
+}
+
+/* Finds the first spelling of a folder ("" for "./" after "a.tif"): files of one scene have paths
+ * in one folder. Returns prefix if the folder is not found, NULL if out of memory. */
+static const char *first_spelling(struct cli_scenes *s, const char *prefix)
+{
+    struct stat st;
+    if (stat(prefix[0] != '\0' ? prefix : ".", &st) != 0)
+        return prefix;
+    for (size_t i = s->n_folders; i > 0; i--)
+        if (s->folder[i - 1].inode == st.st_ino && s->folder[i - 1].device == st.st_dev)
+            return s->folder[i - 1].prefix;
+    struct spelling *folder = realloc(s->folder, (s->n_folders + 1) * sizeof *folder);
+    if (folder == NULL)
+        return NULL;
+    s->folder = folder;
+    folder[s->n_folders] = (struct spelling){st.st_dev, st.st_ino, strdup(prefix)};
+    return folder[s->n_folders].prefix != NULL ? folder[s->n_folders++].prefix : NULL;
+}
+
+/* Makes the path of a file with the first spelling of its folder; malloc'd. */
+static char *spell(struct cli_scenes *s, const char *path)
+{
+    char prefix[PB_FILES_PATH_BYTES];
+    const size_t n = folder_bytes(path);
+    if (n >= sizeof prefix)
+        return strdup(path);
+    (void)snprintf(prefix, sizeof prefix, "%.*s", (int)n, path);
+    const char *first = first_spelling(s, prefix);
+    const size_t bytes = first != NULL ? strlen(first) + strlen(path + n) + 1 : 0;
+    char *out = first != NULL ? malloc(bytes) : NULL;
+    if (out != NULL)
+        (void)snprintf(out, bytes, "%s%s", first, path + n);
+    return out;
+}
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
@@ -87,9 +138,19 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Returns true if a file of that name may be one of several of a scene, or metadata of these. */
+static bool may_be_part(const struct pb_config *config, const char *name)
+{
+    char scene[256];
+    return pb_config_match_group(config, name, NULL, scene) != NULL ||
+           pb_belonging_metadata(config, name) != NULL;
+}
+
 /* Adds the files of a folder, except those that an inbox would not take. prefix: begin of their
- * paths, with its slash; "" is the working directory. */
-static bool add_folder(struct cli_scenes *s, const char *prefix, enum origin origin, int input)
+ * paths, with its slash; "" is the working directory. parts: adds only files that may be parts of
+ * scenes by this configuration; NULL: all. */
+static bool add_folder(struct cli_scenes *s, const char *prefix, const struct pb_config *parts,
+                       enum origin origin, int input)
 {
     struct dirent **entry = NULL;
     const int n = scandir(prefix[0] != '\0' ? prefix : ".", &entry, NULL, by_name);
@@ -97,7 +158,8 @@ static bool add_folder(struct cli_scenes *s, const char *prefix, enum origin ori
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
         const size_t bytes = strlen(prefix) + strlen(name) + 1;
-        const bool counts = good && !pb_settle_is_left_alone(name);
+        const bool counts =
+            good && !pb_settle_is_left_alone(name) && (parts == NULL || may_be_part(parts, name));
         char *path = counts ? malloc(bytes) : NULL;
         if (path != NULL)
             (void)snprintf(path, bytes, "%s%s", prefix, name);
@@ -113,11 +175,13 @@ static bool add_inputs(const struct cli_run_options *o, const struct pb_config *
     bool good = true;
     for (int i = 0; good && i < o->n_inputs; i++) {
         char prefix[PB_FILES_PATH_BYTES];
-        const char *path = o->inputs[i];
-        if (!may_hold_files(o, config, path))
-            good = add_file(o->scenes, strdup(path), NAMED, i);
-        else if (snprintf(prefix, sizeof prefix, "%s/", path) < (int)sizeof prefix)
-            good = add_folder(o->scenes, prefix, LISTED, i);
+        const char *path = o->inputs[i], *first;
+        if (!may_hold_files(o, config, path)) {
+            good = add_file(o->scenes, spell(o->scenes, path), NAMED, i);
+        } else if (snprintf(prefix, sizeof prefix, "%s/", path) < (int)sizeof prefix) {
+            first = first_spelling(o->scenes, prefix);
+            good = first != NULL && add_folder(o->scenes, first, NULL, LISTED, i);
+        }
     }
     return good;
 }
@@ -146,11 +210,6 @@ static bool is_orphan_metadata(const struct pb_assembled *scene)
            scene->pipeline_number != SIZE_MAX;
 }
 
-static size_t folder_bytes(const char *path)
-{
-    return (size_t)(pb_base_name(path) - path);
-}
-
 /* Orders entries by their folder, and those of one folder by their position. */
 static int by_folder(const void *a, const void *b)
 {
@@ -163,21 +222,29 @@ static int by_folder(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* Clears wants of all entries but the first of each folder. Returns false if out of memory. */
-static bool keep_first(const struct cli_scenes *s, bool *wants)
+/* Neighbours of a file that are needed to assemble its scene. */
+enum wish { NOTHING, PARTS, ALL };
+
+/* Moves the wishes of all entries to the first of each folder. Returns false if out of memory. */
+static bool keep_first(const struct cli_scenes *s, enum wish *wish)
 {
     const struct pb_entry **sorted = calloc(s->n + 1, sizeof(struct pb_entry *));
     size_t n = 0;
     for (size_t i = 0; sorted != NULL && i < s->n; i++)
-        if (wants[i])
+        if (wish[i] != NOTHING)
             sorted[n++] = &s->entry[i];
     if (sorted != NULL)
         qsort(sorted, n, sizeof *sorted, by_folder);
-    for (size_t i = 1; sorted != NULL && i < n; i++) {
-        const char *last = sorted[i - 1]->path, *path = sorted[i]->path;
+    for (size_t i = 1, first = 0; sorted != NULL && i < n; i++) {
+        const char *path = sorted[i]->path, *before = sorted[first]->path;
         const size_t bytes = folder_bytes(path);
-        if (folder_bytes(last) == bytes && strncmp(last, path, bytes) == 0)
-            wants[sorted[i] - s->entry] = false;
+        enum wish *own = &wish[sorted[i] - s->entry], *kept = &wish[sorted[first] - s->entry];
+        if (folder_bytes(before) != bytes || strncmp(before, path, bytes) != 0) {
+            first = i;
+            continue;
+        }
+        *kept = *own > *kept ? *own : *kept;
+        *own = NOTHING;
     }
     const bool good = sorted != NULL;
     free(sorted);
@@ -216,25 +283,28 @@ static bool drop_known(struct cli_scenes *s, size_t n)
 /* Adds the neighbours of files whose scene is not known by their names: its other files, too, are
  * known by their metadata alone (*out_asks: there is such a file); and those of a named file of
  * several. */
-static bool add_neighbours(struct cli_scenes *s, bool *out_asks)
+static bool add_neighbours(struct cli_scenes *s, const struct pb_config *config, bool *out_asks)
 {
     const size_t n = s->n;
-    bool good, *wants = calloc(n + 1, sizeof *wants);
+    enum wish *wish = calloc(n + 1, sizeof *wish);
     *out_asks = false;
-    for (size_t i = 0; wants != NULL && i < n; i++) {
+    for (size_t i = 0; wish != NULL && i < n; i++) {
         const struct pb_assembled *scene = pb_assembly_of(s->assembly, i);
         const bool asks = scene->form == PB_FORM_UNASSIGNED || is_orphan_metadata(scene);
-        wants[i] = asks || (scene->form == PB_FORM_GROUP && s->of[i].origin == NAMED);
+        const bool is_part = scene->form == PB_FORM_GROUP && s->of[i].origin == NAMED;
+        wish[i] = asks ? ALL : is_part ? PARTS : NOTHING;
         *out_asks = *out_asks || asks;
     }
-    good = wants != NULL && keep_first(s, wants);
+    bool good = wish != NULL && keep_first(s, wish);
     for (size_t i = 0; good && i < n; i++) {
         char prefix[PB_FILES_PATH_BYTES];
-        if (wants[i] && snprintf(prefix, sizeof prefix, "%.*s", (int)folder_bytes(s->entry[i].path),
-                                 s->entry[i].path) < (int)sizeof prefix)
-            good = add_folder(s, prefix, NEIGHBOUR, s->of[i].input);
+        if (wish[i] != NOTHING &&
+            snprintf(prefix, sizeof prefix, "%.*s", (int)folder_bytes(s->entry[i].path),
+                     s->entry[i].path) < (int)sizeof prefix)
+            good =
+                add_folder(s, prefix, wish[i] == PARTS ? config : NULL, NEIGHBOUR, s->of[i].input);
     }
-    free(wants);
+    free(wish);
     return good && drop_known(s, n);
 }
 
@@ -253,9 +323,9 @@ static void report_left_out(const struct cli_scenes *s)
 static bool ask(const struct cli_run_options *o, const struct pb_config *config)
 {
     struct cli_scenes *s = o->scenes;
-    const size_t n = s->n;
-    bool asks = false, good = add_neighbours(s, &asks);
-    if (!good || (!asks && s->n == n))
+    const size_t n = s->n, room = s->room;
+    bool asks = false, good = add_neighbours(s, config, &asks);
+    if (!good || (!asks && s->n == n && s->room == room)) /* the assembly borrows the entries */
         return good;
     good = assemble(o, config);
     for (size_t i = 0; asks && good && i < pb_assembly_count(s->assembly); i++) {
@@ -329,7 +399,9 @@ static bool append_scene(struct cli_run_options *o, const struct pb_config *conf
         group.pipeline = pipeline;
         (void)pb_fail(&group.err, PB_E_INPUT_INCOMPLETE, "%s", scene->missing);
     }
-    return append(o, strdup(pb_assembled_main(scene)->path), &group);
+    const struct pb_entry *main = pb_assembled_main(scene);
+    const struct origin_of *of = &o->scenes->of[main - o->scenes->entry];
+    return append(o, strdup(of->origin == NAMED ? o->inputs[of->input] : main->path), &group);
 }
 
 /* Returns true if the file makes its scene an input: any named one; of a folder, only files of a
@@ -412,6 +484,9 @@ void cli_input_forget(struct cli_run_options *o)
     if (s != NULL) {
         pb_assembly_destroy(s->assembly);
         cli_told_destroy(s->told);
+        for (size_t i = 0; i < s->n_folders; i++)
+            free(s->folder[i].prefix);
+        free(s->folder);
         free(s->entry);
         free(s->of);
         free(s->is_made);

@@ -7,6 +7,7 @@ and messages for files that are missing, repeated, elsewhere, or links."""
 import json
 import os
 import shutil
+import subprocess
 
 import numpy as np
 from osgeo import gdal, osr
@@ -396,6 +397,25 @@ def test_loose_files_of_one_name_are_one_scene(scratch):
     kelvin = gdal.Open([p["path"] for p in out[0]["products"] if p.get("name") == "temperature"][0]).ReadAsArray()
     want = raw["ST_B10"].astype(np.float32) * np.float32(0.00341802) + np.float32(149.0)
     assert np.array_equal(kelvin[clear], want[clear]) and np.isnan(kelvin[~clear]).all()
+
+
+def test_spellings_of_one_folder_make_one_scene(scratch):
+    """Each input has its own path in the result, if it is a scene by itself."""
+    sample = pbtest.SOURCE / "samples/landsat-c2-l2.yaml"
+    landsat(scratch / "in")
+    (scratch / "link").symlink_to("in")
+    names = (f"{LANDSAT}_SR_B4.TIF", f"./{LANDSAT}_SR_B5.TIF", f"../link/{LANDSAT}_ST_B10.TIF")
+    done = subprocess.run([pbtest.BIN / "pushbroom", "run", "--json", "-c", sample, "-o", scratch / "out", *names],
+                          cwd=scratch / "in", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    [out] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert out["input"] == f"./{LANDSAT}", out
+    shutil.copyfile(scratch / f"in/{LANDSAT}_SR_B4.TIF", scratch / "in/x.tif")
+    shutil.copyfile(scratch / f"in/{LANDSAT}_SR_B4.TIF", scratch / "in/y.tif")
+    (scratch / "one.yaml").write_text("pipelines:\n  one:\n    input: {match: ['?.tif']}\n    products: [statistics: {}]\n")
+    out = pbtest.run_json("pushbroom", "run", "--json", "-c", scratch / "one.yaml", "-o", scratch / "out", scratch / "in/x.tif",
+                          scratch / "link/y.tif")
+    assert [one["input"] for one in out] == [str(scratch / "in/x.tif"), str(scratch / "link/y.tif")], out
 
 
 # Other files of a USGS scene than those of SCENES.
