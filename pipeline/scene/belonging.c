@@ -52,6 +52,12 @@ struct pb_belonging_names {
     uint32_t *last; /* see pb_belonging_names_last */
 };
 
+/* One of the paths that differ in case only. */
+struct spelling {
+    size_t first; /* number of the first of these files in the order; the other member is its */
+    const struct pb_pipeline_config *pipeline; /* last pipeline whose metadata were searched */
+};
+
 struct sorter {
     const struct pb_entry *entry;
     struct pb_belonging *file; /* entry i has file[i] */
@@ -61,6 +67,7 @@ struct sorter {
     const struct pb_config *config;
     const struct pb_belonging_rules *rules;
     struct pb_belonging_names names; /* names of this listing */
+    struct spelling *spelling;       /* entry i has spelling[i] */
 };
 
 static int by_name(const void *a, const void *b)
@@ -165,8 +172,10 @@ static void look_for_all_mains(struct sorter *s)
     for (size_t from = 0, to; from < s->n_named; from = to) {
         bool any = false;
         for (to = from; to < s->n_named && strcasecmp(s->named[to].name, s->named[from].name) == 0;
-             to++)
+             to++) {
             any = any || s->file[s->named[to].number].belongs == PB_BELONGS_ALONE;
+            s->spelling[s->named[to].number].first = s->named[from].number;
+        }
         if (any)
             look_for_main(s, from, to);
     }
@@ -436,7 +445,8 @@ static bool can_be_main(const struct sorter *s, size_t number)
     return strcmp(clean, base) == 0;
 }
 
-/* Searches the companions of a scene whose files are waited for. */
+/* Searches the companions of a scene whose files are waited for. Files whose names differ in case
+ * only have the same ones, which belong to the first. */
 static void look_for_companions(struct sorter *s, size_t number)
 {
     struct pb_belonging *file = &s->file[number];
@@ -446,7 +456,10 @@ static void look_for_companions(struct sorter *s, size_t number)
     if (input->n_metadata + input->n_sidecars == 0)
         return;
     file->belongs = PB_BELONGS_MAIN;
-    look_for_metadata(s, number, become_companion);
+    struct spelling *first = &s->spelling[s->spelling[number].first];
+    if (first->pipeline != file->pipeline)
+        look_for_metadata(s, number, become_companion);
+    first->pipeline = file->pipeline;
 }
 
 static const struct pb_pipeline_config *metadata_of(const struct sorter *s, const char *path)
@@ -649,9 +662,12 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
     const struct pb_belonging_names none = {.n = 0};
     struct sorter s = {
         .entry = entry, .file = out, .n = n, .config = rules->config, .rules = rules};
-    int rc = look_at_names(&s, rules->names != NULL ? rules->names : &none);
+    s.spelling = calloc(n + 1, sizeof *s.spelling);
+    int rc = s.spelling != NULL ? look_at_names(&s, rules->names != NULL ? rules->names : &none)
+                                : -ENOMEM;
     if (rc != 0) {
         free_names(&s.names);
+        free(s.spelling);
         return rc;
     }
     sort_asked(&s);
@@ -660,6 +676,7 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
         look_for_companions(&s, i);
     for (size_t i = 0; i < n; i++)
         decide(&s, i);
+    free(s.spelling);
     if (rules->names == NULL) {
         free_names(&s.names);
     } else {

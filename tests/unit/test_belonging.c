@@ -327,15 +327,14 @@ START_TEST(many_files_are_sorted_at_once)
 END_TEST
 
 /* A search for each name among all of them would take minutes. */
-START_TEST(test_names_of_one_spelling_are_sorted_in_time)
+static void sort_spellings(const char *first, const char *second)
 {
-    enum { LETTERS = 16, MANY = 1 << LETTERS };
-    static char name[MANY][LETTERS + sizeof ".prj"];
+    enum { LETTERS = 15, MANY = 2 << LETTERS };
+    static char name[MANY][64];
     static struct pb_entry many[MANY];
     static struct pb_belonging out[MANY];
     for (size_t i = 0; i < MANY; i++) {
-        (void)snprintf(name[i], sizeof name[i], "abcdefghijklmnop%s",
-                       i < MANY / 2 ? ".tif" : ".prj");
+        (void)snprintf(name[i], sizeof name[i], "abcdefghijklmno%s", i < MANY / 2 ? first : second);
         for (size_t k = 0; k < LETTERS; k++)
             name[i][k] = (char)(name[i][k] - ((i >> k & 1) != 0 ? 'a' - 'A' : 0));
         many[i] = (struct pb_entry){.path = name[i]};
@@ -347,6 +346,17 @@ START_TEST(test_names_of_one_spelling_are_sorted_in_time)
         ck_assert_int_eq(out[i].belongs, PB_BELONGS_BESIDE);
         ck_assert_uint_eq(out[i].main, 0);
     }
+}
+
+START_TEST(test_sidecars_of_one_spelling_are_sorted_in_time)
+{
+    sort_spellings(".tif", ".prj");
+}
+END_TEST
+
+START_TEST(test_metadata_of_one_spelling_are_sorted_in_time)
+{
+    sort_spellings("_SR.tif", "_metadata.xml");
 }
 END_TEST
 
@@ -369,7 +379,8 @@ int main(void)
     tcase_add_test(tests, files_have_roles);
     tcase_add_test(tests, one_pipeline_may_take_all_files);
     tcase_add_test(tests, many_files_are_sorted_at_once);
-    tcase_add_test(tests, test_names_of_one_spelling_are_sorted_in_time);
+    tcase_add_test(tests, test_sidecars_of_one_spelling_are_sorted_in_time);
+    tcase_add_test(tests, test_metadata_of_one_spelling_are_sorted_in_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
