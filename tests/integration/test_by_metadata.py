@@ -400,7 +400,8 @@ class Service(DaemonCase):
             image(d.root / f"made/{name}.tif", 6)
             item(d.root / f"made/{name}.json", 10, day=i + 1)
         self.pairs(d, *(f"{name}.json" for name in names), *(f"{name}.tif" for name in names))
-        wait_for(lambda: d.files("inbox") == [], progress=d.progress)
+        # files leave the inbox before their job is stored, and work/ before its end is
+        wait_for(lambda: d.files("inbox") == [] and not [f for f in d.files("work") if not f.startswith("done")], progress=d.progress)
         d.wait_idle()
         self.assertEqual({j["status"] for j in d.jobs(limit=100)} - {"successful", "dismissed"}, set())
         self.assertEqual(d.files("quarantine"), [])
