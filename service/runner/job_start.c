@@ -199,7 +199,8 @@ static void stored(void *user, struct pb_pending *pending)
     slot->reserved = false;
     struct pb_job job = pending->job;
     pb_job_init(&pending->job);
-    if (starts->env->drains) {
+    /* A reload while the start was stored may have removed its pipeline: another is found then. */
+    if (starts->env->drains || pb_config_pipeline(starts->env->config, job.pipeline) == NULL) {
         job.attempts--;
         pb_job_end_put_back(starts->ends, &job);
     } else {
