@@ -27,7 +27,7 @@ struct pb_chores {
     bool prunes, trims, looks;
     int keep;
     int64_t finished, rest; /* number of finished jobs; at least those that the last pruning left */
-    int64_t contents_ms; /* time for which contents are remembered; 0: no limit */
+    int64_t contents_ms;    /* time for which contents are remembered; 0: no limit */
     struct pb_subscriber_state read[PB_SUBSCRIBERS_MAX];
     int n_read;                     /* negative: the states could not be read */
     uint64_t looked_at, trimmed_at; /* count of commits of the store at that time */
