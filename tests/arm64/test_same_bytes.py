@@ -18,7 +18,8 @@ import pbtest  # noqa: E402
 from patience import run_to_end  # noqa: E402
 
 DATA = pbtest.SOURCE / "tests/data"
-EMULATED = [*shlex.split(os.environ.get("PB_EMULATOR", "")), str(pbtest.BIN / "pushbroom")]
+# The program that computes, which pushbroom would start: the kernel cannot run it for an emulated pushbroom.
+EMULATED = [*shlex.split(os.environ.get("PB_EMULATOR", "")), str(pbtest.BIN / "../libexec/pushbroom/pushbroom-compute")]
 NATIVE = [os.path.join(os.environ.get("PB_NATIVE_BIN", ""), "pushbroom")]
 LANDSAT = "{B: 1, G: 2, R: 3, N: 4, S1: 5, S2: 6}"
 
