@@ -92,6 +92,11 @@ constexpr unsigned char app_poison = 0xa5;
 // data is there (poison), never, or finds what the same memory held before. verify() must find
 // each.
 enum app_break { APP_BREAK_NONE, APP_EARLY_READ, APP_LOST_LAST, APP_STALE };
+struct app_fault {
+    app_break kind;
+    int receiver; // party that gets the wrong chunk
+    uint32_t round, step;
+};
 
 // --- for applications -------------------------------------------------------------------------
 

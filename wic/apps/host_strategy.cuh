@@ -11,13 +11,6 @@
 #include <thread>
 #include <vector>
 
-// A mistake in one step of a round.
-struct app_fault {
-    app_break kind;
-    int receiver; // party that gets the wrong chunk
-    uint32_t round, step;
-};
-
 struct app_shape {
     uint32_t threads, pieces; // threads of party 1; pieces of a chunk
     bool parallel;            // each is a thread of the host; otherwise they run in turn
