@@ -418,17 +418,22 @@ enum state { WANTED, SENT, ANSWERED };
  * pointer to it. */
 struct query {
     uint64_t digest, ticket;
-    enum state state;
-    bool seen; /* found by this scan */
     char *name, *pipeline;
+    bool seen;        /* found by this scan; used by scans only */
+    enum state state; /* protected by the lock, like the answer before it is ANSWERED */
     struct pb_described answer;
 };
 
+/* Only a scan adds, sorts and removes entries, therefore it reads the list without the lock. */
 struct pb_asked {
-    pthread_mutex_t lock; /* protects all below */
+    pthread_mutex_t lock; /* protects entry, n, next and found; held for short changes only */
     struct query **entry; /* the first n_sorted sorted by name, then those of this scan */
-    size_t n, n_sorted, room;
-    size_t next; /* no entry before it is WANTED */
+    size_t n;
+    size_t next;  /* no entry before it is WANTED */
+    size_t found; /* index at which the next search for a ticket begins */
+    /* used by scans only */
+    struct query **spare; /* room for as many entries: the sorted list is made there */
+    size_t n_sorted, room;
     uint64_t last_ticket;
     unsigned long config_number;
 };
@@ -455,6 +460,7 @@ void pb_asked_destroy(struct pb_asked *asked)
     for (size_t i = 0; i < asked->n; i++)
         free_query(asked->entry[i]);
     free(asked->entry);
+    free(asked->spare);
     (void)pthread_mutex_destroy(&asked->lock);
     free(asked);
 }
@@ -479,59 +485,79 @@ static struct query *find_query(const struct pb_asked *asked, const char *name, 
     return found != NULL ? *found : NULL;
 }
 
-/* Deletes the entries that the scan did not find. */
+/* Deletes the entries that the scan did not find, and sorts the others. */
 static void keep_seen(struct pb_asked *asked)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < asked->n; i++) {
-        if (asked->entry[i]->seen)
-            asked->entry[kept++] = asked->entry[i];
-        else
-            free_query(asked->entry[i]);
-    }
-    asked->n = kept;
-    if (kept > 0)
-        qsort(asked->entry, kept, sizeof *asked->entry, by_query);
-    asked->n_sorted = kept;
-    asked->next = 0;
+    struct query **before = asked->entry;
+    const size_t n_before = asked->n;
+    size_t n = 0;
+    for (size_t i = 0; i < n_before; i++)
+        if (before[i]->seen)
+            asked->spare[n++] = before[i];
+    if (n == n_before && n == asked->n_sorted)
+        return;
+    if (n > 0)
+        qsort(asked->spare, n, sizeof *asked->spare, by_query);
+    (void)pthread_mutex_lock(&asked->lock);
+    asked->entry = asked->spare;
+    asked->n = n;
+    asked->next = asked->found = 0;
+    (void)pthread_mutex_unlock(&asked->lock);
+    for (size_t i = 0; i < n_before; i++)
+        if (!before[i]->seen)
+            free_query(before[i]);
+    asked->spare = before;
+    asked->n_sorted = n;
 }
 
 void pb_asked_begin(struct pb_asked *asked, unsigned long config_number)
 {
-    (void)pthread_mutex_lock(&asked->lock);
     for (size_t i = 0; i < asked->n; i++)
         asked->entry[i]->seen = false;
     if (asked->config_number != config_number)
         keep_seen(asked); /* keeps no entry */
     asked->config_number = config_number;
-    (void)pthread_mutex_unlock(&asked->lock);
 }
 
 const struct pb_described *pb_asked_find(struct pb_asked *asked, const char *name, uint64_t digest)
 {
-    const struct pb_described *answer = NULL;
-    (void)pthread_mutex_lock(&asked->lock);
     struct query *entry = find_query(asked, name, digest);
-    if (entry != NULL)
-        entry->seen = true;
-    if (entry != NULL && entry->state == ANSWERED)
-        answer = &entry->answer;
+    if (entry == NULL)
+        return NULL;
+    entry->seen = true;
+    (void)pthread_mutex_lock(&asked->lock);
+    const bool is_answered = entry->state == ANSWERED;
     (void)pthread_mutex_unlock(&asked->lock);
-    return answer;
+    return is_answered ? &entry->answer : NULL;
+}
+
+/* Makes room for an entry in both lists. */
+static int make_room(struct pb_asked *asked)
+{
+    const size_t room = asked->room ? 2 * asked->room : 64;
+    if (asked->n < asked->room)
+        return 0;
+    struct query **list = calloc(room, sizeof(struct query *)), **before = asked->entry;
+    struct query **spare = list ? realloc(asked->spare, room * sizeof(struct query *)) : NULL;
+    if (spare == NULL) {
+        free(list);
+        return -ENOMEM;
+    }
+    asked->spare = spare;
+    asked->room = room;
+    if (asked->n > 0)
+        (void)memcpy(list, before, asked->n * sizeof(struct query *));
+    (void)pthread_mutex_lock(&asked->lock);
+    asked->entry = list;
+    (void)pthread_mutex_unlock(&asked->lock);
+    free(before);
+    return 0;
 }
 
 static int add_query(struct pb_asked *asked, const char *name, uint64_t digest,
                      const char *pipeline)
 {
-    if (asked->n == asked->room) {
-        size_t room = asked->room ? 2 * asked->room : 64;
-        struct query **more = realloc(asked->entry, room * sizeof(struct query *));
-        if (more == NULL)
-            return -ENOMEM;
-        asked->entry = more;
-        asked->room = room;
-    }
-    struct query *entry = calloc(1, sizeof *entry);
+    struct query *entry = make_room(asked) == 0 ? calloc(1, sizeof *entry) : NULL;
     if (entry == NULL)
         return -ENOMEM;
     entry->name = strdup(name);
@@ -543,23 +569,20 @@ static int add_query(struct pb_asked *asked, const char *name, uint64_t digest,
         free_query(entry);
         return -ENOMEM;
     }
+    (void)pthread_mutex_lock(&asked->lock);
     asked->entry[asked->n++] = entry;
+    (void)pthread_mutex_unlock(&asked->lock);
     return 0;
 }
 
 int pb_asked_want(struct pb_asked *asked, const char *name, uint64_t digest, const char *pipeline)
 {
-    (void)pthread_mutex_lock(&asked->lock);
-    int rc = find_query(asked, name, digest) == NULL ? add_query(asked, name, digest, pipeline) : 0;
-    (void)pthread_mutex_unlock(&asked->lock);
-    return rc;
+    return find_query(asked, name, digest) == NULL ? add_query(asked, name, digest, pipeline) : 0;
 }
 
 void pb_asked_end(struct pb_asked *asked)
 {
-    (void)pthread_mutex_lock(&asked->lock);
     keep_seen(asked);
-    (void)pthread_mutex_unlock(&asked->lock);
 }
 
 /* --- queries ---------------------------------------------------------------------------------- */
@@ -586,11 +609,16 @@ bool pb_asked_next(struct pb_asked *asked, struct pb_asked_question *out)
     return is;
 }
 
-static struct query *of_ticket(const struct pb_asked *asked, uint64_t ticket)
+/* Begins after the entry that was found last: answers arrive in the order of the queries. */
+static struct query *of_ticket(struct pb_asked *asked, uint64_t ticket)
 {
-    for (size_t i = 0; i < asked->n; i++)
-        if (asked->entry[i]->ticket == ticket && asked->entry[i]->state == SENT)
-            return asked->entry[i];
+    for (size_t i = 0; i < asked->n; i++) {
+        const size_t at = (asked->found + i) % asked->n;
+        if (asked->entry[at]->ticket != ticket || asked->entry[at]->state != SENT)
+            continue;
+        asked->found = at + 1;
+        return asked->entry[at];
+    }
     return NULL;
 }
 

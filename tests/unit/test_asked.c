@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "service/inbox/gathering.h"
 #include "service/worker/described.h"
 
@@ -8,6 +9,8 @@
 
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +97,61 @@ START_TEST(a_file_that_went_is_forgotten)
 }
 END_TEST
 
+enum { FILES = 300 };
+
+/* Answers the queries of the scans until each file has its answer. */
+static void *answer_all(void *arg)
+{
+    struct pb_asked_question next;
+    for (int n = 0; n < FILES;) {
+        if (!pb_asked_next(asked, &next))
+            continue;
+        if (n == 0) /* it could not be sent at first */
+            pb_asked_drop(asked, next.ticket);
+        n += n == 0 || pb_asked_answer(asked, next.ticket, &june);
+        free(next.name);
+        free(next.pipeline);
+    }
+    return arg;
+}
+
+/* One scan of all files but the first n. Returns the count of answers. */
+static int scan_all(int n)
+{
+    int answers = 0;
+    pb_asked_begin(asked, 1);
+    for (int i = n; i < FILES; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%d.tif", i * 7 % FILES); /* not in their order */
+        if (pb_asked_find(asked, name, 7) != NULL)
+            answers++;
+        else
+            ck_assert_int_eq(pb_asked_want(asked, name, 7, "p"), 0);
+    }
+    pb_asked_end(asked);
+    return answers;
+}
+
+START_TEST(test_answers_arrive_during_scans)
+{
+    pthread_t loop;
+    ck_assert_int_eq(pthread_create(&loop, NULL, answer_all, NULL), 0);
+    while (scan_all(0) < FILES - 1)
+        ;
+    ck_assert_int_eq(pthread_join(loop, NULL), 0);
+    while (scan_all(0) < FILES) {
+        struct pb_asked_question next;
+        if (!pb_asked_next(asked, &next))
+            continue;
+        ck_assert(pb_asked_answer(asked, next.ticket, &june));
+        free(next.name);
+        free(next.pipeline);
+    }
+    ck_assert_int_eq(scan_all(FILES - 2), 2);
+    ck_assert_int_eq(scan_all(0), 2); /* the others were forgotten */
+}
+END_TEST
+
 static int parse(const char *line, struct pb_described *out)
 {
     return pb_described_parse(line, strlen(line), out);
@@ -143,6 +201,7 @@ int main(void)
     tcase_add_test(tests, what_changed_or_is_configured_anew_is_asked_again);
     tcase_add_test(tests, what_could_not_be_asked_is_asked_later);
     tcase_add_test(tests, a_file_that_went_is_forgotten);
+    tcase_add_test(tests, test_answers_arrive_during_scans);
     tcase_add_test(tests, what_a_worker_says_is_checked);
     tcase_add_test(tests, what_is_said_is_understood);
     suite_add_tcase(suite, tests);
