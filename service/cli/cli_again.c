@@ -27,8 +27,8 @@ static int call(struct again *again, const char *id, struct pb_err *err,
     if (o->dry_run)
         pb_json_bool(params, "dry_run", true);
     pb_json_end(params);
-    int rc = pb_client_call(again->client, "job.again", pb_json_text(params, NULL), err, out_reply,
-                            out_job);
+    int rc = cli_service_call(again->client, "job.again", pb_json_text(params, NULL), err,
+                              out_reply, out_job);
     pb_json_destroy(params);
     return rc;
 }

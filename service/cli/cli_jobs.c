@@ -158,6 +158,31 @@ int cli_service_exit_of(const char *job, const struct pb_err *err)
                : CLI_JOB_FAILED;
 }
 
+/* Pauses after a reply that is service.busy, which means that nothing was done. Returns true if the
+ * request may be sent again. tries: count of earlier pauses. */
+static bool is_sent_again(struct pb_client *client, const struct pb_err *err, int tries)
+{
+    int pause_ms = BUSY_FIRST_MS;
+    if (err->code != PB_E_SERVICE_BUSY || tries == BUSY_TRIES)
+        return false;
+    for (int i = 0; i < tries && pause_ms < BUSY_LAST_MS; i++)
+        pause_ms *= 2;
+    (void)poll(NULL, 0, pause_ms);
+    return pb_client_reopen(client, NULL) == 0;
+}
+
+int cli_service_call(struct pb_client *client, const char *method, const char *params,
+                     struct pb_err *err, struct pb_json_value **out_reply,
+                     const struct pb_json_value **out_result)
+{
+    for (int i = 0;; i++) {
+        *err = (struct pb_err){0};
+        const int rc = pb_client_call(client, method, params, err, out_reply, out_result);
+        if (rc >= 0 || !is_sent_again(client, err, i))
+            return rc;
+    }
+}
+
 /* Sends the method with the parameters {"id": id}. */
 static int ask_change(struct pb_client *client, const char *method, const char *id,
                       struct pb_err *err)
@@ -176,7 +201,6 @@ struct lane {
     struct pb_client *client;
     const char *method, *id; /* id: NULL = no change */
     int sent;                /* result of ask_change, which may have filled err */
-    bool is_extra;           /* opened by open_lanes */
     struct pb_err err;
 };
 
@@ -186,29 +210,15 @@ static void send_change(struct lane *lane)
     lane->sent = ask_change(lane->client, lane->method, lane->id, &lane->err);
 }
 
-/* An extra connection may itself be too many: the service has closed it then. */
-static void reopen(struct lane *lane, const char *socket)
-{
-    struct pb_client *client = NULL;
-    if (!lane->is_extra || pb_client_open(socket, CLI_TIMEOUT_MS, NULL, &client) != 0)
-        return;
-    pb_client_close(lane->client);
-    lane->client = client;
-}
-
 /* Waits for the reply; sends the change again while the user has too many others. */
-static int receive_change(struct lane *lane, const char *socket, struct pb_json_value **out_reply,
+static int receive_change(struct lane *lane, struct pb_json_value **out_reply,
                           const struct pb_json_value **out_job)
 {
-    int pause_ms = BUSY_FIRST_MS;
     for (int i = 0;; i++) {
         int rc = lane->sent;
         rc = rc < 0 ? rc : pb_client_receive(lane->client, &lane->err, out_reply, out_job);
-        if (rc >= 0 || lane->err.code != PB_E_SERVICE_BUSY || i == BUSY_TRIES)
+        if (rc >= 0 || !is_sent_again(lane->client, &lane->err, i))
             return rc;
-        (void)poll(NULL, 0, pause_ms);
-        pause_ms = pause_ms * 2 < BUSY_LAST_MS ? pause_ms * 2 : BUSY_LAST_MS;
-        reopen(lane, socket);
         send_change(lane);
     }
 }
@@ -219,7 +229,7 @@ static int take_change(struct lane *lane, const struct cli_service_options *o)
     struct pb_json_value *reply = NULL;
     const struct pb_json_value *job = NULL;
     int rc = CLI_DONE;
-    if (receive_change(lane, o->socket, &reply, &job) < 0)
+    if (receive_change(lane, &reply, &job) < 0)
         rc = cli_service_exit_of(lane->id, &lane->err);
     else if (o->json)
         cli_put_json(job);
@@ -257,7 +267,7 @@ static int read_page(struct pb_client *client, const struct cli_service_options 
         pb_json_string(params, "pipeline", o->pipeline);
     pb_json_end(params);
     int rc =
-        pb_client_call(client, "job.list", pb_json_text(params, NULL), err, out_reply, &result);
+        cli_service_call(client, "job.list", pb_json_text(params, NULL), err, out_reply, &result);
     pb_json_destroy(params);
     return rc;
 }
@@ -336,7 +346,6 @@ static void open_lanes(struct lanes *lanes, struct pb_client *first, size_t n_jo
     lanes->lane[0].client = first;
     for (lanes->n = 1; lanes->n < LANES_MAX && lanes->n < n_jobs; lanes->n++) {
         struct lane *lane = &lanes->lane[lanes->n];
-        lane->is_extra = true;
         if (pb_client_open(lanes->o->socket, CLI_TIMEOUT_MS, NULL, &lane->client) != 0)
             break;
     }
@@ -480,7 +489,7 @@ static int submit_one(struct pb_client *client, const struct cli_service_options
     pb_json_end(params);
     pb_client_pass(client, fd);
     int rc =
-        pb_client_call(client, "job.submit", pb_json_text(params, NULL), err, out_reply, out_job);
+        cli_service_call(client, "job.submit", pb_json_text(params, NULL), err, out_reply, out_job);
     pb_client_pass(client, -1);
     pb_json_destroy(params);
     (void)close(fd);

@@ -33,6 +33,11 @@ int cli_service_open(const struct cli_service_options *options, struct pb_client
 int cli_service_exit(const struct pb_err *err);
 /* Does the same for an error about a job, which is named in a list. */
 int cli_service_exit_of(const char *job, const struct pb_err *err);
+/* Calls a method (pb_client_call). While the service replies service.busy, the request is sent
+ * again for 10 seconds. */
+int cli_service_call(struct pb_client *client, const char *method, const char *params,
+                     struct pb_err *err, struct pb_json_value **out_reply,
+                     const struct pb_json_value **out_result);
 
 /* Prints the value as a line of JSON; ends the program if out of memory. */
 void cli_put_json(const struct pb_json_value *value);

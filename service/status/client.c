@@ -23,6 +23,8 @@
 struct pb_client {
     int fd;
     int pass_fd; /* descriptor for the next call; -1 if absent */
+    struct sockaddr_un address;
+    bool is_refused; /* the service has ended the connection with an error that has no id */
     int64_t timeout_ms, next_id;
     char *buffer;
     size_t n, room, searched;
@@ -68,24 +70,14 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
     }
 }
 
-int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
-                   struct pb_client **out_client)
+/* Opens the descriptor and connects it. */
+static int connect_client(struct pb_client *client, struct pb_err *err)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (path == NULL)
-        path = pb_client_default_path();
-    if (strlen(path) >= sizeof address.sun_path)
-        return unreachable(err, path, ENAMETOOLONG);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    struct pb_client *client = calloc(1, sizeof *client);
-    if (client == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    client->timeout_ms = timeout_ms;
-    client->pass_fd = -1;
+    const struct sockaddr *address = (const struct sockaddr *)&client->address;
     client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int rc = client->fd < 0 ? -errno : 0;
-    int64_t deadline_ms = pb_clock_mono_ms() + timeout_ms;
-    while (rc == 0 && connect(client->fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+    int64_t deadline_ms = pb_clock_mono_ms() + client->timeout_ms;
+    while (rc == 0 && connect(client->fd, address, sizeof client->address) != 0) {
         rc = -errno;
         /* EAGAIN: the service's queue of connections is full; there is no event to wait for. */
         if (rc == -EAGAIN && pb_clock_mono_ms() < deadline_ms) {
@@ -93,22 +85,56 @@ int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
             rc = 0;
         }
     }
-    if (rc != 0) {
+    return rc ? unreachable(err, client->address.sun_path, -rc) : 0;
+}
+
+/* Closes the descriptor and drops all that was received. */
+static void disconnect(struct pb_client *client)
+{
+    for (size_t i = 0; i < client->n_events; i++)
+        pb_json_release(client->events[(client->first_event + i) % EVENTS_MAX]);
+    if (client->fd >= 0)
+        (void)close(client->fd);
+    client->fd = -1;
+    client->n = client->searched = client->n_events = 0;
+}
+
+int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
+                   struct pb_client **out_client)
+{
+    struct pb_client *client = calloc(1, sizeof *client);
+    if (client == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    if (path == NULL)
+        path = pb_client_default_path();
+    client->address.sun_family = AF_UNIX;
+    (void)snprintf(client->address.sun_path, sizeof client->address.sun_path, "%s", path);
+    client->timeout_ms = timeout_ms;
+    client->pass_fd = client->fd = -1;
+    int rc = strlen(path) >= sizeof client->address.sun_path ? unreachable(err, path, ENAMETOOLONG)
+                                                             : connect_client(client, err);
+    if (rc == 0)
+        *out_client = client;
+    else
         pb_client_close(client);
-        return unreachable(err, path, -rc);
-    }
-    *out_client = client;
-    return 0;
+    return rc;
+}
+
+int pb_client_reopen(struct pb_client *client, struct pb_err *err)
+{
+    if (!client->is_refused)
+        return 0;
+    disconnect(client);
+    const int rc = connect_client(client, err);
+    client->is_refused = rc < 0;
+    return rc;
 }
 
 void pb_client_close(struct pb_client *client)
 {
     if (client == NULL)
         return;
-    for (size_t i = 0; i < client->n_events; i++)
-        pb_json_release(client->events[(client->first_event + i) % EVENTS_MAX]);
-    if (client->fd >= 0)
-        (void)close(client->fd);
+    disconnect(client);
     free(client->buffer);
     free(client);
 }
@@ -235,10 +261,26 @@ static int pass_file(struct pb_client *client, struct pb_err *err)
                : lost(err, "takes no descriptor", errno);
 }
 
+/* Reads the refusal of a connection that the service closed before the request. */
+static int read_refusal(struct pb_client *client, const struct pb_err *lost, struct pb_err *err)
+{
+    struct pb_json_value *line = NULL;
+    const bool is_read = read_line(client, pb_clock_mono_ms(), NULL, &line) > 0;
+    const struct pb_json_value *error = is_read ? pb_json_get(line, "error", NULL) : NULL;
+    client->is_refused = error != NULL && pb_json_get(line, "id", NULL) == NULL;
+    const int rc =
+        client->is_refused ? take_error(error, err) : pb_fail(err, lost->code, "%s", lost->msg);
+    pb_json_release(line);
+    return rc;
+}
+
 int pb_client_send(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err)
 {
-    return send_request(client, method, params, pb_clock_mono_ms() + client->timeout_ms, err);
+    struct pb_err lost = {0};
+    const int64_t deadline_ms = pb_clock_mono_ms() + client->timeout_ms;
+    const int rc = send_request(client, method, params, deadline_ms, &lost);
+    return rc < 0 ? read_refusal(client, &lost, err) : 0;
 }
 
 int pb_client_receive(struct pb_client *client, struct pb_err *err,
@@ -265,7 +307,9 @@ int pb_client_receive(struct pb_client *client, struct pb_err *err,
         const struct pb_json_value *error = pb_json_get(reply, "error", NULL);
         const struct pb_json_value *result = pb_json_get(reply, "result", &has_result);
         /* An error without an id is about the line itself, which this client sent. */
-        if (pb_json_get_int(reply, "id", &id) == 0 ? id != client->next_id : error == NULL)
+        const bool has_id = pb_json_get_int(reply, "id", &id) == 0;
+        client->is_refused = error != NULL && !has_id;
+        if (has_id ? id != client->next_id : error == NULL)
             rc = pb_fail(err, PB_E_SERVICE_PROTOCOL, "a reply to something else");
         else if (error != NULL)
             rc = take_error(error, err);

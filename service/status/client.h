@@ -17,6 +17,10 @@ struct pb_client;
 int pb_client_open(const char *path, int64_t timeout_ms, struct pb_err *err,
                    struct pb_client **out_client);
 void pb_client_close(struct pb_client *client); /* NULL is allowed */
+/* Connects again if the service refused the connection (service.busy as a reply to no request);
+ * events of the old connection are dropped. Otherwise the connection is unchanged: 0. After an
+ * error the client can only be closed or opened again. */
+int pb_client_reopen(struct pb_client *client, struct pb_err *err);
 /* Path that pb_client_open(NULL, ...) would use. Static or from the environment. */
 const char *pb_client_default_path(void);
 
@@ -27,6 +31,7 @@ void pb_client_hang_up(struct pb_client *client);
 /* Calls a method. params is JSON text of an object, or NULL. Returns 0 and *out_reply (release
  * it), whose member "result" is *out_result (borrowed from it). An error reply fills *err with its
  * message, its code if that is known here (otherwise "system") and the code's errno. After
+ * service.busy nothing was done: the call may be sent again, after pb_client_reopen. After
  * service.unreachable or service.protocol the client can only be closed. */
 int pb_client_call(struct pb_client *client, const char *method, const char *params,
                    struct pb_err *err, struct pb_json_value **out_reply,

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """Questions of an operator about failed jobs: status with filters, retry of all that failed, and the content of quarantine."""
+import contextlib
 import json
 import os
 import socketserver
@@ -18,12 +19,13 @@ from pbtest import main  # noqa: E402
 
 class Busy(socketserver.ThreadingUnixStreamServer):
     """A service with failed jobs whose other clients use all calls of the user at moments that no test of the real one can choose:
-    it refuses the first two changes of each job that `refuses` names, and closes the connection if `closes`."""
+    it refuses the first two changes of each job or input that `refuses` names, and closes the connection if `closes`, or without reading a
+    request if `unread`."""
     daemon_threads = True
 
-    def __init__(self, path, ids, refuses, closes=False):
-        self.ids, self.refuses, self.closes = ids, {i: 2 for i in refuses}, closes
-        self.lock, self.connections, self.reopened = threading.Lock(), 0, 0
+    def __init__(self, path, ids, refuses, closes=False, unread=False):
+        self.ids, self.refuses, self.closes, self.unread = ids, {i: 2 for i in refuses}, closes, unread
+        self.lock, self.connections, self.reopened, self.done = threading.Lock(), 0, 0, []
         super().__init__(path, Connection)
 
 
@@ -33,15 +35,22 @@ class Connection(socketserver.StreamRequestHandler):
         with server.lock:
             server.connections += 1
         is_first = False
+        busy = {"code": -32000, "message": "8 requests are being worked on", "data": {"code": "service.busy", "hint": "later"}}
+        for job in server.refuses if server.unread else ():
+            if server.refuses[job] > 0:
+                server.refuses[job] -= 1
+                self.wfile.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": busy}).encode() + b"\n")
+                return
         for line in self.rfile:
             request = json.loads(line)
-            job, reply = request["params"].get("id"), {"jsonrpc": "2.0", "id": request["id"]}
-            busy = {"code": -32000, "message": "8 requests are being worked on", "data": {"code": "service.busy", "hint": "later"}}
+            params, reply = request["params"], {"jsonrpc": "2.0", "id": request["id"]}
+            job = params.get("id", params.get("input"))
             with server.lock:
+                server.done += [job] * (job is not None and server.refuses.get(job, 0) == 0)
                 refused = server.refuses.get(job, 0) > 0 and not (is_first and server.closes)
                 if refused:
                     server.refuses[job] -= 1
-                    server.reopened += not is_first
+                    server.reopened += server.closes
             if job is None:
                 is_first = True
                 reply["result"] = {"jobs": [{"id": i, "status": "failed", "name": "x.tif"} for i in reversed(server.ids)]}
@@ -63,14 +72,21 @@ class Quarantine(DaemonCase):
     def cli(self, d, *words, code=0):
         return self.cli_at(d.root / "s.sock", *words, code=code)
 
-    def retry_all(self, refused, **how):
-        ids = [f"20261129-1016{i:02}-abcd" for i in range(20)]
-        with tempfile.TemporaryDirectory() as root, Busy(root + "/s.sock", ids, [ids[i] for i in refused], **how) as service:
+    @contextlib.contextmanager
+    def busy(self, ids, refused, **how):
+        with tempfile.TemporaryDirectory() as root, Busy(root + "/s.sock", ids, refused, **how) as service:
             thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.02})
             thread.start()
-            text = self.cli_at(root + "/s.sock", "retry", "--failed")
-            service.shutdown()
-            thread.join()
+            try:
+                yield service, root + "/s.sock"
+            finally:
+                service.shutdown()
+                thread.join()
+
+    def retry_all(self, refused, **how):
+        ids = [f"20261129-1016{i:02}-abcd" for i in range(20)]
+        with self.busy(ids, [ids[i] for i in refused], **how) as (service, path):
+            text = self.cli_at(path, "retry", "--failed")
         self.assertEqual([line.split()[0] for line in text.splitlines()], ids)
         self.assertEqual(set(service.refuses.values()) - {0}, set())
         self.assertEqual(service.connections - service.reopened, 4)
@@ -80,6 +96,14 @@ class Quarantine(DaemonCase):
 
     def test_refused_extra_connections_are_opened_again(self):
         self.retry_all([1, 2, 3], closes=True)
+
+    def test_submit_and_again_wait_for_a_busy_service(self):
+        file, job = os.path.realpath(__file__), "20261129-101600-abcd"
+        for how in ({}, {"closes": True}, {"unread": True}):
+            for words, name in ((["submit", file], file), (["again", job], job)):
+                with self.busy([], [name], **how) as (service, path):
+                    self.assertIn(name, self.cli_at(path, *words))
+                self.assertEqual((service.refuses, service.done, service.connections), ({name: 0}, [name], 3 if how else 1))
 
     def failed(self, d, *names):
         jobs = []
