@@ -14,6 +14,8 @@
 #include "test_wic_group.h"
 #include "wic/device/wic_device.h"
 
+#include <stdio.h>
+
 enum { TILE_BYTES = 512 };
 
 /* A stream through the device proxy. Tile n is the n-th ticket of `in`: content, user bytes and
@@ -33,6 +35,7 @@ struct stream {
     atomic_int out_rc; /* last return code of the consumers */
     atomic_bool hold;  /* consumers wait */
     bool proxy_joined;
+    char why[256]; /* the words of a stream that failed */
     pthread_t threads[2 * CREW_MAX], proxy;
 };
 
@@ -213,6 +216,8 @@ static inline void stream_run(struct stream *s)
     start_threads(s, s->tiles);
     join_producers(s);
     wic_close(s->in);
+    join_proxy(s);
+    ck_assert_str_eq(wic_strerror(s->device), "");
     stream_close(s);
     ck_assert_int_eq(s->rc, 0);
     ck_assert_int_eq(s->out_rc, -EPIPE);
@@ -236,7 +241,9 @@ static inline void stream_fails(struct stream *s, int rc)
     join_producers(s);
     join_proxy(s);
     ck_assert_aborted(s);
+    (void)snprintf(s->why, sizeof(s->why), "%s", wic_strerror(s->device));
     stream_close(s);
     ck_assert_int_eq(s->rc, rc);
+    ck_assert_str_ne(s->why, "");
 }
 #endif

@@ -108,6 +108,7 @@ START_TEST(error_of_describe_ends_the_run)
     uint64_t fail_at = 100;
     struct stream s = {.tiles = 300, .options = {.describe = halve, .context = &fail_at}};
     stream_fails(&s, -ERANGE);
+    ck_assert_ptr_nonnull(strstr(s.why, "error 34"));
     ck_assert_uint_le(s.stats.tiles, 100);
 }
 END_TEST
@@ -138,6 +139,7 @@ START_TEST(bytes_that_are_no_whole_units_end_the_run)
 {
     struct stream s = {.tiles = 100, .options = {.plan = {.in_unit = 8, .out_unit = 8}}};
     stream_fails(&s, -EINVAL);
+    ck_assert_ptr_nonnull(strstr(s.why, "ticket 1 has 148 bytes, which is not whole units of 8"));
     ck_assert_uint_le(s.stats.tiles, 1); /* tile 0 has no bytes; the 148 of tile 1 are not whole */
 }
 END_TEST
@@ -494,6 +496,7 @@ START_TEST(device_that_stays_full_ends_the_run)
     fake.script.busy = INT_MAX;
     struct stream s = {.tiles = 50, .options = {.starts = (uint32_t)_i}};
     stream_fails(&s, -EBUSY);
+    ck_assert_ptr_nonnull(strstr(s.why, "another process fills the GPU"));
     ck_assert_uint_eq(fake.starts, _i == 0 ? 20 : _i);
     ck_assert_int_eq(s.close_rc, 0);
     ck_assert_uint_eq(s.stats.launches, 0);
@@ -506,6 +509,7 @@ START_TEST(hung_device_ends_the_run_unlike_a_full_one)
     atomic_store(&fake.script.stuck, true);
     struct stream s = {.tiles = 5, .options = {.hang_ns = 300 * MS}};
     stream_fails(&s, -ETIMEDOUT);
+    ck_assert_ptr_nonnull(strstr(s.why, "did not finish tile 0 within 300 ms"));
     ck_assert_int_eq(s.close_rc, 0);
     ck_assert_uint_eq(s.stats.tiles, 0);
 }

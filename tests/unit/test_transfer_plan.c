@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wic/device/transfer_plan.h"
+#include "wic/device/link.h"
 
 #include "run_suite.h"
 
@@ -114,7 +115,12 @@ START_TEST(refuses_what_cannot_be)
     ck_assert_int_eq(wic_transfer_plan_choose(&h200, &wide, NULL, &plan), -EINVAL);
     ck_assert_int_eq(wic_transfer_plan_choose(NULL, &good, NULL, &plan), -EINVAL);
     ck_assert_int_eq(wic_transfer_plan_choose(&old, &good, NULL, &plan), -ENODEV);
+    ck_assert_ptr_nonnull(strstr(wic_link_why(), "7.5 is the oldest"));
     ck_assert_int_eq(wic_transfer_plan_choose(&tiny, &many, NULL, &plan), -E2BIG);
+    ck_assert_ptr_nonnull(strstr(wic_link_why(), "bytes of shared memory for one piece"));
+    struct wic_transfer_plan other;
+    ck_assert_int_eq(wic_transfer_plan_choose(&t4, &good, NULL, &other), 0);
+    ck_assert_str_eq(wic_link_why(), "");
     ck_assert_mem_eq(&plan, &before, sizeof(plan));
 }
 END_TEST

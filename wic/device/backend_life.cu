@@ -137,7 +137,7 @@ int wic_prove_residency(int gpu, const wic_residency &wanted)
         error = cudaFuncGetAttributes(&kernel, wanted.kernel);
     }
     if (error) {
-        return wic_cuda_errno(error);
+        return wic_cuda_refuse(error, "the kernel cannot be examined");
     }
     wic_stay stay = {limited != 0,
                      static_cast<uint32_t>(processors),
@@ -164,10 +164,17 @@ int wic_prove_residency(int gpu, const wic_residency &wanted)
             &each, wanted.kernel, static_cast<int>(wanted.threads), wanted.shared_bytes);
     }
     if (error) {
-        return wic_cuda_errno(error);
+        return wic_cuda_refuse(error, "the kernel cannot be examined");
     }
     stay.blocks_each = static_cast<uint32_t>(each);
     return wic_stay_check(&stay);
+}
+
+int wic_cuda_refuse(cudaError_t error, const char *what)
+{
+    return error ? wic_stay_refuse(wic_cuda_errno(error), "%s: %s (%s)", what,
+                                   cudaGetErrorString(error), cudaGetErrorName(error))
+                 : 0;
 }
 
 uint32_t wic_share_of(uint32_t all, uint32_t share)
@@ -207,7 +214,7 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
     link->pulls = options->plan.pulls;
     link->threads = 32 * (options->plan.warps + WIC_SERVICE_WARPS);
     link->shared_bytes = wic_transfer_plan_shared_bytes(&options->plan);
-    int rc = wic_cuda_errno(cudaGetDevice(&link->gpu));
+    int rc = wic_cuda_refuse(cudaGetDevice(&link->gpu), "there is no current GPU");
     if (rc == 0 && link->launch &&
         !wic_launch_takes(link->launch, &options->plan, options->argument_bytes)) {
         rc = -ENOLCK;
@@ -281,7 +288,7 @@ int wic_link_start(wic_link *link, uint64_t in_first, uint64_t out_first)
     if (rc == 0 && link->launch) {
         return wic_launch_open(link);
     }
-    rc = rc ? rc : wic_cuda_errno(launch(link));
+    rc = rc ? rc : wic_cuda_refuse(launch(link), "the kernel cannot be launched");
     return rc ? rc : wait_until_started(link, until);
 }
 
@@ -322,7 +329,7 @@ int wic_link_running(wic_link *link)
         (void)cudaGetLastError();
         return 1;
     }
-    return wic_cuda_errno(error);
+    return wic_cuda_refuse(error, "the kernel failed");
 }
 
 namespace
@@ -370,10 +377,11 @@ int wic_link_report(wic_link *link, wic_link_state *out_state)
 
 int wic_gpu_read(int device, wic_gpu *out_gpu)
 {
+    wic_stay_forget();
     cudaDeviceProp p;
     const cudaError_t error = cudaGetDeviceProperties(&p, device);
     if (error) {
-        return wic_cuda_errno(error);
+        return wic_cuda_refuse(error, "the GPU cannot be read");
     }
     wic_gpu gpu = {};
     for (size_t i = 0; i + 1 < sizeof gpu.name && p.name[i]; i++) {

@@ -299,7 +299,10 @@ int wic_link_allocate(wic_link *link, const wic_link_options *options)
     if (!error) {
         error = fill_view(link, options);
     }
-    return error ? wic_cuda_errno(error) : uses_engine(options) ? make_engine(link, options) : 0;
+    if (error) {
+        return wic_cuda_refuse(error, "the memory of the link cannot be allocated or pinned");
+    }
+    return uses_engine(options) ? make_engine(link, options) : 0;
 }
 
 void wic_link_free(wic_link *link)

@@ -144,9 +144,10 @@ struct wic_link;
  * (WIC_COPY), or CUDA_LAUNCH_BLOCKING makes a launch wait for the end of the kernel. A plan that
  * pulls goes without the copy engine when there is no memory for it, or no such driver. */
 int wic_link_create(const struct wic_link_options *options, struct wic_link **out_link);
-/* Reason of the calling thread's last wic_link_create, wic_launch_create or wic_device_open that
- * returned -EOPNOTSUPP, -E2BIG, -ENOSPC or -EPROTO: a sentence without a full stop; "" after any
- * other result. Valid until the thread's next such call. */
+/* Why the calling thread's last wic_gpu_read, wic_transfer_plan_*, wic_link_create,
+ * wic_launch_create or wic_device_open failed: a sentence without a full stop; "" after one that
+ * succeeded, and with -EINVAL of a link or launch. Valid until the thread's
+ * next such call. */
 const char *wic_link_why(void);
 /* The link must not be running; NULL is fine. 0, or -ETIMEDOUT: after 1 s the kernel is still on
  * the device or queued for it. Then nothing was freed, as the device may still use it: the caller

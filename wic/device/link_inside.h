@@ -116,6 +116,9 @@ int64_t wic_link_now_ns();
 
 // 0, or as wic_link_create. Also lets the kernel have that much shared memory.
 int wic_prove_residency(int gpu, const wic_residency &wanted);
+// The errno of a CUDA error, 0 for none; sets the sentence of wic_link_why to `what` and CUDA's
+// words.
+int wic_cuda_refuse(cudaError_t error, const char *what);
 // Of WIC_SHARE_WHOLE, but at least one.
 uint32_t wic_share_of(uint32_t all, uint32_t share);
 // -EOPNOTSUPP where CUDA_LAUNCH_BLOCKING is set: a launch that returns only after the kernel's end

@@ -14,6 +14,7 @@
 #include "wic/device/stay.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -112,7 +113,10 @@ static int heartbeat_lost(struct wic_device *device)
     int rc = leave(device);
     device->stats.timeouts++;
     if (rc == 0 && ++device->timeouts > TIMEOUTS_MAX) {
-        rc = -EIO;
+        rc = wic_stay_refuse(-EIO,
+                             "the kernel left %u times in a row without a result, because the GPU "
+                             "saw no heartbeat of this process",
+                             device->timeouts);
     }
     return rc == 0 ? launch(device) : rc;
 }
@@ -135,7 +139,11 @@ static int watch(struct wic_device *device, int64_t now)
         return heartbeat_lost(device);
     }
     if (wic_watchdog_expired(&device->quiet, (uint64_t)now, (uint64_t)device->options.hang_ns)) {
-        return -ETIMEDOUT;
+        return wic_stay_refuse(-ETIMEDOUT,
+                               "the GPU did not finish tile %llu within %lld ms: the work must not "
+                               "wait for anything outside its block, nor call __syncthreads()",
+                               (unsigned long long)device->finished,
+                               (long long)(device->options.hang_ns / 1000000));
     }
     struct timespec nap = {.tv_nsec = NAP_NS};
     nanosleep(&nap, NULL);
@@ -186,9 +194,36 @@ static int rest(struct wic_device *device)
     return rc == 0 ? wic_proxy_post_taken(device) : rc;
 }
 
+/* The words for an error of the run; those of the call that failed, if it has any. */
+static void explain(struct wic_device *device, int rc)
+{
+    const char *const cause = wic_link_why();
+    const char *const words =
+        rc == -ECANCELED   ? "one of the channels was aborted"
+        : rc == -EBUSY     ? "another process fills the GPU, and the kernel found no room for all "
+                             "its blocks: end the other, or choose a plan of fewer blocks"
+        : rc == -ETIMEDOUT ? "the kernel or a copy is still on the GPU: the process can only end, "
+                             "by _exit"
+        : rc == -EINVAL    ? "a ticket is not a tile of the plan, or another thread took it"
+        : rc == -EIO       ? "the kernel or a copy failed, and this process has lost the GPU"
+                           : NULL;
+    if (cause[0] != '\0' || words != NULL) {
+        (void)snprintf(device->why, sizeof(device->why), "%s", cause[0] != '\0' ? cause : words);
+    } else {
+        (void)snprintf(device->why, sizeof(device->why), "the stream ended with error %d", -rc);
+    }
+    atomic_store(&device->is_failed, true);
+}
+
+const char *wic_strerror(const struct wic_device *device)
+{
+    return device == NULL ? wic_link_why() : atomic_load(&device->is_failed) ? device->why : "";
+}
+
 int wic_device_run(struct wic_device *device)
 {
     int rc = 0;
+    wic_stay_forget();
     const int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
     while (rc == 0 && (device->resident || !device->ended)) {
@@ -203,6 +238,7 @@ int wic_device_run(struct wic_device *device)
     if (rc == 0) {
         wic_close(device->options.out);
     } else {
+        explain(device, rc);
         wic_abort(device->options.in);
         wic_abort(device->options.out);
     }
@@ -261,11 +297,12 @@ int wic_device_open_as(uint64_t layout, const struct wic_device_options *options
     if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
         (options->describe == NULL && options->plan.in_unit == 0) || options->idle_ns < 0 ||
         options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0) {
-        return -EINVAL;
+        return wic_stay_refuse(-EINVAL, "the options of the device have no channels, no plan, or "
+                                        "time limits out of range");
     }
     struct wic_device *device = calloc(1, sizeof(*device));
     if (device == NULL) {
-        return -ENOMEM;
+        return wic_stay_refuse(-ENOMEM, "no memory for the device");
     }
     device->options = *options;
     if (options->idle_ns == 0) {

@@ -27,6 +27,8 @@ struct wic_device {
     int64_t beat_ns;
     struct wic_watchdog quiet; /* with tiles under way */
     struct wic_device_stats stats;
+    char why[256];         /* written before is_failed is set */
+    atomic_bool is_failed; /* for readers on other threads */
 };
 
 /* proxy_tiles.c. Publishes the results of finished tiles and releases their inputs. Returns how

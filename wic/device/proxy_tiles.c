@@ -5,6 +5,7 @@
  * both channels. Tickets are taken and handed over several with one call, because the cache lines
  * of their slots come from other cores: side by side they take as long as one. */
 #include "wic/device/proxy_inside.h"
+#include "wic/device/stay.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,7 +78,11 @@ static int describe(const struct wic_device *device, const struct wic_slot *in,
     }
     size_t units = in->bytes / o->plan.in_unit;
     *what = (struct wic_device_tile){(uint32_t)units, units * o->plan.out_unit, 0};
-    return in->bytes % o->plan.in_unit == 0 && units <= UINT32_MAX ? 0 : -EINVAL;
+    if (in->bytes % o->plan.in_unit != 0 || units > UINT32_MAX) {
+        return wic_stay_refuse(-EINVAL, "ticket %llu has %zu bytes, which is not whole units of %u",
+                               (unsigned long long)in->ticket, in->bytes, o->plan.in_unit);
+    }
+    return 0;
 }
 
 /* The kernel checks nothing: units beyond the plan's pieces would be lost without an error, and
@@ -116,10 +121,17 @@ static int check(struct wic_device *device, uint64_t tile)
     const struct wic_slot *out = &device->out[tile % device->window];
     struct wic_device_tile *what = &device->what[tile % device->window];
     if (in->ticket != device->in_first + tile || out->ticket != device->out_first + tile) {
-        return -EINVAL;
+        return wic_stay_refuse(-EINVAL,
+                               "another thread took a ticket of a channel that a GPU serves");
     }
     int rc = describe(device, in, out, what);
-    return rc != 0 ? rc : is_within_slots(device, what) ? 0 : -EINVAL;
+    if (rc == 0 && !is_within_slots(device, what)) {
+        rc = wic_stay_refuse(-EINVAL,
+                             "ticket %llu has %u units with %zu bytes of results, which is more "
+                             "than a tile of the plan or a slot holds",
+                             (unsigned long long)in->ticket, what->units, what->out_bytes);
+    }
+    return rc;
 }
 
 int wic_proxy_take(struct wic_device *device, int64_t patience)

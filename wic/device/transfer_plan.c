@@ -5,6 +5,7 @@
  * tiles up to a size; the first row that fits is taken. The last rows are for every GPU of an
  * architecture and take little shared memory, so that they fit on all. Then the plan is limited by
  * the tile (a piece is never longer) and by the device. */
+#include "wic/device/stay.h"
 #include "wic/device/transfer_plan.h"
 
 #include <errno.h>
@@ -113,7 +114,11 @@ static int fit(struct wic_transfer_plan *plan, const struct wic_gpu *gpu,
         } else if (plan->depth > 1) {
             plan->depth--;
         } else {
-            return -E2BIG;
+            return wic_stay_refuse(-E2BIG,
+                                   "a block needs %u bytes of shared memory for one piece of %zu "
+                                   "units, and %s has %u: use smaller units",
+                                   wic_transfer_plan_shared_bytes(plan), units, gpu->name,
+                                   gpu->shared_block_bytes);
         }
     }
     set_blocks(plan, gpu, percent, (row->link_bytes + plan->in_piece - 1) / plan->in_piece);
@@ -149,10 +154,26 @@ static enum wic_transport pull_of(const struct wic_gpu *gpu)
                                 : WIC_PULL_LOADS;
 }
 
+static int refuse_gpu(const struct wic_gpu *gpu)
+{
+    return wic_stay_refuse(-ENODEV,
+                           "%s has compute capability %d.%d, and 7.5 is the oldest that "
+                           "wic supports",
+                           gpu->name, (int)gpu->compute / 10, (int)gpu->compute % 10);
+}
+
 static bool is_shape(const struct wic_tile_shape *shape)
 {
     return shape != NULL && shape->slot_bytes > 0 && shape->slot_bytes <= INT32_MAX &&
            shape->in_unit - 1u < UNIT_MAX && shape->out_unit <= UNIT_MAX;
+}
+
+static int refuse_shape(void)
+{
+    return wic_stay_refuse(-EINVAL,
+                           "a tile has 1 byte to 2 GiB, in units of 1 byte to %u KiB; "
+                           "work has up to %u warps and %u user bytes, in multiples of 16",
+                           UNIT_MAX / KIB, 32 - WIC_SERVICE_WARPS, WIC_PLAN_USER_MAX);
 }
 
 bool wic_transfer_row_is_valid(const struct wic_transfer_row *row)
@@ -178,20 +199,22 @@ int wic_transfer_row_find(const struct wic_gpu *gpu, size_t tile_bytes,
 int wic_transfer_plan_choose(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                              const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
+    wic_stay_forget();
     if (gpu == NULL || !is_shape(shape)) {
-        return -EINVAL;
+        return refuse_shape();
     }
     const struct wic_transfer_row *row = find_row(gpu, shape->slot_bytes);
-    return row != NULL ? wic_transfer_plan_by(gpu, shape, work, row, out_plan) : -ENODEV;
+    return row != NULL ? wic_transfer_plan_by(gpu, shape, work, row, out_plan) : refuse_gpu(gpu);
 }
 
 int wic_transfer_plan_by(const struct wic_gpu *gpu, const struct wic_tile_shape *shape,
                          const struct wic_work *work, const struct wic_transfer_row *row,
                          struct wic_transfer_plan *out_plan)
 {
+    wic_stay_forget();
     work = work ? work : &no_work;
     if (!is_valid(gpu, work, out_plan) || !is_shape(shape) || !wic_transfer_row_is_valid(row)) {
-        return -EINVAL;
+        return refuse_shape();
     }
     size_t granule = granule_of(shape);
     size_t tile_units = (shape->slot_bytes + shape->in_unit - 1) / shape->in_unit;
@@ -219,13 +242,14 @@ int wic_transfer_plan_by(const struct wic_gpu *gpu, const struct wic_tile_shape 
 int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
                             const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
+    wic_stay_forget();
     work = work ? work : &no_work;
     if (!is_valid(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
-        return -EINVAL;
+        return refuse_shape();
     }
     const struct wic_transfer_row *row = find_row(gpu, 0);
     if (row == NULL) {
-        return -ENODEV;
+        return refuse_gpu(gpu);
     }
     struct wic_transfer_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
     set_work(&plan, row, work);
@@ -235,7 +259,9 @@ int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transp
         percent -= 100;
     }
     if (percent == 0) {
-        return -E2BIG;
+        return wic_stay_refuse(-E2BIG, "a block needs %u bytes of shared memory, and %s has %u",
+                               wic_transfer_plan_shared_bytes(&plan), gpu->name,
+                               gpu->shared_block_bytes);
     }
     set_blocks(&plan, gpu, percent, UINT32_MAX);
     *out_plan = plan;

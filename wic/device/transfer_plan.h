@@ -4,7 +4,8 @@
 #define WIC_TRANSFER_PLAN_H
 /* The transfer plan: in what pieces, how many at a time and by which transport tiles reach the
  * warps that work on them. Chosen by a table of measurements per GPU model (transfer_plan.c); a
- * model that was not measured uses the row of its architecture. Pure arithmetic. Thread: any. */
+ * model that was not measured uses the row of its architecture. Pure arithmetic; wic_link_why has
+ * the words for a failure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -105,7 +105,7 @@ int wic_device_open_as(uint64_t layout, const struct wic_device_options *options
 
 /* Makes the link on the current device, pinning the slots of both channels if they are not; starts
  * nothing. -EINVAL, -ENOMEM, -EPROTO: the program was compiled with the headers of another wic; or
- * what wic_link_create returns; wic_link_why has the reason in words. Thread: init. */
+ * what wic_link_create returns; wic_strerror(NULL) has the reason in words. Thread: init. */
 static inline int wic_device_open(const struct wic_device_options *options,
                                   struct wic_device **out_device)
 {
@@ -120,6 +120,12 @@ static inline int wic_device_open(const struct wic_device_options *options,
  * consumer took it; or what describe returned. After an error both channels are aborted. Thread:
  * one, which may have to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
+
+/* Why wic_device_run failed, as a sentence without a full stop; "" while it has not, which includes
+ * the moments until it notices an abort. After a call at one of its channels returned -ECANCELED,
+ * or run an error. NULL: wic_link_why(), for the calling thread's last call that makes something.
+ * Valid until wic_device_close. Thread: any. */
+const char *wic_strerror(const struct wic_device *device);
 
 /* What it has done so far. Thread: the one of run, or any after it. */
 void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats);
