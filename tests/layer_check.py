@@ -18,6 +18,8 @@ ROOMS = {
     "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "codec", "device", "io", "profile", "grid"],
     "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
+# Headers in a layer's folder that belong to one of its rooms: users find them at the top of the library.
+FRONTS = {"wic/stream.hpp": "device"}
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.
 TREES = ["service/runner", "service/processes", "service/inbox", "pipeline/plan"]
@@ -47,7 +49,7 @@ FOREIGN = {
 
 def room(name):
     layer, *rest = name.split("/")[:-1]
-    return layer, "/".join(rest)
+    return layer, FRONTS.get(name, "/".join(rest))
 
 
 def points_up(name, header):
@@ -93,7 +95,7 @@ def breaches():
     for folder in TREES:
         yield from circles(folder)
         yield from without_header(folder)
-    for path in sorted(p for d in ORDER for p in (ROOT / d).rglob("*") if p.suffix in (".c", ".h", ".cu", ".cuh", ".def")):
+    for path in sorted(p for d in ORDER for p in (ROOT / d).rglob("*") if p.suffix in (".c", ".h", ".hpp", ".cu", ".cuh", ".def")):
         name = path.relative_to(ROOT).as_posix()
         folder = name.split("/")[0]
         if path.suffix in (".cu", ".cuh") and folder not in ("wic", "kernels"):

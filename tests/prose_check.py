@@ -32,7 +32,7 @@ SKIP = re.compile(r"tests/data/|tests/fuzz/(seeds|corpus)/|tests/prose_check\.py
 SQL = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER) ")
 SUBJECT_MOST, TEST_NAME_MOST = 72, 50
 
-C_FILES = (".c", ".h", ".cu", ".cuh", ".cpp", ".def", ".pml")
+C_FILES = (".c", ".h", ".cu", ".cuh", ".cpp", ".hpp", ".def", ".pml")
 HASH_FILES = (".yaml", ".cmake", ".in", ".sysusers", ".tmpfiles", ".timer", ".supp")
 
 ALL = ("comments", "messages", "pages")

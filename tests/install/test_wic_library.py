@@ -46,6 +46,9 @@ class Library(unittest.TestCase):
     def flags(self, *options):
         return self.run_in(self.scratch, "pkg-config", *options, env=self.environment).split()
 
+    def runs_or_has_no_gpu(self, program):
+        self.assertIn(subprocess.run([program], stdout=subprocess.DEVNULL).returncode, (0, 77), program)
+
     def headers(self):
         return sorted(p.relative_to(self.prefix / "include").as_posix() for p in (self.prefix / "include").rglob("*.*"))
 
@@ -60,17 +63,21 @@ class Library(unittest.TestCase):
     def test_a_project_with_find_package_builds_and_runs(self):
         build = self.scratch / "stranger"
         told = self.run_in(self.scratch, "cmake", "-S", ROOT / "tests/install/stranger", "-B", build, "-G", "Ninja",
-                           "-DCMAKE_PREFIX_PATH=%s" % self.prefix, "-DEXAMPLES=%s" % EXAMPLES, "-DCMAKE_C_FLAGS=-D_GNU_SOURCE")
+                           "-DCMAKE_PREFIX_PATH=%s" % self.prefix, "-DEXAMPLES=%s" % EXAMPLES, "-DCMAKE_C_FLAGS=-D_GNU_SOURCE",
+                           "-DDEVICE=%d" % self.device)
         self.assertIn("device side: %s" % ("TRUE" if self.device else ""), told)
         self.run_in(self.scratch, "cmake", "--build", build)
         for program in ("threads-wic", "threads-wic_shared", "processes-wic", "processes-wic_shared"):
             self.run_in(build, build / program)
+        if self.device:
+            self.runs_or_has_no_gpu(build / "camera")
 
     def test_each_header_compiles_alone(self):
-        alone = [h for h in self.headers() if h.endswith(".h")]
+        alone = [h for h in self.headers() if h.endswith((".h", ".hpp"))]
         self.assertLessEqual(set(HOST), set(alone))
+        self.assertEqual("wic/stream.hpp" in alone, self.device)
         for header in alone:
-            for language in (["c", "-std=c11"], ["c++", "-std=c++17"]):
+            for language in (["c", "-std=c11"], ["c++", "-std=c++17"])[header.endswith(".hpp"):]:
                 self.run_in(self.scratch, "cc", "-x", *language, "-I", self.prefix / "include", *STRICT, input='#include "%s"\n' % header)
 
     def test_headers_include_only_what_is_installed(self):
@@ -105,10 +112,11 @@ class Library(unittest.TestCase):
     def test_the_device_side(self):
         if not self.device:
             self.skipTest("this build has no CUDA")
-        program = self.scratch / "device"
-        self.run_in(self.scratch, "nvcc", "-std=c++17", "-arch=sm_90", EXAMPLES / "device.cu", "-o", program,
-                    *self.flags("--cflags", "--libs", "wic-device"))
-        self.assertIn(subprocess.run([program], stdout=subprocess.DEVNULL).returncode, (0, 77))
+        for example in ("camera", "device"):
+            program = self.scratch / example
+            self.run_in(self.scratch, "nvcc", "-std=c++17", "-arch=sm_90", EXAMPLES / (example + ".cu"), "-o", program,
+                        *self.flags("--cflags", "--libs", "wic-device"))
+            self.runs_or_has_no_gpu(program)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from .soak import soak
 from .speed import speed
 from .throughput import throughput
 from .whole import whole_products, whole_sanitizer, whole_way
-from .wic import wic, wic_sanitizer
+from .wic import wic, wic_examples, wic_sanitizer
 from .wic_figures import wic_figures, wic_frontier
 
 Part = collections.namedtuple("Part", "number name run what sanitizes", defaults=(False,))
@@ -56,6 +56,7 @@ PARTS = [
     Part("", "throughput", throughput, "scenes a minute through the real service, CPU and GPU (--scenes)"),
     Part("", "soak", soak, "random scenes, damaged ones among them, through random pipelines, decoded by the GPU: the CPU's products and the CPU's words (--soak, --seed, --case)"),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
+    Part("", "wic-examples", wic_examples, "the programs of wic/examples, each of which checks its results (wic-example-*)"),
     Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
          "transport, one of them stopped for 6 s"),
     Part("7.", "wic-sanitizer", wic_sanitizer, "memcheck and synccheck over a small soak by every transport; racecheck if wic-bench-racecheck and\n"

@@ -8,6 +8,7 @@ import time
 
 from .host import show
 
+EXAMPLES = ["camera", "device", "tasks", "threads", "processes"]
 TRANSPORTS = ["pull", "lines", "mixed", "managed", "copy", "place", "resident"]
 
 
@@ -31,6 +32,15 @@ def wic(host, _):
         timeouts, wrong = re.search(r"(\d+) heartbeat timeouts", done.stdout), re.search(r" (\d+) wrong", done.stdout)
         good = done.returncode == 0 and timeouts and int(timeouts[1]) >= 1 and wrong and int(wrong[1]) == 0
         host.check(good, f"soak by {transport}, stopped for 6 s: the kernel left, came back, nothing wrong (exit {done.returncode})")
+
+
+def wic_examples(host, _):
+    print("the examples of wic: each compares its results with the host's")
+    for name in EXAMPLES:
+        start = time.monotonic()
+        done = host.call(host.program(f"wic-example-{name}"), limit=60)
+        show(done)
+        host.check(done.returncode == 0, f"wic-example-{name} ({time.monotonic() - start:.1f} s, exit {done.returncode})")
 
 
 def racecheck_finds_mistakes(host):
