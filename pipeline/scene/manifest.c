@@ -20,8 +20,8 @@ static const char *const role_names[PB_ROLES] = {
 };
 
 /* Greatest bytes of the JSON form of an entry without its path and roles, of a role with the array
- * that it may begin, and of a root. */
-enum { ENTRY_BYTES = 272, ROLE_BYTES = 40, ROOT_BYTES = 32 };
+ * that it may begin, of a root, and of the input without its path. */
+enum { ENTRY_BYTES = 272, ROLE_BYTES = 40, ROOT_BYTES = 32, INPUT_BYTES = 40 };
 
 static void fini_entry(struct pb_manifest_entry *entry)
 {
@@ -38,6 +38,7 @@ void pb_scene_manifest_fini(struct pb_scene_manifest *manifest)
     free(manifest->root);
     free(manifest->entry);
     free(manifest->member);
+    free(manifest->input);
     *manifest = (struct pb_scene_manifest){.n_roots = 0};
 }
 
@@ -75,6 +76,20 @@ static size_t path_bytes(const char *path)
                  : *s == 0x20 || *s >= 0x7f || *s == '%' ? 3 /* %XX */
                                                          : 1;
     return bytes;
+}
+
+int pb_scene_manifest_set_input(struct pb_scene_manifest *manifest, const char *path)
+{
+    char *copy = path != NULL ? strdup(path) : NULL;
+    if (path != NULL && copy == NULL)
+        return -ENOMEM;
+    if (manifest->input != NULL)
+        manifest->json_bytes -= INPUT_BYTES + path_bytes(manifest->input);
+    if (copy != NULL)
+        manifest->json_bytes += INPUT_BYTES + path_bytes(copy);
+    free(manifest->input);
+    manifest->input = copy;
+    return 0;
 }
 
 static bool is_root(const char *path)
@@ -201,8 +216,8 @@ int pb_scene_manifest_set_roles(struct pb_scene_manifest *manifest, const enum p
 
 int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest)
 {
-    int rc = 0;
     *out = (struct pb_scene_manifest){.n_roots = 0};
+    int rc = pb_scene_manifest_set_input(out, manifest->input);
     for (size_t i = 0; i < manifest->n_roots && rc >= 0; i++)
         rc = add_root(out, manifest->root[i], SIZE_MAX);
     for (size_t i = 0; i < manifest->n_entries && rc >= 0; i++)
@@ -578,6 +593,8 @@ void pb_scene_manifest_print(const struct pb_scene_manifest *manifest, struct pb
 {
     pb_json_object(json, key);
     pb_json_int(json, "version", PB_SCENE_MANIFEST_VERSION);
+    if (manifest->input != NULL)
+        pb_json_path(json, "input", manifest->input);
     pb_json_array(json, "roots");
     for (size_t root = 0; root < manifest->n_roots; root++) {
         pb_json_object(json, NULL);
@@ -689,14 +706,18 @@ static int read_root(const struct pb_json_value *value, struct pb_scene_manifest
 
 int pb_scene_manifest_read(const struct pb_json_value *value, struct pb_scene_manifest *out)
 {
-    static const char *const known[] = {"version", "roots"};
+    static const char *const known[] = {"version", "input", "roots"};
     struct pb_scene_manifest read = {.n_roots = 0};
     int64_t version = 0;
+    char room[PB_JSON_PATH_BYTES];
+    bool has_input = false;
+    const char *input = pb_json_get_path(value, "input", room);
     const struct pb_json_value *roots = pb_json_get(value, "roots", NULL);
-    if (!HAS_KNOWN_KEYS(value, known) || !pb_json_is_array(roots) ||
+    (void)pb_json_get(value, "input", &has_input);
+    if (!HAS_KNOWN_KEYS(value, known) || !pb_json_is_array(roots) || has_input != (input != NULL) ||
         pb_json_get_int(value, "version", &version) != 0 || version != PB_SCENE_MANIFEST_VERSION)
         return -EINVAL;
-    int rc = 0;
+    int rc = pb_scene_manifest_set_input(&read, input);
     for (size_t i = 0; rc == 0 && i < pb_json_count(roots); i++)
         rc = read_root(pb_json_at(roots, i), &read);
     if (rc == 0)

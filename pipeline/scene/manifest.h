@@ -3,16 +3,18 @@
 #ifndef PB_SCENE_MANIFEST_H
 #define PB_SCENE_MANIFEST_H
 /* Files of one scene as data: for each file its place, its state at delivery and its roles. It is
- * stored with a job and sent to the worker that opens the files. A place is a root (an absolute
- * path) and a path below it, therefore a machine that has the same root elsewhere changes the root
- * alone. A run lists the files that it reads in one (scene_inputs.h); the record of its products
+ * stored with a job and sent to the worker that opens the files: no other value has the paths of a
+ * scene. The place of a file is a root (an absolute path) and a path below it, therefore a machine
+ * that has the same root elsewhere changes the root alone. The service moves a delivered input as
+ * a whole; `input` is where it is now, and the other places are those at delivery. A run lists the
+ * files that it reads in one (scene_inputs.h); the record of its products
  * (pipeline/publish/manifest.h) and STAC items are written from that, and two of them show if a
  * scene is the same, newer or another. Plain data without I/O. Thread: any, one at a time an
  * object.
  *
  * JSON form, version 1; members with unknown or zero values are left out:
  *
- *   {"version":1,"roots":[{"path":"/data/inbox","files":[
+ *   {"version":1,"input":"/data/work/1/a","roots":[{"path":"/data/inbox","files":[
  *     {"path":"a/x_B4.tif","bytes":5,"inode":7,"mtime_ns":8,"ctime_ns":9,"checksum":"sha256:...",
  *      "folder":true,"gone":true,"verifies":true,"roles":[["band",0,3]]}]}]}
  *
@@ -78,10 +80,15 @@ struct pb_scene_manifest {
     size_t n_entries;
     struct pb_member *member; /* sorted by entry */
     size_t n_members;
+    /* present path of the file, the archive, or the folder with the files; NULL: it was removed,
+     * or the manifest is only a list */
+    char *input;
     size_t json_bytes; /* the JSON form has at most as many bytes */
 };
 
 void pb_scene_manifest_fini(struct pb_scene_manifest *manifest); /* makes it empty */
+/* Sets the present path of the input to a copy; NULL: it was removed. 0 or -ENOMEM. */
+int pb_scene_manifest_set_input(struct pb_scene_manifest *manifest, const char *path);
 /* Initialises *out with a copy. 0, or -ENOMEM and *out empty. */
 int pb_scene_manifest_copy(struct pb_scene_manifest *out, const struct pb_scene_manifest *manifest);
 /* Finds or adds the root with that path. Returns its index; -EINVAL: not an absolute path;

@@ -297,6 +297,8 @@ int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out
     const struct cli_group *group = input->group;
     char folder[PATH_MAX], real[PATH_MAX];
     *out = (struct pb_scene_manifest){.n_roots = 0};
+    if (pb_scene_manifest_set_input(out, input->path) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     if (group == NULL || group->names == NULL)
         return 0;
     pb_path_parent(input->path, folder);
@@ -328,8 +330,6 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job, struct 
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
     out_job->attempts = task->attempt;
-    if (pb_job_set(&out_job->input, input->path) != 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
     return cli_input_files(input, &out_job->manifest, err);
 }
 

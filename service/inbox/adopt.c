@@ -178,7 +178,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     const bool may_be_set = is_folder && job.pipeline[0] == '\0';
     const int found = may_be_set ? find_group(sweep->intake, &job, path, err) : 0;
     const bool is_set = found == 1;
-    int rc = found < 0 ? found : pb_job_set(&job.input, path);
+    int rc = found < 0 ? found : pb_scene_manifest_set_input(&job.manifest, path);
     pb_path_parent(path, claim);
     const bool is_known = find_origin(sweep->intake, claim, from);
     if (rc == 0 && is_known)
@@ -235,7 +235,8 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
 {
     struct pb_intake *intake = sweep->intake;
     bool finished = (PB_JOB_MASK(job->status) & PB_JOB_MASK_FINISHED) != 0;
-    if (!finished && (!sweep->at_start || (job->input != NULL && strcmp(job->input, path) == 0)))
+    if (!finished && (!sweep->at_start ||
+                      (job->manifest.input != NULL && strcmp(job->manifest.input, path) == 0)))
         return 0;
     int rc = finished ? is_read(sweep, job, err) : 0;
     if (rc != 0)
@@ -243,7 +244,7 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
     struct pb_input_lists lists = {.is_deleted = false};
     if (finished) /* finds the lists by the path that is stored with them */
         rc = pb_kept_lists(intake->store, job, err, &lists);
-    if (rc == 0 && pb_job_set(&job->input, path) != 0)
+    if (rc == 0 && pb_scene_manifest_set_input(&job->manifest, path) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     if (rc == 0 && finished)
         rc = put_away(intake, job, &lists, err);
@@ -273,7 +274,7 @@ static int find_unmoved(struct pb_intake *intake, const struct pb_kept *kept, st
         if (rc == 0)
             pb_log(PB_LOG_NOTICE,
                    "job %s: the input is at %s; the service was killed before it stored that",
-                   job.id, job.input);
+                   job.id, job.manifest.input);
     } else if (rc == 0) {
         rc = pb_kept_forget(intake->store, kept, err); /* deleted by on_success, or gone */
     }

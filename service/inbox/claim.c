@@ -570,7 +570,9 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     rc = rc ? rc : open_directory(intake, claim, job, err);
     if (rc != 0)
         return rc;
-    rc = pb_job_set(&job->input, claim->to) ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    rc = pb_scene_manifest_set_input(&job->manifest, claim->to)
+             ? pb_fail(err, PB_E_MEMORY, "out of memory")
+             : 0;
     if (rc == 0 && is_group(claim))
         rc = pb_intake_join_set(intake, job, err);
     if (rc == 0)

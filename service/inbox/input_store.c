@@ -121,7 +121,7 @@ static bool is_claimed(const struct pb_job *job, const struct pb_dirs *dirs)
 {
     char claim[PB_FILES_PATH_BYTES];
     return job->owned && pb_files_join(claim, dirs->work, job->id) == 0 &&
-           lies_in(job->input, claim);
+           lies_in(job->manifest.input, claim);
 }
 
 /* Removes the empty work/<id>; its removal marks the end. */
@@ -169,16 +169,16 @@ static int quarantine(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     if (rc != 0)
         return pb_fail(err, PB_E_SYSTEM, "no free name for %s in %s: %s", job->name, directory,
                        strerror(-rc));
-    bool moves = is_claimed(job, dirs) && access(job->input, F_OK) == 0;
+    bool moves = is_claimed(job, dirs) && access(job->manifest.input, F_OK) == 0;
     if (moves && pb_files_join(moved, directory, name) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", directory);
     rc = put_companion(job, dirs, directory, err);
-    rc = rc ? rc : write_record(job, record, moves ? moved : job->input, err);
+    rc = rc ? rc : write_record(job, record, moves ? moved : job->manifest.input, err);
     /* the input was not claimed and stays, or another program removed it */
     if (rc != 0 || !moves)
         return rc;
-    rc = pb_files_move(job->input, directory, name, moved, err);
-    return rc ? rc : pb_job_set(&job->input, moved);
+    rc = pb_files_move(job->manifest.input, directory, name, moved, err);
+    return rc ? rc : pb_scene_manifest_set_input(&job->manifest, moved);
 }
 
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
@@ -190,17 +190,18 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
         return -EINVAL;
     if (job->status != PB_JOB_SUCCESSFUL && !pb_job_is_skipped(job)) {
         rc = quarantine(job, dirs, err);
-    } else if (is_claimed(job, dirs) && access(job->input, F_OK) == 0) {
+    } else if (is_claimed(job, dirs) && access(job->manifest.input, F_OK) == 0) {
         if (on_success == PB_INPUT_DELETE) {
             (void)put_companion(job, dirs, NULL, err);
-            int error = -pb_files_remove(job->input);
+            int error = -pb_files_remove(job->manifest.input);
             if (error != 0)
-                rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->input, strerror(error));
+                rc = pb_fail(err, PB_E_SYSTEM, "cannot delete %s: %s", job->manifest.input,
+                             strerror(error));
         } else {
             rc = make_place(dirs->archive, job, "archive", directory, err);
             rc = rc ? rc : put_companion(job, dirs, directory, err);
-            rc = rc ? rc : pb_files_move(job->input, directory, job->name, moved, err);
-            rc = rc ? rc : pb_job_set(&job->input, moved);
+            rc = rc ? rc : pb_files_move(job->manifest.input, directory, job->name, moved, err);
+            rc = rc ? rc : pb_scene_manifest_set_input(&job->manifest, moved);
         }
     }
     if (rc == 0 && job->owned)
@@ -259,14 +260,14 @@ bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
     const bool archived = job->status == PB_JOB_SUCCESSFUL || pb_job_is_skipped(job);
     if (!job->owned || place_in(archived ? dirs->archive : dirs->quarantine, job, directory) != 0)
         return false;
-    bool any = find_moved(job->input, directory, &lists->input, found) &&
-               pb_job_set(&job->input, found) == 0;
+    bool any = find_moved(job->manifest.input, directory, &lists->input, found) &&
+               pb_scene_manifest_set_input(&job->manifest, found) == 0;
     if (find_moved(pb_job_companion(job, path), directory, &lists->companion, found))
         any = pb_job_set_companion(job, found) == 0 || any;
     return any;
 }
 
-/* Makes job->input name the file again. */
+/* Makes the manifest name the input again. */
 static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err)
 {
     char name[256], record[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
@@ -274,9 +275,9 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
     bool is_there = false;
     struct stat st;
     /* A submitted file was checked already, by a separate process because its storage may hang. */
-    if (job->input != NULL && !job->owned && job->identity[0] != '\0')
+    if (job->manifest.input != NULL && !job->owned && job->identity[0] != '\0')
         return 0;
-    if (job->input != NULL && stat(job->input, &st) == 0 && is_input(&st))
+    if (job->manifest.input != NULL && stat(job->manifest.input, &st) == 0 && is_input(&st))
         return 0;
     bool found = job->owned && pb_input_store_claimed(dirs, job->id, path) > 0;
     if (job->owned && !found)
@@ -285,8 +286,8 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
                 pb_files_join(path, directory, name) == 0 && is_plain(path);
     if (!found && !job->owned)
         return pb_fail(err, PB_E_INPUT_MISSING, "%s: the input of job %s is not there any more",
-                       job->input ? job->input : job->name, job->id);
-    if (!found && job->input == NULL)
+                       job->manifest.input ? job->manifest.input : job->name, job->id);
+    if (!found && job->manifest.input == NULL)
         return pb_fail(err, PB_E_INPUT_MISSING,
                        "the input of job %s was removed ('pushbroom quarantine drop', or "
                        "service.retention); deliver %.200s again",
@@ -296,8 +297,11 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
                        "the input of job %s is gone: %.200s is neither at %.300s, where it was "
                        "last, nor in %.200s/%s, nor in %.200s with a record of the job; put it "
                        "back there, or deliver it again",
-                       job->id, job->name, job->input, dirs->work, job->id, dirs->quarantine);
-    return pb_job_set(&job->input, path) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+                       job->id, job->name, job->manifest.input, dirs->work, job->id,
+                       dirs->quarantine);
+    return pb_scene_manifest_set_input(&job->manifest, path) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 /* Returns true if the path is where a finished job left it. (work/ itself may contain the
@@ -332,15 +336,15 @@ int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struc
     if (place_in(dirs->quarantine, job, directory) == 0 &&
         choose_name(job, directory, name, record, &is_there) == 0 && is_there)
         (void)unlink(record);
-    if (!job->owned || !is_put_away(job->input, dirs))
+    if (!job->owned || !is_put_away(job->manifest.input, dirs))
         return 0;
     if (pb_files_join(claim, dirs->work, job->id) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s", dirs->work);
     if (mkdir(claim, 0755) != 0 && errno != EEXIST)
         return pb_fail(err, PB_E_SYSTEM, "cannot create %s: %s", claim, strerror(errno));
-    rc = pb_files_move(job->input, claim, job->name, moved, err);
+    rc = pb_files_move(job->manifest.input, claim, job->name, moved, err);
     (void)pb_path_sync(dirs->work);
-    rc = rc ? rc : pb_job_set(&job->input, moved);
+    rc = rc ? rc : pb_scene_manifest_set_input(&job->manifest, moved);
     return rc ? rc : restore_companion(job, dirs, claim, err);
 }
 
@@ -379,24 +383,25 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
     char parent[PATH_MAX] = "", path[PB_FILES_PATH_BYTES];
     const char *companion = pb_job_companion(job, path);
     bool is_there = false;
-    if (job->owned && job->input == NULL)
+    if (job->owned && job->manifest.input == NULL)
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s was removed already", job->id);
-    if (job->owned && !lies_in(job->input, dirs->quarantine))
+    if (job->owned && !lies_in(job->manifest.input, dirs->quarantine))
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in %s", job->id,
                        dirs->quarantine);
     if (place_in(dirs->quarantine, job, directory) != 0)
         return pb_fail(err, PB_E_SYSTEM, "path too long: %s/%s", dirs->quarantine, job->folder);
     bool recorded = choose_name(job, directory, name, record, &is_there) == 0 && is_there;
     if (job->owned)
-        pb_path_parent(job->input, parent);
+        pb_path_parent(job->manifest.input, parent);
     if (job->owned && strcmp(parent, directory) != 0)
-        return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->input, directory);
-    int rc = job->owned ? remove_quarantined(dirs, job->input, &lists->input, err) : 0;
+        return pb_fail(err, PB_E_JOB_STATE, "%s is not in %s itself", job->manifest.input,
+                       directory);
+    int rc = job->owned ? remove_quarantined(dirs, job->manifest.input, &lists->input, err) : 0;
     if (rc == 0 && job->owned && lies_in(companion, directory))
         rc = remove_quarantined(dirs, companion, &lists->companion, err);
     if (rc == 0 && job->owned)
         rc = pb_job_set_companion(job, NULL);
     if (rc == 0 && recorded && unlink(record) != 0 && errno != ENOENT)
         rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));
-    return rc == 0 && job->owned ? pb_job_set(&job->input, NULL) : rc;
+    return rc == 0 && job->owned ? pb_scene_manifest_set_input(&job->manifest, NULL) : rc;
 }

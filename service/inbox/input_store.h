@@ -13,15 +13,15 @@
 #include "service/jobs/file_list.h"
 #include "service/jobs/job.h"
 
-/* Moves the input of a finished job and updates job->input (the caller stores the job). */
+/* Moves the input of a finished job and updates job->manifest.input (the caller stores the job). */
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
                        enum pb_on_success on_success, struct pb_err *err);
 /* Finds the plain file or folder in work/<id>/: 1 and its path; 0 if absent; negative errno. */
 int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
                            char out_path[PB_FILES_PATH_BYTES]);
-/* After the service died between a move and its commit: makes job->input and job->companion of a
- * finished job name the files again, which are in the archive or in quarantine under any name.
- * lists: their contents from before the move. Returns true if a path has changed. */
+/* After the service died between a move and its commit: makes the manifest of a finished job name
+ * its input and companion again, which are in the archive or in quarantine under any name. lists:
+ * their contents from before the move. Returns true if a path has changed. */
 bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
                          const struct pb_input_lists *lists);
 /* Call before a retry: moves the input from quarantine/ or the archive back into work/<id>/ and

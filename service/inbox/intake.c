@@ -282,7 +282,8 @@ int pb_intake_describe_submitted(struct pb_intake *intake, const char *path, boo
     pb_intake_describe(intake, out_job, pb_base_name(path), is_folder);
     if (pipeline != NULL)
         (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", pipeline);
-    if (pb_job_set(&out_job->input, path) == 0 && note_submitted(out_job, path, is_folder) == 0)
+    if (pb_scene_manifest_set_input(&out_job->manifest, path) == 0 &&
+        note_submitted(out_job, path, is_folder) == 0)
         return 0;
     return pb_fail(err, PB_E_MEMORY, "out of memory");
 }

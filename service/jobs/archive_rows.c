@@ -60,8 +60,7 @@ static int inherit(struct pb_job *job, const struct pb_job *archive, struct pb_e
     job->anyway = archive->anyway;
     job->delivered_ms = archive->delivered_ms;
     pb_scene_manifest_fini(&job->manifest);
-    if (pb_job_set(&job->input, archive->input) != 0 ||
-        pb_job_set(&job->inbox, archive->inbox) != 0 ||
+    if (pb_job_set(&job->inbox, archive->inbox) != 0 ||
         pb_job_set(&job->folder, archive->folder) != 0 ||
         pb_scene_manifest_copy(&job->manifest, &archive->manifest) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a job");

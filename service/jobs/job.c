@@ -46,7 +46,6 @@ void pb_job_fini(struct pb_job *job)
     free(job->inbox);
     free(job->folder);
     pb_scene_manifest_fini(&job->manifest);
-    free(job->input);
     pb_scene_manifest_fini(&job->joined);
     free(job->earlier);
     free(job->published);
@@ -70,12 +69,11 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->inbox = out->folder = out->input = out->earlier = NULL;
+    out->inbox = out->folder = out->earlier = NULL;
     out->published = out->directory = out->products = out->report = out->bbox = NULL;
     out->joined = (struct pb_scene_manifest){.n_roots = 0};
     if (pb_scene_manifest_copy(&out->manifest, &job->manifest) == 0 &&
         pb_job_set(&out->inbox, job->inbox) == 0 && pb_job_set(&out->folder, job->folder) == 0 &&
-        pb_job_set(&out->input, job->input) == 0 &&
         pb_job_set(&out->directory, job->directory) == 0 &&
         pb_job_set(&out->products, job->products) == 0 &&
         pb_job_set(&out->report, job->report) == 0 && pb_job_set(&out->bbox, job->bbox) == 0)
@@ -595,7 +593,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "folder", job->folder);
     pb_job_print_delivered(json, "delivered", job);
-    pb_json_path(json, "input", job->input);
+    pb_json_path(json, "input", job->manifest.input);
     pb_json_string(json, "companion", pb_job_companion(job, path));
     pb_json_string(json, "pipeline", or_null(job->pipeline));
     if (job->uid >= 0)

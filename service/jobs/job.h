@@ -50,12 +50,11 @@ struct pb_job {
     char name[PB_JOB_NAME_BYTES];     /* base name of the input */
     char scene[PB_JOB_NAME_BYTES];    /* name of the directory below products/ */
     char pipeline[PB_JOB_NAME_BYTES]; /* "" = no pipeline was found yet */
-    /* its files at delivery, with their roles as far as known, and its companion
-     * (PB_ROLE_COMPANION) at the present place */
+    /* its files at delivery, with their roles as far as known; the input and its companion
+     * (PB_ROLE_COMPANION) at their present places */
     struct pb_scene_manifest manifest;
     char *inbox;  /* inbox of its delivery; NULL if not delivered to an inbox, or unknown */
     char *folder; /* sub-folder of the inbox at delivery; NULL = the inbox itself */
-    char *input;  /* present path of the input */
     int64_t uid;  /* owner of the file or of the submission; -1 if unknown */
     char identity[PB_JOB_IDENTITY_BYTES]; /* identity of a submitted file that its client could
                                              read, in the form of pipeline/io/file_identity.h; "" if
@@ -69,9 +68,9 @@ struct pb_job {
     /* If its input is an archive of several scenes, of which it computes `scene`: id of the
      * archive's job, which owns the input (archive_rows.h). "" = the whole input. */
     char archive[PB_JOB_ID_BYTES];
-    /* If it joins a scene: its present folder and files, then those of the earlier jobs of its set;
-     * otherwise empty. JSON about these jobs, or NULL (service/worker/joined.h). Set when the job
-     * starts, not stored. */
+    /* If it joins a scene: the manifest of all its files, with those of the earlier jobs of its set
+     * at their present places; otherwise empty. JSON about these jobs, or NULL
+     * (service/worker/joined.h). Set when the job starts, not stored. */
     struct pb_scene_manifest joined;
     char *earlier;
     char *published; /* JSON array: its products with the content of STAC items, for events; not

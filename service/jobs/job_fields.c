@@ -20,14 +20,17 @@ enum field_kind {
     FIELD_TEXT,
     FIELD_STRING,
     FIELD_MANIFEST,
+    FIELD_INPUT,
     FIELD_COMPANION
 };
 
 /* Columns and the members that they hold, in one order for reading and writing. FIELD_RANK is an
  * int that is stored with the opposite sign, so that the order of the index is that of the queue;
- * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. FIELD_MANIFEST
- * is the JSON form; FIELD_COMPANION, the present path of its companion, is written for the triggers
- * and not read. The first PB_JOB_FIXED columns never change. */
+ * FIELD_TEXT is a char array, FIELD_STRING a malloc'd string or NULL. A manifest has
+ * three columns, because triggers and indexes use its paths: FIELD_INPUT is the present path of the
+ * input; FIELD_MANIFEST the JSON form of the rest; FIELD_COMPANION, the present path of its
+ * companion, is only written, because the JSON form has it as well. The first PB_JOB_FIXED columns
+ * never change. */
 struct field {
     enum field_kind kind;
     size_t offset, bytes;
@@ -51,7 +54,7 @@ static const struct field fields[] = {
     FIELD(BOOL, owned),
     FIELD(TEXT, scene),
     FIELD(TEXT, pipeline),
-    FIELD(STRING, input),
+    FIELD(INPUT, manifest),
     FIELD(INT, attempts),
     FIELD(INT64, started_ms),
     FIELD(INT64, updated_ms),
@@ -84,14 +87,16 @@ static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_S
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,
               "a parameter for each field that changes");
 
-/* Binds a copy; NULL for a job without files. */
+/* Binds a copy of all but its input; NULL for a job without files. */
 static bool bind_manifest(sqlite3_stmt *s, int at, const struct pb_scene_manifest *manifest)
 {
     size_t bytes = 0;
-    if (manifest->n_entries == 0)
+    struct pb_scene_manifest files = *manifest;
+    files.input = NULL;
+    if (files.n_entries == 0)
         return sqlite3_bind_null(s, at) == SQLITE_OK;
     struct pb_json *json = pb_json_create(false);
-    pb_scene_manifest_print(manifest, json, NULL);
+    pb_scene_manifest_print(&files, json, NULL);
     const char *text = pb_json_text(json, &bytes);
     const bool bound = text != NULL && sqlite3_bind_text64(s, at, text, bytes, SQLITE_TRANSIENT,
                                                            SQLITE_UTF8) == SQLITE_OK;
@@ -130,6 +135,9 @@ bool pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_j
             break;
         case FIELD_MANIFEST:
             bound = bind_manifest(s, at, &job->manifest) && bound;
+            break;
+        case FIELD_INPUT:
+            (void)sqlite3_bind_text(s, at, job->manifest.input, -1, SQLITE_STATIC);
             break;
         case FIELD_COMPANION:
             bound = sqlite3_bind_text(s, at, pb_job_companion(job, path), -1, SQLITE_TRANSIENT) ==
@@ -175,6 +183,7 @@ static bool read_manifest(const unsigned char *text, struct pb_job *job)
  * needs no fini). */
 bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
 {
+    const char *input = NULL;
     bool ok = true;
     pb_job_init(job);
     job->seq = sqlite3_column_int64(s, 0);
@@ -206,10 +215,14 @@ bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
         case FIELD_MANIFEST:
             ok = read_manifest(sqlite3_column_text(s, at), job) && ok;
             break;
+        case FIELD_INPUT:
+            input = (const char *)sqlite3_column_text(s, at);
+            break;
         case FIELD_COMPANION:
             break;
         }
     }
+    ok = pb_scene_manifest_set_input(&job->manifest, input) == 0 && ok;
     if (!ok)
         pb_job_fini(job);
     return ok;

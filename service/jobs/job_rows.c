@@ -305,7 +305,7 @@ static int look_on(struct pb_job_store *store, enum pb_job_statement which, stru
         pb_job_read_text(s, 1, job.id, sizeof job.id);
         pb_job_read_text(s, 2, job.scene, sizeof job.scene);
         job.owned = sqlite3_column_int(s, 3) != 0;
-        job.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
+        job.manifest.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
         pb_job_read_text(s, 5, job.pipeline, sizeof job.pipeline);
         pb_job_read_text(s, 6, job.name, sizeof job.name);
         job.priority = -sqlite3_column_int(s, 7);

@@ -80,10 +80,10 @@ static int add_products(struct pb_job_store *store, const struct pb_job *job, st
 /* Returns true if an input was moved to quarantine: its row has a new place and the same state. */
 static bool is_put_away(const struct pb_job_before *before, const struct pb_job *job)
 {
-    return before->is_there && job->owned && job->input != NULL &&
+    return before->is_there && job->owned && job->manifest.input != NULL &&
            (job->status == PB_JOB_FAILED || job->status == PB_JOB_DISMISSED) &&
            !pb_job_is_skipped(job) && before->status == job->status &&
-           strcmp(before->input, job->input) != 0;
+           strcmp(before->input, job->manifest.input) != 0;
 }
 
 int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,

@@ -140,7 +140,9 @@ int pb_kept_lists(struct pb_job_store *store, const struct pb_job *job, struct p
     *out = (struct pb_input_lists){.is_deleted = false};
     pb_job_store_take(store);
     char path[PB_FILES_PATH_BYTES];
-    int rc = job->input != NULL ? files_of(store, job->id, job->input, err, &out->input) : 0;
+    int rc = job->manifest.input != NULL
+                 ? files_of(store, job->id, job->manifest.input, err, &out->input)
+                 : 0;
     if (rc == 0 && pb_job_companion(job, path) != NULL)
         rc = files_of(store, job->id, path, err, &out->companion);
     pb_job_store_leave(store);
@@ -153,8 +155,8 @@ void pb_input_lists_make(const struct pb_job *job, struct pb_input_lists *out)
 {
     char path[PB_FILES_PATH_BYTES];
     *out = (struct pb_input_lists){.is_deleted = false};
-    if (job->owned && job->input != NULL)
-        (void)pb_file_list_read(job->input, &out->input);
+    if (job->owned && job->manifest.input != NULL)
+        (void)pb_file_list_read(job->manifest.input, &out->input);
     if (job->owned && pb_job_companion(job, path) != NULL)
         (void)pb_file_list_read(path, &out->companion);
 }
@@ -162,11 +164,12 @@ void pb_input_lists_make(const struct pb_job *job, struct pb_input_lists *out)
 void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job)
 {
     char path[PB_FILES_PATH_BYTES];
-    if (job->input != NULL)
-        pb_file_list_moved(&lists->input, job->input);
+    if (job->manifest.input != NULL)
+        pb_file_list_moved(&lists->input, job->manifest.input);
     if (pb_job_companion(job, path) != NULL)
         pb_file_list_moved(&lists->companion, path);
-    lists->is_deleted = job->owned && job->input != NULL && access(job->input, F_OK) != 0;
+    lists->is_deleted =
+        job->owned && job->manifest.input != NULL && access(job->manifest.input, F_OK) != 0;
 }
 
 struct update {
@@ -236,7 +239,7 @@ static int apply_update(struct pb_job_store *store, struct pb_job_change *base)
     }
     rc = run(store, s, &base->err);
     rc = rc || job->set_id[0] == '\0' ? rc : count_part(store, job, &base->err);
-    rc = rc ? rc : set_files(store, update, 0, job->input, &base->err);
+    rc = rc ? rc : set_files(store, update, 0, job->manifest.input, &base->err);
     return rc ? rc : set_files(store, update, 1, pb_job_companion(job, path), &base->err);
 }
 

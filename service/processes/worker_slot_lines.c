@@ -6,7 +6,6 @@
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "service/processes/worker_slot_table.h"
-#include "config/base/json_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,13 +61,11 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     say_owner(json, slot, how);
     pb_json_string(json, "job", job->id);
     pb_json_string(json, "pipeline", job->pipeline);
-    pb_json_path(json, "input", job->input);
     pb_json_string(json, "products", how->products);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);
     const struct pb_scene_manifest *manifest = job->earlier != NULL ? &job->joined : &job->manifest;
-    if (manifest->n_roots > 0)
-        pb_scene_manifest_print(manifest, json, "manifest");
+    pb_scene_manifest_print(manifest, json, "manifest");
     if (job->identity[0] != '\0')
         pb_json_string(json, "identity", job->identity);
     if (job->identity[0] != '\0' && job->uid > 0 && job->uid != (int64_t)geteuid()) {

@@ -92,8 +92,10 @@ static int check_products(struct pb_job_store *store, const struct pb_job *of, s
 static bool is_claimed(const struct pb_again *again, const struct pb_job *job)
 {
     char claim[PB_FILES_PATH_BYTES];
-    return job->owned && job->input != NULL && pb_files_join(claim, again->work, job->id) == 0 &&
-           strncmp(job->input, claim, strlen(claim)) == 0 && job->input[strlen(claim)] == '/';
+    return job->owned && job->manifest.input != NULL &&
+           pb_files_join(claim, again->work, job->id) == 0 &&
+           strncmp(job->manifest.input, claim, strlen(claim)) == 0 &&
+           job->manifest.input[strlen(claim)] == '/';
 }
 
 /* A delivered archive of a scene's job is where it stays after its own job is successful. */
@@ -103,7 +105,7 @@ static int check_archive(struct pb_job_store *store, const struct pb_again *agai
     struct pb_job job;
     if (of->archive[0] == '\0' || pb_job_store_find(store, of->archive, NULL, &job) != 0)
         return 0;
-    const bool stays = !job.owned || job.input == NULL ||
+    const bool stays = !job.owned || job.manifest.input == NULL ||
                        (job.status == PB_JOB_SUCCESSFUL && !is_claimed(again, &job));
     const char *status = pb_job_status_name(job.status);
     pb_job_fini(&job);
@@ -120,14 +122,14 @@ static int check_input(const struct pb_again *again, const struct pb_job *job, s
     struct stat st;
     if (job->identity[0] != '\0')
         return 0;
-    if (job->input == NULL)
+    if (job->manifest.input == NULL)
         return pb_fail(err, PB_E_INPUT_GONE, NOT_STORED, job->id);
     if (is_claimed(again, job))
         return pb_fail(err, PB_E_JOB_STATE, "the input of job %s is not in the archive yet",
                        job->id);
-    if (lstat(job->input, &st) != 0)
-        return pb_fail(err, PB_E_INPUT_GONE, NOT_STORED ": %.400s: %s", job->id, job->input,
-                       strerror(errno));
+    if (lstat(job->manifest.input, &st) != 0)
+        return pb_fail(err, PB_E_INPUT_GONE, NOT_STORED ": %.400s: %s", job->id,
+                       job->manifest.input, strerror(errno));
     return 0;
 }
 
@@ -170,8 +172,7 @@ static int describe(const struct pb_again *again, const struct pb_job *of, struc
     out->uid = of->uid;
     out->anyway = true;
     out->created_ms = out->updated_ms = pb_clock_wall_ms();
-    if (pb_job_set(&out->input, of->input) == 0 && pb_job_set(&out->inbox, of->inbox) == 0 &&
-        pb_job_set(&out->folder, of->folder) == 0 &&
+    if (pb_job_set(&out->inbox, of->inbox) == 0 && pb_job_set(&out->folder, of->folder) == 0 &&
         pb_scene_manifest_copy(&out->manifest, &of->manifest) == 0) {
         pb_scene_manifest_remove(&out->manifest, PB_ROLE_COMPANION); /* was verified */
         return 0;

@@ -59,8 +59,8 @@ int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *fi
 static int64_t input_bytes(const struct pb_job *job)
 {
     struct stat st;
-    bool known =
-        job->owned && job->input != NULL && lstat(job->input, &st) == 0 && S_ISREG(st.st_mode);
+    bool known = job->owned && job->manifest.input != NULL &&
+                 lstat(job->manifest.input, &st) == 0 && S_ISREG(st.st_mode);
     return known ? (int64_t)st.st_size : INT64_MAX - 1;
 }
 

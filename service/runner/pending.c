@@ -117,9 +117,9 @@ static int store(struct pb_pending *pending)
 static int check_unused(struct pb_pending *pending)
 {
     const struct pb_job *job = &pending->job;
-    if (job->status != PB_JOB_SUCCESSFUL || !job->owned || job->input == NULL)
+    if (job->status != PB_JOB_SUCCESSFUL || !job->owned || job->manifest.input == NULL)
         return 0;
-    const int rc = pb_again_holds(pending->list->store, job->input, &pending->err);
+    const int rc = pb_again_holds(pending->list->store, job->manifest.input, &pending->err);
     return rc <= 0 ? rc
                    : pb_fail(&pending->err, PB_E_JOB_STATE,
                              "scenes of job %s are being made again; retry it when they are over",
@@ -211,16 +211,17 @@ static int find_taker(const struct pb_config *config, const struct pb_job *job, 
     struct stat st = {.st_mode = 0};
     char main[PATH_MAX];
     struct pb_single single;
-    const bool is_own = job->owned && job->input != NULL;
-    if (is_own && lstat(job->input, &st) != 0 && errno != ENOENT && errno != ENOTDIR)
-        return pb_raster_file_fail(err, errno, job->input, "cannot stat the input");
-    if (!S_ISDIR(st.st_mode) || pb_sidecar_main(job->input, main)) {
+    const bool is_own = job->owned && job->manifest.input != NULL;
+    if (is_own && lstat(job->manifest.input, &st) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return pb_raster_file_fail(err, errno, job->manifest.input, "cannot stat the input");
+    if (!S_ISDIR(st.st_mode) || pb_sidecar_main(job->manifest.input, main)) {
         pb_single_find(config, job->name, false, &single);
         *out = single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
         return 0;
     }
     *out = pb_config_match_folder(config, job->name);
-    return *out != NULL ? 0 : pb_set_folder_pipeline(config, job->input, job->name, err, out);
+    return *out != NULL ? 0
+                        : pb_set_folder_pipeline(config, job->manifest.input, job->name, err, out);
 }
 
 static int match(struct pb_pending *pending)

@@ -257,8 +257,8 @@ static void on_submitted(uv_work_t *request, int status)
     (void)status;
     if (submit->rc == 0) {
         pb_metrics_count(methods->metrics, job);
-        pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", job->id, job->input,
-               job->pipeline, (long long)job->uid);
+        pb_log(PB_LOG_NOTICE, "job %s: %s submitted for %s by user %lld", job->id,
+               job->manifest.input, job->pipeline, (long long)job->uid);
         if (methods->status != NULL)
             pb_status_tell(methods->status, job);
     } else {

@@ -78,7 +78,7 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
         rc = pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job.id,
                      (long long)call->peer.uid);
     else if (runs && job.identity[0] != '\0')
-        rc = check_first(methods, call, &task, job.input, false, err);
+        rc = check_first(methods, call, &task, job.manifest.input, false, err);
     else
         rc = push(methods, &task, err);
     pb_job_fini(&job);

@@ -72,7 +72,7 @@ void pb_duplicates_remember(struct pb_job_store *store, struct pb_job *job, bool
 static bool find_bytes(const struct pb_job *job, int64_t *out)
 {
     struct stat st;
-    if (job->input == NULL || stat(job->input, &st) != 0 || !S_ISREG(st.st_mode))
+    if (job->manifest.input == NULL || stat(job->manifest.input, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
     *out = (int64_t)st.st_size;
     return true;

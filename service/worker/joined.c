@@ -197,10 +197,13 @@ static int collect(struct pb_job_store *store, struct pb_job *job, struct parts 
 {
     const bool again = job->again[0] != '\0';
     parts->self = job->id;
-    parts->input = again ? job->input : NULL;
+    parts->input = again ? job->manifest.input : NULL;
     parts->manifest = &job->joined;
-    int root = job->input != NULL ? pb_scene_manifest_root(&job->joined, job->input) : -EINVAL;
-    int rc = root < 0 ? root : add_names(&job->joined, root, &job->manifest);
+    int root = job->manifest.input != NULL
+                   ? pb_scene_manifest_root(&job->joined, job->manifest.input)
+                   : -EINVAL;
+    int rc = root < 0 ? root : pb_scene_manifest_set_input(&job->joined, job->manifest.input);
+    rc = rc ? rc : add_names(&job->joined, root, &job->manifest);
     if (rc == 0)
         rc = again ? pb_set_parts_list_jobs(store, job->set_id, add_part, parts, err)
                    : pb_set_parts_list(store, job->set_id, add_part, parts, err);

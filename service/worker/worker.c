@@ -9,7 +9,6 @@
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
-#include "config/base/json_path.h"
 #include "config/config.h"
 #include "config/yaml/report.h"
 
@@ -104,8 +103,7 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_worker_event(worker->command, "failed");
     const char *path = worker->job.scene.path;
-    char room[PB_JSON_PATH_BYTES];
-    const char *input = path ? path : pb_json_get_path(worker->command, "input", room);
+    const char *input = path ? path : worker->job.manifest.input;
     struct pb_err said = *err;
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
@@ -151,7 +149,7 @@ static int use_config(struct worker *worker, const struct pb_json_value *command
 
 static bool is_run_complete(const struct pb_json_value *command)
 {
-    static const char *const needed[] = {"job", "config", "pipeline", "input", "products", "scene"};
+    static const char *const needed[] = {"job", "config", "pipeline", "products", "scene"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         if (pb_json_get_text(command, needed[i]) == NULL)
             return false;

@@ -7,9 +7,12 @@
  *
  * Commands on stdin, a JSON object a line:
  *
- *   {"cmd":"run","job","config","config_name","pipeline","input","products","scene", ...}
- *     "config" is YAML text. A run that arrives during another one is next and begins when that one
- *     ends; one can wait. Optional members:
+ *   {"cmd":"run","job","config","config_name","pipeline","manifest","products","scene",
+ *    ...}
+ *     "config" is YAML text. "manifest" has the input, and its files as far as they are known
+ *     (pipeline/scene/manifest.h): its companion; loose files that belong to one scene by their
+ *     metadata; the files of the set's earlier jobs, which are read as well. A run that arrives
+ * during another one is next and begins when that one ends; one can wait. Optional members:
  *     "identity"     pipeline/io/file_identity.h; absent: any file
  *     "reader"       user who must be allowed to read the files of a folder
  *     "name"         name of the input when it was delivered
@@ -22,9 +25,6 @@
  *     "existing"     instead of the pipeline's output.exists
  *     "known"        checksums that the input is compared with before anything is computed
  *                    (duplicates.h); an equal one is input.duplicate, with the checksum as message
- *     "manifest"     files of the scene, as far as they are known (pipeline/scene/manifest.h): its
- *                    companion; loose files that belong to one scene by their metadata; the files
- *                    of the set's earlier jobs, which are read as well
  *     "earlier"      these jobs (joined.h)
  *     "part"         "scene" is one of several in the archive
  *     "foreground"   for `pushbroom run`: the manifest names no job, permissions are the umask's,

@@ -7,7 +7,6 @@
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"
 #include "service/worker/joined.h"
-#include "config/base/json_path.h"
 
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/nameless.h"
@@ -100,10 +99,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
 /* Finds the path of the scene: for a file in a folder of its own with others, that of the file. */
 static int find_path(struct pb_worker_job *job, struct pb_err *err)
 {
-    char main[PATH_MAX], room[PB_JSON_PATH_BYTES];
-    const char *path = pb_json_get_path(job->command, "input", room);
-    if (path == NULL)
-        return pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken path");
+    char main[PATH_MAX];
+    const char *path = job->manifest.input;
     bool is_beside = job->pipeline->input.n_files == 0 && pb_sidecar_main(path, main);
     return pb_scene_init(&job->scene, is_beside ? main : path) == 0
                ? 0
@@ -151,10 +148,12 @@ static int verify_checksum(const struct pb_worker_job *job, const struct pb_work
 static int read_manifest(struct pb_worker_job *job, struct pb_err *err)
 {
     const struct pb_json_value *value = pb_json_get(job->command, "manifest", NULL);
-    const int rc = value != NULL ? pb_scene_manifest_read(value, &job->manifest) : 0;
-    return rc == 0         ? 0
-           : rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory")
-                           : pb_fail(err, PB_E_SERVICE_PROTOCOL, "a broken manifest of the scene");
+    const int rc = value != NULL ? pb_scene_manifest_read(value, &job->manifest) : -EINVAL;
+    if (rc == -ENOMEM)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    return rc == 0 && job->manifest.input != NULL
+               ? 0
+               : pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken manifest");
 }
 
 /* Makes the file for the members of an archive. It has no name, therefore it need not be removed.
@@ -179,10 +178,11 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
     job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
     (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
     pb_file_identity_expect(pb_json_get_text(command, "identity"));
-    int rc = job->pipeline ? find_path(job, err)
-                           : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
-                                     pb_json_get_text(command, "pipeline"));
-    rc = rc ? rc : read_manifest(job, err);
+    int rc = read_manifest(job, err);
+    if (rc == 0 && job->pipeline == NULL)
+        rc = pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
+                     pb_json_get_text(command, "pipeline"));
+    rc = rc ? rc : find_path(job, err);
     rc = rc ? rc : open_scene(job, err);
     pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
     rc = rc ? rc : verify_checksum(job, wait, err);
@@ -242,8 +242,7 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
     pb_json_object(json, NULL);
     for (size_t i = 0; (key = pb_json_key(job->command, i)) != NULL; i++) {
         const char *value = pb_json_get_text(job->command, key);
-        if (value != NULL && strcmp(key, "directory") != 0 && strcmp(key, "input") != 0 &&
-            strcmp(key, "known") != 0)
+        if (value != NULL && strcmp(key, "directory") != 0 && strcmp(key, "known") != 0)
             pb_json_string(json, key, value);
     }
     pb_json_string(json, "directory", job->lines.directory);

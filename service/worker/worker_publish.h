@@ -19,7 +19,7 @@ struct pb_pipeline_config;
 struct pb_worker_job {
     const struct pb_json_value *command;       /* "run", borrowed until close */
     const struct pb_pipeline_config *pipeline; /* borrowed until close; NULL if absent */
-    struct pb_scene_manifest manifest; /* files of the scene, as far as the command has them */
+    struct pb_scene_manifest manifest;         /* files of the scene, from the command */
     struct pb_scene
         scene; /* its path is that of the input, or of the file in it (pb_sidecar_main) */
     int room;  /* an archive is unpacked into it; -1 if the input is no archive */

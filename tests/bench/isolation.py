@@ -48,7 +48,7 @@ def worker(program, scene, jobs, work):
 
     def run(number):
         command = dict(cmd="run", job="20260101-000000-%04x" % number, config=CONFIG, config_name="c.yaml", pipeline="ndvi",
-                       input=str(scene), products=str(out), scene="s%d" % number, name=scene.name)
+                       manifest={"version": 1, "input": str(scene), "roots": []}, products=str(out), scene="s%d" % number, name=scene.name)
         process.stdin.write(json.dumps(command) + "\n")
         process.stdin.flush()
         for line in process.stdout:

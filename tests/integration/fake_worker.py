@@ -104,7 +104,7 @@ def publish(job):
     os.makedirs(temporary)
     with open(os.path.join(temporary, "x.tif"), "w") as file:
         file.write("pixels")
-    input_id = {"name": os.path.basename(job["input"]), "bytes": 1, "mtime_ns": 1}
+    input_id = {"name": os.path.basename(job["manifest"]["input"]), "bytes": 1, "mtime_ns": 1}
     manifest = {"manifest": 1, "pushbroom": "test", "scene": job["scene"], "input": input_id}
     scene = os.path.join(job["products"], job["scene"])
     os.makedirs(scene, exist_ok=True)
@@ -136,7 +136,7 @@ def script(path):
 
 
 def run(job):
-    with open(script(job["input"]), "rb") as file:
+    with open(script(job["manifest"]["input"]), "rb") as file:
         words = file.read(200).decode(errors="replace").split() or ["ok"]
     if words[0] == "device":
         words = device(job, words[1:])

@@ -57,6 +57,10 @@ def scene(path, width, height, noise=False):
     return data
 
 
+def manifest(path):
+    return {"version": 1, "input": str(path), "roots": []}
+
+
 class Worker(unittest.TestCase):
     def daemon(self, extra="", **settings):
         d = Daemon(fake=False, **settings)
@@ -100,7 +104,8 @@ class Worker(unittest.TestCase):
         def tell(name, pipeline="red", side=10):
             scene(root / name, side, side, noise=True)
             worker.stdin.write(json.dumps({"cmd": "run", "job": name, "config": "compute: {device: cpu}\n" + PIPELINES, "config_name": "c",
-                                           "pipeline": pipeline, "input": str(root / name), "products": str(root / "out"), "scene": name}) + "\n")
+                                           "pipeline": pipeline, "manifest": manifest(root / name),
+                                           "products": str(root / "out"), "scene": name}) + "\n")
 
         def end():
             for line in worker.stdout:
@@ -183,7 +188,7 @@ class Worker(unittest.TestCase):
 
         def end(**more):
             command = dict(cmd="run", job="20261121-082850-abcd", config=text, config_name="c.yaml", pipeline="red",
-                           input=str(d.root / "s.tif"), products=str(d.root), scene="out", **more)
+                           manifest=manifest(d.root / "s.tif"), products=str(d.root), scene="out", **more)
             worker.stdin.write(json.dumps(command) + "\n")
             worker.stdin.flush()
             return next(e for e in map(json.loads, worker.stdout) if e["event"] != "progress")

@@ -44,7 +44,7 @@ static void insert_archive(void)
     job.owned = true;
     job.priority = 7;
     ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
-    ck_assert_int_eq(pb_job_set(&job.input, "/work/z/order.zip"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/work/z/order.zip"), 0);
     const struct pb_manifest_entry file = {.path = "order.zip", .bytes = 5};
     ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_job_expect_companion(&job, "/inbox", "order.zip.md5", true), 0);
@@ -116,7 +116,7 @@ START_TEST(test_scenes_get_jobs_that_only_read_the_input)
     ck_assert_str_eq(job.name, "order.zip");
     ck_assert_str_eq(job.pipeline, "p");
     ck_assert_str_eq(job.inbox, "/inbox");
-    ck_assert_str_eq(job.input, "/work/z/order.zip");
+    ck_assert_str_eq(job.manifest.input, "/work/z/order.zip");
     ck_assert_int_eq(job.priority, 7);
     ck_assert(pb_job_is_scene(&job) && !job.owned);
     ck_assert_uint_eq(job.manifest.n_entries, 1);
@@ -305,11 +305,11 @@ START_TEST(test_path_of_the_scenes_follows_the_archive)
     (void)split(2);
     end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
     struct pb_job archive = load(ARCHIVE), job = next();
-    ck_assert_int_eq(pb_job_set(&archive.input, "/done/order.zip"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&archive.manifest, "/done/order.zip"), 0);
     ck_assert_int_eq(pb_job_store_update(store, &archive, NULL), 0);
     pb_job_fini(&archive);
     struct pb_job moved_job = load(job.id);
-    ck_assert_str_eq(moved_job.input, "/done/order.zip");
+    ck_assert_str_eq(moved_job.manifest.input, "/done/order.zip");
     pb_job_fini(&job);
     pb_job_fini(&moved_job);
 }
@@ -360,14 +360,14 @@ START_TEST(test_archived_input_stays_for_a_scene_made_again)
     put(&archive, PB_JOB_RUNNING);
     ck_assert_int_eq(pb_job_move(&archive, PB_JOB_SUCCESSFUL, 6), 0);
     ck_assert_int_eq(pb_kept_update(store, &archive, &none, NULL), 0);
-    ck_assert_int_eq(pb_again_holds(store, archive.input, NULL), 0);
+    ck_assert_int_eq(pb_again_holds(store, archive.manifest.input, NULL), 0);
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "20261121-082852-aaaa");
     (void)snprintf(job.archive, sizeof job.archive, ARCHIVE);
     (void)snprintf(job.again, sizeof job.again, "20261121-082851-aaaa");
     ck_assert(!pb_job_is_scene(&job));
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
-    ck_assert_int_eq(pb_again_holds(store, archive.input, NULL), 1);
+    ck_assert_int_eq(pb_again_holds(store, archive.manifest.input, NULL), 1);
     pb_job_fini(&archive);
     pb_job_fini(&job);
 }

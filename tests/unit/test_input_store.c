@@ -77,7 +77,7 @@ static void claim(struct pb_job *job, const char *id, enum pb_job_status status)
     (void)snprintf(name, sizeof name, "work/%s/x.tif", id);
     put(name, id);
     (void)pb_files_join(path, root, name);
-    ck_assert_int_eq(pb_job_set(&job->input, path), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job->manifest, path), 0);
     (void)pb_job_move(job, PB_JOB_RUNNING, 1);
     if (status != PB_JOB_SUCCESSFUL)
         pb_job_fail(job, PB_E_INPUT_DAMAGED, "tile 3 does not decode");
@@ -100,7 +100,7 @@ START_TEST(success_archives_and_never_overwrites)
     claim(&job, b, PB_JOB_SUCCESSFUL);
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("work/done/x.tif.1"));
-    ck_assert_ptr_nonnull(strstr(job.input, "work/done/x.tif.1"));
+    ck_assert_ptr_nonnull(strstr(job.manifest.input, "work/done/x.tif.1"));
     pb_job_fini(&job);
 }
 END_TEST
@@ -134,15 +134,15 @@ START_TEST(a_repetition_after_a_crash_uses_the_same_name)
     struct pb_job job;
     char input[PB_FILES_PATH_BYTES];
     claim(&job, a, PB_JOB_FAILED);
-    (void)snprintf(input, sizeof input, "%s", job.input);
+    (void)snprintf(input, sizeof input, "%s", job.manifest.input);
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     /* State after the record was written and before the move. */
     ck_assert_int_eq(pb_files_make_directory(dirs.work, "work", NULL), 0);
     char claim_path[PB_FILES_PATH_BYTES];
     (void)pb_files_join(claim_path, dirs.work, a);
     ck_assert_int_eq(mkdir(claim_path, 0755), 0);
-    ck_assert_int_eq(rename(job.input, input), 0);
-    ck_assert_int_eq(pb_job_set(&job.input, input), 0);
+    ck_assert_int_eq(rename(job.manifest.input, input), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, input), 0);
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("quarantine/x.tif") && there("quarantine/x.tif.error.json"));
     ck_assert(!there("quarantine/x.tif.1.error.json"));
@@ -159,7 +159,7 @@ START_TEST(restore_returns_the_input_and_removes_the_record)
     ck_assert_int_eq(pb_input_store_restore(&job, &dirs, &err), 0);
     ck_assert(there("work/20261121-082850-aaaa/x.tif"));
     ck_assert(!there("quarantine/x.tif") && !there("quarantine/x.tif.error.json"));
-    ck_assert_int_eq(unlink(job.input), 0);
+    ck_assert_int_eq(unlink(job.manifest.input), 0);
     ck_assert_int_ne(pb_input_store_restore(&job, &dirs, &err), 0);
     ck_assert_int_eq(err.code, PB_E_INPUT_MISSING);
     ck_assert_msg(strstr(err.msg, "/work/20261121-082850-aaaa/x.tif, where it was last") != NULL &&
@@ -177,19 +177,20 @@ START_TEST(restore_finds_an_input_whose_move_was_not_stored)
     char stale[PB_FILES_PATH_BYTES];
     claim(&job, a, PB_JOB_FAILED);
     put("quarantine/x.tif", "another's");
-    (void)snprintf(stale, sizeof stale, "%s", job.input);
+    (void)snprintf(stale, sizeof stale, "%s", job.manifest.input);
     ck_assert_int_eq(pb_input_store_put(&job, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
     ck_assert(there("quarantine/x.tif.1"));
-    ck_assert_int_eq(pb_job_set(&job.input, stale), 0); /* it died before that was stored */
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, stale),
+                     0); /* it died before that was stored */
     ck_assert_msg(pb_input_store_restore(&job, &dirs, &err) == 0, "%s", err.msg);
-    ck_assert_str_eq(job.input, stale);
+    ck_assert_str_eq(job.manifest.input, stale);
     ck_assert(there("work/20261121-082850-aaaa/x.tif") && there("quarantine/x.tif"));
     ck_assert(!there("quarantine/x.tif.1") && !there("quarantine/x.tif.1.error.json"));
     /* The other way round: it is in work/ again, and the store still has quarantine/. */
     (void)pb_files_join(stale, dirs.quarantine, "gone.tif");
-    ck_assert_int_eq(pb_job_set(&job.input, stale), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, stale), 0);
     ck_assert_msg(pb_input_store_restore(&job, &dirs, &err) == 0, "%s", err.msg);
-    ck_assert_ptr_nonnull(strstr(job.input, "work/20261121-082850-aaaa/x.tif"));
+    ck_assert_ptr_nonnull(strstr(job.manifest.input, "work/20261121-082850-aaaa/x.tif"));
     pb_job_fini(&job);
 }
 END_TEST

@@ -146,7 +146,7 @@ START_TEST(a_job_on_the_wire_has_every_member_of_the_design)
     struct pb_job job;
     pb_job_init(&job);
     job.created_ms = 1795249730123;
-    ck_assert_int_eq(pb_job_set(&job.input, "/x/\"\xff.tif"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/x/\"\xff.tif"), 0);
     struct pb_json *json = pb_json_create(false);
     pb_job_print(json, NULL, &job);
     const char *text = pb_json_text(json, NULL);

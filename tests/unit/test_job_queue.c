@@ -36,15 +36,17 @@ static void end(void)
 static void insert_with(const char *id, int bytes, int priority)
 {
     struct pb_job job;
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
     pb_job_init(&job);
     job.priority = priority;
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     (void)snprintf(job.scene, sizeof job.scene, "%s", id);
     job.status = PB_JOB_ACCEPTED;
     job.owned = bytes > 0;
-    ck_assert_int_gt(asprintf(&job.input, "%s/%s.tif", directory, id), 0);
+    (void)snprintf(path, sizeof path, "%s/%s.tif", directory, id);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, path), 0);
     if (bytes > 0) {
-        FILE *file = fopen(job.input, "w");
+        FILE *file = fopen(path, "w");
         ck_assert_ptr_nonnull(file);
         ck_assert_int_eq(ftruncate(fileno(file), bytes), 0);
         (void)fclose(file);

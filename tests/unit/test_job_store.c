@@ -25,7 +25,7 @@ START_TEST(every_member_comes_back_after_reopening)
     job.bytes_read = INT64_C(1) << 40;
     job.bytes_written = 3;
     job.elapsed_ms = 4;
-    ck_assert_int_eq(pb_job_set(&job.input, "/in"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/in"), 0);
     ck_assert_int_eq(pb_job_set(&job.products, "[]"), 0);
     pb_job_fail_words(&job, "input.damaged", "m", "h");
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 9), 0);
@@ -46,7 +46,7 @@ START_TEST(every_member_comes_back_after_reopening)
     ck_assert_int_eq(back.elapsed_ms, 4);
     ck_assert_str_eq(back.stage, "compute");
     ck_assert_str_eq(back.device, "cuda:0");
-    ck_assert_str_eq(back.input, "/in");
+    ck_assert_str_eq(back.manifest.input, "/in");
     ck_assert_int_eq(back.uid, 4000000000);
     ck_assert_str_eq(back.identity, "1 2 3 4");
     ck_assert_str_eq(back.products, "[]");

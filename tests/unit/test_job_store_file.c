@@ -217,7 +217,7 @@ START_TEST(test_damaged_manifest_is_empty_and_logged)
     for (int i = 0; i < 2; i++) {
         find("nkdv", &job);
         ck_assert_uint_eq(job.manifest.n_entries, 0);
-        ck_assert_str_eq(job.input, "/srv/pb/work/done/T1_202606");
+        ck_assert_str_eq(job.manifest.input, "/srv/pb/work/done/T1_202606");
         pb_job_fini(&job);
     }
     pb_log_flush();

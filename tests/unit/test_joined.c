@@ -21,7 +21,7 @@ static void begin_job(struct pb_job *job, const char *id, const char *input)
     (void)snprintf(job->pipeline, sizeof job->pipeline, "month");
     (void)snprintf(job->scene, sizeof job->scene, "T1");
     ck_assert_int_eq(pb_job_set(&job->inbox, "/inbox"), 0);
-    ck_assert_int_eq(pb_job_set(&job->input, input), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job->manifest, input), 0);
 }
 
 static void deliver(struct pb_job *job, const char *name)

@@ -35,7 +35,7 @@ static void setup(void)
     (void)snprintf(job.name, sizeof job.name, "a.tif");
     (void)snprintf(job.pipeline, sizeof job.pipeline, "vegetation");
     job.owned = true;
-    ck_assert_int_eq(pb_job_set(&job.input, "/work/a.tif"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/work/a.tif"), 0);
 }
 
 static void teardown(void)
@@ -112,7 +112,7 @@ static void run_to(enum pb_job_status status)
 START_TEST(changes_of_state_are_the_only_events)
 {
     run_to(PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_job_set(&job.input, "/archive/a.tif"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/archive/a.tif"), 0);
     ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
     struct seen seen = all_after(0);
     ck_assert_str_eq(seen.names, "job.accepted job.running job.successful product.published "
@@ -127,7 +127,7 @@ START_TEST(an_input_in_quarantine_is_an_event_of_its_own)
 {
     run_to(PB_JOB_FAILED);
     int64_t before = all_after(0).last;
-    ck_assert_int_eq(pb_job_set(&job.input, "/quarantine/a.tif"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/quarantine/a.tif"), 0);
     ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
     ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
     struct seen seen = all_after(before);

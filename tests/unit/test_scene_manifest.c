@@ -175,6 +175,12 @@ START_TEST(test_form_is_never_longer_than_it_may_be)
     pb_scene_manifest_remove(&manifest, PB_ROLE_METADATA);
     ck_assert_uint_eq(manifest.n_entries, 0);
     const size_t empty = manifest.json_bytes;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        ck_assert_int_eq(pb_scene_manifest_set_input(&manifest, names[i]), 0);
+        ck_assert_uint_gt(manifest.json_bytes, empty);
+    }
+    ck_assert_int_eq(pb_scene_manifest_set_input(&manifest, NULL), 0);
+    ck_assert_uint_eq(empty, manifest.json_bytes);
     pb_scene_manifest_fini(&manifest);
     ck_assert_int_eq(pb_scene_manifest_root(&manifest, "/\x02\""), 0);
     ck_assert_uint_eq(empty, manifest.json_bytes);
@@ -203,6 +209,29 @@ START_TEST(test_all_that_is_added_is_read_back)
     free(text);
     pb_scene_manifest_fini(&read);
     pb_scene_manifest_fini(&copy);
+}
+END_TEST
+
+START_TEST(test_present_place_of_the_input_is_kept)
+{
+    static const char *const paths[] = {"a.tif", "/work/1/a.tif", "/\xff \"\\\x01.tif"};
+    struct pb_scene_manifest read, copy;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        ck_assert_int_eq(pb_scene_manifest_set_input(&manifest, paths[i]), 0);
+        char *text = text_of(&manifest);
+        ck_assert_uint_le(strlen(text), manifest.json_bytes);
+        ck_assert_int_eq(pb_scene_manifest_parse(text, &read), 0);
+        ck_assert_int_eq(pb_scene_manifest_copy(&copy, &read), 0);
+        ck_assert_str_eq(copy.input, paths[i]);
+        ck_assert_uint_eq(copy.json_bytes, manifest.json_bytes);
+        free(text);
+        pb_scene_manifest_fini(&read);
+        pb_scene_manifest_fini(&copy);
+    }
+    ck_assert_int_eq(pb_scene_manifest_parse("{\"version\":1,\"input\":7,\"roots\":[]}", &read),
+                     -EINVAL);
+    ck_assert_int_eq(pb_scene_manifest_parse("{\"version\":1,\"roots\":[]}", &read), 0);
+    ck_assert_ptr_null(read.input);
 }
 END_TEST
 
@@ -438,6 +467,7 @@ int main(void)
     tcase_add_test(tests, test_counts_of_roots_and_files_are_limited);
     tcase_add_test(tests, test_form_is_never_longer_than_it_may_be);
     tcase_add_test(tests, test_all_that_is_added_is_read_back);
+    tcase_add_test(tests, test_present_place_of_the_input_is_kept);
     tcase_add_test(tests, test_roles_are_sorted_by_their_files);
     tcase_add_test(tests, test_move_takes_the_place_of_a_path);
     tcase_add_test(tests, test_remove_leaves_files_of_other_roles);

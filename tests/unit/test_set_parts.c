@@ -51,7 +51,7 @@ static void insert(const char *id, const char *set_id, const char *folder)
     (void)snprintf(job.scene, sizeof job.scene, "T1");
     ck_assert_int_eq(pb_job_set(&job.inbox, "/inbox"), 0);
     ck_assert_int_eq(pb_job_set(&job.folder, folder), 0);
-    ck_assert_int_eq(pb_job_set(&job.input, "/work/x"), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/work/x"), 0);
     const struct pb_manifest_entry file = {.path = "a.tif", .bytes = 5};
     ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
@@ -66,7 +66,7 @@ static void finish(const char *id, enum pb_job_status status, const char *path)
     const struct pb_input_lists none = {.is_deleted = false};
     job.status = status;
     ck_assert_int_eq(pb_kept_update(store, &job, &none, NULL), 0);
-    ck_assert_int_eq(pb_job_set(&job.input, path), 0);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, path), 0);
     ck_assert_int_eq(pb_kept_update(store, &job, &none, NULL), 0);
     pb_job_fini(&job);
 }

@@ -313,7 +313,7 @@ static void run(void)
     (void)strcpy(job.id, JOB);
     (void)strcpy(job.pipeline, "p");
     (void)strcpy(job.scene, "s");
-    (void)pb_job_set(&job.input, "/in.tif");
+    (void)pb_scene_manifest_set_input(&job.manifest, "/in.tif");
     job.attempts = 1;
     ck_assert(pb_worker_slot_is_idle(slot));
     pb_worker_slot_run(slot, &job, &how);
