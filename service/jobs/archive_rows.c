@@ -355,20 +355,19 @@ int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archiv
 
 /* --- scenes by their states ------------------------------------------------------------------ */
 
-/* Reads the first id of a statement with two texts: 1, 0 if there is no row, negative errno. */
-static int read_id(struct pb_job_store *store, const char *sql, const char *archive,
-                   const char *after, struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+/* Returns 1 if the statement, with the text of the archive and another text for its second
+ * parameter, has a row; 0 or negative errno. */
+static int has_row(struct pb_job_store *store, const char *sql, const char *archive,
+                   const char *second, struct pb_err *err)
 {
     pb_job_store_take(store);
     sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
     int rc = SQLITE_ERROR;
     if (s != NULL) {
         (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 2, after, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(s, 2, second, -1, SQLITE_STATIC);
         rc = sqlite3_step(s);
     }
-    if (rc == SQLITE_ROW)
-        pb_job_read_text(s, 0, out_job, PB_JOB_ID_BYTES);
     int result = rc == SQLITE_ROW    ? 1
                  : rc == SQLITE_DONE ? 0
                  : s != NULL         ? pb_job_store_fail(store, WHAT, err)
@@ -378,18 +377,16 @@ static int read_id(struct pb_job_store *store, const char *sql, const char *arch
     return result;
 }
 
-int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
-                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+int pb_archive_rows_is_open(struct pb_job_store *store, const char *archive, struct pb_err *err)
 {
-    return read_id(store,
-                   "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND status < 2"
-                   " AND id > ?2 ORDER BY id LIMIT 1",
-                   archive, after, err, out_job);
+    return has_row(store,
+                   "SELECT 1 FROM jobs WHERE archive = ?1 AND archive <> '' AND status < 2"
+                   " LIMIT 1",
+                   archive, NULL, err);
 }
 
 int pb_archive_rows_skipped(struct pb_job_store *store, const char *archive, struct pb_err *err)
 {
-    char id[PB_JOB_ID_BYTES];
-    return read_id(store, "SELECT id" OF_ARCHIVE "status = 4 AND error_code = ?2 LIMIT 1", archive,
-                   pb_code_id(PB_E_INPUT_DUPLICATE), err, id);
+    return has_row(store, "SELECT 1" OF_ARCHIVE "status = 4 AND error_code = ?2 LIMIT 1", archive,
+                   pb_code_id(PB_E_INPUT_DUPLICATE), err);
 }

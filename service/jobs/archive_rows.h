@@ -48,10 +48,8 @@ int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, stru
  * scenes that failed, if it is that of an archive. */
 int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archive, int64_t wall_ms,
                          struct pb_err *err);
-/* Finds the first unfinished job of a scene of the archive whose id is greater than `after` (""):
- * 1 and its id, 0 = not found, negative errno. */
-int pb_archive_rows_open(struct pb_job_store *store, const char *archive, const char *after,
-                         struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
+/* Returns 1 if a job of a scene of the archive is unfinished, else 0; negative errno. */
+int pb_archive_rows_is_open(struct pb_job_store *store, const char *archive, struct pb_err *err);
 /* Returns 1 if a scene of the archive was skipped as a duplicate, else 0; negative errno. */
 int pb_archive_rows_skipped(struct pb_job_store *store, const char *archive, struct pb_err *err);
 #endif

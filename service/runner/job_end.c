@@ -95,9 +95,8 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
 static void end_archive(struct pb_job_ends *ends, const char *archive)
 {
     struct pb_job job;
-    char open[PB_JOB_ID_BYTES];
     if (archive[0] == '\0' || pb_pending_find(ends->pending, archive) != NULL ||
-        pb_job_queue_scene(ends->queue, archive, "", NULL, open) != 0 ||
+        pb_job_queue_is_open(ends->queue, archive, NULL) != 0 ||
         pb_job_queue_find(ends->queue, archive, NULL, &job) != 0)
         return;
     if (job.status == PB_JOB_ACCEPTED && pb_job_has_scenes(&job))

@@ -120,10 +120,9 @@ bool pb_job_queue_is_empty(struct pb_job_queue *queue)
     return pb_job_store_counts(queue->reader, counts, NULL) == 0 && counts[PB_JOB_ACCEPTED] == 0;
 }
 
-int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const char *after,
-                       struct pb_err *err, char out_job[PB_JOB_ID_BYTES])
+int pb_job_queue_is_open(struct pb_job_queue *queue, const char *archive, struct pb_err *err)
 {
-    return pb_archive_rows_open(queue->reader, archive, after, err, out_job);
+    return pb_archive_rows_is_open(queue->reader, archive, err);
 }
 
 int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,

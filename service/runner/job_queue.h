@@ -39,10 +39,9 @@ int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter
 bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter);
 /* Returns true if no job waits, false if the store cannot be read. */
 bool pb_job_queue_is_empty(struct pb_job_queue *queue);
-/* Finds the next unfinished job of a scene of an archive; see pb_archive_rows_open. */
-int pb_job_queue_scene(struct pb_job_queue *queue, const char *archive, const char *after,
-                       struct pb_err *err, char out_job[PB_JOB_ID_BYTES]);
-/* Lists them; see pb_archive_rows_list_open. */
+/* Returns 1 if a job of a scene of the archive is unfinished; see pb_archive_rows_is_open. */
+int pb_job_queue_is_open(struct pb_job_queue *queue, const char *archive, struct pb_err *err);
+/* Lists these jobs; see pb_archive_rows_list_open. */
 int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
                         struct pb_archive_ids *out);
 /* Returns 1 if a scene of the archive was skipped; see pb_archive_rows_skipped. */
