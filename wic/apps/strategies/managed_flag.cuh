@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_MANAGED_FLAG_CUH
+#define WIC_APP_MANAGED_FLAG_CUH
+// managed-flag, the baseline of the WIC paper (its Algorithm 1): thread 0 of a block spins on
+// atomicAdd(flag, 0), then all threads meet at a barrier and read the chunk; flags and chunks are
+// in managed memory, whose pages move by faults. Words that the paper does not need (free places,
+// steps that depend on the data) are pinned.
+#include "wic/apps/strategies/resident_kernel.cuh"
+
+struct managed_flag_see {
+    __device__ uint64_t operator()(uint64_t *word, uint32_t) const
+    {
+        const uint64_t seen = atomicAdd(reinterpret_cast<unsigned long long *>(word), 0ULL);
+        __threadfence_system();
+        return seen;
+    }
+};
+
+template <class A>
+std::unique_ptr<app_strategy<A>> app_by_managed_flag(const app_place<A> &place, std::string *why)
+{
+    return resident_strategy<A, resident_polling<managed_flag_see, 1>>::open(place, {true, true},
+                                                                             why);
+}
+#endif

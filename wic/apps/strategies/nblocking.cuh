@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_NBLOCKING_CUH
+#define WIC_APP_NBLOCKING_CUH
+// nblocking, after the persistent kernels with non-blocking notifications of NBlocking: C1 is done
+// in slices. After each the block looks, without waiting, whether its next piece is there, and if
+// so takes it first.
+#include "wic/apps/strategies/poll_elected.cuh"
+
+constexpr uint32_t nblocking_slices = 4;
+
+template <class A>
+std::unique_ptr<app_strategy<A>> app_by_nblocking(const app_place<A> &place, std::string *why)
+{
+    return resident_strategy<A, resident_polling<poll_elected_see, nblocking_slices>>::open(
+        place, {false, false}, why);
+}
+#endif

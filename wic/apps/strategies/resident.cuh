@@ -1,0 +1,551 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_RESIDENT_CUH
+#define WIC_APP_RESIDENT_CUH
+// The frame of the strategies with one resident kernel: all steps of party 1 in one launch, and the
+// host's loop. A strategy adds its way: how a block finds out that a chunk is there, and how it
+// hands over its own.
+//
+//   doorbell[n]  ==>  chunk n from the host, or that it is lost   (number + 1) << 32 | units
+//   answer[n]    <==  chunk n for the host                        number + 1
+//   taken        <==  chunks of which party 1 has read all
+//   steps        ==>  a step, if the data decides it
+//   ups          <==  number of chunks that party 1 makes in such a step
+//   begin        ==>  the round has begun
+//   state        <==  the kernel is there; party 1 has written the last byte
+//
+// Chunks are counted from 0 in a round, in either direction; words and chunks are rings of a power
+// of two. Unless the data decides them, the kernel computes the steps by itself, so that its C1 of
+// a step begins before the host has settled the step before. A chunk is cut into pieces, enough for
+// all blocks; a block takes and makes whole pieces.
+//
+// Between phases all blocks meet at a counter in device memory (release, acquire, gpu scope); the
+// host's words are released and acquired at system scope. Each wait looks at the host's stop word
+// and has a time limit; a block that gives up leaves, and so do the others.
+//
+// Nothing here needs CUDA's headers: tests/unit/test_wic_resident_device.c runs both parties by
+// threads of the host.
+#include "wic/apps/app.cuh"
+#include "wic/apps/figures.h"
+#include "wic/depend/words.cuh"
+#include "wic/spin.h"
+#include "wic/watchdog.h"
+
+constexpr uint32_t resident_steps_ring = 16;   // number of steps
+constexpr uint32_t resident_step_words = 4;    // down, up and their units
+constexpr uint32_t resident_over = UINT32_MAX; // the round has ended
+constexpr uint32_t resident_ups_bits = 20;     // low bits of a word of `ups` with the number
+enum resident_state : uint32_t { RESIDENT_HERE = 1, RESIDENT_DONE };
+constexpr uint64_t resident_leave = UINT64_MAX, resident_not_yet = UINT64_MAX - 1;
+constexpr uint32_t resident_piece_least = 4096; // bytes
+constexpr uint32_t resident_piece_most = 16384;
+
+// The kernel's argument, and the host's: the addresses are the same for both.
+struct resident_view {
+    // Shared by both parties.
+    uint64_t *doorbell;
+    uint32_t *answer;
+    uint64_t *steps;
+    uint32_t *ups, *taken, *begin, *state;
+    unsigned char *down, *up;
+    size_t down_bytes, up_bytes; // distance between chunks
+    uint32_t down_mask, up_mask; // places of the rings - 1
+    // For the kernel.
+    uint32_t *met;      // arrivals at the barrier of all blocks
+    uint32_t *made;     // number of pieces that are made, by chunk
+    app_stamps *stamps; // NULL: no stamps
+    uint32_t stamp_rows, stamp_blocks;
+    const uint32_t *stop;
+    uint64_t limit_ns;
+};
+
+// Cuts the chunks of a step into pieces.
+struct resident_cut {
+    uint32_t pieces, units; // pieces of a chunk; units of a piece, except the last one
+
+    APP_DO resident_cut(uint32_t chunks, uint32_t chunk_units, uint32_t unit_bytes, uint32_t blocks)
+    {
+        const uint32_t each = chunks < blocks ? blocks / (chunks > 0 ? chunks : 1) : 1;
+        const uint32_t least = (resident_piece_least + unit_bytes - 1) / unit_bytes;
+        const uint32_t most = resident_piece_most / unit_bytes / 4 * 4;
+        units = ((chunk_units + each - 1) / each + 3) / 4 * 4; // a multiple of 16 bytes
+        units = units < least ? (least + 3) / 4 * 4 : units > most ? most : units;
+        pieces = chunk_units > 0 ? (chunk_units + units - 1) / units : 1;
+    }
+    APP_DO app_piece piece(uint32_t i,
+                           uint32_t chunk_units) const // i: number among the pieces of all chunks
+    {
+        const uint32_t first = i % pieces * units, rest = chunk_units - first;
+        return {i / pieces, first, rest < units ? rest : units};
+    }
+};
+
+// --- device -----------------------------------------------------------------------------------
+
+// One thread waits until seen() is true. False: leave.
+template <class Seen>
+__device__ __forceinline__ bool resident_wait(const resident_view &r, Seen seen)
+{
+    wic_watchdog dog = {0, 0};
+    for (uint32_t turn = 1; !seen(); turn++) {
+        if (turn % 512 == 0 && (wic_word_peek(r.stop) != 0 ||
+                                wic_watchdog_expired(&dog, wic_depend_now(), r.limit_ns))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Reads one word of the step in the ring; false: it is not there yet.
+__device__ __forceinline__ bool resident_step_word(const uint64_t *steps, uint32_t index,
+                                                   uint32_t word, uint32_t *value)
+{
+    const uint64_t seen =
+        wic_brought_see(&steps[index % resident_steps_ring * resident_step_words + word]);
+    *value = static_cast<uint32_t>(seen);
+    return static_cast<uint32_t>(seen >> 32) == index + 1;
+}
+
+// One thread calls it. False: the round has ended, or the kernel must leave.
+template <class A>
+__device__ inline bool resident_next(const typename A::view &v, const resident_view &r,
+                                     const uint64_t *steps, app_step *step)
+{
+    if constexpr (!A::facts.told) {
+        return A::next(v, step);
+    } else {
+        return resident_wait(r,
+                             [&] {
+                                 return resident_step_word(steps, step->index, 0, &step->down) &&
+                                        resident_step_word(steps, step->index, 1, &step->up) &&
+                                        resident_step_word(steps, step->index, 2,
+                                                           &step->down_units) &&
+                                        resident_step_word(steps, step->index, 3, &step->up_units);
+                             }) &&
+               step->down != resident_over;
+    }
+}
+
+// Party 1. A way has
+//
+//   slices              parts of `independent` between which it looks for chunks
+//   part(), block, blocks
+//   share(value)        the value of thread 0, for all threads of the block; a barrier of them
+//   steps(r)            the ring of steps to read
+//   take(r, number, offset, from, must_wait)
+//                       the units of chunk `number`, of which a piece at this offset is at *from;
+//                       0: it is lost; resident_not_yet, resident_leave
+//   taken(r)            all threads are done with that piece
+//   give(r, number, pieces)
+//                       all threads call it when they have made their part of one of the pieces of
+//                       chunk `number`
+template <class A, class Way> class resident_party
+{
+  public:
+    __device__ resident_party(const typename A::view &v, const resident_view &r, Way &way)
+        : v_(v), r_(r), way_(way), part_(way.part()), all_{way.block * part_.threads + part_.thread,
+                                                           way.blocks * part_.threads}
+    {
+    }
+
+    // The whole round.
+    __device__ void run()
+    {
+        const bool is_first = way_.block == 0 && part_.thread == 0;
+        if (is_first) {
+            wic_word_post_host(r_.state, RESIDENT_HERE);
+        }
+        const bool begins =
+            part_.thread == 0 && resident_wait(r_, [&] { return wic_word_peek(r_.begin) != 0; });
+        if (way_.share(begins) == 0) {
+            return;
+        }
+        for (app_step step = {}; next(&step); step.index++) {
+            if (!take_step(step)) {
+                return;
+            }
+        }
+        if (!is_left_ && meet() && is_first) {
+            wic_word_post_host(r_.state, RESIDENT_DONE);
+        }
+    }
+
+  private:
+    __device__ bool next(app_step *step)
+    {
+        if constexpr (!A::facts.told) {
+            return A::next(v_, step);
+        } else {
+            bool is_step = false;
+            if (part_.thread == 0) {
+                is_step = resident_next<A>(v_, r_, way_.steps(r_), step);
+                is_left_ = !is_step && step->down != resident_over;
+            }
+            step->down = static_cast<uint32_t>(way_.share(step->down));
+            step->up = static_cast<uint32_t>(way_.share(step->up));
+            step->down_units = static_cast<uint32_t>(way_.share(step->down_units));
+            step->up_units = static_cast<uint32_t>(way_.share(step->up_units));
+            is_left_ = way_.share(is_left_) != 0;
+            return way_.share(is_step) != 0;
+        }
+    }
+
+    __device__ bool take_step(const app_step &step)
+    {
+        if constexpr (A::facts.order == APP_PIPED) {
+            return pipe(step);
+        }
+        if (A::facts.order == APP_EXCHANGES) {
+            make(step);
+        }
+        if (!receive(step) || !meet()) {
+            return false;
+        }
+        down_ += step.down;
+        if (way_.block == 0 && part_.thread == 0 && step.down > 0) {
+            wic_word_post_host(r_.taken, down_);
+        }
+        for (uint32_t phase = 0; phase < A::settles(step); phase++) {
+            A::template settle<1>(v_, step, phase, all_);
+            if (!meet()) {
+                return false;
+            }
+        }
+        if (A::facts.order == APP_EXCHANGES) {
+            return true;
+        }
+        make(step);
+        return meet();
+    }
+
+    // A barrier of all threads of all blocks. False: leave.
+    __device__ bool meet()
+    {
+        barriers_++;
+        way_.share(0);
+        bool is_met = true;
+        if (part_.thread == 0) {
+            wic_offer(r_.met, 1);
+            const uint32_t all = barriers_ * way_.blocks;
+            is_met =
+                resident_wait(r_, [&] { return wic_word_is_at(wic_word_peek(r_.met), all); }) &&
+                wic_word_is_at(wic_word_see(r_.met), all); // acquires
+        }
+        is_left_ = way_.share(is_met) == 0;
+        return !is_left_;
+    }
+
+    __device__ app_stamps *stamp(uint32_t row) const
+    {
+        const bool has = r_.stamps != nullptr && part_.thread == 0 && row < r_.stamp_rows &&
+                         way_.block < r_.stamp_blocks;
+        return has ? r_.stamps + row * r_.stamp_blocks + way_.block : nullptr;
+    }
+
+    // `independent` and `dependent`, pieces in turn.
+    __device__ bool receive(const app_step &step)
+    {
+        app_stamps *stamps = stamp(step.index);
+        const resident_cut cut(step.down, step.down_units, A::facts.down_unit, way_.blocks);
+        const uint32_t end = step.down * cut.pieces;
+        uint32_t at = way_.block;
+        if (stamps != nullptr) {
+            stamps->begin = wic_depend_now();
+        }
+        for (uint32_t slice = 0; slice < Way::slices; slice++) {
+            A::template independent<1>(
+                v_, step, {slice * all_.threads + all_.thread, Way::slices * all_.threads});
+            while (Way::slices > 1 && at < end && slice + 1 < Way::slices) {
+                const uint64_t units = take(step, cut, at, false);
+                if (units == resident_leave) {
+                    return false;
+                }
+                if (units == resident_not_yet) {
+                    break;
+                }
+                at += way_.blocks;
+            }
+        }
+        if (stamps != nullptr) {
+            stamps->independent_end = wic_depend_now();
+        }
+        for (; at < end; at += way_.blocks) {
+            if (take(step, cut, at, true) == resident_leave) {
+                return false;
+            }
+        }
+        if (stamps != nullptr && way_.block < end) {
+            stamps->in_hand = in_hand_;
+            stamps->dependent_end = wic_depend_now();
+        }
+        return true;
+    }
+    __device__ uint64_t take(const app_step &step, const resident_cut &cut, uint32_t at,
+                             bool must_wait)
+    {
+        const app_piece piece = cut.piece(at, step.down_units);
+        const void *from;
+        const uint64_t units = way_.take(
+            r_, down_ + piece.chunk, size_t(piece.first) * A::facts.down_unit, &from, must_wait);
+        if (units >= resident_not_yet) {
+            return units;
+        }
+        if (r_.stamps != nullptr) {
+            in_hand_ = wic_depend_now();
+        }
+        if (units > 0) {
+            A::template dependent<1>(v_, step, piece, from, part_);
+        }
+        way_.taken(r_);
+        return units;
+    }
+
+    __device__ void *up(uint32_t number, const app_piece &piece) const
+    {
+        return r_.up + size_t(number & r_.up_mask) * r_.up_bytes +
+               size_t(piece.first) * A::facts.up_unit;
+    }
+    __device__ void make(const app_step &step)
+    {
+        const uint32_t ups = A::ups(v_, step);
+        if (A::facts.told && way_.block == 0 && part_.thread == 0) {
+            wic_word_post_host(&r_.ups[step.index % resident_steps_ring],
+                               (step.index + 1) << resident_ups_bits | ups);
+        }
+        const resident_cut cut(ups, step.up_units, A::facts.up_unit, way_.blocks);
+        for (uint32_t at = way_.block; at < ups * cut.pieces; at += way_.blocks) {
+            const app_piece piece = cut.piece(at, step.up_units);
+            A::template make<1>(v_, step, piece, up(up_ + piece.chunk, piece), part_);
+            way_.give(r_, up_ + piece.chunk, cut.pieces);
+        }
+        up_ += ups;
+    }
+
+    // Each chunk keeps its places until the host has consumed the answer.
+    __device__ bool pipe(const app_step &step)
+    {
+        const resident_cut cut(step.down, step.down_units, A::facts.down_unit, way_.blocks);
+        for (uint64_t at = way_.block; at < uint64_t(step.down) * cut.pieces; at += way_.blocks) {
+            const app_piece piece = cut.piece(static_cast<uint32_t>(at), step.down_units);
+            app_stamps *stamps = stamp(piece.chunk);
+            if (stamps != nullptr) {
+                stamps->begin = stamps->independent_end = wic_depend_now();
+            }
+            if (take(step, cut, static_cast<uint32_t>(at), true) == resident_leave) {
+                return false;
+            }
+            A::template make<1>(v_, step, piece, up(piece.chunk, piece), part_);
+            if (stamps != nullptr) {
+                stamps->in_hand = in_hand_;
+                stamps->dependent_end = wic_depend_now();
+            }
+            way_.give(r_, piece.chunk, cut.pieces);
+        }
+        return true;
+    }
+
+    const typename A::view &v_;
+    const resident_view &r_;
+    Way &way_;
+    app_part part_, all_;                       // threads of the block, of all blocks
+    uint32_t barriers_ = 0, down_ = 0, up_ = 0; // number of chunks before this step
+    uint64_t in_hand_ = 0;
+    bool is_left_ = false;
+};
+
+// The part of a way that is the same if all threads of a block work, and the first one waits for
+// the words of the host.
+class resident_plain
+{
+  public:
+    static constexpr uint32_t slices = 1;
+
+    // Polls half of the word, relaxed, and acquires it when the chunk is there: a load that
+    // acquires empties the L1 cache of the multiprocessor.
+    static __device__ uint64_t mapped(const uint64_t *word, uint32_t number)
+    {
+        return wic_word_peek(reinterpret_cast<const uint32_t *>(word) + 1) == number + 1
+                   ? wic_brought_see(word)
+                   : 0;
+    }
+
+    __device__ const uint64_t *steps(const resident_view &r) const
+    {
+        return r.steps;
+    }
+    __device__ void taken(const resident_view &) const
+    {
+    }
+    // Thread 0 calls it when all threads of the block have stored their part.
+    static __device__ void post(const resident_view &r, uint32_t number, uint32_t pieces)
+    {
+        uint32_t *made = &r.made[number & r.up_mask];
+        if (pieces == 1 || wic_arrive(made, pieces)) {
+            *made = 0;
+            wic_word_post_host(&r.answer[number & r.up_mask], number + 1);
+        }
+    }
+    // Thread 0 calls it; see(word, number) returns the doorbell's word once it is that of the
+    // chunk.
+    template <class See>
+    static __device__ uint64_t look(const resident_view &r, uint32_t number, bool must_wait,
+                                    See see)
+    {
+        uint64_t word = 0;
+        const auto seen = [&] {
+            word = see(&r.doorbell[number & r.down_mask], number);
+            return static_cast<uint32_t>(word >> 32) == number + 1;
+        };
+        if (must_wait ? !resident_wait(r, seen) : !seen()) {
+            return must_wait ? resident_leave : resident_not_yet;
+        }
+        return static_cast<uint32_t>(word);
+    }
+};
+
+// --- host -------------------------------------------------------------------------------------
+
+// The host's loop. Host is app_run or has its functions. Side has the hooks of a strategy,
+//
+//   sent(chunk)           the chunk and its doorbell word are written
+//   reading(chunk)        the host is about to consume the chunk
+//   beat()                at each 256th look of a wait
+//   over(number)          the last step is settled; number of chunks of all steps
+//
+// Party 1 of an application that is not piped can be a step ahead; its chunks up have a place if
+// rings hold those of two steps, and no two steps without chunks down follow each other.
+template <class A, class Host, class Side> class resident_drive
+{
+  public:
+    resident_drive(const resident_view &r, Host &host, Side &side) : r_(r), host_(host), side_(side)
+    {
+    }
+
+    // False: too late, or the kernel has left.
+    bool run()
+    {
+        __atomic_store_n(r_.begin, 1, __ATOMIC_RELEASE);
+        app_step step = {};
+        while (host_.next(&step)) {
+            tell(step.index, step.down, step.up, step.down_units, step.up_units);
+            if (!(A::facts.order == APP_PIPED ? pipe(step) : exchange(step))) {
+                return false;
+            }
+            host_.settle(step);
+            steps_ = step.index + 1;
+        }
+        tell(steps_, resident_over, 0, 0, 0);
+        side_.over(down_);
+        return wait([&] { return load(r_.state) == RESIDENT_DONE; });
+    }
+
+  private:
+    static uint32_t load(const uint32_t *word)
+    {
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    }
+    template <class Seen> bool wait(Seen seen)
+    {
+        for (uint32_t turn = 1; !seen(); turn++) {
+            wic_cpu_relax();
+            if (turn % 256 == 0) {
+                side_.beat();
+                if (host_.is_late()) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    void tell(uint32_t index, uint32_t down, uint32_t up, uint32_t down_units, uint32_t up_units)
+    {
+        const uint32_t values[resident_step_words] = {down, up, down_units, up_units};
+        for (uint32_t i = 0; A::facts.told && i < resident_step_words; i++) {
+            __atomic_store_n(&r_.steps[index % resident_steps_ring * resident_step_words + i],
+                             uint64_t(index + 1) << 32 | values[i], __ATOMIC_RELEASE);
+        }
+    }
+
+    void send(const app_step &step, uint32_t chunk)
+    {
+        const uint32_t number = down_ + chunk, slot = number & r_.down_mask;
+        unsigned char *to = r_.down + slot * r_.down_bytes;
+        uint32_t units = step.down_units;
+        if (!host_.is_wrong(step, chunk)) {
+            host_.produce(step, chunk, to);
+        } else {
+            units = host_.fault.kind == APP_LOST_LAST ? 0 : units;
+            if (host_.fault.kind == APP_EARLY_READ) {
+                memset(to, app_poison, r_.down_bytes);
+            }
+            const app_memory aside = app_allocate(r_.down_bytes);
+            host_.produce(step, chunk, aside.get());
+        }
+        __atomic_store_n(&r_.doorbell[slot], uint64_t(number + 1) << 32 | units, __ATOMIC_RELEASE);
+        side_.sent(to);
+    }
+    bool is_here(uint32_t number) const
+    {
+        return load(&r_.answer[number & r_.up_mask]) == number + 1;
+    }
+    void consume(const app_step &step, uint32_t chunk)
+    {
+        unsigned char *from = r_.up + size_t((up_ + chunk) & r_.up_mask) * r_.up_bytes;
+        side_.reading(from);
+        host_.consume(step, chunk, from);
+    }
+
+    bool exchange(const app_step &step)
+    {
+        for (uint32_t c = 0; c < step.down; c++) {
+            // Numbers may wrap: the difference counts chunks that still have their places.
+            if (!wait([&] { return down_ + c - load(r_.taken) <= r_.down_mask; })) {
+                return false;
+            }
+            send(step, c);
+        }
+        host_.independent(step);
+        uint32_t ups = step.up;
+        const auto knows_ups = [&] {
+            const uint32_t word = load(&r_.ups[step.index % resident_steps_ring]);
+            ups = word & ((1u << resident_ups_bits) - 1);
+            return word >> resident_ups_bits == step.index + 1;
+        };
+        if (A::facts.told && !wait(knows_ups)) {
+            return false;
+        }
+        for (uint32_t c = 0; c < ups; c++) {
+            if (!wait([&] { return is_here(up_ + c); })) {
+                return false;
+            }
+            consume(step, c);
+        }
+        down_ += step.down;
+        up_ += ups;
+        return true;
+    }
+
+    // A chunk has a place when the answer to the chunk that had it before is consumed.
+    bool pipe(const app_step &step)
+    {
+        uint32_t sent = 0, got = 0;
+        while (got < step.up) {
+            if (got < sent && is_here(got)) {
+                consume(step, got++);
+            } else if (sent < step.down && sent - got <= r_.down_mask) {
+                send(step, sent++);
+            } else if (!wait([&] { return is_here(got); })) {
+                return false;
+            }
+        }
+        down_ = sent;
+        return true;
+    }
+
+    const resident_view &r_;
+    Host &host_;
+    Side &side_;
+    uint32_t down_ = 0, up_ = 0, steps_ = 0; // number of chunks before this step, of steps
+};
+#endif

@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_RESIDENT_KERNEL_CUH
+#define WIC_APP_RESIDENT_KERNEL_CUH
+// A strategy with one resident kernel, from a way (resident.cuh): its memory and its launch.
+#include "wic/apps/strategies/resident.cuh"
+#include "wic/apps/strategies/strategy.cuh"
+
+constexpr uint32_t resident_threads_most = 512; // threads of a block
+constexpr uint32_t resident_each_most = 2;      // blocks on a multiprocessor
+constexpr size_t resident_managed_most = size_t{1} << 30;
+constexpr size_t resident_ring_bytes = size_t{64} << 20; // chunks of steps ahead
+constexpr uint32_t resident_ring_least = 32, resident_ring_most = 4096;
+
+// Words and chunks are pinned, unless they are managed.
+struct resident_memory {
+    bool managed_flags, managed_chunks;
+};
+
+// --- device -----------------------------------------------------------------------------------
+
+class resident_threads : public resident_plain
+{
+  public:
+    const uint32_t block = blockIdx.x, blocks = gridDim.x;
+
+    __device__ app_part part() const
+    {
+        return {threadIdx.x, blockDim.x};
+    }
+    // Two places in turn: when thread 0 writes one, all threads have read it.
+    __device__ uint64_t share(uint64_t value)
+    {
+        __shared__ uint64_t shared[2];
+        turn_ ^= 1;
+        if (threadIdx.x == 0) {
+            shared[turn_] = value;
+        }
+        __syncthreads();
+        return shared[turn_];
+    }
+    __device__ void give(const resident_view &r, uint32_t number, uint32_t pieces)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            post(r, number, pieces);
+        }
+    }
+
+  private:
+    uint32_t turn_ = 0;
+};
+
+// Thread 0 of each block looks at the doorbell's words with See, and the block reads chunks where
+// they are.
+template <class See, uint32_t slices_> class resident_polling : public resident_threads
+{
+  public:
+    static constexpr uint32_t slices = slices_;
+
+    __device__ uint64_t take(const resident_view &r, uint32_t number, size_t offset,
+                             const void **from, bool must_wait)
+    {
+        *from = r.down + size_t(number & r.down_mask) * r.down_bytes + offset;
+        return share(threadIdx.x == 0 ? look(r, number, must_wait, See()) : 0);
+    }
+};
+
+template <class A, class Way>
+__global__ void __launch_bounds__(resident_threads_most, resident_each_most)
+    resident_run(const __grid_constant__ resident_view r,
+                 const __grid_constant__ typename A::view v)
+{
+    Way way;
+    resident_party<A, Way>(v, r, way).run();
+}
+
+// --- host -------------------------------------------------------------------------------------
+
+// A side that adds nothing.
+struct resident_no_side {
+    template <class A> explicit resident_no_side(const app_place<A> &)
+    {
+    }
+    void ready(const resident_view &)
+    {
+    }
+    void sent(unsigned char *)
+    {
+    }
+    void reading(unsigned char *)
+    {
+    }
+    void beat()
+    {
+    }
+    void over(uint32_t)
+    {
+    }
+    void rest()
+    {
+    }
+};
+
+// Memory of a strategy, freed with it.
+class resident_allocation
+{
+  public:
+    ~resident_allocation()
+    {
+        is_pinned_ ? cudaFreeHost(memory_) : cudaFree(memory_);
+    }
+    void pinned(size_t bytes)
+    {
+        is_pinned_ = true;
+        APP_MUST(cudaHostAlloc(&memory_, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+    }
+    void managed(size_t bytes)
+    {
+        APP_MUST(cudaMallocManaged(&memory_, bytes));
+    }
+    void device(size_t bytes)
+    {
+        APP_MUST(cudaMalloc(&memory_, bytes));
+    }
+    unsigned char *at(size_t byte = 0) const
+    {
+        return static_cast<unsigned char *>(memory_) + byte;
+    }
+
+  private:
+    void *memory_ = nullptr;
+    bool is_pinned_ = false;
+};
+
+inline uint32_t resident_ring(uint64_t chunks, uint32_t least)
+{
+    uint32_t places = least;
+    while (places < chunks) {
+        places *= 2;
+    }
+    return places;
+}
+
+// The places of chunks and words. Doorbell, answers and chunks have pages of their own.
+template <class A> class resident_room
+{
+  public:
+    static constexpr size_t line = 128;
+
+    explicit resident_room(const app_place<A> &place) : place_(place)
+    {
+        const bool is_piped = A::facts.order == APP_PIPED;
+        const uint64_t ahead =
+            std::min<uint64_t>(resident_ring_bytes / place.bytes[1], resident_ring_most);
+        const uint64_t down =
+            is_piped ? place.slots
+                     : std::max<uint64_t>(std::min<uint64_t>(ahead, 8 * place.most.down),
+                                          place.most.down);
+        const uint64_t up = is_piped ? place.slots : 2 * uint64_t(place.most.up);
+        downs_ = resident_ring(down, is_piped ? 1 : resident_ring_least);
+        ups_ = resident_ring(up, 1);
+        while (is_piped && downs_ > place.slots) { // no more room than other strategies have
+            downs_ /= 2;
+            ups_ = downs_;
+        }
+    }
+    size_t chunk_bytes() const
+    {
+        return downs_ * place_.bytes[1] + ups_ * place_.bytes[0];
+    }
+    void allocate(const resident_memory &memory)
+    {
+        const size_t words[3] = {downs_ * sizeof(uint64_t), ups_ * sizeof(uint32_t), words_bytes};
+        for (int i = 0; i < 3; i++) {
+            memory.managed_flags &&i < 2 ? words_[i].managed(words[i]) : words_[i].pinned(words[i]);
+            word_bytes_[i] = words[i];
+        }
+        memory.managed_chunks ? down_.managed(downs_ * place_.bytes[1])
+                              : down_.pinned(downs_ * place_.bytes[1]);
+        memory.managed_chunks ? up_.managed(ups_ * place_.bytes[0])
+                              : up_.pinned(ups_ * place_.bytes[0]);
+        device_bytes_ = line + ups_ * sizeof(uint32_t);
+        device_.device(device_bytes_);
+    }
+    resident_view view() const
+    {
+        resident_view r = {};
+        r.doorbell = reinterpret_cast<uint64_t *>(words_[0].at());
+        r.answer = reinterpret_cast<uint32_t *>(words_[1].at());
+        r.taken = reinterpret_cast<uint32_t *>(words_[2].at());
+        r.state = reinterpret_cast<uint32_t *>(words_[2].at(line));
+        r.begin = reinterpret_cast<uint32_t *>(words_[2].at(2 * line));
+        r.ups = reinterpret_cast<uint32_t *>(words_[2].at(3 * line));
+        r.steps = reinterpret_cast<uint64_t *>(words_[2].at(4 * line));
+        r.down = down_.at();
+        r.up = up_.at();
+        r.down_bytes = place_.bytes[1];
+        r.up_bytes = place_.bytes[0];
+        r.down_mask = downs_ - 1;
+        r.up_mask = ups_ - 1;
+        r.met = reinterpret_cast<uint32_t *>(device_.at());
+        r.made = reinterpret_cast<uint32_t *>(device_.at(line));
+        r.stamps = place_.stamps;
+        r.stamp_rows = app_stamp_rows;
+        r.stamp_blocks = app_stamp_blocks;
+        r.stop = place_.stop;
+        r.limit_ns = place_.limit_ns;
+        return r;
+    }
+    void clear(cudaStream_t stream)
+    {
+        for (int i = 0; i < 3; i++) {
+            memset(words_[i].at(), 0, word_bytes_[i]);
+        }
+        memset(down_.at(), app_poison, downs_ * place_.bytes[1]);
+        memset(up_.at(), app_poison, ups_ * place_.bytes[0]);
+        APP_MUST(cudaMemsetAsync(device_.at(), 0, device_bytes_, stream));
+        APP_MUST(cudaStreamSynchronize(stream));
+    }
+
+  private:
+    static constexpr size_t words_bytes =
+        4 * line + resident_steps_ring * resident_step_words * sizeof(uint64_t);
+    static_assert(resident_steps_ring * sizeof(uint32_t) <= line, "a line of `ups`");
+
+    const app_place<A> &place_;
+    uint32_t downs_, ups_; // number of places of the rings
+    resident_allocation words_[3], down_, up_, device_;
+    size_t word_bytes_[3], device_bytes_;
+};
+
+template <class A, class Way, class Side = resident_no_side>
+class resident_strategy : public app_strategy<A>
+{
+  public:
+    // NULL: *why.
+    static std::unique_ptr<app_strategy<A>> open(const app_place<A> &place,
+                                                 const resident_memory &memory, std::string *why)
+    {
+        std::unique_ptr<resident_strategy> made(new resident_strategy(place));
+        if ((memory.managed_chunks || memory.managed_flags) &&
+            made->room_.chunk_bytes() > resident_managed_most) {
+            *why = "more than 1 GiB of managed memory";
+            return nullptr;
+        }
+        int each = 0;
+        APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_run<A, Way>,
+                                                               resident_threads_most, 0));
+        if (each == 0) {
+            *why = "no block of the kernel fits on a multiprocessor";
+            return nullptr;
+        }
+        made->blocks_ = static_cast<uint32_t>(place.processors) *
+                        std::min(static_cast<uint32_t>(each), resident_each_most);
+        made->room_.allocate(memory);
+        made->view_ = made->room_.view();
+        APP_MUST(cudaStreamCreateWithFlags(&made->stream_, cudaStreamNonBlocking));
+        return made;
+    }
+
+    ~resident_strategy() override
+    {
+        if (stream_ != nullptr) {
+            cudaStreamDestroy(stream_);
+        }
+    }
+
+    void ready() override
+    {
+        room_.clear(stream_);
+        side_.ready(view_);
+        resident_run<A, Way><<<blocks_, resident_threads_most, 0, stream_>>>(view_, place_.view);
+        APP_MUST(cudaGetLastError());
+        while (__atomic_load_n(view_.state, __ATOMIC_ACQUIRE) == 0) {
+            const cudaError_t error = cudaStreamQuery(stream_);
+            if (error == cudaErrorNotReady) {
+                (void)cudaGetLastError();
+            } else if (error != cudaSuccess ||
+                       __atomic_load_n(view_.state, __ATOMIC_ACQUIRE) == 0) {
+                APP_MUST(error == cudaSuccess ? cudaErrorLaunchFailure : error);
+            }
+        }
+    }
+
+    bool run(app_run<A> &host) override
+    {
+        return resident_drive<A, app_run<A>, Side>(view_, host, side_).run();
+    }
+
+    void rest() override
+    {
+        side_.rest();
+        APP_MUST(cudaStreamSynchronize(stream_));
+    }
+
+  private:
+    explicit resident_strategy(const app_place<A> &place)
+        : place_(place), room_(place), side_(place)
+    {
+    }
+
+    const app_place<A> &place_;
+    resident_room<A> room_;
+    Side side_;
+    resident_view view_ = {};
+    uint32_t blocks_ = 0;
+    cudaStream_t stream_ = nullptr;
+};
+#endif
