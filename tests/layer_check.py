@@ -19,7 +19,7 @@ ROOMS = {
     "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Headers in a layer's folder that belong to one of its rooms: users find them at the top of the library.
-FRONTS = {"wic/stream.hpp": "device"}
+FRONTS = {"wic/%s.hpp" % name: "device" for name in ("stream", "rows", "reduction")}
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.
 TREES = ["service/runner", "service/processes", "service/inbox", "pipeline/plan"]

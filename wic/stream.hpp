@@ -25,9 +25,9 @@
 // The work is called for each piece of a frame by all threads of its working warps, of which there
 // are `Warps` in a block: the kernel is compiled for that many, whatever its registers. The piece
 // and its results are in shared memory; piece.in, piece.out and the numbers of `for (auto i :
-// piece)` begin at 0 with each piece, which begins with unit piece.first of frame piece.tile. The
-// top of wic/device/wic_device.cuh lists what the work must not do: piece.sync() is its barrier,
-// never __syncthreads().
+// piece)` begin at 0 with each piece, which begins with unit piece.first of its frame. (piece.tile
+// is not the number of the frame; piece.user can have it.) The top of wic/device/wic_device.cuh
+// lists what the work must not do: piece.sync() is its barrier, never __syncthreads().
 //
 // Without the copy: acquire() gives the slot itself, publish() sends it. Frames may be pushed by
 // one thread and results popped by another; several threads of a side get frames in any order.
@@ -478,10 +478,6 @@ template <class In, class Out, uint32_t Warps = 16> class stream : public unit_f
         this->start(current_gpu(), units, o, Warps,
                     reinterpret_cast<const void *>(stream_kernel<In, Out, Warps, Work>),
                     std::make_shared<const Work>(work));
-    }
-    ~stream()
-    {
-        this->stop();
     }
 };
 #endif

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/emulate_stream.h"
 
-#include "wic/stream.hpp"
+#include "wic/reduction.hpp"
+#include "wic/rows.hpp"
 
 #include <cstdio>
 #include <thread>
@@ -19,10 +20,6 @@ class byte_stream : public wic::unit_flow<uint8_t, uint8_t>
     {
         is_whole_ = whole;
         start(0, n, o, 4, this, std::make_shared<const int>(0));
-    }
-    ~byte_stream()
-    {
-        stop();
     }
 };
 
@@ -80,7 +77,7 @@ bool is_right(const wic::frame<const uint8_t> &result, bool copies, uint64_t *co
     return good;
 }
 
-const char *ends(byte_stream &s, const char *wrong, char *words)
+const char *ends(const wic::flow &s, const char *wrong, char *words)
 {
     snprintf(words, EMULATE_WORDS, "%s", s.error().c_str());
     return wrong;
@@ -219,4 +216,168 @@ const char *emulate_stream_stop(bool good, void (*wait)(void), char *words)
     }
     ends(s, nullptr, words);
     return s.push(frame) || s.pop() ? "a stream that was stopped works" : nullptr;
+}
+
+namespace
+{
+class byte_rows : public wic::row_flow<uint8_t, uint16_t>
+{
+  public:
+    byte_rows(const wic::image &image, uint32_t bands)
+    {
+        prepare(0, image, bands);
+        start(with_slots(4), 4, this, std::make_shared<const int>(0));
+    }
+};
+} // namespace
+
+const char *emulate_stream_rows(char *words)
+{
+    constexpr size_t bytes = 2 * 30 * 16 - 6; // to the last pixel
+    byte_rows s({10, 30, 2, 16}, 3);
+    const uint8_t frame[bytes] = {1, 2, 3};
+    ends(s, nullptr, words);
+    if (!s || s.units() != bytes || !s.push(frame)) {
+        return "a frame is refused";
+    }
+    {
+        auto dropped = s.acquire();
+        if (!dropped || dropped->size() < bytes + 6) {
+            return "a slot has no room for the gap after the last pixel";
+        }
+    }
+    auto last = s.acquire();
+    if (!last || s.publish(*last, bytes - 1)) {
+        return "a part of a frame is accepted";
+    }
+    if (!s.publish(*last) || s.publish(*last)) {
+        return "a frame is refused, or taken twice";
+    }
+    s.close();
+    const size_t sizes[] = {3 * 30 * 10, 0, 3 * 30 * 10};
+    for (const size_t size : sizes) {
+        const auto result = s.pop();
+        if (!result || result->size() != size) {
+            return "a result has another size";
+        }
+    }
+    return s.pop() ? "a result too many" : nullptr;
+}
+
+const char *emulate_stream_pixels()
+{
+    for (const uint32_t threads : {32u, 96u, 512u}) {
+        for (const uint32_t width : {1u, 7u, 31u, 32u, 33u, 512u, 1000u}) {
+            const uint32_t first = 5, last = 5 + (width * threads) % 11;
+            std::vector<int> seen(width * 20);
+            for (uint32_t thread = 0; thread < threads; thread++) {
+                wic::pixel_walk at(thread, threads, first, width);
+                for (const wic::pixel_walk end(0, threads, last, width); at != end; ++at) {
+                    const auto [x, y] = *at;
+                    if (x < 0 || x >= static_cast<int32_t>(width) || y < 5 || y >= 20) {
+                        return "a pixel is not in the image";
+                    }
+                    seen[static_cast<size_t>(y) * width + static_cast<size_t>(x)]++;
+                }
+            }
+            for (size_t i = 0; i < seen.size(); i++) {
+                if (seen[i] != (i / width >= first && i / width < last)) {
+                    return "a pixel is not met once";
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+const char *emulate_stream_layouts()
+{
+    const wic::image planar = wic::image{10, 20, 3, 40}.of(2);
+    const wic::image lines = wic::image{10, 20, 3, 60, 20}.of(2);
+    const wic::image pixels = wic::image{10, 20, 3, 0, 2, 6}.of(2);
+    const bool places = planar.at(2, 3, 4) == 2 * 800 + 4 * 40 + 3 * 2 &&
+                        lines.at(2, 3, 4) == 4 * 60 + 2 * 20 + 3 * 2 &&
+                        pixels.at(2, 3, 4) == (4 * 10 + 3) * 6 + 2 * 2;
+    const bool sizes = planar.whole_bytes() == 2400 && planar.bytes(2) == 2380 &&
+                       lines.whole_bytes() == 1200 && lines.bytes(2) == 1200 &&
+                       pixels.whole_bytes() == 1200 && pixels.bytes(2) == 1200;
+    const bool border =
+        planar.at(1, -7, -1) == planar.at(1, 0, 0) && planar.at(1, 10, 99) == planar.at(1, 9, 19);
+    return !places ? "places" : !sizes ? "sizes" : !border ? "border" : nullptr;
+}
+
+const char *emulate_stream_wrong_image(uint32_t width, uint32_t height, uint32_t bands,
+                                       size_t pitch, char *words)
+{
+    class sixteen_bits : public wic::row_flow<uint16_t, uint16_t>
+    {
+      public:
+        explicit sixteen_bits(const wic::image &image)
+        {
+            prepare(0, image, 1);
+            start({}, 4, this, nullptr);
+        }
+    } s({width, height, bands, pitch});
+    snprintf(words, EMULATE_WORDS, "%s", s.error().c_str());
+    return s ? "it was opened" : nullptr;
+}
+
+const char *emulate_stream_parts(char *words)
+{
+    struct line {
+        uint8_t samples[16];
+    };
+    class sums : public wic::part_flow<line, uint32_t>
+    {
+      public:
+        explicit sums(size_t n)
+        {
+            start(0, n, with_slots(4), 4, this, std::make_shared<const int>(0));
+        }
+    } s(4000); // the link of the test writes a byte of results a unit, which a page holds
+    const std::vector<line> frame(4000);
+    const size_t sizes[] = {4000, 3999, 2000, 1, 0};
+    size_t parts[5];
+    for (size_t i = 0; i < 5; i++) {
+        if (!s.push(frame.data(), sizes[i])) {
+            return ends(s, "a frame is refused", words);
+        }
+        const auto result = s.pop();
+        parts[i] = result ? result->size() : SIZE_MAX;
+    }
+    const bool good = parts[0] >= 4 && parts[0] < 100 && parts[1] == parts[0] &&
+                      parts[2] >= parts[0] / 2 && parts[2] <= parts[0] / 2 + 1 && parts[3] == 1 &&
+                      parts[4] == 0;
+    return ends(s, good ? nullptr : "a result does not have a value of each piece", words);
+}
+
+const char *emulate_stream_tree()
+{
+    for (const uint32_t threads : {1u, 2u, 5u, 32u, 33u}) {
+        std::vector<uint64_t> values(threads);
+        std::vector<std::thread> running;
+        unsigned wrong = 0; // thread 0 counts
+        pthread_barrier_t barrier;
+        pthread_barrier_init(&barrier, nullptr, threads);
+        for (uint32_t thread = 0; thread < threads; thread++) {
+            running.emplace_back([&, thread] {
+                for (uint64_t turn = 1; turn <= 3; turn++) { // each follows at once
+                    values[thread] = turn << thread;
+                    wic::combine_all(values.data(), thread, threads, wic::plus(),
+                                     [&] { pthread_barrier_wait(&barrier); });
+                    if (thread == 0) {
+                        wrong += values[0] != turn * ((uint64_t{1} << threads) - 1);
+                    }
+                }
+            });
+        }
+        for (std::thread &thread : running) {
+            thread.join();
+        }
+        pthread_barrier_destroy(&barrier);
+        if (wrong > 0) {
+            return "a value is lost or counted twice";
+        }
+    }
+    return nullptr;
 }

@@ -33,6 +33,16 @@ const char *emulate_stream_cancel(char *words);
 /* Stops a stream with frames under way, when wait returns; good: the result of stop. */
 const char *emulate_stream_stop(bool good, void (*wait)(void), char *words);
 
+/* wic/rows.hpp: frames of these shapes; each pixel of a frame is in one piece, by one thread. */
+const char *emulate_stream_rows(char *words);
+const char *emulate_stream_pixels(void);
+const char *emulate_stream_layouts(void);
+/* wic/reduction.hpp: the size of results; values of threads that are combined at the same time. */
+const char *emulate_stream_parts(char *words);
+const char *emulate_stream_tree(void);
+const char *emulate_stream_wrong_image(uint32_t width, uint32_t height, uint32_t bands,
+                                       size_t pitch, char *words);
+
 #ifdef __cplusplus
 }
 #endif

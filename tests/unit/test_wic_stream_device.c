@@ -122,6 +122,53 @@ START_TEST(test_kernel_that_stays_keeps_its_memory)
 }
 END_TEST
 
+START_TEST(test_rows_have_whole_frames)
+{
+    fake_reset();
+    is_good(emulate_stream_rows(words));
+    ck_assert_str_eq(words, "");
+}
+END_TEST
+
+START_TEST(test_each_pixel_has_one_thread)
+{
+    is_good(emulate_stream_pixels());
+}
+END_TEST
+
+START_TEST(test_image_finds_pixels_of_all_layouts)
+{
+    is_good(emulate_stream_layouts());
+}
+END_TEST
+
+START_TEST(test_reduction_has_a_value_per_piece)
+{
+    fake_reset();
+    is_good(emulate_stream_parts(words));
+    ck_assert_str_eq(words, "");
+}
+END_TEST
+
+START_TEST(test_tree_combines_each_value_once)
+{
+    is_good(emulate_stream_tree());
+}
+END_TEST
+
+START_TEST(test_wrong_image_is_refused_with_words)
+{
+    fake_reset();
+    is_good(emulate_stream_wrong_image(0, 10, 1, 0, words));
+    has_words("open: the image is empty or over 2 GiB");
+    is_good(emulate_stream_wrong_image(10, 0, 1, 0, words));
+    is_good(emulate_stream_wrong_image(10, 10, 0, 0, words));
+    is_good(emulate_stream_wrong_image(10, 10, 1, 23, words));
+    is_good(emulate_stream_wrong_image(40000, 40000, 1, 0, words));
+    has_words("not a multiple of its pixels' 2 bytes");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wic stream");
@@ -137,6 +184,12 @@ int main(void)
     tcase_add_test(t, test_cancel_wakes_reader);
     tcase_add_test(t, test_stop_ends_frames_under_way);
     tcase_add_test(t, test_kernel_that_stays_keeps_its_memory);
+    tcase_add_test(t, test_rows_have_whole_frames);
+    tcase_add_test(t, test_each_pixel_has_one_thread);
+    tcase_add_test(t, test_image_finds_pixels_of_all_layouts);
+    tcase_add_test(t, test_wrong_image_is_refused_with_words);
+    tcase_add_test(t, test_reduction_has_a_value_per_piece);
+    tcase_add_test(t, test_tree_combines_each_value_once);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -8,7 +8,7 @@ import time
 
 from .host import show
 
-EXAMPLES = ["camera", "device", "tasks", "threads", "processes"]
+EXAMPLES = ["camera", "planar", "reduction", "device", "tasks", "threads", "processes"]
 TRANSPORTS = ["pull", "lines", "mixed", "managed", "copy", "place", "resident"]
 
 
@@ -41,6 +41,14 @@ def wic_examples(host, _):
         done = host.call(host.program(f"wic-example-{name}"), limit=60)
         show(done)
         host.check(done.returncode == 0, f"wic-example-{name} ({time.monotonic() - start:.1f} s, exit {done.returncode})")
+    program = host.bin / "check_stream" if host.bin else shutil.which("check_stream")
+    if not program or not os.path.exists(program):
+        print("  the headers are not checked: there is no check_stream (it is not built with the others)")
+        return
+    for option in ([], ["--speed"]):
+        done = host.call(program, *option, limit=120)
+        show(done)
+        host.check(done.returncode == 0, f"check_stream {' '.join(option)} (exit {done.returncode})")
 
 
 def racecheck_finds_mistakes(host):
