@@ -8,13 +8,13 @@
 #include "pipeline/cog/mask_encoder.h"
 #include "pipeline/paint/paint_steps.h"
 
-static enum pb_encode_with with_of(const struct pb_codec *codec, int level)
+static enum pb_encode_with with_of(const struct pb_codec *codec, int level, size_t sample_bytes)
 {
     if (codec != &pb_codec_deflate)
         return PB_ENCODE_RAW;
-    return level == codec->default_float_level ? PB_ENCODE_RUNS
-           : level == codec->default_level     ? PB_ENCODE_INTEGERS
-                                               : PB_ENCODE_RAW;
+    if (level == codec->default_level)
+        return sample_bytes > 1 ? PB_ENCODE_PAIRS : PB_ENCODE_INTEGERS;
+    return level == codec->default_float_level ? PB_ENCODE_RUNS : PB_ENCODE_RAW;
 }
 
 const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint32_t *plane,
@@ -35,10 +35,11 @@ const char *pb_device_blocks_of(const struct pb_cog_options *options, const uint
                    .offset = format.offset,
                    .quantizer = format.quantizer,
                    .predictor = format.predictor,
-                   .with = with_of(format.codec, format.level),
+                   .with =
+                       with_of(format.codec, format.level, pb_type_bytes(format.quantizer.type)),
                    .repeats = format.codec->bands != 0},
         .has_mask = options->mask,
-        .mask_with = with_of(pb_mask_codec(format.codec), pb_codec_deflate.default_level),
+        .mask_with = with_of(pb_mask_codec(format.codec), pb_codec_deflate.default_level, 1),
         .levels = pb_cog_overviews(options),
         .nearest = options->overviews == PB_OVERVIEWS_NEAREST,
         .n_join = (uint32_t)__builtin_popcountll(options->join.planes),

@@ -116,7 +116,7 @@ static bool is_blocks(const struct pb_plan_made *made)
                  pb_served_is_bool(&b->parts) && pb_served_is_bool(&f->mask) &&
                  pb_served_is_bool(&f->any) && pb_served_is_bool(&f->repeats);
     return planes && sized && flags && !f->mask && (uint32_t)f->quantizer.type < PB_TYPE_COUNT &&
-           (uint32_t)f->with <= PB_ENCODE_INTEGERS && (uint32_t)b->mask_with <= PB_ENCODE_INTEGERS;
+           (uint32_t)f->with <= PB_ENCODE_PAIRS && (uint32_t)b->mask_with <= PB_ENCODE_INTEGERS;
 }
 
 static bool is_made(const struct pb_plan_made *made)

@@ -4,6 +4,7 @@
 /* Blocks addressed by their place: those of a file that was made of tiles, in another order, give
  * the same file. The blocks are found by the file's directories. */
 #include "pipeline/cog/cog_writer.h"
+#include "pipeline/cog/device_blocks.h"
 #include "pipeline/io/file_out.h"
 #include "pipeline/io/checksum.h"
 
@@ -437,6 +438,31 @@ START_TEST(a_raw_block_of_another_size_is_refused)
 }
 END_TEST
 
+/* The device searches samples of two bytes or more; the host those of one, and masks. */
+START_TEST(test_device_searches_samples_of_two_bytes)
+{
+    static const struct {
+        enum pb_type type;
+        int level;
+        enum pb_encode_with with;
+    } cases[] = {
+        {PB_U8, 0, PB_ENCODE_INTEGERS}, {PB_U16, 0, PB_ENCODE_PAIRS}, {PB_I16, 0, PB_ENCODE_PAIRS},
+        {PB_F32, 0, PB_ENCODE_RUNS},    {PB_U16, 6, PB_ENCODE_RAW},
+    };
+    static const uint32_t planes[] = {0, 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb_cog_options options = defaults(100, 100);
+        struct pb_device_blocks blocks;
+        options.type = cases[i].type;
+        options.level = cases[i].level;
+        options.mask = true;
+        ck_assert_ptr_null(pb_device_blocks_of(&options, planes, NULL, &blocks));
+        ck_assert_int_eq(blocks.format.with, cases[i].with);
+        ck_assert_int_eq(blocks.mask_with, PB_ENCODE_INTEGERS);
+    }
+}
+END_TEST
+
 int main(void)
 {
     if (mkdtemp(directory) == NULL)
@@ -453,6 +479,7 @@ int main(void)
     tcase_add_test(tc, finished_blocks_take_no_memory_for_encoders);
     tcase_add_test(tc, a_block_that_cannot_be_is_refused_with_words);
     tcase_add_test(tc, a_raw_block_of_another_size_is_refused);
+    tcase_add_test(tc, test_device_searches_samples_of_two_bytes);
     suite_add_tcase(suite, tc);
     int status = run_suite(suite);
     (void)rmdir(directory);
