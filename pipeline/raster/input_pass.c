@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -28,6 +29,11 @@ static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *
                                        .stat = file->stat,
                                        .handed = file->handed};
     to->name = name != NULL ? strdup(name) : NULL;
+    enum pb_checksum kind;
+    const char *digits = NULL;
+    if (from->checksum != NULL && pb_checksum_parse(from->checksum, &kind, &digits) == 0 &&
+        digits != NULL)
+        (void)snprintf(to->checksum[kind], sizeof to->checksum[kind], "%s", from->checksum);
     if (to->file.path == NULL || (name != NULL && to->name == NULL))
         return pb_fail(err, PB_E_MEMORY, "out of memory for the checksum of %s", file->path);
     to->file.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
@@ -78,11 +84,36 @@ int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *p
     return rc;
 }
 
-/* Creates the sums of the pass's kinds that do not exist yet. */
-static int begin_sums(const struct pb_input_pass *pass, struct pb_sum *sum[PB_CHECKSUM_KINDS])
+/* Returns true if the pass needs that kind of checksum of the file, which is not known yet. */
+static bool is_needed(const struct pb_input_pass *pass, const struct pb_input_pass_file *file,
+                      int kind)
+{
+    return pass->kinds[kind] && file->checksum[kind][0] == '\0';
+}
+
+static bool has_to_be_read(const struct pb_input_pass *pass, const struct pb_input_pass_file *file)
+{
+    bool is = false;
+    for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
+        is = is || is_needed(pass, file, k);
+    return is;
+}
+
+uint64_t pb_input_pass_unread(const struct pb_input_pass *pass)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pass->n; i++)
+        bytes += has_to_be_read(pass, &pass->file[i]) ? pass->file[i].file.bytes : 0;
+    return bytes;
+}
+
+/* Creates the sums of the pass's kinds that do not exist yet. file: the sums are its own; NULL:
+ * those of all lines. */
+static int begin_sums(const struct pb_input_pass *pass, const struct pb_input_pass_file *file,
+                      struct pb_sum *sum[PB_CHECKSUM_KINDS])
 {
     for (int k = 0; k < PB_CHECKSUM_KINDS; k++)
-        if (pass->kinds[k] && sum[k] == NULL &&
+        if ((file != NULL ? is_needed(pass, file, k) : pass->kinds[k]) && sum[k] == NULL &&
             (sum[k] = pb_sum_create((enum pb_checksum)k)) == NULL)
             return -ENOMEM;
     return 0;
@@ -161,7 +192,11 @@ static int add_chunks(struct pb_input_pass *pass, struct pb_input_pass_file *fil
 static int add_file(struct pb_input_pass *pass, struct pb_input_pass_file *file,
                     enum pb_input_pass_way (*way)(void *user), void *user)
 {
-    int rc = begin_sums(pass, pass->own);
+    if (!has_to_be_read(pass, file)) {
+        file->bytes = file->file.bytes;
+        return 0;
+    }
+    int rc = begin_sums(pass, file, pass->own);
     rc = rc ? rc : add_chunks(pass, file, way, user);
     (void)pb_background_wait(&pass->hash);
     return rc ? rc : end_sums(pass->own, file->checksum);
@@ -205,7 +240,7 @@ void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSU
 int pb_input_pass_run(struct pb_input_pass *pass, enum pb_input_pass_way (*way)(void *user),
                       void *user)
 {
-    int rc = begin_sums(pass, pass->all);
+    int rc = begin_sums(pass, NULL, pass->all);
     while (rc == 0 && pass->next < pass->n) {
         struct pb_input_pass_file *file = &pass->file[pass->next];
         rc = add_file(pass, file, way, user);

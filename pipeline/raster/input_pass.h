@@ -18,8 +18,8 @@ struct pb_input_pass_file {
     struct pb_raster_file file; /* with its own copies of descriptor and path */
     char *name;                 /* NULL: the file is the whole input */
     bool beside;
-    uint64_t bytes; /* bytes of it that the pass has read */
-    char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* "" = not taken */
+    uint64_t bytes; /* bytes of it that the pass has read; its size if its checksums are known */
+    char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
 };
 
 struct pb_input_pass {
@@ -49,6 +49,8 @@ enum pb_input_pass_way {
 /* pass: zeroed. Call fini also after a failure. */
 int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *part, size_t n,
                        struct pb_err *err);
+/* Size of the files with a checksum that the pass needs and that is not known yet. */
+uint64_t pb_input_pass_unread(const struct pb_input_pass *pass);
 /* Restarts at the first file; keeps the checksums of other kinds. */
 void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSUM_KINDS]);
 /* Calls `way` before each chunk. Returns 0: the checksums are complete; 1: interrupted, the next

@@ -69,7 +69,7 @@ enum pb_checksum pb_input_sum_kind(const struct pb_input_sum *sum)
 
 void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind)
 {
-    if (!sum->started)
+    if (!sum->started && sum->pass.next == 0 && sum->pass.file[0].bytes == 0)
         sum->pass.kinds[kind] = true;
 }
 
@@ -131,7 +131,7 @@ static int start_thread(struct pb_input_sum *sum, struct pb_err *err)
 
 bool pb_input_sum_at_once(struct pb_input_sum *sum)
 {
-    if (!sum->started && sum->pass.total <= AT_ONCE_BYTES) {
+    if (!sum->started && pb_input_pass_unread(&sum->pass) <= AT_ONCE_BYTES) {
         sum->pass.cached_only = true;
         run_pass(sum, alone);
         sum->pass.cached_only = false;

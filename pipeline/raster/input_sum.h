@@ -18,6 +18,9 @@ struct pb_input_part {
     const struct pb_raster_file *file;
     const char *name; /* inside the input; NULL = the file is the whole input */
     bool beside;      /* has its own checksum and is not part of the input's */
+    /* checksum of its content, known of the file in its present state; NULL = unknown. For this
+     * kind the file is not read. */
+    const char *checksum;
 };
 /* parts: 1 or more, in the order of the lines; borrowed for the call, also their files. kind:
  * not NONE. */

@@ -181,14 +181,43 @@ static int list_files(const struct pb_scene_inputs *in, const struct list *list,
                                       "the paths of its files are too long to be recorded");
 }
 
+static bool is_in_state(const struct pb_raster_file *file, const struct pb_manifest_entry *entry)
+{
+    struct pb_manifest_entry now = {.bytes = -1};
+    pb_scene_inputs_state(&file->stat, &now);
+    return file->base == 0 && entry->inode != 0 && entry->inode == now.inode &&
+           entry->bytes == now.bytes && entry->mtime_ns == now.mtime_ns &&
+           entry->ctime_ns == now.ctime_ns;
+}
+
+/* Returns the known checksum of the file in its present state; NULL = unknown. */
+static const char *known_checksum(const struct pb_scene_inputs *in,
+                                  const struct pb_raster_file *file)
+{
+    for (size_t i = 0; in->known != NULL && i < in->known->n_entries; i++)
+        if (in->known->entry[i].checksum != NULL && is_in_state(file, &in->known->entry[i]))
+            return in->known->entry[i].checksum;
+    return NULL;
+}
+
 static int create_sum(const struct pb_scene_inputs *in, const struct list *list, struct pb_err *err,
                       struct pb_input_sum **out_sum)
 {
     struct pb_input_part part[FILES_MAX];
     for (size_t i = 0; i < list->n; i++)
-        part[i] =
-            (struct pb_input_part){list->item[i].file, list->item[i].name, list->item[i].beside};
+        part[i] = (struct pb_input_part){.file = list->item[i].file,
+                                         .name = list->item[i].name,
+                                         .beside = list->item[i].beside,
+                                         .checksum = known_checksum(in, list->item[i].file)};
     return pb_input_sum_create(part, list->n, in->pipeline->output.checksum, err, out_sum);
+}
+
+void pb_scene_inputs_state(const struct stat *st, struct pb_manifest_entry *out)
+{
+    out->bytes = (int64_t)st->st_size;
+    out->inode = (uint64_t)st->st_ino;
+    out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    out->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
 int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err,

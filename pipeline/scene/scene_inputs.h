@@ -9,6 +9,8 @@
 #include "pipeline/scene/manifest.h"
 #include "pipeline/scene/scene.h"
 
+#include <sys/stat.h>
+
 struct pb_config;
 struct pb_pipeline_config;
 
@@ -18,6 +20,9 @@ struct pb_scene_inputs {
     const char *name;             /* name of the scene, for {scene} */
     const char *delivered;        /* name of the file, folder or archive as delivered */
     const struct pb_scene *scene; /* open */
+    /* Files whose checksums are known, each for the state of the file that the entry has; the
+     * checksum of a file in this state is not computed again. NULL = none. */
+    const struct pb_scene_manifest *known;
 };
 
 /* Lists the files, and creates the checksum of the input, of the pipeline's kind (output.checksum),
@@ -27,6 +32,8 @@ struct pb_scene_inputs {
  * failure nothing is created. */
 int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err,
                         struct pb_scene_manifest *out_files, struct pb_input_sum **out_sum);
+/* Sets the state of a file: its size, inode and times. */
+void pb_scene_inputs_state(const struct stat *st, struct pb_manifest_entry *out);
 /* Sets sizes and checksums of the files as far as the sum has computed that kind; the others get no
  * checksum. 0 or -ENOMEM. */
 int pb_scene_inputs_know(const struct pb_input_sum *sum, enum pb_checksum kind,

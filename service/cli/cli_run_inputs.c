@@ -78,8 +78,10 @@ static void print_result(struct cli_jobs *jobs, const struct cli_task *task)
 
 static void destroy(struct cli_task *task)
 {
-    if (task != NULL)
+    if (task != NULL) {
         pb_job_fini(&task->job);
+        pb_scene_manifest_fini(&task->archive);
+    }
     free(task);
 }
 
@@ -194,11 +196,14 @@ static bool has_to_wait(const struct cli_jobs *jobs, const struct cli_task *held
 
 /* --- scenes of an archive --------------------------------------------------------------------- */
 
-static struct cli_task *make_part(const struct cli_task *task, int number, const char *scene)
+static struct cli_task *make_part(const struct cli_task *task, int number, const char *scene,
+                                  const struct pb_json_value *archive)
 {
     struct cli_task *part = calloc(1, sizeof *part);
-    if (part == NULL)
+    if (part == NULL || (archive != NULL && pb_scene_manifest_read(archive, &part->archive) != 0)) {
+        free(part);
         return NULL;
+    }
     part->number = task->number;
     part->attempt = 1;
     part->input = task->input;
@@ -216,7 +221,8 @@ bool cli_task_split(struct cli_jobs *jobs, struct cli_task *task, const char *na
     bool good = pb_json_parse(names, strlen(names), strlen(names), &value) == 0;
     const struct pb_json_value *scenes = pb_json_get(value, "scenes", NULL);
     for (size_t i = 0; good && i < pb_json_count(scenes); i++) {
-        struct cli_task *part = make_part(task, (int)i + 1, pb_json_text_of(pb_json_at(scenes, i)));
+        struct cli_task *part = make_part(task, (int)i + 1, pb_json_text_of(pb_json_at(scenes, i)),
+                                          pb_json_get(value, "manifest", NULL));
         good = part != NULL;
         if (good) {
             part->next = after->next;
@@ -330,7 +336,12 @@ static int make_job(const struct cli_task *task, struct pb_job *out_job, struct 
     (void)snprintf(out_job->pipeline, sizeof out_job->pipeline, "%s", input->pipeline->name);
     (void)snprintf(out_job->scene, sizeof out_job->scene, "%s", task->scene);
     out_job->attempts = task->attempt;
-    return cli_input_files(input, &out_job->manifest, err);
+    if (task->part == 0)
+        return cli_input_files(input, &out_job->manifest, err);
+    return pb_scene_manifest_copy(&out_job->manifest, &task->archive) == 0 &&
+                   pb_scene_manifest_set_input(&out_job->manifest, input->path) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory for the run");
 }
 
 /* Returns true if an input may be bound to a slot: inputs are left even if each free slot takes

@@ -23,7 +23,8 @@ struct cli_task {
     char scene[PB_JOB_NAME_BYTES];
     /* number of its scene in an archive of several, from 1; 0 = the input is one scene */
     int part;
-    bool waits;        /* a part that has not begun */
+    struct pb_scene_manifest archive; /* a part: its archive with the checksum, if that is known */
+    bool waits;                       /* a part that has not begun */
     bool is_split;     /* its input is an archive of several scenes; the parts follow it */
     bool over;         /* it has its result: err, or the job if err.code is PB_OK */
     struct pb_job job; /* with products and report; its device_why holds also for an error */

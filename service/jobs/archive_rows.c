@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/archive_rows.h"
 
+#include "config/base/base_name.h"
 #include "config/base/json_reader.h"
 #include "service/jobs/job_store_sql.h"
 
@@ -47,10 +48,32 @@ static int find(struct pb_job_store *store, const char *sql, const char *archive
     return result;
 }
 
+/* Sets state and checksum of the archive in the manifest of a scene's job. 0 or -ENOMEM. */
+static int note_archive(struct pb_scene_manifest *manifest, const struct pb_scene_manifest *read)
+{
+    const struct pb_manifest_entry *from = read != NULL && read->n_entries > 0 ? read->entry : NULL;
+    for (size_t i = 0; from != NULL && i < manifest->n_entries; i++) {
+        struct pb_manifest_entry *entry = &manifest->entry[i];
+        if (entry->is_folder || strcmp(pb_base_name(entry->path), pb_base_name(from->path)) != 0)
+            continue;
+        char *checksum = from->checksum != NULL ? strdup(from->checksum) : NULL;
+        if (checksum == NULL)
+            return -ENOMEM;
+        free(entry->checksum);
+        entry->checksum = checksum;
+        entry->bytes = from->bytes;
+        entry->inode = from->inode;
+        entry->mtime_ns = from->mtime_ns;
+        entry->ctime_ns = from->ctime_ns;
+    }
+    return 0;
+}
+
 /* Sets the members that a job of a scene has from that of the archive. The companion was verified
  * by the archive's job. */
-static int inherit(struct pb_job *job, const struct pb_job *archive, struct pb_err *err)
+static int inherit(struct pb_job *job, const struct pb_archive_split *split, struct pb_err *err)
 {
+    const struct pb_job *archive = split->archive;
     (void)snprintf(job->name, sizeof job->name, "%s", archive->name);
     (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", archive->pipeline);
     (void)snprintf(job->identity, sizeof job->identity, "%s", archive->identity);
@@ -65,7 +88,9 @@ static int inherit(struct pb_job *job, const struct pb_job *archive, struct pb_e
         pb_scene_manifest_copy(&job->manifest, &archive->manifest) != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory for a job");
     pb_scene_manifest_remove(&job->manifest, PB_ROLE_COMPANION);
-    return 0;
+    return note_archive(&job->manifest, split->read) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "out of memory for a job");
 }
 
 static int insert(struct pb_job_store *store, const struct pb_archive_split *split,
@@ -75,7 +100,7 @@ static int insert(struct pb_job_store *store, const struct pb_archive_split *spl
     pb_job_init(job);
     (void)snprintf(job->scene, sizeof job->scene, "%s", scene);
     job->created_ms = job->updated_ms = split->wall_ms;
-    if ((rc = inherit(job, split->archive, err)) != 0)
+    if ((rc = inherit(job, split, err)) != 0)
         return rc;
     rc = -EEXIST;
     for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
@@ -94,7 +119,7 @@ static int reopen(struct pb_job_store *store, const struct pb_archive_split *spl
         !pb_job_may(job->status, PB_JOB_ACCEPTED) || job->status == PB_JOB_RUNNING)
         return 0;
     (void)pb_job_move(job, PB_JOB_ACCEPTED, split->wall_ms);
-    int rc = inherit(job, split->archive, err);
+    int rc = inherit(job, split, err);
     rc = rc ? rc : pb_job_row_update(store, job, err);
     return rc ? rc : 1;
 }

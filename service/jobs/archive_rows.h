@@ -16,12 +16,15 @@ struct pb_archive_split {
     struct pb_job *archive; /* running; borrowed */
     const char *const *scenes;
     size_t n;
+    /* the archive with its checksum and the state in which that was computed; NULL = unknown */
+    const struct pb_scene_manifest *read;
     int64_t wall_ms;
     void (*make_id)(char out[PB_JOB_ID_BYTES]);
 };
 
 /* Stores a job of each scene without a job, and returns those that failed or were cancelled to the
- * queue, with `anyway` of the archive's job also skipped duplicates; successful ones stay. In the
+ * queue, with `anyway` of the archive's job also skipped duplicates; successful ones stay. The
+ * manifest of a job that waits gets the checksum of the archive; a known one is dropped. In the
  * same transaction the archive's job begins to wait for them. 0 and *out_jobs, the jobs that wait
  * now (pb_archive_rows_free); on failure nothing is stored, and the archive's job is unchanged. */
 int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,

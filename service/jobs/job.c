@@ -234,6 +234,8 @@ static int note_read(struct completion *all, int at, enum pb_role role, const ch
     char *copy = checksum != NULL ? strdup(checksum) : NULL;
     if (checksum != NULL && copy == NULL)
         return -ENOMEM;
+    if (copy != NULL && entry->checksum != NULL && strcmp(copy, entry->checksum) != 0)
+        entry->inode = 0; /* it was replaced since: the state is not that of this content */
     free(entry->checksum);
     entry->checksum = copy;
     if (pb_role_record_name(known) == NULL || pb_role_is_pixels(known) != pb_role_is_pixels(role))

@@ -171,10 +171,11 @@ static int again(struct pb_pending *pending)
                           &pending->made);
 }
 
-/* The report of the run has the names of the scenes. */
+/* The report of the run has the names of the scenes, and the archive if its checksum is known. */
 static int split(struct pb_pending *pending)
 {
     struct pb_json_value *report = NULL;
+    struct pb_scene_manifest read = {.n_roots = 0};
     const char *text = pending->job.report;
     int rc = text != NULL ? pb_json_parse(text, strlen(text), strlen(text), &report) : -EINVAL;
     const struct pb_json_value *scenes = pb_json_get(report, "scenes", NULL);
@@ -182,9 +183,13 @@ static int split(struct pb_pending *pending)
     const char **names = calloc(n + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < n; i++)
         names[i] = pb_json_text_of(pb_json_at(scenes, i));
+    const struct pb_json_value *manifest = pb_json_get(report, "manifest", NULL);
+    if (rc == 0 && manifest != NULL)
+        rc = pb_scene_manifest_read(manifest, &read);
     const struct pb_archive_split what = {.archive = &pending->job,
                                           .scenes = names,
                                           .n = n,
+                                          .read = &read,
                                           .wall_ms = pb_clock_wall_ms(),
                                           .make_id = pb_intake_make_id};
     if (rc != 0 || names == NULL)
@@ -193,6 +198,7 @@ static int split(struct pb_pending *pending)
         rc = pb_archive_rows_split(pending->list->store, &what, &pending->err, &pending->scenes,
                                    &pending->n_scenes);
     free(names);
+    pb_scene_manifest_fini(&read);
     pb_json_release(report);
     return rc;
 }

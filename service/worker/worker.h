@@ -11,8 +11,10 @@
  *    ...}
  *     "config" is YAML text. "manifest" has the input, and its files as far as they are known
  *     (pipeline/scene/manifest.h): its companion; loose files that belong to one scene by their
- *     metadata; the files of the set's earlier jobs, which are read as well. A run that arrives
- * during another one is next and begins when that one ends; one can wait. Optional members:
+ *     metadata; the files of the set's earlier jobs, which are read as well; with "part" the
+ *     archive, which is not read for a checksum that is known of its present state. A run that
+ *     arrives during another one is next and begins when that one ends; one can wait. Optional
+ *     members:
  *     "identity"     pipeline/io/file_identity.h; absent: any file
  *     "reader"       user who must be allowed to read the files of a folder
  *     "name"         name of the input when it was delivered
@@ -53,8 +55,10 @@
  *   {"event":"inputs","job"}                    the same; it waits for the checksums of the files
  *                                               that were read (worker_inputs.h)
  *   {"event":"done","job","directory","products":[...],"report":{...}}
- *   {"event":"failed","job","error":{"code","message","hint"},"scenes":[...]}
- *                                               "scenes": of input.scenes, those in the archive
+ *   {"event":"failed","job","error":{"code","message","hint"},"scenes":[...],"manifest"}
+ *                                               "scenes": of input.scenes, those in the archive;
+ *                                               "manifest": the archive with its checksum and
+ * state, for the jobs of these scenes; absent: unknown
  *   {"event":"device","device","why"}
  *   {"event":"described","date","tile"}, or with "error" {"code","message","hint"}
  *

@@ -175,10 +175,27 @@ static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *
     return why[0] != '\0' ? -EPROTO : -ENOMEM;
 }
 
-/* Reads the names of the scenes in an archive, which become names of folders. */
-static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WHY_BYTES],
+/* Writes the manifest of an archive with its checksum; nothing if it is absent. Returns 0,
+ * -EINVAL: it is not such a manifest; -ENOMEM. */
+static int print_archive(struct pb_json *json, const struct pb_json_value *manifest)
+{
+    struct pb_scene_manifest archive;
+    int rc = manifest != NULL ? pb_scene_manifest_read(manifest, &archive) : 0;
+    if (rc != 0 || manifest == NULL)
+        return rc;
+    const bool good = archive.input == NULL && archive.n_entries == 1 && archive.n_members == 0 &&
+                      !archive.entry[0].is_folder && archive.entry[0].checksum != NULL;
+    if (good)
+        pb_scene_manifest_print(&archive, json, "manifest");
+    pb_scene_manifest_fini(&archive);
+    return good ? 0 : -EINVAL;
+}
+
+/* Reads the names of the scenes in an archive, which become names of folders, and the archive. */
+static int take_scenes(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
                        struct pb_worker_line *line)
 {
+    const struct pb_json_value *scenes = pb_json_get(value, "scenes", NULL);
     const size_t n = pb_json_count(scenes);
     struct pb_json *json = pb_json_create(false);
     bool good = n > 0 && n <= SCENES_MAX;
@@ -190,11 +207,16 @@ static int take_scenes(const struct pb_json_value *scenes, char why[PB_WORKER_WH
         pb_json_string(json, NULL, good ? name : "");
     }
     pb_json_end(json);
+    const int archive = print_archive(json, pb_json_get(value, "manifest", NULL));
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
-    line->report = good && text != NULL ? strdup(text) : NULL;
+    line->report = good && archive == 0 && text != NULL ? strdup(text) : NULL;
     pb_json_destroy(json);
-    return !good ? breach(why, "its scenes are no list of names") : line->report ? 0 : -ENOMEM;
+    if (!good)
+        return breach(why, "its scenes are no list of names");
+    if (archive != 0 && archive != -ENOMEM)
+        return breach(why, "its manifest is not that of an archive");
+    return line->report != NULL ? 0 : -ENOMEM;
 }
 
 /* The code must be a known one; the message and the hint are for readers and may be any readable
@@ -212,8 +234,7 @@ static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY
     if (out->message[0] == '\0')
         (void)snprintf(out->message, sizeof out->message, "the worker gave no reason");
     (void)snprintf(out->hint, sizeof out->hint, "%s", pb_code_hint(code));
-    return code == PB_E_INPUT_SCENES ? take_scenes(pb_json_get(value, "scenes", NULL), why, line)
-                                     : 0;
+    return code == PB_E_INPUT_SCENES ? take_scenes(value, why, line) : 0;
 }
 
 static int take(struct pb_worker_lines *lines, const struct pb_json_value *value,

@@ -57,7 +57,7 @@ struct pb_worker_line {
     int64_t memory_bytes; /* turn; done */
     int epsg;             /* done, to the worker only: CRS of the scene; 0 = unknown */
     /* JSON written from the checked values, owned by the line. products: done. report: done; failed
-     * with input.scenes: the "scenes" of the archive. */
+     * with input.scenes: the "scenes" of the archive, and its "manifest" (worker.h). */
     char *products, *report;
 };
 

@@ -23,7 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { TICK_MS_MAX = 20 }; /* two ticks of the slowest clock */
 
 /* Existing products: the command's setting, otherwise the configuration's. A job that makes
  * products again replaces only its own. */
@@ -41,6 +44,12 @@ static enum pb_existing existing_of(const struct pb_json_value *command,
 static const struct pb_json_value *earlier_of(const struct pb_worker_job *job)
 {
     return pb_json_get(job->command, "earlier", NULL);
+}
+
+/* Returns true if the job computes one scene of several in an archive. */
+static bool is_part(const struct pb_worker_job *job)
+{
+    return pb_json_get_text(job->command, "part") != NULL;
 }
 
 static int open_publish(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
@@ -80,7 +89,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
                                            .pipeline = job->pipeline,
                                            .name = options.scene,
                                            .delivered = options.input.name,
-                                           .scene = &job->scene};
+                                           .scene = &job->scene,
+                                           .known = is_part(job) ? &job->manifest : NULL};
     int rc = pb_scene_inputs_sum(&inputs, err, &options.files, &options.sum);
     if (rc != 0)
         return rc;
@@ -156,12 +166,34 @@ static int read_manifest(struct pb_worker_job *job, struct pb_err *err)
                : pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken manifest");
 }
 
+static bool is_archive(const struct pb_worker_job *job)
+{
+    return job->pipeline->input.n_files > 0 && job->scene.file.fd >= 0;
+}
+
+/* Waits for the next tick of the clock of file times, a few milliseconds after the last change of
+ * the file. A change within a tick does not change the ctime; a checksum that is read after the
+ * tick belongs to the state of the file. Returns false if the ctime is in the future. */
+static bool outwait_tick(const struct stat *st)
+{
+    const struct timespec pause = {0, 1000000}, *last = &st->st_ctim;
+    struct timespec now;
+    for (int i = 0; i < TICK_MS_MAX; i++) {
+        if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
+            return false;
+        if (now.tv_sec != last->tv_sec ? now.tv_sec > last->tv_sec : now.tv_nsec > last->tv_nsec)
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 /* Makes the file for the members of an archive. It has no name, therefore it need not be removed.
  */
 static int open_room(struct pb_worker_job *job, struct pb_err *err)
 {
     const char *given = pb_json_get_text(job->command, "unpack");
-    if (job->pipeline->input.n_files == 0 || job->scene.file.fd < 0)
+    if (!is_archive(job))
         return 0;
     job->room_name = given != NULL ? given : pb_publish_directory(job->publish);
     job->room = pb_nameless_open(job->room_name);
@@ -184,6 +216,8 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
                      pb_json_get_text(command, "pipeline"));
     rc = rc ? rc : find_path(job, err);
     rc = rc ? rc : open_scene(job, err);
+    job->is_settled =
+        rc == 0 && is_archive(job) && !is_part(job) && outwait_tick(&job->scene.file.stat);
     pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
     rc = rc ? rc : verify_checksum(job, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
@@ -217,6 +251,24 @@ int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err)
     int rc = pb_publish_identify(job->publish, err);
     pb_run_work_end(&job->work, PB_RUN_TILES);
     return rc;
+}
+
+int pb_worker_job_archive(const struct pb_worker_job *job, struct pb_scene_manifest *out)
+{
+    const struct pb_scene_manifest *files = NULL;
+    struct pb_err ignored = {0};
+    *out = (struct pb_scene_manifest){.n_roots = 0};
+    if (!job->is_settled || pb_publish_inputs(job->publish, &ignored, &files) != 0 ||
+        files->n_entries == 0 || files->entry[0].checksum == NULL)
+        return -ENODATA;
+    struct pb_manifest_entry file = files->entry[0];
+    pb_scene_inputs_state(&job->scene.file.stat, &file);
+    file.root = 0;
+    int rc = pb_scene_manifest_root(out, files->root[files->entry[0].root]);
+    rc = rc < 0 ? rc : pb_scene_manifest_add(out, &file);
+    if (rc < 0)
+        pb_scene_manifest_fini(out);
+    return rc < 0 ? rc : 0;
 }
 
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,

@@ -27,10 +27,12 @@ struct pb_worker_job {
     struct pb_publish *publish;
     struct pb_worker_lines lines; /* limits for the lines of the child */
     bool describes;               /* not a job: metadata of the input are read */
-    bool lent;                    /* the directory is lent to the child's user */
-    unsigned mode;                /* previous permissions of the lent directory */
-    struct pb_run_work work;      /* work of this process for the job; its child has its own */
-    uint64_t process_ns;          /* CPU time of this process before the job */
+    /* the input is an archive, and a change of it since it was opened changes its ctime */
+    bool is_settled;
+    bool lent;               /* the directory is lent to the child's user */
+    unsigned mode;           /* previous permissions of the lent directory */
+    struct pb_run_work work; /* work of this process for the job; its child has its own */
+    uint64_t process_ns;     /* CPU time of this process before the job */
 };
 
 /* Called repeatedly while open or publish waits for the input's checksum. */
@@ -47,6 +49,10 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
                        const struct pb_worker_wait *wait, struct pb_err *err);
 /* Starts computing the input's checksum, while the child works. */
 int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err);
+/* Waits for the checksum of the input, an archive, and describes the archive for jobs of its
+ * scenes: one file with its checksum and its state when it was opened. 0, or a negative errno and
+ * *out empty: unknown, or changed since. */
+int pb_worker_job_archive(const struct pb_worker_job *job, struct pb_scene_manifest *out);
 /* Lets the child's user make files in the directory, without owning it; the child gets "." as its
  * name. Publishing revokes the right. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,

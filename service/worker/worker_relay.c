@@ -97,6 +97,26 @@ static void expect(struct worker *worker, const struct pb_worker_numbers *now)
     pb_publish_expect(job->publish, whole / n < 1e15 ? (uint64_t)(whole / n) : 0);
 }
 
+/* Reports the scenes of an archive, with its checksum for the jobs of these scenes if it is known.
+ */
+static void fail_scenes(struct worker *worker, const struct pb_worker_line *line)
+{
+    struct pb_json_value *scenes = NULL;
+    struct pb_scene_manifest archive;
+    pb_worker_fork_end(&worker->child);
+    const bool is_known = pb_worker_job_archive(&worker->job, &archive) == 0;
+    struct pb_json *json = pb_worker_event(worker->command, "failed");
+    pb_job_print_error(json, "error", &line->error);
+    if (pb_json_parse(line->report, strlen(line->report), PB_WORKER_LINE_MAX, &scenes) == 0)
+        pb_json_raw(json, "scenes", pb_json_source(pb_json_get(scenes, "scenes", NULL)));
+    if (is_known)
+        pb_scene_manifest_print(&archive, json, "manifest");
+    pb_json_release(scenes);
+    pb_scene_manifest_fini(&archive);
+    pb_worker_forget(worker);
+    pb_worker_say_json(worker, json);
+}
+
 static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_worker_line line = {.event = PB_WORKER_SAYS_DEVICE};
@@ -116,6 +136,8 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
         tell_inputs(worker);
     } else if (line.event == PB_WORKER_SAYS_DONE) {
         publish(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_FAILED && line.report != NULL) {
+        fail_scenes(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_FAILED) {
         char *copy = strdup(text); /* the child owns the text */
         worker->spent = pb_worker_is_spent(line.error.code);

@@ -5,12 +5,16 @@
 """Archives of several scenes in a real service: a job of each scene and one of the archive, whose input is one file. Real workers."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import sums  # noqa: E402
 from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
 from pbtest import main  # noqa: E402
 from test_archives import ODD_NAMES, files_of, inside, make_odd_zip, make_zip, with_group  # noqa: E402
@@ -46,7 +50,7 @@ class ArchiveScenes(DaemonCase):
             return over and "/work/2" not in (archives[0]["input"] or "") and jobs
         jobs = d.wait_for(found)
         archive, = [j for j in jobs if j["archive"] is None]
-        self.assertEqual(archive["status"], status, archive["error"])
+        self.assertEqual(archive["status"], status or archive["status"], archive["error"])
         scenes = {j["scene"]: j for j in jobs if j["archive"] is not None and j["again_of"] is None}
         self.assertEqual({j["archive"] for j in scenes.values()}, {archive["id"]})
         self.assertEqual({j["input"] for j in scenes.values()}, {archive["input"]})
@@ -255,6 +259,83 @@ class ArchiveScenes(DaemonCase):
         self.assertEqual([j["name"] for j in d.jobs(status="running")], ["u.tif"])
         (d.root / "end").touch()
         d.wait_idle()
+
+    def test_archive_is_summed_once(self):
+        """The workers read each byte of the archive once, and some of them again as members."""
+        d = self.service(parallel_jobs=1)
+        files = {f"S2X_{i}_L2A/{n}": data for i in range(3) for n, data in files_of(small_folder(d.root / "made")).items()}
+        path = make_zip(d.root / "made" / ARCHIVE, files | {f"S2X_{i}_L2A/notes.bin": os.urandom(16 << 20) for i in range(3)})
+        size, known = path.stat().st_size, sums.digest(path)
+        os.rename(path, d.root / "inbox" / path.name)
+        self.assertEqual(len(self.ended(d, "successful")[1]), 3)
+
+        def read():
+            """Bytes that the service, its workers, and the ended children of both have read."""
+            return sum(int(re.search(r"rchar: (\d+)", pathlib.Path(f"/proc/{p}/io").read_text())[1]) for p in [d.process.pid, *d.workers()])
+        self.assertEqual(read() // size, 1, read() / size)
+        self.assertEqual([self.record(d.root / "products" / f"S2X_{i}_L2A") for i in range(3)], [(size, known)] * 3)
+
+    def record(self, scene):
+        """Size and checksum of the input in the record of products."""
+        read = json.loads((scene / "s2/.pushbroom.json").read_text())["input"]
+        return read["bytes"], read["blake3"]
+
+    def test_replaced_archive_has_the_right_checksum(self):
+        d = self.service(parallel_jobs=1)
+        files = {f"S2X_{i}_L2A/{n}": data for i in range(12) for n, data in files_of(small_folder(d.root / "made")).items()}
+        path = make_zip(d.root / "made" / ARCHIVE, files)
+        other = make_zip(d.root / "other.zip", dict(reversed(list(files.items()))))
+        right = {(p.stat().st_size, sums.digest(p)) for p in (path, other)}
+        self.assertEqual({size for size, _ in right}, {other.stat().st_size})
+        os.rename(path, d.root / "inbox" / path.name)
+        job = d.wait_for(lambda: [j for j in d.jobs(limit=1000) if j["archive"] and j["status"] == "successful"])[0]
+        shutil.copystat(job["input"], other)
+        if os.path.exists(job["input"]):  # else all scenes are over
+            os.rename(other, job["input"])
+        _, scenes = self.ended(d, None)
+        self.assertEqual(len(scenes), 12)
+        for name, job in scenes.items():
+            if job["status"] == "successful":
+                self.assertIn(self.record(d.root / "products" / name), right)
+            else:  # the file was replaced while the job read it
+                self.assertEqual(job["error"]["code"], "input.changed")
+
+    def test_known_checksum_is_that_of_a_state(self):
+        root = pathlib.Path(tempfile.mkdtemp(prefix="pb-"))
+        self.addCleanup(shutil.rmtree, root)
+        path = make_zip(root / ARCHIVE, {f"{s}/{n}": data for s in (A, B) for n, data in files_of(small_folder(root / "made")).items()})
+        worker = subprocess.Popen([BIN / "pushbroomd", "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: [worker.kill(), worker.wait(), worker.stdin.close(), worker.stdout.close()])
+
+        def run(job, manifest={"version": 1, "roots": []}, **more):
+            worker.stdin.write(json.dumps({"cmd": "run", "job": job, "config": "compute: {device: cpu}\n" + TEXT, "config_name": "c", "pipeline": "s2",
+                                           "manifest": {"input": str(path)} | manifest, "products": str(root / job), "scene": A} | more) + "\n")
+            worker.stdin.flush()
+            for line in worker.stdout:
+                said = json.loads(line) if line.strip() else {"event": ""}
+                if said["event"] in ("done", "failed"):
+                    return said
+
+        def made(job, manifest):
+            said = run(job, manifest, part="yes")
+            self.assertEqual(said["event"], "done", said)
+            return self.record(root / job / A)[1]
+
+        said, real = run("list"), sums.digest(path)
+        self.assertEqual((said["error"]["code"], said["scenes"]), ("input.scenes", [A, B]))
+        file = said["manifest"]["roots"][0]["files"][0]
+        state = path.stat()
+        self.assertEqual(file, {"path": ARCHIVE, "bytes": state.st_size, "inode": state.st_ino, "mtime_ns": state.st_mtime_ns,
+                                "ctime_ns": state.st_ctime_ns, "checksum": "blake3:" + real})
+        self.assertEqual(made("known", said["manifest"]), real)
+        file["checksum"] = "blake3:" + "5" * 64  # it is not computed
+        self.assertEqual(made("same", said["manifest"]), "5" * 64)
+        for key in ("bytes", "inode", "mtime_ns", "ctime_ns"):
+            other = json.loads(json.dumps(said["manifest"]))
+            other["roots"][0]["files"][0][key] += 1
+            self.assertEqual(made(key, other), real)
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # changes the ctime
+        self.assertEqual(made("touched", said["manifest"]), real)
 
     def test_killed_service_continues_with_the_scenes(self):
         d = self.service(parallel_jobs=1)

@@ -53,13 +53,20 @@ static void insert_archive(void)
     pb_job_fini(&job);
 }
 
+static const struct pb_scene_manifest
+    *summed_archive; /* the archive with its checksum; NULL = unknown */
+
 /* Splits the archive into its first n scenes; the names of those that wait, in order. */
 static const char *split(size_t n)
 {
     static char names[64];
     struct pb_job archive = load(ARCHIVE), *jobs = NULL;
-    const struct pb_archive_split what = {
-        .archive = &archive, .scenes = names_of_scenes, .n = n, .wall_ms = 9, .make_id = make_id};
+    const struct pb_archive_split what = {.archive = &archive,
+                                          .scenes = names_of_scenes,
+                                          .n = n,
+                                          .read = summed_archive,
+                                          .wall_ms = 9,
+                                          .make_id = make_id};
     struct pb_err err = {0};
     size_t n_jobs = 0;
     int rc = pb_archive_rows_split(store, &what, &err, &jobs, &n_jobs);
@@ -122,6 +129,48 @@ START_TEST(test_scenes_get_jobs_that_only_read_the_input)
     ck_assert_uint_eq(job.manifest.n_entries, 1);
     ck_assert_ptr_null(pb_job_companion(&job, path));
     pb_job_fini(&job);
+}
+END_TEST
+
+static void check_sum(const char *checksum, uint64_t inode)
+{
+    struct pb_job job = next();
+    ck_assert_uint_eq(job.manifest.n_entries, 1);
+    ck_assert_pstr_eq(job.manifest.entry[0].checksum, checksum);
+    ck_assert_uint_eq(job.manifest.entry[0].inode, inode);
+    ck_assert_str_eq(job.manifest.entry[0].path, "order.zip");
+    pb_job_fini(&job);
+}
+
+/* The checksum of the archive is that of the last run that listed its scenes. */
+START_TEST(test_scenes_get_the_checksum_of_the_archive)
+{
+    static const char sum[] =
+        "sha256:5555555555555555555555555555555555555555555555555555555555555555";
+    const struct pb_manifest_entry file = {.path = "order.zip",
+                                           .bytes = 6,
+                                           .inode = 7,
+                                           .mtime_ns = 8,
+                                           .ctime_ns = 9,
+                                           .checksum = (char *)sum};
+    struct pb_scene_manifest archive = {.n_roots = 0};
+    ck_assert_int_eq(pb_scene_manifest_root(&archive, "/work/z"), 0);
+    ck_assert_int_eq(pb_scene_manifest_add(&archive, &file), 0);
+    insert_archive();
+    summed_archive = &archive;
+    (void)split(1);
+    summed_archive = NULL;
+    pb_scene_manifest_fini(&archive);
+    check_sum(sum, 7);
+    end_next("A", PB_JOB_FAILED, PB_E_INPUT_DAMAGED);
+    struct pb_job of_archive = summed(PB_JOB_FAILED);
+    ck_assert_int_eq(pb_job_move(&of_archive, PB_JOB_RUNNING, 5), 0);
+    put(&of_archive, PB_JOB_FAILED);
+    put(&of_archive, PB_JOB_ACCEPTED); /* a retry */
+    put(&of_archive, PB_JOB_RUNNING);
+    pb_job_fini(&of_archive);
+    ck_assert_str_eq(split(1), "A");
+    check_sum(NULL, 0);
 }
 END_TEST
 
@@ -377,6 +426,7 @@ int main(void)
     TCase *tests = tcase_create("archive_rows");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, test_scenes_get_jobs_that_only_read_the_input);
+    tcase_add_test(tests, test_scenes_get_the_checksum_of_the_archive);
     tcase_add_test(tests, test_archive_waits_for_its_scenes);
     tcase_add_test(tests, test_a_running_scene_keeps_the_archive_waiting);
     tcase_add_test(tests, test_unfinished_scenes_are_listed);

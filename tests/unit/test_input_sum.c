@@ -258,6 +258,44 @@ START_TEST(the_other_kind_brings_the_inputs_own_along)
 }
 END_TEST
 
+/* A file with a known checksum is read for another kind only. */
+START_TEST(test_known_checksum_is_not_computed)
+{
+    static const char known[] =
+        "blake3:5555555555555555555555555555555555555555555555555555555555555555";
+    for (int whole = 0; whole < 2; whole++) {
+        const size_t n = whole ? 1 : FILES;
+        struct pb_input_part part[FILES];
+        struct pb_input_sum_file one;
+        struct pb_input_sum *sum;
+        struct pb_err err = {0};
+        char text[PB_CHECKSUM_TEXT_BYTES];
+        uint64_t all = 0, start = bytes_read();
+        for (size_t i = 0; i < n; i++) {
+            part[i] = (struct pb_input_part){.file = &file[i],
+                                             .name = whole ? NULL : names[i],
+                                             .checksum = i == 0 ? known : NULL};
+            all += file[i].bytes;
+        }
+        ck_assert_int_eq(pb_input_sum_create(part, n, PB_CHECKSUM_BLAKE3, &err, &sum), 0);
+        ck_assert(pb_input_sum_at_once(sum) == whole); /* nothing is to be read */
+        ck_assert_int_eq(pb_input_sum_get(sum, PB_CHECKSUM_BLAKE3, &err, text), 0);
+        ck_assert(!whole || strcmp(text, known) == 0);
+        ck_assert_uint_lt(bytes_read() - start, all - file[0].bytes + 100000);
+        pb_input_sum_file(sum, 0, PB_CHECKSUM_BLAKE3, &one);
+        ck_assert_str_eq(one.checksum, known);
+        ck_assert_uint_eq(one.bytes, file[0].bytes);
+        ck_assert_int_eq(pb_input_sum_get(sum, PB_CHECKSUM_SHA2_256, &err, text), 0);
+        ck_assert(!whole || strcmp(text, wanted[PB_CHECKSUM_SHA2_256][0]) == 0);
+        for (size_t i = 0; i < n; i++) {
+            pb_input_sum_file(sum, i, PB_CHECKSUM_SHA2_256, &one);
+            ck_assert_str_eq(one.checksum, wanted[PB_CHECKSUM_SHA2_256][i]);
+        }
+        pb_input_sum_destroy(sum);
+    }
+}
+END_TEST
+
 START_TEST(ends_where_nobody_wants_it)
 {
     struct pb_err err = {0};
@@ -364,6 +402,7 @@ int main(void)
     tcase_add_test(tc, another_kind_is_computed_when_it_is_asked_for);
     tcase_add_test(tc, the_other_kind_brings_the_inputs_own_along);
     tcase_add_test(tc, ends_where_nobody_wants_it);
+    tcase_add_test(tc, test_known_checksum_is_not_computed);
     tcase_add_test(tc, a_file_that_was_changed_meanwhile_fails_it);
     tcase_add_test(tc, small_inputs_are_summed_at_once);
     tcase_add_test(tc, bytes_outside_the_cache_are_read_by_the_thread);

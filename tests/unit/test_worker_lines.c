@@ -303,12 +303,23 @@ END_TEST
     "{\"event\":\"failed\"," HEAD                                                                  \
     "\"error\":{\"code\":\"input.scenes\",\"message\":\"two\"}," list "}"
 
+#define ARCHIVE(members)                                                                           \
+    "\"manifest\":{\"version\":1,\"roots\":[{\"path\":\"/in\",\"files\":[{\"path\":\"x.zip\","     \
+    "\"bytes\":5," members "}]}]}"
+
 START_TEST(scenes_of_an_archive_are_names)
 {
     begin();
     ck_assert_int_eq(take(SCENES("\"scenes\":[\"a_L2A\",\"b\"]")), 0);
     ck_assert_int_eq(line.event, PB_WORKER_SAYS_FAILED);
     ck_assert_str_eq(line.report, "{\"scenes\":[\"a_L2A\",\"b\"]}");
+    ck_assert_int_eq(take(SCENES("\"scenes\":[\"a\"]," ARCHIVE("\"checksum\":\"sha256:" SUM "\""))),
+                     0);
+    ck_assert_str_eq(line.report,
+                     "{\"scenes\":[\"a\"]," ARCHIVE("\"checksum\":\"sha256:" SUM "\"") "}");
+    refused(SCENES("\"scenes\":[\"a\"]," ARCHIVE("\"inode\":7")), "not that of an archive");
+    refused(SCENES("\"scenes\":[\"a\"]," ARCHIVE("\"checksum\":\"x\"")), "not that of an archive");
+    refused(SCENES("\"scenes\":[\"a\"],\"manifest\":7"), "not that of an archive");
     refused(SCENES("\"scenes\":[]"), "no list of names");
     refused(SCENES("\"x\":1"), "no list of names");
     refused(SCENES("\"scenes\":[\"a\",7]"), "no list of names");
