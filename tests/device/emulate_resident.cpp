@@ -17,13 +17,10 @@ namespace
 struct block_memory {
     pthread_barrier_t barrier;
     uint64_t shared[2];
-    uint32_t letter[resident_letter_words];
 };
 
-// slices == 1: with letters.
 template <uint32_t slices_> struct way : resident_plain {
     static constexpr uint32_t slices = slices_;
-    static constexpr bool letters = slices == 1;
     uint32_t block, blocks;
     app_part own;
     block_memory *memory;
@@ -46,50 +43,15 @@ template <uint32_t slices_> struct way : resident_plain {
         pthread_barrier_wait(&memory->barrier);
         return *of;
     }
-    uint64_t take(const resident_view &r, uint32_t number, size_t offset, uint32_t letter,
-                  const void **from, bool must_wait)
+    uint64_t take(const resident_view &r, uint32_t number, size_t offset, const void **from,
+                  bool must_wait)
     {
-        if (letter > 0) {
-            *from = memory->letter;
-            return share(own.thread == 0 ? read_letter(r, number, letter) : 0);
-        }
         const auto see = [](const uint64_t *word, uint32_t of) {
             sched_yield();
             return mapped(word, of);
         };
         *from = r.down + size_t(number & r.down_mask) * r.down_bytes + offset;
         return share(own.thread == 0 ? look(r, number, must_wait, see) : 0);
-    }
-    uint64_t read_letter(const resident_view &r, uint32_t number, uint32_t letter)
-    {
-        const uint64_t *of = r.letters_down + (number & r.bell_mask) * resident_letter_words;
-        uint32_t tag = 0;
-        for (uint32_t i = 0; i < letter; i++) {
-            const bool is_here = resident_wait(r, [&] {
-                sched_yield();
-                const uint64_t word = wic_brought_see(&of[i]);
-                memory->letter[i] = static_cast<uint32_t>(word);
-                tag = static_cast<uint32_t>(word >> 32);
-                return (tag & ~resident_lost) == number + 1;
-            });
-            if (!is_here) {
-                return resident_leave;
-            }
-        }
-        return tag >= resident_lost ? 0 : letter;
-    }
-    void *desk()
-    {
-        return memory->letter;
-    }
-    void give_letter(const resident_view &r, uint32_t number, uint32_t words)
-    {
-        share(0);
-        for (uint32_t i = 0; own.thread == 0 && i < words; i++) {
-            __atomic_store_n(&r.letters_up[(number & r.up_mask) * resident_letter_words + i],
-                             uint64_t(number + 1) << 32 | memory->letter[i], __ATOMIC_RELAXED);
-        }
-        share(0);
     }
     void give(const resident_view &r, uint32_t number, uint32_t pieces)
     {
@@ -135,8 +97,7 @@ template <class A> struct host_party : app_host<A> {
     }
 };
 
-template <bool letters_> struct no_side {
-    static constexpr bool letters = letters_;
+struct no_side {
     void sent(unsigned char *)
     {
     }
@@ -162,7 +123,7 @@ uint32_t ring(uint32_t chunks, uint32_t least)
 
 // The memory of a round, poisoned or zero.
 struct memory {
-    std::vector<uint64_t> doorbell, told, letters;
+    std::vector<uint64_t> doorbell, told;
     std::vector<uint32_t> answer, made, ups;
     app_memory down, up;
     uint32_t taken = 0, begin = 0, state = 0, met = 0;
@@ -186,9 +147,6 @@ struct memory {
         r.doorbell = doorbell.data();
         r.answer = answer.data();
         r.steps = told.data();
-        letters.assign((downs + ups_of) * resident_letter_words, 0);
-        r.letters_down = letters.data();
-        r.letters_up = letters.data() + downs * resident_letter_words;
         r.ups = ups.data();
         r.taken = &taken;
         r.begin = &begin;
@@ -197,7 +155,7 @@ struct memory {
         r.up = up.get();
         r.down_bytes = down_bytes;
         r.up_bytes = up_bytes;
-        r.bell_mask = r.down_mask = downs - 1;
+        r.down_mask = downs - 1;
         r.up_mask = ups_of - 1;
         r.met = &met;
         r.made = made.data();
@@ -226,9 +184,8 @@ bool round_of(const emulate_resident &how, host_party<A> &host, uint32_t round, 
             resident_party<A, way<slices>>(host.view(1), r, own).run();
         });
     }
-    no_side<slices == 1> side;
-    const bool is_done =
-        resident_drive<A, host_party<A>, no_side<slices == 1>>(r, host, side).run();
+    no_side side;
+    const bool is_done = resident_drive<A, host_party<A>, no_side>(r, host, side).run();
     for (std::thread &thread : running) {
         thread.join();
     }

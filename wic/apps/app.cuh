@@ -117,6 +117,9 @@ template <class View> struct app_base {
     {
         return step.up;
     }
+    // True if memory after a round depends on the order of threads, but outcome(v0, v1) does not,
+    // from which verify() follows.
+    static constexpr bool any_order = false;
 };
 
 // Random bits, as a function of a seed and a place (splitmix64).
@@ -235,6 +238,10 @@ template <class A> class app_host
         }
     }
 
+    const app_size &size() const
+    {
+        return size_;
+    }
     size_t bytes(int party) const
     {
         return app_bytes<A>(size_, party);
@@ -257,6 +264,12 @@ template <class A> class app_host
         round_ = round;
         steps_ = 0;
         A::begin(view_[0], view_[1], seed_);
+    }
+
+    // Begins the same round again; its memory is as after begin().
+    void again()
+    {
+        steps_ = 0;
     }
 
     bool next(app_step *step)

@@ -8,6 +8,7 @@
 // m = edges of a vertex.
 #include "wic/apps/app.cuh"
 
+#include <algorithm>
 #include <vector>
 
 constexpr uint32_t bfs_steps_most = 64;
@@ -232,6 +233,28 @@ struct bfs : app_base<bfs_view> {
     static APP_DO uint32_t settles(const app_step &)
     {
         return 2;
+    }
+
+    // All that verify() reads, with the vertices received in a step in ascending order.
+    static constexpr bool any_order = true;
+    static std::vector<uint32_t> outcome(const view &v0, const view &v1)
+    {
+        std::vector<uint32_t> all;
+        for (const view *v : {&v0, &v1}) {
+            const uint32_t n = v->vertices, steps = *v->steps;
+            for (uint32_t u = 0; u < n; u++) {
+                all.push_back(owner(u) == (v == &v1) ? v->level[u] : 0);
+            }
+            all.insert(all.end(), {steps, *v->inbox.count});
+            for (uint32_t s = 0; s < steps && s < bfs_steps_most; s++) {
+                const uint32_t end = std::min(v->inbox.at[s + 1], n);
+                const uint32_t first = std::min(v->inbox.at[s], end);
+                all.insert(all.end(), {v->heard[s], v->inbox.at[s], v->inbox.at[s + 1]});
+                all.insert(all.end(), v->inbox.entry + first, v->inbox.entry + end);
+                std::sort(all.end() - (end - first), all.end());
+            }
+        }
+        return all;
     }
 
     // A search with one queue over both halves of the graph. A vertex is sent by a party one step

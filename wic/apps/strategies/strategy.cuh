@@ -155,11 +155,13 @@ template <class A> struct app_place {
     app_step most;   // A::most(size)
     size_t bytes[2]; // size of a chunk, by receiver, a multiple of 16: distance between chunks
     uint32_t slots;  // APP_PIPED: chunks to have room for, each way
-    int device, processors; // current device, its multiprocessors
-    typename A::view view;  // party 1, in device memory
-    app_stamps *stamps;     // device memory: [row][block], zero before a round
-    const uint32_t *stop;   // mapped: the same address on both sides
-    uint64_t limit_ns;      // longest wait
+    int device, processors;      // current device, its multiprocessors
+    typename A::view view;       // party 1, in device memory
+    app_stamps *stamps;          // device memory: [row][block], zero before a round
+    const uint32_t *stop;        // mapped: the same address on both sides
+    uint64_t limit_ns;           // longest wait
+    std::vector<app_step> steps; // steps of some round, a forecast for the others
+    uint32_t settles_most;       // the most phases of settle in a step
 };
 
 // The host's party in a round, with its times, mistakes and records.

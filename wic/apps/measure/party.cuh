@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APPS_PARTY_CUH
+#define WIC_APPS_PARTY_CUH
+// Party 0 of a round on the host: by one thread or a team, with its times and mistakes.
+#include "wic/apps/measure/team.cuh"
+#include "wic/apps/strategies/oracle.cuh"
+
+#include <atomic>
+
+enum app_call { APP_PRODUCE, APP_INDEPENDENT, APP_CONSUME, APP_SETTLE };
+constexpr uint32_t app_calls = 4;
+
+// True for calls that a team does faster than one thread.
+struct app_by_team {
+    bool is[app_calls];
+};
+
+template <class A> class app_party : public app_run<A>
+{
+  public:
+    app_party(app_host<A> &host, app_team &team, const app_by_team &by_team, uint32_t *stop,
+              double limit)
+        : host_(host), team_(team), by_team_(by_team), stop_(stop),
+          limit_ns_(static_cast<uint64_t>(limit * 1e9)), ready(app_stamp_rows),
+          poison_(app_allocate(chunk_bytes())), before_(app_allocate(chunk_bytes()))
+    {
+        begin_ = app_host_now();
+        host.again();
+    }
+
+    bool next(app_step *step) override
+    {
+        const bool is_step = host_.next(step);
+        if (record != nullptr && is_step) {
+            record->steps.push_back(*step);
+            record->at.push_back(record->chunks.size());
+            record->chunks.resize(record->chunks.size() + step->down * stride(*step));
+        }
+        return is_step;
+    }
+
+    void produce(const app_step &step, uint32_t chunk, void *to) override
+    {
+        const app_piece all = {chunk, 0, step.down_units};
+        work(APP_PRODUCE,
+             [&](app_part part) { A::template make<0>(host_.view(0), step, all, to, part); });
+        const uint32_t row = A::facts.order == APP_PIPED ? chunk : step.index;
+        if (row < app_stamp_rows) {
+            ready[row] = end_;
+        }
+        if (record != nullptr) {
+            memcpy(&record->chunks[record->at.back() + chunk * stride(step)], to,
+                   size_t(step.down_units) * A::facts.down_unit);
+        }
+    }
+    void independent(const app_step &step) override
+    {
+        work(APP_INDEPENDENT,
+             [&](app_part part) { A::template independent<0>(host_.view(0), step, part); });
+    }
+    void consume(const app_step &step, uint32_t chunk, const void *from) override
+    {
+        from = found(step, chunk, from);
+        const app_piece all = {chunk, 0, step.up_units};
+        if (from != nullptr) {
+            work(APP_CONSUME, [&](app_part part) {
+                A::template dependent<0>(host_.view(0), step, all, from, part);
+            });
+        }
+    }
+    void settle(const app_step &step) override
+    {
+        for (uint32_t phase = 0; phase < A::settles(step); phase++) {
+            work(APP_SETTLE,
+                 [&](app_part part) { A::template settle<0>(host_.view(0), step, phase, part); });
+        }
+    }
+
+    bool is_late() override
+    {
+        if (++asked_ % 256 == 0 && app_host_now() - begin_ > limit_ns_) {
+            __atomic_store_n(stop_, 1, __ATOMIC_RELEASE);
+            late_ = true;
+        }
+        return late_;
+    }
+
+    app_record *record = nullptr; // gets the round, if set
+    uint64_t ns[app_calls] = {}, calls[app_calls] = {};
+
+  private:
+    app_host<A> &host_;
+    app_team &team_;
+    const app_by_team by_team_;
+    uint32_t *stop_;
+    const uint64_t limit_ns_;
+
+  public:
+    std::vector<uint64_t> ready; // a time for each row of the stamps
+
+  private:
+    static size_t stride(const app_step &step)
+    {
+        return app_stride_for<A>(1, step);
+    }
+    size_t chunk_bytes() const
+    {
+        return size_t(most_up()) * A::facts.up_unit;
+    }
+    uint32_t most_up() const
+    {
+        return A::most(host_.size()).up_units;
+    }
+
+    template <class Work> void work(app_call call, Work what)
+    {
+        const uint64_t begin = app_host_now();
+        if (by_team_.is[call]) {
+            const unsigned threads = team_.threads();
+            team_.run([&](unsigned thread) { what(app_part{thread, threads}); });
+        } else {
+            what(app_part{0, 1});
+        }
+        end_ = app_host_now();
+        ns[call] += end_ - begin;
+        calls[call]++;
+    }
+
+    // The chunk that party 0 finds; NULL: lost.
+    const void *found(const app_step &step, uint32_t chunk, const void *from)
+    {
+        const app_fault &fault = this->fault;
+        if (fault.kind == APP_BREAK_NONE || fault.receiver != 0) {
+            return from;
+        }
+        const size_t bytes = size_t(step.up_units) * A::facts.up_unit;
+        const bool is_wrong = fault.step == step.index && fault.round == step.round &&
+                              chunk == (A::facts.told ? 0 : step.up - 1);
+        if (is_wrong) {
+            return fault.kind == APP_LOST_LAST    ? nullptr
+                   : fault.kind == APP_EARLY_READ ? poison_.get()
+                                                  : before_.get();
+        }
+        memcpy(before_.get(), from, bytes);
+        return from;
+    }
+
+    app_memory poison_, before_; // before_: the chunk before
+    uint64_t begin_, end_ = 0;
+    uint32_t asked_ = 0;
+    bool late_ = false;
+};
+#endif

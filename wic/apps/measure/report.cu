@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table and the JSON file of wic-apps.
+#include "wic/apps/measure/report.cuh"
+
+#include <algorithm>
+#include <cuda_runtime.h>
+
+namespace
+{
+const char *const verdicts[] = {"takes the headroom", "misses the headroom", "nothing to win",
+                                "nothing to win, slower", "ORACLE IS BEATEN"};
+constexpr double least_noise = 0.02;
+
+// Share in per cent, or "-".
+std::string share(double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.1f", value * 100.0);
+    return std::isnan(value) ? "-" : text;
+}
+std::string number(double value) // in JSON
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", value);
+    return std::isfinite(value) ? text : "null";
+}
+std::string quoted(const std::string &text)
+{
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            out += '\\';
+        }
+        out += c;
+    }
+    return out + '"';
+}
+
+bool is_timed(const app_row &row)
+{
+    return row.why.empty() && row.wrong == 0 && !row.totals.empty();
+}
+
+// The rows of one application and size.
+struct group {
+    const app_row *oracle = nullptr, *wic = nullptr, *best = nullptr;
+};
+
+std::vector<group> groups(const app_report &report)
+{
+    std::vector<group> all;
+    const app_row *before = nullptr;
+    for (const app_row &row : report.rows) {
+        if (before == nullptr || before->app != row.app || before->size != row.size) {
+            all.emplace_back();
+        }
+        before = &row;
+        group &g = all.back();
+        if (!is_timed(row)) {
+            continue;
+        }
+        if (row.strategy == "oracle") {
+            g.oracle = &row;
+        } else if (row.strategy == "wic") {
+            g.wic = &row;
+        } else if (g.best == nullptr || row.total < g.best->total) {
+            g.best = &row;
+        }
+    }
+    return all;
+}
+
+std::string verdict(const group &g)
+{
+    if (g.oracle == nullptr || g.best == nullptr) {
+        return "";
+    }
+    const double noise =
+        std::max({least_noise, app_spread(g.oracle->totals), app_spread(g.best->totals),
+                  g.wic != nullptr ? app_spread(g.wic->totals) : 0.0});
+    if (g.wic == nullptr) {
+        return g.best->total < g.oracle->total * (1.0 - noise) ? verdicts[APP_ORACLE_IS_BEATEN]
+                                                               : std::string();
+    }
+    return verdicts[app_judge(g.wic->total, g.oracle->total, g.best->total, noise)];
+}
+
+void print_means(const app_report &report, const char *rival, double paper)
+{
+    std::vector<double> ratios;
+    const app_row *before = nullptr;
+    double wic = 0.0, other = 0.0;
+    for (size_t i = 0; i <= report.rows.size(); i++) {
+        const app_row *row = i < report.rows.size() ? &report.rows[i] : nullptr;
+        if (row == nullptr || before == nullptr || before->app != row->app ||
+            before->size != row->size) {
+            if (wic > 0.0 && other > 0.0) {
+                ratios.push_back(other / wic);
+            }
+            wic = other = 0.0;
+        }
+        before = row;
+        if (row != nullptr && is_timed(*row)) {
+            wic = row->strategy == "wic" ? row->total : wic;
+            other = row->strategy == rival ? row->total : other;
+        }
+    }
+    if (!ratios.empty()) {
+        printf("%s / wic, geometric mean of %zu: %.2f (paper: %.2f)\n", rival, ratios.size(),
+               app_geometric_mean(ratios.data(), ratios.size()), paper);
+    }
+}
+} // namespace
+
+double app_median(std::vector<double> values)
+{
+    if (values.empty()) {
+        return NAN;
+    }
+    std::sort(values.begin(), values.end());
+    const size_t n = values.size();
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2.0;
+}
+
+double app_spread(const std::vector<double> &values)
+{
+    const double middle = app_median(values);
+    std::vector<double> away;
+    for (const double value : values) {
+        away.push_back(std::abs(value - middle) / middle);
+    }
+    return values.empty() ? 0.0 : app_median(away);
+}
+
+void app_print_head(const app_options &options)
+{
+    cudaDeviceProp gpu = {};
+    int device = 0;
+    cudaGetDevice(&device);
+    cudaGetDeviceProperties(&gpu, device);
+    printf("%s; party 0 is the host in every application, up to %u threads\n", gpu.name,
+           options.threads);
+    if (options.fault != APP_BREAK_NONE) {
+        return;
+    }
+    printf(
+        "times in us, shares in per cent; host: all work of party 0; overhead: of the consumer\n");
+    printf("%-4s %-6s %-13s %6s %12s %12s %12s %8s %8s %8s\n", "app", "size", "strategy", "rounds",
+           "total", "oracle", "host", "exposed", "overlap", "overhead");
+}
+
+void app_print(const app_row &row)
+{
+    printf("%-4s %-6s %-13s ", row.app.c_str(), row.size.c_str(), row.strategy.c_str());
+    if (!row.why.empty() && row.wrong == 0) {
+        printf("cannot: %s\n", row.why.c_str());
+    } else if (row.wrong > 0) {
+        printf("FAIL: %u of %u runs wrong: %s\n", row.wrong, row.runs, row.what.c_str());
+    } else if (row.strategy == "oracle") {
+        printf("%6zu %12.1f\n", row.totals.size(), row.total * 1e6);
+    } else {
+        printf("%6zu %12.1f %12.1f %12.1f %8s %8s %8s\n", row.totals.size(), row.total * 1e6,
+               row.oracle * 1e6, row.host * 1e6,
+               share(app_exposed_wait(row.total, row.oracle)).c_str(),
+               share(app_overlap(row.total, row.oracle, row.host)).c_str(),
+               share(row.overhead).c_str());
+    }
+    fflush(stdout);
+}
+
+void app_print(const app_found &found)
+{
+    printf("%-4s %-6s %-13s mistake for party %d %s: %s\n", found.app.c_str(), found.size.c_str(),
+           found.strategy.c_str(), found.receiver, found.found ? "found" : "FAIL: not found",
+           found.what.c_str());
+    fflush(stdout);
+}
+
+void app_print_end(const app_report &report)
+{
+    for (const group &g : groups(report)) {
+        if (g.oracle == nullptr || g.best == nullptr) {
+            continue;
+        }
+        const double headroom = app_headroom(g.oracle->total, g.best->total);
+        printf("%-4s %-6s best rival %-13s headroom %5.1f %%", g.best->app.c_str(),
+               g.best->size.c_str(), g.best->strategy.c_str(), headroom * 100.0);
+        if (g.wic != nullptr) {
+            printf(", best / wic %.2f", g.best->total / g.wic->total);
+        }
+        const std::string said = verdict(g);
+        printf("%s%s\n", said.empty() ? "" : ": ", said.c_str());
+    }
+    print_means(report, "managed-flag", 1.13);
+    print_means(report, "nblocking", 1.20);
+    print_means(report, "demandcpy", 1.15);
+}
+
+bool app_write(const std::string &path, const app_options &options, const app_report &report)
+{
+    FILE *file = fopen(path.c_str(), "w");
+    if (file == nullptr) {
+        return false;
+    }
+    cudaDeviceProp gpu = {};
+    int device = 0, driver = 0;
+    cudaGetDevice(&device);
+    cudaGetDeviceProperties(&gpu, device);
+    cudaDriverGetVersion(&driver);
+    fprintf(file,
+            "{\"gpu\": %s, \"driver_cuda\": \"%d.%d\", \"host_threads\": %u, \"seed\": %llu,\n"
+            "\"rows\": [",
+            quoted(gpu.name).c_str(), driver / 1000, driver % 1000 / 10, options.threads,
+            static_cast<unsigned long long>(options.seed));
+    const char *between = "\n ";
+    for (const app_row &row : report.rows) {
+        fprintf(file,
+                "%s{\"app\": %s, \"paper\": %s, \"size\": %s, \"strategy\": %s, \"why\": %s, "
+                "\"runs\": %u, \"wrong\": %u",
+                between, quoted(row.app).c_str(), quoted(row.paper).c_str(),
+                quoted(row.size).c_str(), quoted(row.strategy).c_str(), quoted(row.why).c_str(),
+                row.runs, row.wrong);
+        if (is_timed(row)) {
+            fprintf(file, ", \"total_s\": %s, \"oracle_s\": %s, \"totals_s\": [",
+                    number(row.total).c_str(), number(row.oracle).c_str());
+            for (size_t i = 0; i < row.totals.size(); i++) {
+                fprintf(file, "%s%s", i == 0 ? "" : ", ", number(row.totals[i]).c_str());
+            }
+            fprintf(file, "]");
+        }
+        if (is_timed(row) && row.strategy != "oracle") {
+            fprintf(file,
+                    ", \"host_s\": %s, \"make_s\": %s, \"exposed\": %s, \"overlap\": %s, "
+                    "\"overhead\": %s",
+                    number(row.host).c_str(), number(row.make).c_str(),
+                    number(app_exposed_wait(row.total, row.oracle)).c_str(),
+                    number(app_overlap(row.total, row.oracle, row.host)).c_str(),
+                    number(row.overhead).c_str());
+        }
+        fprintf(file, "}");
+        between = ",\n ";
+    }
+    fprintf(file, "],\n\"verdicts\": [");
+    between = "\n ";
+    for (const group &g : groups(report)) {
+        if (g.oracle != nullptr && g.best != nullptr) {
+            fprintf(
+                file,
+                "%s{\"app\": %s, \"size\": %s, \"best\": %s, \"headroom\": %s, \"verdict\": %s}",
+                between, quoted(g.best->app).c_str(), quoted(g.best->size).c_str(),
+                quoted(g.best->strategy).c_str(),
+                number(app_headroom(g.oracle->total, g.best->total)).c_str(),
+                quoted(verdict(g)).c_str());
+            between = ",\n ";
+        }
+    }
+    fprintf(file, "],\n\"mistakes\": [");
+    between = "\n ";
+    for (const app_found &found : report.found) {
+        fprintf(file,
+                "%s{\"app\": %s, \"size\": %s, \"strategy\": %s, \"receiver\": %d, \"found\": %s}",
+                between, quoted(found.app).c_str(), quoted(found.size).c_str(),
+                quoted(found.strategy).c_str(), found.receiver, found.found ? "true" : "false");
+        between = ",\n ";
+    }
+    fprintf(file, "]}\n");
+    return fclose(file) == 0;
+}
