@@ -183,6 +183,19 @@ static void give_back_companion(const struct place *place, const char *name,
         (void)pb_companion_give_back(companion, place->path);
 }
 
+/* Claim of one input. */
+struct claim {
+    const struct pb_inbox *inbox;
+    struct pb_claimed *of;
+    struct place place;
+    struct pb_companion_rule companion;
+    struct pb_staging *staging; /* staging of a set */
+    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
+    bool leased; /* true if no process can write the file */
+    bool moved;  /* true if the file is in work/ */
+    char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
+};
+
 /* --- folders ---------------------------------------------------------------------------------- */
 
 /* A folder is checked twice, before and after its rename into work/: a file that was written in
@@ -212,33 +225,37 @@ static bool is_folder_as_settled(const struct pb_settle_file *folder,
            (moved || now.mtime_ns == folder->mtime_ns);
 }
 
-/* Returns -EAGAIN, and *err if the folder lacks files. */
-static int wait_for(const struct pb_assembled *folder, struct pb_err *err)
+/* Returns -EAGAIN; if the folder lacks files, also *err and the end of its wait. */
+static int wait_for(const struct pb_assembled *folder, struct pb_claimed *of, struct pb_err *err)
 {
-    if (folder->state == PB_SCENE_INCOMPLETE)
-        (void)pb_fail(err, PB_E_INPUT_INCOMPLETE, "%s", folder->missing);
+    if (folder->state != PB_SCENE_INCOMPLETE)
+        return -EAGAIN;
+    (void)pb_fail(err, PB_E_INPUT_INCOMPLETE, "%s", folder->missing);
+    (void)snprintf(of->pipeline, sizeof of->pipeline, "%s", folder->pipeline);
+    of->due_ms = folder->due_ms;
     return -EAGAIN;
 }
 
 /* Returns 0 also if the folder is incomplete but has waited for long enough; then the job reports
  * the missing files. -EAGAIN: the folder waits for the files that *err names. */
-static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder, const char *path,
+static int is_due(struct pb_intake *intake, const struct claim *claim,
                   const struct pb_scene_walk *walk, struct pb_err *err)
 {
     char scene[256];
+    const char *name = claim->of->file->name;
     int rc = 0;
     struct pb_assembly *assembly = pb_assembly_create();
     if (assembly == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
-    pb_scene_files_name(path, scene, sizeof scene);
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", name);
+    pb_scene_files_name(claim->from, scene, sizeof scene);
     struct pb_config *config = pb_intake_hold_config(intake, NULL);
-    const struct pb_pipeline_config *pipeline = pb_config_match_folder(config, folder->name);
+    const struct pb_pipeline_config *pipeline = pb_config_match_folder(config, name);
     if (pipeline != NULL)
         rc = pb_assembly_folder(assembly, config, pipeline, walk, scene, pb_clock_wall_ms());
     if (rc != 0)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder->name);
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", name);
     else if (pipeline != NULL && pb_assembly_at(assembly, 0)->state != PB_SCENE_READY)
-        rc = wait_for(pb_assembly_at(assembly, 0), err);
+        rc = wait_for(pb_assembly_at(assembly, 0), claim->of, err);
     pb_assembly_destroy(assembly);
     pb_config_destroy(config);
     return rc;
@@ -246,20 +263,19 @@ static int is_due(struct pb_intake *intake, const struct pb_settle_file *folder,
 
 /* Checks whether a folder of the inbox may become a job: it is unchanged since it settled, no
  * process writes a file in it, and it is complete or has waited for input.complete.expire; in the
- * latter case its job reports the missing files. path: current path of the folder, in the inbox or,
- * if `moved`, in work/. Returns 0; -EAGAIN: not now, with input.incomplete in *err if it lacks
- * files; otherwise *err. */
-static int check_folder(struct pb_intake *intake, const struct pb_settle_file *folder,
-                        const char *path, bool moved, struct pb_err *err)
+ * latter case its job reports the missing files. moved: the folder is in work/, not in the inbox.
+ * Returns 0; -EAGAIN: not now, with input.incomplete in *err if it lacks files; otherwise *err. */
+static int check_folder(struct pb_intake *intake, const struct claim *claim, bool moved,
+                        struct pb_err *err)
 {
     struct pb_scene_walk walk;
     struct pb_err why = {0};
-    int rc = pb_scene_walk_open(path, &why, &walk);
+    int rc = pb_scene_walk_open(moved ? claim->to : claim->from, &why, &walk);
     if (rc < 0 && (why.code == PB_E_INPUT_LIMIT || why.code == PB_E_INPUT_DENIED))
         rc = pb_fail(err, why.code, "%s", why.msg);
     else if (rc < 0 && pb_code_class(why.code) != PB_CLASS_INPUT)
         rc = pb_fail(err, why.code, "%s", why.msg);
-    else if (rc < 0 || !is_folder_as_settled(folder, &walk, moved) || is_written(&walk))
+    else if (rc < 0 || !is_folder_as_settled(claim->of->file, &walk, moved) || is_written(&walk))
         rc = -EAGAIN;
     else if (walk.n_linked > 0)
         rc = pb_fail(err, PB_E_INPUT_LINK,
@@ -267,7 +283,7 @@ static int check_folder(struct pb_intake *intake, const struct pb_settle_file *f
                      "copy them",
                      walk.n_linked);
     else if (!moved)
-        rc = is_due(intake, folder, path, &walk, err);
+        rc = is_due(intake, claim, &walk, err);
     pb_scene_walk_close(&walk);
     return rc;
 }
@@ -355,26 +371,11 @@ static int move_set(const struct pb_intake *intake, const struct pb_assembled *s
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
-struct claim {
-    const struct pb_inbox *inbox;
-    const struct pb_settle_file *file;
-    const struct pb_assembled *set;   /* the set that file represents; NULL if a single file */
-    const struct pb_described *error; /* error of its job; NULL if no error is known */
-    struct place place;
-    struct pb_companion_rule companion;
-    struct pb_staging *staging; /* staging of a set */
-    struct pb_job *job;
-    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
-    bool leased; /* true if no process can write the file */
-    bool moved;  /* true if the file is in work/ */
-    char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
-};
-
 /* Returns true if the opened file is the one that had settled. A rename changes ctime. */
 static bool is_what_settled(const struct claim *claim, bool renamed)
 {
     struct stat st;
-    const struct pb_settle_file *file = claim->file;
+    const struct pb_settle_file *file = claim->of->file;
     if (file->is_folder) /* check_folder checks its content */
         return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
                (uint64_t)st.st_ino == file->inode;
@@ -431,7 +432,7 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
 static int fail_denied(const struct claim *claim, int error, struct pb_err *err)
 {
     struct stat st;
-    if (claim->file->is_folder && stat(claim->from, &st) == 0 &&
+    if (claim->of->file->is_folder && stat(claim->from, &st) == 0 &&
         faccessat(AT_FDCWD, claim->from, W_OK, AT_EACCESS) != 0)
         return pb_fail(err, PB_E_INPUT_DENIED,
                        "the service (user id %d) has no right to write in the folder, which moving "
@@ -461,18 +462,19 @@ static int move_in(const struct claim *claim, struct pb_err *err)
 static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid, struct pb_err *err)
 {
     struct stat st;
-    if (claim->set != NULL)
-        return check_set(intake, claim->inbox, claim->set, claim->place.path, false, out_uid, err);
-    if (pb_files_join(claim->from, claim->place.path, pb_base_name(claim->file->name)) != 0)
-        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->file->name);
+    if (claim->of->set != NULL)
+        return check_set(intake, claim->inbox, claim->of->set, claim->place.path, false, out_uid,
+                         err);
+    if (pb_files_join(claim->from, claim->place.path, pb_base_name(claim->of->file->name)) != 0)
+        return pb_fail(err, PB_E_INPUT_MISSING, "path too long: %s", claim->of->file->name);
     claim->fd = open_file(claim->from, err);
     int rc = claim->fd < 0 ? claim->fd : 0;
     if (rc == 0 && !is_what_settled(claim, false))
         rc = -EAGAIN;
-    if (rc == 0 && claim->file->is_folder)
-        rc = check_folder(intake, claim->file, claim->from, false, err);
+    if (rc == 0 && claim->of->file->is_folder)
+        rc = check_folder(intake, claim, false, err);
     else if (rc == 0)
-        rc = check_writers(intake, claim->inbox, claim->fd, claim->file, &claim->leased);
+        rc = check_writers(intake, claim->inbox, claim->fd, claim->of->file, &claim->leased);
     if (rc == 0)
         *out_uid = fstat(claim->fd, &st) == 0 ? (int64_t)st.st_uid : -1;
     return rc;
@@ -483,7 +485,8 @@ static int move_set_in(const struct pb_intake *intake, struct claim *claim, stru
     claim->staging = calloc(1, sizeof *claim->staging);
     if (claim->staging == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    return move_set(intake, claim->set, &claim->place, claim->job, claim->to, claim->staging, err);
+    return move_set(intake, claim->of->set, &claim->place, &claim->of->job, claim->to,
+                    claim->staging, err);
 }
 
 /* Moves the files of a set back; a file that cannot be moved back stays for pb_adopt_work. */
@@ -492,21 +495,21 @@ static void unmove_set(struct pb_intake *intake, struct claim *claim)
     if (claim->staging == NULL || pb_staging_undo(claim->staging, claim->moved ? claim->to : NULL))
         return;
     atomic_store(&intake->left, true);
-    pb_log(PB_LOG_WARNING, "inbox: files of %s stay in %s", claim->file->name,
+    pb_log(PB_LOG_WARNING, "inbox: files of %s stay in %s", claim->of->file->name,
            claim->staging->path);
 }
 
 /* Returns true for loose files that become a folder of their scene. */
 static bool is_group(const struct claim *claim)
 {
-    return claim->set != NULL && claim->set->form == PB_FORM_GROUP;
+    return claim->of->set != NULL && claim->of->set->form == PB_FORM_GROUP;
 }
 
 /* Adds the files to the manifest, with the state that had settled. */
 static int note_delivered(const struct claim *claim)
 {
-    const struct pb_assembled *set = claim->set;
-    const struct pb_settle_file *file = claim->file;
+    const struct pb_assembled *set = claim->of->set;
+    const struct pb_settle_file *file = claim->of->file;
     int rc = 0;
     for (size_t i = 0; set != NULL && i < set->n && rc == 0; i++) {
         const struct pb_entry *one = pb_assembled_entry(set, i);
@@ -515,7 +518,7 @@ static int note_delivered(const struct claim *claim)
                                                  .inode = one->inode,
                                                  .mtime_ns = one->mtime_ns,
                                                  .ctime_ns = one->ctime_ns};
-        rc = pb_job_add_delivered(claim->job, claim->place.real, &of_set, &set->member[i]);
+        rc = pb_job_add_delivered(&claim->of->job, claim->place.real, &of_set, &set->member[i]);
     }
     if (set != NULL)
         return rc;
@@ -528,16 +531,16 @@ static int note_delivered(const struct claim *claim)
         entry.mtime_ns = file->mtime_ns;
         entry.ctime_ns = file->ctime_ns;
     }
-    return pb_job_add_delivered(claim->job, claim->place.real, &entry, NULL);
+    return pb_job_add_delivered(&claim->of->job, claim->place.real, &entry, NULL);
 }
 
 /* Arrival time of the last file of the input: ctime is also set by a rename and by a copy. */
 static int64_t arrived_ms(const struct claim *claim)
 {
-    const struct pb_settle_file *file = claim->file;
-    return (claim->set != NULL ? claim->set->youngest_ns
-            : file->is_folder  ? file->mtime_ns /* the youngest ctime in the folder, see inbox.h */
-                               : file->ctime_ns) /
+    const struct pb_settle_file *file = claim->of->file;
+    return (claim->of->set != NULL ? claim->of->set->youngest_ns
+            : file->is_folder ? file->mtime_ns /* the youngest ctime in the folder, see inbox.h */
+                              : file->ctime_ns) /
            1000000;
 }
 
@@ -545,9 +548,9 @@ static int64_t arrived_ms(const struct claim *claim)
  * moved back. */
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
-    struct pb_job *job = claim->job;
-    const char *name =
-        claim->set != NULL ? pb_assembled_entry(claim->set, 0)->path : claim->file->name;
+    struct pb_job *job = &claim->of->job;
+    const char *name = claim->of->set != NULL ? pb_assembled_entry(claim->of->set, 0)->path
+                                              : claim->of->file->name;
     int rc = open_place(&claim->place, claim->inbox, name);
     rc = rc ? rc : look(intake, claim, &job->uid, err);
     if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real, &claim->companion) != 0)
@@ -557,14 +560,15 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     job->owned = true;
     job->delivered_ms = arrived_ms(claim);
     if (is_group(claim))
-        pb_intake_describe_set(job, claim->set->name, claim->set->pipeline);
+        pb_intake_describe_set(job, claim->of->set->name, claim->of->set->pipeline);
     else
-        pb_intake_describe(intake, job, pb_base_name(claim->file->name), claim->file->is_folder);
-    if (claim->error != NULL)
-        pb_job_fail_words(job, pb_code_id(claim->error->code), claim->error->message,
-                          pb_code_hint(claim->error->code));
+        pb_intake_describe(intake, job, pb_base_name(claim->of->file->name),
+                           claim->of->file->is_folder);
+    if (claim->of->error != NULL)
+        pb_job_fail_words(job, pb_code_id(claim->of->error->code), claim->of->error->message,
+                          pb_code_hint(claim->of->error->code));
     if (!is_group(claim))
-        rc = expect_companion(&claim->companion, &claim->place, claim->file->name, job, err);
+        rc = expect_companion(&claim->companion, &claim->place, claim->of->file->name, job, err);
     if (rc == 0 && note_delivered(claim) != 0)
         rc = pb_fail(err, PB_E_MEMORY, "out of memory");
     rc = rc ? rc : open_directory(intake, claim, job, err);
@@ -576,15 +580,15 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
     if (rc == 0 && is_group(claim))
         rc = pb_intake_join_set(intake, job, err);
     if (rc == 0)
-        rc = claim->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
+        rc = claim->of->set != NULL ? move_set_in(intake, claim, err) : move_in(claim, err);
     claim->moved = rc == 0;
-    if (rc != 0 && claim->set != NULL)
+    if (rc != 0 && claim->of->set != NULL)
         unmove_set(intake, claim);
     if (rc != 0)
         pb_origin_end(claim->directory);
     if (rc == 0 && !is_group(claim))
-        rc = take_companion(&claim->companion, &claim->place, claim->file->name, claim->directory,
-                            job, err);
+        rc = take_companion(&claim->companion, &claim->place, claim->of->file->name,
+                            claim->directory, job, err);
     return rc;
 }
 
@@ -592,8 +596,8 @@ static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err
  * stays for pb_adopt_work. */
 static void bring_back(struct pb_intake *intake, struct claim *claim)
 {
-    give_back_companion(&claim->place, claim->file->name, claim->job);
-    if (claim->set != NULL) {
+    give_back_companion(&claim->place, claim->of->file->name, &claim->of->job);
+    if (claim->of->set != NULL) {
         unmove_set(intake, claim);
         claim->moved = false;
         pb_origin_end(claim->directory);
@@ -605,7 +609,7 @@ static void bring_back(struct pb_intake *intake, struct claim *claim)
         return;
     }
     atomic_store(&intake->left, true);
-    pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->file->name, claim->to,
+    pb_log(PB_LOG_WARNING, "inbox: %s stays at %s: %s", claim->of->file->name, claim->to,
            strerror(errno));
 }
 
@@ -628,18 +632,16 @@ static void sync_moves(const struct pb_intake *intake, const struct claim *claim
 static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
     int64_t uid;
-    if (claim->set != NULL)
-        return check_set(intake, claim->inbox, claim->set, claim->to, true, &uid, NULL) == 0;
-    if (claim->file->is_folder)
-        return is_what_settled(claim, true) &&
-               check_folder(intake, claim->file, claim->to, true, NULL) == 0;
+    if (claim->of->set != NULL)
+        return check_set(intake, claim->inbox, claim->of->set, claim->to, true, &uid, NULL) == 0;
+    if (claim->of->file->is_folder)
+        return is_what_settled(claim, true) && check_folder(intake, claim, true, NULL) == 0;
     return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
                                                           : pb_writers_look(claim->fd) != -EBUSY);
 }
 
 /* Stores the jobs of all files that are in work/ and were not written meanwhile. */
-static void store_jobs(struct pb_intake *intake, const struct claim *claims,
-                       struct pb_claimed *files, size_t n)
+static void store_jobs(struct pb_intake *intake, const struct claim *claims, size_t n)
 {
     struct pb_job *jobs[PB_CLAIM_BATCH] = {NULL};
     int results[PB_CLAIM_BATCH] = {0};
@@ -647,37 +649,37 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims,
     size_t n_jobs = 0;
     for (size_t i = 0; i < n; i++) {
         const struct claim *claim = &claims[i];
-        if (claim->moved && files[i].rc == 0 && !is_untouched(intake, claim))
-            files[i].rc = -EAGAIN;
-        if (claim->moved && files[i].rc == 0)
-            jobs[n_jobs++] = claim->job;
+        if (claim->moved && claim->of->rc == 0 && !is_untouched(intake, claim))
+            claim->of->rc = -EAGAIN;
+        if (claim->moved && claim->of->rc == 0)
+            jobs[n_jobs++] = &claim->of->job;
     }
     int rc = pb_job_store_insert_all(intake->store, jobs, n_jobs, results, &err);
     for (size_t i = 0, at = 0; i < n; i++) {
-        if (!claims[i].moved || files[i].rc != 0)
+        struct pb_claimed *of = claims[i].of;
+        if (!claims[i].moved || of->rc != 0)
             continue;
-        files[i].rc = rc            ? rc
-                      : results[at] ? -EAGAIN
-                                    : 0; /* an id that exists already: the next try makes another */
-        files[i].err = err;
+        /* an id that exists already: the next try makes another */
+        of->rc = rc ? rc : results[at] ? -EAGAIN : 0;
+        of->err = err;
         at++;
     }
 }
 
-static void end_claims(struct pb_intake *intake, struct claim *claims, struct pb_claimed *files,
-                       size_t n)
+static void end_claims(struct pb_intake *intake, struct claim *claims, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (files[i].rc != 0 && claims[i].moved)
-            bring_back(intake, &claims[i]);
-        if (files[i].rc != 0)
-            pb_job_fini(&files[i].job);
-        if (claims[i].fd >= 0)
-            (void)close(claims[i].fd); /* releases the lease */
-        close_place(&claims[i].place);
-        if (files[i].rc == 0 && claims[i].staging != NULL)
-            pb_staging_close(claims[i].staging);
-        free(claims[i].staging);
+        struct claim *claim = &claims[i];
+        if (claim->of->rc != 0 && claim->moved)
+            bring_back(intake, claim);
+        if (claim->of->rc != 0)
+            pb_job_fini(&claim->of->job);
+        if (claim->fd >= 0)
+            (void)close(claim->fd); /* releases the lease */
+        close_place(&claim->place);
+        if (claim->of->rc == 0 && claim->staging != NULL)
+            pb_staging_close(claim->staging);
+        free(claim->staging);
     }
 }
 
@@ -699,13 +701,7 @@ size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
     (void)pthread_rwlock_rdlock(&intake->moves);
     for (; tried < n && tried < PB_CLAIM_BATCH && !fault; tried++) {
         struct pb_claimed *file = &files[tried];
-        claims[tried] = (struct claim){.inbox = inbox,
-                                       .file = file->file,
-                                       .set = file->set,
-                                       .error = file->error,
-                                       .job = &file->job,
-                                       .fd = -1};
-        claims[tried].place.fd = -1;
+        claims[tried] = (struct claim){.inbox = inbox, .of = file, .place = {.fd = -1}, .fd = -1};
         pb_job_init(&file->job);
         file->err = (struct pb_err){0};
         file->rc = bring_in(intake, &claims[tried], &file->err);
@@ -713,8 +709,8 @@ size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
             file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
     }
     sync_moves(intake, claims, tried);
-    store_jobs(intake, claims, files, tried);
-    end_claims(intake, claims, files, tried);
+    store_jobs(intake, claims, tried);
+    end_claims(intake, claims, tried);
     (void)pthread_rwlock_unlock(&intake->moves);
     free(claims);
     return tried;

@@ -20,6 +20,9 @@ struct pb_claimed {
      * file can be taken now. */
     int rc;
     struct pb_err err;
+    /* pipeline of a folder that lacks files, and the end of its wait, wall clock */
+    char pipeline[PB_JOB_NAME_BYTES];
+    int64_t due_ms;
     struct pb_job job;
 };
 

@@ -299,8 +299,7 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
 }
 
 /* Stores the reason of a failed claim as a note. */
-static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
-                       const struct pb_claimed *claimed)
+static void note_claim(struct pb_settle *settle, const struct pb_claimed *claimed)
 {
     bool lacks = claimed->set == NULL && claimed->rc == -EAGAIN &&
                  claimed->err.code == PB_E_INPUT_INCOMPLETE;
@@ -308,32 +307,22 @@ static void note_claim(struct pb_intake *intake, struct pb_settle *settle,
     if (!lacks && !refused)
         return;
     struct pb_settle_note note = {.reason = lacks ? PB_SETTLE_LACKS : PB_SETTLE_REFUSED,
-                                  .code = claimed->err.code};
+                                  .code = claimed->err.code,
+                                  .expires_ms = claimed->due_ms};
     (void)snprintf(note.text, sizeof note.text, "%s", claimed->err.msg);
-    if (lacks) {
-        (void)pthread_rwlock_rdlock(&intake->lock);
-        const struct pb_pipeline_config *pipeline =
-            pb_config_match_folder(intake->config, claimed->file->name);
-        if (pipeline != NULL) {
-            (void)snprintf(note.pipeline, sizeof note.pipeline, "%s", pipeline->name);
-            note.expires_ms =
-                claimed->file->mtime_ns / 1000000 + pipeline->input.complete.expire_ms;
-        }
-        (void)pthread_rwlock_unlock(&intake->lock);
-    }
+    (void)snprintf(note.pipeline, sizeof note.pipeline, "%s", claimed->pipeline);
     pb_settle_set_note(settle,
                        claimed->set != NULL ? claimed->set->member[0].entry
                                             : pb_settle_index(settle, claimed->file),
                        &note);
 }
 
-void pb_gathering_claimed(struct pb_intake *intake, struct pb_settle *settle,
-                          const struct pb_claimed *file)
+void pb_gathering_claimed(struct pb_settle *settle, const struct pb_claimed *file)
 {
     const struct pb_assembled *set = file->set;
     const size_t n = set != NULL ? set->n : 1;
     if (file->rc != 0)
-        note_claim(intake, settle, file);
+        note_claim(settle, file);
     for (size_t i = 0; i < n; i++) {
         size_t entry = set != NULL ? set->member[i].entry : pb_settle_index(settle, file->file);
         if (file->rc == 0)

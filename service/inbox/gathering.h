@@ -40,8 +40,7 @@ bool pb_gathering_next(struct pb_gathering *gathering, struct pb_settle *settle,
                        struct pb_claimed *out);
 /* Call after the claim of the file or set. If it was not taken (rc), the reason is remembered as a
  * note of settle, and its files must settle again. */
-void pb_gathering_claimed(struct pb_intake *intake, struct pb_settle *settle,
-                          const struct pb_claimed *file);
+void pb_gathering_claimed(struct pb_settle *settle, const struct pb_claimed *file);
 /* Number of unsettled or waiting files; sidecars without a scene are not counted. */
 size_t pb_gathering_waiting(const struct pb_gathering *gathering, const struct pb_settle *settle);
 /* Milliseconds until the first incomplete set expires; -1: no set expires. */

@@ -184,7 +184,7 @@ static void claim(struct pb_round *round, bool may_claim, struct pb_round_result
     out->has_more = n == PB_CLAIM_BATCH; /* perhaps: the batch is full */
     out->fault = PB_OK;
     for (size_t i = 0; i < round->n_batch; i++) {
-        pb_gathering_claimed(round->intake, round->settle, &batch[i]);
+        pb_gathering_claimed(round->settle, &batch[i]);
         if (batch[i].rc != 0)
             report(round, &batch[i], out);
     }
