@@ -52,10 +52,16 @@ struct pb_belonging_names {
     uint32_t *last; /* see pb_belonging_names_last */
 };
 
-/* One of the paths that differ in case only. */
+/* One of the paths that differ in case only. These files have the same metadata, which are searched
+ * once for a pipeline: there may be 65,536 of them. */
 struct spelling {
-    size_t first; /* number of the first of these files in the order; the other member is its */
-    const struct pb_pipeline_config *pipeline; /* last pipeline whose metadata were searched */
+    size_t first; /* number of the first of these files in the order; it has the members below */
+    /* last pipelines whose metadata were counted, followed a file, became companions */
+    const struct pb_pipeline_config *counted, *followed, *companions;
+    uint64_t digest; /* digest of the states of the metadata */
+    bool is_settled; /* true if all metadata stopped changing */
+    bool has_any;
+    int followed_rank; /* greatest rank_of of a file that the metadata followed */
 };
 
 struct sorter {
@@ -166,16 +172,29 @@ static void look_for_main(struct sorter *s, size_t from, size_t to)
     }
 }
 
-/* Handles names that differ in case only together: there may be 65,536 of them. */
+/* Finds the names that differ in case only. */
+static void find_spellings(struct sorter *s)
+{
+    for (size_t i = 0; i < s->n_named; i++) {
+        const struct named *one = &s->named[i], *before = i > 0 ? one - 1 : NULL;
+        const bool is_same = before != NULL && strcasecmp(one->name, before->name) == 0;
+        s->spelling[one->number].first = is_same ? s->spelling[before->number].first : one->number;
+    }
+}
+
+static struct spelling *spelling_of(struct sorter *s, size_t number)
+{
+    return &s->spelling[s->spelling[number].first];
+}
+
+/* Handles names that differ in case only together. */
 static void look_for_all_mains(struct sorter *s)
 {
     for (size_t from = 0, to; from < s->n_named; from = to) {
+        const struct spelling *first = spelling_of(s, s->named[from].number);
         bool any = false;
-        for (to = from; to < s->n_named && strcasecmp(s->named[to].name, s->named[from].name) == 0;
-             to++) {
+        for (to = from; to < s->n_named && spelling_of(s, s->named[to].number) == first; to++)
             any = any || s->file[s->named[to].number].belongs == PB_BELONGS_ALONE;
-            s->spelling[s->named[to].number].first = s->named[from].number;
-        }
         if (any)
             look_for_main(s, from, to);
     }
@@ -302,10 +321,24 @@ static uint64_t state_of(const struct pb_entry *entry)
 
 static void count_metadata(struct sorter *s, size_t main, size_t metadata)
 {
-    struct pb_belonging *file = &s->file[main];
-    file->digest += mixed(state_of(&s->entry[metadata]));
-    file->may_be_asked = file->may_be_asked && s->entry[metadata].is_settled;
-    file->lacks_metadata = false;
+    struct spelling *first = spelling_of(s, main);
+    first->digest += mixed(state_of(&s->entry[metadata]));
+    first->is_settled = first->is_settled && s->entry[metadata].is_settled;
+    first->has_any = true;
+}
+
+/* Counts the metadata of the file; the result is that of all with its spelling. */
+static const struct spelling *count_all_metadata(struct sorter *s, size_t number)
+{
+    struct spelling *first = spelling_of(s, number);
+    if (first->counted == s->file[number].pipeline)
+        return first;
+    first->counted = s->file[number].pipeline;
+    first->digest = 0;
+    first->is_settled = true;
+    first->has_any = false;
+    look_for_metadata(s, number, count_metadata);
+    return first;
 }
 
 /* Assigns the file by its metadata, if these are known. */
@@ -315,11 +348,11 @@ static void look_for_answer(struct sorter *s, size_t number)
     const struct pb_entry *entry = &s->entry[number];
     const struct pb_entry_facts *facts = s->rules->facts;
     const struct pb_input_config *input = &file->pipeline->input;
+    const struct spelling *metadata = count_all_metadata(s, number);
     char scene[256] = "";
-    file->digest = state_of(entry);
-    file->may_be_asked = entry->is_settled;
-    file->lacks_metadata = input->n_metadata > 0;
-    look_for_metadata(s, number, count_metadata);
+    file->digest = state_of(entry) + metadata->digest;
+    file->may_be_asked = entry->is_settled && metadata->is_settled;
+    file->lacks_metadata = input->n_metadata > 0 && !metadata->has_any;
     file->answer = facts != NULL ? facts->find(facts->user, entry->path, file->digest) : NULL;
     if (file->answer == NULL)
         return;
@@ -351,6 +384,19 @@ static void follow(struct sorter *s, size_t main, size_t metadata)
     file->role = PB_ROLE_METADATA;
 }
 
+/* Lets the metadata of the file follow it. Those that followed a file of its spelling, which had
+ * the same rank, stay with that. */
+static void let_follow(struct sorter *s, size_t number)
+{
+    struct spelling *first = spelling_of(s, number);
+    const int rank = rank_of(&s->file[number]);
+    if (first->followed == s->file[number].pipeline && first->followed_rank >= rank)
+        return;
+    first->followed = s->file[number].pipeline;
+    first->followed_rank = rank;
+    look_for_metadata(s, number, follow);
+}
+
 /* Metadata are moved with their file and determine no scene themselves: without it they wait. */
 static void sort_asked(struct sorter *s)
 {
@@ -362,7 +408,7 @@ static void sort_asked(struct sorter *s)
             look_for_answer(s, i);
     for (size_t i = 0; i < s->n; i++)
         if (s->file[i].is_asked)
-            look_for_metadata(s, i, follow);
+            let_follow(s, i);
     for (size_t i = 0; i < s->n; i++)
         if (s->file[i].belongs == PB_BELONGS_ASKED && !s->file[i].is_asked) {
             s->file[i].belongs = PB_BELONGS_AWAITS;
@@ -456,10 +502,10 @@ static void look_for_companions(struct sorter *s, size_t number)
     if (input->n_metadata + input->n_sidecars == 0)
         return;
     file->belongs = PB_BELONGS_MAIN;
-    struct spelling *first = &s->spelling[s->spelling[number].first];
-    if (first->pipeline != file->pipeline)
+    struct spelling *first = spelling_of(s, number);
+    if (first->companions != file->pipeline)
         look_for_metadata(s, number, become_companion);
-    first->pipeline = file->pipeline;
+    first->companions = file->pipeline;
 }
 
 static const struct pb_pipeline_config *metadata_of(const struct sorter *s, const char *path)
@@ -670,6 +716,7 @@ int pb_belonging_sort(const struct pb_entry *entry, size_t n,
         free(s.spelling);
         return rc;
     }
+    find_spellings(&s);
     sort_asked(&s);
     look_for_all_mains(&s);
     for (size_t i = 0; i < n; i++)

@@ -33,6 +33,10 @@ static const char text[] =
     "    input: {group: 'm\\d+(_.)?\\.(img|json)', by: meta.tile, metadata: '*.json', files: "
     "{R: '*.img'}}\n"
     "    products: [statistics: {}]\n"
+    "  asked:\n"
+    "    input: {group: '[a-oA-O]+\\.img', by: meta.tile, metadata: '*.json', files: {R: "
+    "'*.img'}}\n"
+    "    products: [statistics: {}]\n"
     "  rest:\n"
     "    input: {match: ['*.tif']}\n"
     "    products: [statistics: {}]\n";
@@ -326,10 +330,12 @@ START_TEST(many_files_are_sorted_at_once)
 }
 END_TEST
 
-/* A search for each name among all of them would take minutes. */
-static void sort_spellings(const char *first, const char *second)
+enum { LETTERS = 15, MANY = 2 << LETTERS };
+
+/* A search for each name among all of them would take minutes. The second half of the names belongs
+ * to the first file, which is `main`. */
+static void sort_spellings(const char *first, const char *second, enum pb_belongs main)
 {
-    enum { LETTERS = 15, MANY = 2 << LETTERS };
     static char name[MANY][64];
     static struct pb_entry many[MANY];
     static struct pb_belonging out[MANY];
@@ -341,7 +347,7 @@ static void sort_spellings(const char *first, const char *second)
     }
     const struct pb_belonging_rules rules = {.config = config, .arena = arena};
     ck_assert_int_eq(pb_belonging_sort(many, MANY, &rules, out), 0);
-    ck_assert_int_eq(out[0].belongs, PB_BELONGS_MAIN);
+    ck_assert_int_eq(out[0].belongs, main);
     for (size_t i = MANY / 2; i < MANY; i++) {
         ck_assert_int_eq(out[i].belongs, PB_BELONGS_BESIDE);
         ck_assert_uint_eq(out[i].main, 0);
@@ -350,13 +356,47 @@ static void sort_spellings(const char *first, const char *second)
 
 START_TEST(test_sidecars_of_one_spelling_are_sorted_in_time)
 {
-    sort_spellings(".tif", ".prj");
+    sort_spellings(".tif", ".prj", PB_BELONGS_MAIN);
 }
 END_TEST
 
 START_TEST(test_metadata_of_one_spelling_are_sorted_in_time)
 {
-    sort_spellings("_SR.tif", "_metadata.xml");
+    sort_spellings("_SR.tif", "_metadata.xml", PB_BELONGS_MAIN);
+}
+END_TEST
+
+START_TEST(test_asked_of_one_spelling_are_sorted_in_time)
+{
+    sort_spellings(".img", ".json", PB_BELONGS_ASKED);
+}
+END_TEST
+
+/* The state of a file and of its metadata, with other spellings of its name and without them. */
+START_TEST(test_asked_files_of_one_spelling_share_metadata)
+{
+    static const char *const names[] = {"Abc.img", "aBc.img", "abC.img", "abc.json", "ABC.json"};
+    enum { N = sizeof names / sizeof *names, FILES = 3 };
+    struct pb_entry all[N], few[N];
+    struct pb_belonging out[N], alone[N];
+    const struct pb_belonging_rules rules = {.config = config, .arena = arena};
+    for (size_t i = 0; i < N; i++)
+        all[i] =
+            (struct pb_entry){.path = names[i], .inode = i + 1, .is_settled = i != N - 1 && i != 1};
+    for (size_t settled = 0; settled < 2; settled++) {
+        all[N - 1].is_settled = settled == 1;
+        ck_assert_int_eq(pb_belonging_sort(all, N, &rules, out), 0);
+        for (size_t i = 0; i < FILES; i++) {
+            few[0] = all[i];
+            memcpy(few + 1, all + FILES, (N - FILES) * sizeof *few);
+            ck_assert_int_eq(pb_belonging_sort(few, 1 + N - FILES, &rules, alone), 0);
+            ck_assert_int_eq(out[i].belongs, PB_BELONGS_ASKED);
+            ck_assert_uint_eq(out[i].digest, alone[0].digest);
+            ck_assert_int_eq(out[i].may_be_asked, alone[0].may_be_asked);
+            ck_assert_int_eq(out[i].may_be_asked, settled == 1 && i != 1);
+            ck_assert(!out[i].lacks_metadata);
+        }
+    }
 }
 END_TEST
 
@@ -381,6 +421,8 @@ int main(void)
     tcase_add_test(tests, many_files_are_sorted_at_once);
     tcase_add_test(tests, test_sidecars_of_one_spelling_are_sorted_in_time);
     tcase_add_test(tests, test_metadata_of_one_spelling_are_sorted_in_time);
+    tcase_add_test(tests, test_asked_of_one_spelling_are_sorted_in_time);
+    tcase_add_test(tests, test_asked_files_of_one_spelling_share_metadata);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
