@@ -150,6 +150,8 @@ static int add_entry(struct pb_scene_manifest *manifest, const struct pb_manifes
         return -ENOMEM;
     }
     manifest->json_bytes = bytes;
+    if (manifest->first_folder == n && !entry->is_folder)
+        manifest->first_folder++;
     return (int)manifest->n_entries++;
 }
 
@@ -296,7 +298,7 @@ const char *pb_scene_manifest_inner(const struct pb_scene_manifest *manifest,
                                     const struct pb_manifest_entry *entry)
 {
     const char *inner = NULL;
-    for (size_t i = 0; i < manifest->n_entries && inner == NULL; i++) {
+    for (size_t i = manifest->first_folder; i < manifest->n_entries && inner == NULL; i++) {
         const struct pb_manifest_entry *folder = &manifest->entry[i];
         if (folder->is_folder && folder != entry && folder->root == entry->root)
             inner = pb_path_below(entry->path, folder->path);
@@ -330,6 +332,10 @@ static void remove_entry(struct pb_scene_manifest *manifest, size_t entry)
     manifest->n_entries--;
     memmove(&manifest->entry[entry], &manifest->entry[entry + 1],
             (manifest->n_entries - entry) * sizeof *manifest->entry);
+    manifest->first_folder -= entry < manifest->first_folder;
+    while (manifest->first_folder < manifest->n_entries &&
+           !manifest->entry[manifest->first_folder].is_folder)
+        manifest->first_folder++;
     for (size_t i = 0; i < manifest->n_members; i++) {
         struct pb_member member = manifest->member[i];
         if (member.entry == entry)

@@ -72,12 +72,14 @@ struct pb_manifest_entry {
     char *checksum; /* text of pipeline/io/checksum.h; NULL = unknown */
 };
 
-/* All-zero: empty. A file may have several roles, or none while its role is unknown. */
+/* All-zero: empty. A file may have several roles, or none while its role is unknown. Entries are
+ * added and removed, and roles assigned, by the functions below alone. */
 struct pb_scene_manifest {
     char **root;
     size_t n_roots;
     struct pb_manifest_entry *entry;
     size_t n_entries;
+    size_t first_folder;      /* index of the first entry that is a folder; n_entries = no folder */
     struct pb_member *member; /* sorted by entry */
     size_t n_members;
     /* present path of the file, the archive, or the folder with the files; NULL: it was removed,

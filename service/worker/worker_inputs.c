@@ -2,10 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_inputs.h"
 
-#include "pipeline/scene/scene_inputs.h"
-
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct pb_json *pb_worker_inputs_command(const struct pb_scene_manifest *inputs)
 {
@@ -33,47 +31,47 @@ static bool is_complete(const struct pb_scene_manifest *inputs)
     return n > 0;
 }
 
-struct file {
-    struct pb_manifest_entry entry;
-    struct pb_member member; /* role PB_ROLES: no role */
+/* Place of a file in the record of products. */
+struct place {
+    uint32_t entry;
+    struct pb_member member; /* role PB_ROLES: no role, as a folder */
 };
 
 static int by_source(const void *a, const void *b)
 {
-    const struct pb_member *left = &((const struct file *)a)->member,
-                           *right = &((const struct file *)b)->member;
-    const int order = (left->role == PB_ROLE_SOURCE) - (right->role == PB_ROLE_SOURCE);
-    if (order == 0 && left->role == PB_ROLE_SOURCE && left->source != right->source)
-        return left->source < right->source ? -1 : 1;
+    const struct place *left = a, *right = b;
+    const bool is_source = left->member.role == PB_ROLE_SOURCE;
+    int order = is_source - (right->member.role == PB_ROLE_SOURCE);
+    if (order == 0 && is_source)
+        order = (int)left->member.source - (int)right->member.source;
     return order != 0 ? order : (left->entry > right->entry) - (left->entry < right->entry);
 }
 
-/* Restores the order in which the files are recorded: the JSON form has them by their roots, and
- * sources follow the files of the scene. Without memory the order remains. */
-static void sort_sources(struct pb_scene_manifest *inputs)
+/* Copies the files in the order in which they are recorded: the JSON form has them by their roots,
+ * and sources follow the files of the scene. */
+static int copy_sorted(const struct pb_scene_manifest *read, struct pb_scene_manifest *out)
 {
-    struct file *file = calloc(inputs->n_entries, sizeof *file);
-    size_t n = 0;
-    if (file == NULL || inputs->n_members > inputs->n_entries) {
-        free(file);
-        return;
+    struct place *place = calloc(read->n_entries, sizeof *place);
+    int rc = place != NULL ? 0 : -ENOMEM;
+    *out = (struct pb_scene_manifest){.n_roots = 0};
+    for (size_t i = 0; rc >= 0 && i < read->n_roots; i++)
+        rc = pb_scene_manifest_root(out, read->root[i]);
+    for (size_t i = 0; rc >= 0 && i < read->n_entries; i++)
+        place[i] = (struct place){(uint32_t)i, {.role = PB_ROLES}};
+    for (size_t i = 0; rc >= 0 && i < read->n_members; i++) /* a file has one role at most */
+        place[read->member[i].entry].member = read->member[i];
+    if (rc >= 0)
+        qsort(place, read->n_entries, sizeof *place, by_source);
+    for (size_t i = 0; rc >= 0 && i < read->n_entries; i++) {
+        rc = pb_scene_manifest_add(out, &read->entry[place[i].entry]);
+        place[i].member.entry = (uint32_t)i;
+        if (rc >= 0 && place[i].member.role != PB_ROLES)
+            rc = pb_scene_manifest_assign(out, &place[i].member);
     }
-    for (size_t i = 0; i < inputs->n_entries; i++) {
-        file[i] = (struct file){inputs->entry[i], {.entry = (uint32_t)i, .role = PB_ROLES}};
-        if (n < inputs->n_members && inputs->member[n].entry == i)
-            file[i].member = inputs->member[n++];
-    }
-    const bool is_known = n == inputs->n_members; /* a file has one role at most */
-    if (is_known)
-        qsort(file, inputs->n_entries, sizeof *file, by_source);
-    n = 0;
-    for (size_t i = 0; is_known && i < inputs->n_entries; i++) {
-        inputs->entry[i] = file[i].entry;
-        file[i].member.entry = (uint32_t)i;
-        if (file[i].member.role != PB_ROLES)
-            inputs->member[n++] = file[i].member;
-    }
-    free(file);
+    free(place);
+    if (rc < 0)
+        pb_scene_manifest_fini(out);
+    return rc < 0 ? rc : 0;
 }
 
 bool pb_worker_inputs_read(const struct pb_json_value *command, struct pb_scene_manifest *out)
@@ -81,12 +79,7 @@ bool pb_worker_inputs_read(const struct pb_json_value *command, struct pb_scene_
     struct pb_scene_manifest read;
     if (pb_scene_manifest_read(pb_json_get(command, "manifest", NULL), &read) != 0)
         return false;
-    const bool good = is_complete(&read);
-    if (good)
-        sort_sources(&read);
-    if (good)
-        *out = read;
-    else
-        pb_scene_manifest_fini(&read);
+    const bool good = is_complete(&read) && copy_sorted(&read, out) == 0;
+    pb_scene_manifest_fini(&read);
     return good;
 }

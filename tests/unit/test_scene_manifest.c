@@ -212,6 +212,30 @@ START_TEST(test_all_that_is_added_is_read_back)
 }
 END_TEST
 
+START_TEST(test_path_inside_a_folder_is_found)
+{
+    const struct pb_manifest_entry folder = {.path = "S", .is_folder = true, .bytes = -1};
+    (void)add("/in", "x.md5");
+    assign(0, PB_ROLE_COMPANION, 0, 0);
+    (void)add("/in", "S/a.tif");
+    ck_assert_str_eq(pb_scene_manifest_inner(&manifest, &manifest.entry[1]), "S/a.tif");
+    ck_assert_int_eq(pb_scene_manifest_add(&manifest, &folder), 2);
+    (void)add("/in", "S/d/b.tif");
+    (void)add("/other", "S/c.tif");
+    for (int i = 0; i < 2; i++) { /* with the companion and without it */
+        const struct pb_manifest_entry *last = &manifest.entry[manifest.n_entries - 1];
+        ck_assert_str_eq(pb_scene_manifest_inner(&manifest, last - 3), "a.tif");
+        ck_assert_str_eq(pb_scene_manifest_inner(&manifest, last - 2), "S");
+        ck_assert_str_eq(pb_scene_manifest_inner(&manifest, last - 1), "d/b.tif");
+        ck_assert_str_eq(pb_scene_manifest_inner(&manifest, last), "S/c.tif");
+        pb_scene_manifest_remove(&manifest, PB_ROLE_COMPANION);
+    }
+    assign(1, PB_ROLE_UNUSED, 0, 0);
+    pb_scene_manifest_remove(&manifest, PB_ROLE_UNUSED);
+    ck_assert_str_eq(pb_scene_manifest_inner(&manifest, &manifest.entry[0]), "S/a.tif");
+}
+END_TEST
+
 START_TEST(test_present_place_of_the_input_is_kept)
 {
     static const char *const paths[] = {"a.tif", "/work/1/a.tif", "/\xff \"\\\x01.tif"};
@@ -467,6 +491,7 @@ int main(void)
     tcase_add_test(tests, test_counts_of_roots_and_files_are_limited);
     tcase_add_test(tests, test_form_is_never_longer_than_it_may_be);
     tcase_add_test(tests, test_all_that_is_added_is_read_back);
+    tcase_add_test(tests, test_path_inside_a_folder_is_found);
     tcase_add_test(tests, test_present_place_of_the_input_is_kept);
     tcase_add_test(tests, test_roles_are_sorted_by_their_files);
     tcase_add_test(tests, test_move_takes_the_place_of_a_path);
