@@ -9,15 +9,12 @@
 #include "pipeline/io/file_name.h"
 #include "pipeline/scene/assemble.h"
 #include "pipeline/scene/scene_search.h"
-#include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WISHES_MAX (PB_INPUT_NAMES_MAX + PB_SIDECARS_MAX)
 
 struct content {
     struct pb_archive list;
@@ -152,66 +149,15 @@ static int open_part(const struct pb_scene_archive *archive, const struct pb_arc
 
 /* --- required files --------------------------------------------------------------------------- */
 
-struct wanted {
-    const struct pb_scene_entry *entry;
-    struct pb_raster_file *to;
-    size_t stem; /* for a sidecar: see struct pb_raster_file */
-};
-
-static size_t want_found(const struct pb_scene_found *found, struct pb_scene_files *out,
-                         struct wanted *wanted)
-{
-    size_t n = 0;
-    out->n_left_out = found->n_left_out;
-    memcpy(out->left_out, found->left_out, sizeof out->left_out);
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
-        if (found->file[i] != NULL)
-            wanted[n++] = (struct wanted){found->file[i], &out->file[i], 0};
-    for (size_t i = 0; i < found->n_spare; i++)
-        wanted[n++] = (struct wanted){found->spare[i], &out->file[out->n + out->n_spare++], 0};
-    if (found->list != NULL)
-        wanted[n++] = (struct wanted){found->list, &out->list, 0};
-    for (size_t i = 0; i < found->n_metadata; i++)
-        wanted[n++] =
-            (struct wanted){found->metadata[i], &out->metadata.file[out->metadata.n++], 0};
-    return n;
-}
-
-/* Adds the sidecars of the files with bands. */
-static int want_sidecars(const struct pb_pipeline_config *pipeline, const struct content *c,
-                         const struct pb_scene_found *found, struct pb_err *err,
-                         struct pb_scene_files *out, struct wanted *wanted, size_t *n)
-{
-    struct pb_sidecars_found sidecars;
-    const char *main[PB_SCENE_FILES_MAX];
-    size_t n_main = 0;
-    out->sidecars = calloc(1, sizeof *out->sidecars);
-    if (out->sidecars == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", c->list.name);
-    for (size_t i = 0; i < PB_FILES_MAX; i++)
-        if (found->file[i] != NULL)
-            main[n_main++] = found->file[i]->path;
-    for (size_t i = 0; i < found->n_spare; i++)
-        main[n_main++] = found->spare[i]->path;
-    int rc = pb_sidecars_find(pipeline, &c->walk, c->list.name, main, n_main, err, out->sidecars,
-                              &sidecars);
-    for (size_t i = 0; i < sidecars.n && rc == 0; i++) {
-        struct pb_raster_file *to = &out->sidecars->file[out->sidecars->n++];
-        to->fd = -1;
-        wanted[(*n)++] = (struct wanted){sidecars.entry[i], to, sidecars.stem[i]};
-    }
-    return rc;
-}
-
 static int take_found(const struct pb_pipeline_config *pipeline,
                       const struct pb_scene_archive *archive, struct content *c,
                       const struct pb_scene_found *found, struct pb_err *err,
                       struct pb_scene_files *out)
 {
-    struct pb_archive_wish wish[WISHES_MAX];
-    struct wanted wanted[WISHES_MAX];
-    size_t n = want_found(found, out, wanted);
-    int rc = want_sidecars(pipeline, c, found, err, out, wanted, &n);
+    struct pb_archive_wish wish[PB_SCENE_FDS_MAX];
+    struct pb_scene_wanted wanted[PB_SCENE_FDS_MAX];
+    size_t n = 0;
+    int rc = pb_scene_files_want(pipeline, &c->walk, found, err, out, wanted, &n);
     for (size_t i = 0; i < n; i++)
         wish[i] = (struct pb_archive_wish){.member = c->member[wanted[i].entry->number]};
     rc = rc ? rc
@@ -222,7 +168,6 @@ static int take_found(const struct pb_pipeline_config *pipeline,
         out->n_unpacked += !wish[i].in_place;
         out->unpacked_bytes += wish[i].in_place ? 0 : wish[i].part.bytes;
         rc = open_part(archive, &wish[i], wanted[i].entry->path, wanted[i].to, err);
-        wanted[i].to->stem = wanted[i].stem;
     }
     return rc;
 }

@@ -38,34 +38,53 @@ void pb_scene_files_name(const char *folder, char *out, size_t bytes)
 
 /* --- opening ---------------------------------------------------------------------------------*/
 
-/* Context of opening files in a walked folder. */
-struct opening {
-    const struct pb_scene_walk *walk;
-    const char *folder;
-    int64_t reader;
-    struct pb_err *err;
-};
-
-static int open_entry(const struct opening *s, const struct pb_scene_entry *entry,
-                      struct pb_raster_file *file)
+/* Lists the files that were found. Returns their count. */
+static size_t want_found(const struct pb_scene_found *found, struct pb_scene_files *out,
+                         struct pb_scene_wanted *wanted)
 {
-    return pb_scene_walk_open_raster(s->walk, s->folder, entry, s->reader, s->err, file);
-}
-
-static int open_found(const struct opening *s, const struct pb_scene_found *found,
-                      struct pb_scene_files *out)
-{
-    int rc = 0;
+    size_t n = 0;
     out->n_left_out = found->n_left_out;
     memcpy(out->left_out, found->left_out, sizeof out->left_out);
-    for (size_t i = 0; i < out->n && rc == 0; i++)
-        rc = found->file[i] != NULL ? open_entry(s, found->file[i], &out->file[i]) : 0;
-    for (size_t i = 0; i < found->n_spare && rc == 0; i++)
-        rc = open_entry(s, found->spare[i], &out->file[out->n + out->n_spare++]);
-    for (size_t i = 0; i < found->n_metadata && rc == 0; i++)
-        rc = open_entry(s, found->metadata[i], &out->metadata.file[out->metadata.n++]);
-    if (found->list != NULL && rc == 0)
-        rc = open_entry(s, found->list, &out->list);
+    for (size_t i = 0; i < out->n; i++)
+        if (found->file[i] != NULL)
+            wanted[n++] = (struct pb_scene_wanted){found->file[i], &out->file[i]};
+    for (size_t i = 0; i < found->n_spare; i++)
+        wanted[n++] =
+            (struct pb_scene_wanted){found->spare[i], &out->file[out->n + out->n_spare++]};
+    for (size_t i = 0; i < found->n_metadata; i++)
+        wanted[n++] =
+            (struct pb_scene_wanted){found->metadata[i], &out->metadata.file[out->metadata.n++]};
+    if (found->list != NULL)
+        wanted[n++] = (struct pb_scene_wanted){found->list, &out->list};
+    return n;
+}
+
+int pb_scene_files_want(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                        const struct pb_scene_found *found, struct pb_err *err,
+                        struct pb_scene_files *out, struct pb_scene_wanted *wanted, size_t *out_n)
+{
+    struct pb_sidecars_found sidecars = {.n = 0};
+    const char *main[PB_SCENE_FILES_MAX];
+    size_t n_main = 0;
+    for (size_t i = 0; i < out->n; i++)
+        if (found->file[i] != NULL)
+            main[n_main++] = found->file[i]->path;
+    for (size_t i = 0; i < found->n_spare; i++)
+        main[n_main++] = found->spare[i]->path;
+    size_t n = want_found(found, out, wanted);
+    out->sidecars = calloc(1, sizeof *out->sidecars);
+    int rc = out->sidecars != NULL
+                 ? 0
+                 : pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", out->folder);
+    if (rc == 0 && walk != NULL)
+        rc = pb_sidecars_find(pipeline, walk, out->folder, main, n_main, err, out->sidecars,
+                              &sidecars);
+    for (size_t i = 0; rc == 0 && i < sidecars.n; i++) {
+        struct pb_raster_file *to = &out->sidecars->file[out->sidecars->n++];
+        *to = (struct pb_raster_file){.fd = -1, .stem = sidecars.stem[i]};
+        wanted[n++] = (struct pb_scene_wanted){sidecars.entry[i], to};
+    }
+    *out_n = n;
     return rc;
 }
 
@@ -84,19 +103,6 @@ static const struct pb_raster_file *file_at(const struct pb_scene_files *files, 
 {
     const size_t n = rasters_of(files), m = n + files->metadata.n;
     return i < n ? &files->file[i] : i < m ? &files->metadata.file[i - n] : &files->list;
-}
-
-static int take_sidecars(const struct opening *s, const struct pb_pipeline_config *pipeline,
-                         bool is_group, struct pb_scene_files *out)
-{
-    out->sidecars = calloc(1, sizeof *out->sidecars);
-    if (out->sidecars == NULL)
-        return pb_fail(s->err, PB_E_MEMORY, "out of memory for the files of %s", s->folder);
-    if (is_group)
-        return pb_sidecars_take_loose(pipeline, s->folder, s->reader, out->file, rasters_of(out),
-                                      s->err, out->sidecars);
-    return pb_sidecars_take(pipeline, s->walk, s->folder, s->reader, out->file, rasters_of(out),
-                            s->err, out->sidecars);
 }
 
 void pb_scene_files_count(struct pb_scene_files *files)
@@ -134,6 +140,7 @@ struct layout {
     const char *const *name;
     size_t n;
     const struct pb_scene_joined *joined; /* and in other folders; NULL: no other folders */
+    int64_t reader;                       /* see scene_walk.h */
 };
 
 static int walk_files(const struct layout *how, struct pb_err *err, struct pb_scene_walk *walk,
@@ -154,9 +161,28 @@ static int walk_files(const struct layout *how, struct pb_err *err, struct pb_sc
     return rc;
 }
 
-static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
-                      const struct layout *how, const char *scene, int64_t reader,
+/* Sidecars of loose files are searched next to the opened files, because the walk has the names of
+ * the scene alone. */
+static int open_found(const struct pb_pipeline_config *pipeline, const struct layout *how,
+                      const struct pb_scene_walk *walk, const struct pb_scene_found *found,
                       struct pb_err *err, struct pb_scene_files *out)
+{
+    struct pb_scene_wanted wanted[PB_SCENE_FDS_MAX];
+    size_t n = 0;
+    int rc =
+        pb_scene_files_want(pipeline, how->is_loose ? NULL : walk, found, err, out, wanted, &n);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = pb_scene_walk_open_raster(walk, out->folder, wanted[i].entry, how->reader, err,
+                                       wanted[i].to);
+    return rc == 0 && how->is_loose
+               ? pb_sidecars_take_loose(pipeline, out->folder, how->reader, out->file,
+                                        rasters_of(out), err, out->sidecars)
+               : rc;
+}
+
+static int open_files(const struct pb_pipeline_config *pipeline, const char *folder,
+                      const struct layout *how, const char *scene, struct pb_err *err,
+                      struct pb_scene_files *out)
 {
     struct pb_scene_walk walk;
     struct pb_scene_found found;
@@ -164,12 +190,9 @@ static int open_files(const struct pb_pipeline_config *pipeline, const char *fol
     if (rc < 0)
         return rc;
     (void)snprintf(out->scene, sizeof out->scene, "%s", scene);
-    const struct opening opening = {
-        .walk = &walk, .folder = out->folder, .reader = reader, .err = err};
     rc = walk_files(how, err, &walk, out);
     rc = rc ? rc : pb_scene_search(pipeline, &walk, out->folder, scene, err, &found);
-    rc = rc ? rc : open_found(&opening, &found, out);
-    rc = rc ? rc : take_sidecars(&opening, pipeline, how->is_loose, out);
+    rc = rc ? rc : open_found(pipeline, how, &walk, &found, err, out);
     pb_scene_walk_close(&walk);
     if (rc == 0)
         pb_scene_files_count(out);
@@ -180,15 +203,15 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
                         const char *scene, int64_t reader, struct pb_err *err,
                         struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, &(struct layout){.is_loose = false}, scene, reader, err,
-                      out);
+    return open_files(pipeline, folder, &(struct layout){.reader = reader}, scene, err, out);
 }
 
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out)
 {
-    return open_files(pipeline, folder, &(struct layout){.joined = joined}, scene, -1, err, out);
+    const struct layout how = {.joined = joined, .reader = -1};
+    return open_files(pipeline, folder, &how, scene, err, out);
 }
 
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
@@ -196,9 +219,9 @@ int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const c
                               struct pb_scene_files *out)
 {
     char folder[PATH_MAX];
-    const struct layout how = {.is_loose = true, .name = names, .n = n};
+    const struct layout how = {.is_loose = true, .name = names, .n = n, .reader = -1};
     pb_path_parent(path, folder);
-    return open_files(pipeline, folder, &how, pb_base_name(path), -1, err, out);
+    return open_files(pipeline, folder, &how, pb_base_name(path), err, out);
 }
 
 int pb_scene_files_check(const struct pb_pipeline_config *pipeline,

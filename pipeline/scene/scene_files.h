@@ -16,6 +16,8 @@
 
 struct pb_pipeline_config;
 struct pb_sidecars;
+struct pb_scene_entry;
+struct pb_scene_found;
 struct pb_scene_joined;
 struct pb_scene_walk;
 
@@ -85,6 +87,16 @@ void pb_scene_files_close(struct pb_scene_files *files); /* a zeroed one is fine
 int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *folder,
                          struct pb_err *err, struct pb_scene_files *out);
 void pb_scene_files_count(struct pb_scene_files *files);
+/* Entry of a walk, and the place in a scene where it is to be opened. */
+struct pb_scene_wanted {
+    const struct pb_scene_entry *entry;
+    struct pb_raster_file *to; /* not open */
+};
+/* Reserves places in *out for the files that were found and for their sidecars in the walk (NULL:
+ * the caller searches them), and lists both, PB_SCENE_FDS_MAX at most. 0, memory or input.limit. */
+int pb_scene_files_want(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
+                        const struct pb_scene_found *found, struct pb_err *err,
+                        struct pb_scene_files *out, struct pb_scene_wanted *wanted, size_t *out_n);
 
 /* Registers the files: pb_raster_open() uses them by their paths from then on. Borrowed until
  * the next call. NULL removes all. */

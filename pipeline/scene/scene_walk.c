@@ -6,7 +6,6 @@
 #include "config/base/glob.h"
 #include "pipeline/io/checksum.h"
 #include "pipeline/io/io_fail.h"
-#include "pipeline/io/path.h"
 #include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
 
@@ -556,13 +555,4 @@ int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder
         rc = join(joined->manifest->root[i], walk, err);
     rc = rc ? rc : choose(joined, walk, err);
     return rc ? rc : check(joined, folder, walk, err);
-}
-
-const char *pb_scene_joined_inner(const struct pb_scene_walk *walk, const char *folder,
-                                  const char *path)
-{
-    const char *inner = pb_path_below(path, folder);
-    for (size_t i = 0; inner == NULL && i < walk->n_joined; i++)
-        inner = pb_path_below(path, walk->joined[i].folder);
-    return inner != NULL ? inner : path;
 }

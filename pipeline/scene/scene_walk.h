@@ -77,7 +77,4 @@ struct pb_scene_joined {
  * checksum, if known, else by size and mtime. */
 int pb_scene_joined_add(const struct pb_scene_joined *joined, const char *folder,
                         struct pb_scene_walk *walk, struct pb_err *err);
-/* Returns the path of a file inside the folder, or inside a joined one. */
-const char *pb_scene_joined_inner(const struct pb_scene_walk *walk, const char *folder,
-                                  const char *path);
 #endif

@@ -338,24 +338,6 @@ int pb_sidecars_find(const struct pb_pipeline_config *pipeline, const struct pb_
     return 0;
 }
 
-int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
-                     const char *folder, int64_t reader, const struct pb_raster_file *file,
-                     size_t n, struct pb_err *err, struct pb_sidecars *out)
-{
-    const struct looking s = {&pipeline->input, walk, folder, reader, err, out};
-    struct pb_sidecars_found found;
-    const char *main[2 * PB_FILES_MAX + PB_SPARE_FILES_MAX];
-    size_t n_main = 0;
-    memset(out, 0, sizeof *out);
-    for (size_t k = 0; k < n; k++)
-        if (file[k].fd >= 0)
-            main[n_main++] = pb_scene_joined_inner(walk, folder, file[k].path);
-    int rc = pb_sidecars_find(pipeline, walk, folder, main, n_main, err, out, &found);
-    for (size_t i = 0; i < found.n && rc == 0; i++)
-        rc = open_one(&s, found.entry[i], found.stem[i]);
-    return rc;
-}
-
 void pb_sidecars_close(struct pb_sidecars *sidecars)
 {
     for (size_t i = 0; i < sidecars->n; i++)

@@ -60,14 +60,10 @@ struct pb_sidecars {
  * input.link, input.missing; else an error of pb_raster_file_fail. *out needs close in any case. */
 int pb_sidecars_open(const struct pb_pipeline_config *pipeline, const char *input, int64_t reader,
                      struct pb_err *err, struct pb_sidecars *out);
-/* Opens those of the n opened files of a walked folder, n up to PB_FILES_MAX +
- * PB_SPARE_FILES_MAX, each in that file's directory inside it. */
-int pb_sidecars_take(const struct pb_pipeline_config *pipeline, const struct pb_scene_walk *walk,
-                     const char *folder, int64_t reader, const struct pb_raster_file *file,
-                     size_t n, struct pb_err *err, struct pb_sidecars *out);
-/* The same for callers that open them: the entries of the walk to read, and for each the count
- * of bytes that its name shares with its file's (struct pb_raster_file). main: paths in the
- * walk. Records the others in *out, which is zeroed. Returns 0, or input.limit. */
+/* Finds those of n files of a walked folder or archive, each in that file's directory: the entries
+ * of the walk to read, and for each the count of bytes that its name shares with its file's (struct
+ * pb_raster_file). main: paths in the walk. Records the others in *out, which is zeroed. Returns 0,
+ * or input.limit. */
 struct pb_sidecars_found {
     const struct pb_scene_entry *entry[PB_SIDECARS_MAX];
     size_t stem[PB_SIDECARS_MAX], n;
