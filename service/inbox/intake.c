@@ -378,16 +378,6 @@ static int list_names(struct pb_intake *intake, const char *set_id, struct pb_er
     return rc == -ENOMEM ? no_memory(err) : rc;
 }
 
-static int find_last(struct pb_intake *intake, const struct pb_job *job, int64_t reopen_ms,
-                     struct pb_err *err, struct pb_set_last *out)
-{
-    const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
-    if (reopen_ms == 0)
-        return 0;
-    return pb_set_parts_last(intake->store, &key, pb_job_store_time_ms(intake->store) - reopen_ms,
-                             err, out);
-}
-
 int pb_intake_find_earlier(struct pb_intake *intake, const struct pb_inbox *inbox,
                            const struct pb_assembled *set, struct pb_err *err,
                            struct pb_scene_earlier *out)
@@ -397,9 +387,11 @@ int pb_intake_find_earlier(struct pb_intake *intake, const struct pb_inbox *inbo
     *out = (struct pb_scene_earlier){.n = 0};
     int rc = describe_candidate(intake, inbox, set, &job) ? no_memory(err) : 0;
     const struct pb_set_key key = {job.pipeline, job.scene, job.inbox, job.folder};
-    rc = rc ? rc : pb_set_parts_busy(intake->store, &key, err, out->busy);
     if (rc == 0)
-        rc = find_last(intake, &job, set->reopen_ms, err, &last);
+        rc = pb_set_parts_last(intake->store, &key,
+                               pb_job_store_time_ms(intake->store) - set->reopen_ms, err, &last);
+    if (rc >= 0)
+        (void)snprintf(out->busy, sizeof out->busy, "%s", last.busy);
     if (rc == 1 && out->busy[0] == '\0')
         rc = list_names(intake, last.set_id, err, out);
     pb_job_fini(&job);

@@ -45,6 +45,13 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_SUBSCRIBER_NEXT] = PB_SUBSCRIBER_NEXT_SQL,
     [PB_SUBSCRIBER_STATES] = PB_SUBSCRIBER_STATES_SQL,
     [PB_SUBSCRIBER_ACK] = PB_SUBSCRIBER_ACK_SQL,
+    [PB_SET_LAST] =
+        "SELECT (SELECT id FROM jobs WHERE set_id <> '' AND status < 2 AND scene = ?1 AND"
+        " pipeline = ?2 AND ifnull(inbox, '') = ?3 AND ifnull(folder, '') = ?4 LIMIT 1), set_id,"
+        " job FROM (SELECT 1) LEFT JOIN (SELECT set_id, job FROM set_parts WHERE scene = ?1 AND"
+        " pipeline = ?2 AND inbox = ?3 AND folder = ?4 AND"
+        " ifnull(up_ms, " PB_SET_PART_LAST ") >= ?5"
+        " ORDER BY ifnull(up_ms, " PB_SET_PART_LAST ") DESC, time_ms DESC LIMIT 1)",
 };
 
 static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)

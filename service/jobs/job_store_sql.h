@@ -34,8 +34,11 @@ enum pb_job_statement {
     PB_SUBSCRIBER_NEXT,
     PB_SUBSCRIBER_STATES,
     PB_SUBSCRIBER_ACK,
+    PB_SET_LAST,
     PB_JOB_STATEMENTS
 };
+
+#define PB_SET_PART_LAST "9223372036854775807" /* service time of a part before it is set */
 
 /* Change of one call, on the stack of its thread until `done`. */
 struct pb_job_change {

@@ -9,13 +9,7 @@
 #include <stdio.h>
 
 #define WHAT "parts of sets"
-#define LAST "9223372036854775807" /* service time of a part whose time is not set yet */
-/* Texts of a key, in the order of the parameters. */
-#define TEXTS_OF(key)                                                                              \
-    {                                                                                              \
-        (key)->scene, (key)->pipeline, (key)->inbox ? (key)->inbox : "",                           \
-            (key)->folder ? (key)->folder : ""                                                     \
-    }
+#define LAST PB_SET_PART_LAST
 
 /* Prepares a statement with texts bound from parameter 1 on (borrowed), which must be finalized;
  * NULL and *err. */
@@ -44,17 +38,24 @@ static int first(struct pb_job_store *store, sqlite3_stmt *s, char *const *out, 
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out)
 {
-    const char *const text[] = TEXTS_OF(key);
-    char *const columns[] = {out->set_id, out->job};
+    const char *const text[] = {key->scene, key->pipeline, key->inbox ? key->inbox : "",
+                                key->folder ? key->folder : ""};
+    char *const column[] = {out->busy, out->set_id, out->job};
+    int rc = -EIO;
     pb_job_store_take(store);
-    sqlite3_stmt *s = prepare(store,
-                              "SELECT set_id, job FROM set_parts WHERE scene = ?1 AND pipeline = ?2"
-                              " AND inbox = ?3 AND folder = ?4 AND ifnull(up_ms, " LAST ") >= ?5"
-                              " ORDER BY ifnull(up_ms, " LAST ") DESC, time_ms DESC LIMIT 1",
-                              text, 4, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_SET_LAST, err);
+    for (int i = 0; s != NULL && i < 4; i++)
+        (void)sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC);
+    if (s != NULL && sqlite3_bind_int64(s, 5, since_ms) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW) {
+        for (int i = 0; i < 3; i++)
+            pb_job_read_text(s, i, column[i], PB_JOB_ID_BYTES);
+        rc = out->job[0] != '\0';
+    } else if (s != NULL) {
+        rc = pb_job_store_fail(store, WHAT, err);
+    }
     if (s != NULL)
-        (void)sqlite3_bind_int64(s, 5, since_ms);
-    int rc = s ? first(store, s, columns, 2, PB_JOB_ID_BYTES, err) : -EIO;
+        pb_job_row_end(store, s);
     pb_job_store_leave(store);
     return rc;
 }
@@ -63,7 +64,7 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
                       struct pb_err *err)
 {
     const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
-    struct pb_set_last last = {"", ""};
+    struct pb_set_last last = {"", "", ""};
     int rc = reopen_ms > 0 ? pb_set_parts_last(store, &key, pb_job_store_time_ms(store) - reopen_ms,
                                                err, &last)
                            : 0;
@@ -74,21 +75,6 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
         (void)snprintf(job->replaces, sizeof job->replaces, "%s", last.job);
     }
     return 0;
-}
-
-int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
-                      char out_job[PB_JOB_ID_BYTES])
-{
-    const char *const text[] = TEXTS_OF(key);
-    pb_job_store_take(store);
-    sqlite3_stmt *s = prepare(store,
-                              "SELECT id FROM jobs WHERE set_id <> '' AND status < 2 AND"
-                              " scene = ?1 AND pipeline = ?2 AND ifnull(inbox, '') = ?3 AND"
-                              " ifnull(folder, '') = ?4 LIMIT 1",
-                              text, 4, err);
-    int rc = s ? first(store, s, &out_job, 1, PB_JOB_ID_BYTES, err) : -EIO;
-    pb_job_store_leave(store);
-    return rc;
 }
 
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err)

@@ -18,7 +18,8 @@ struct pb_set_key {
 };
 
 struct pb_set_last {
-    char set_id[PB_JOB_ID_BYTES], job[PB_JOB_ID_BYTES];
+    char set_id[PB_JOB_ID_BYTES], job[PB_JOB_ID_BYTES]; /* the set and the job of its newest part */
+    char busy[PB_JOB_ID_BYTES]; /* a waiting or running job of that scene; "" = no such job */
 };
 
 struct pb_set_part {
@@ -33,13 +34,11 @@ struct pb_set_part {
     size_t files_bytes;
 };
 
-/* Finds the set whose newest part is not older than since_ms (service time), and the job of that
- * part: 1 and *out, 0: no set, negative errno. */
+/* Finds the set whose newest part is not older than since_ms (service time). Returns 1, 0: no set,
+ * or a negative errno; *out is set unless it is negative. One prepared statement, because a scan
+ * calls it for each set. */
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out);
-/* Finds a waiting or running job of loose files of that scene: 1 and its id, 0: no such job. */
-int pb_set_parts_busy(struct pb_job_store *store, const struct pb_set_key *key, struct pb_err *err,
-                      char out_job[PB_JOB_ID_BYTES]);
 /* Returns 1 if a job of the set runs and may read its parts at their present place, otherwise 0. */
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err);
 /* Adds a job of loose files to the set of its scene that is not older than reopen_ms; if there is
