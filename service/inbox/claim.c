@@ -8,8 +8,9 @@
  * still grows.
  *
  * Each of these steps is done for a batch of files before the next one, so that a batch costs one
- * sync of the inbox and of work/, and one commit. The renames are on the disk before the jobs are:
- * a job that is stored has its input. */
+ * sync of the inbox and of work/, and one commit. No lock is held while the files are checked: a
+ * check reads all of a folder, and the checks after the rename find what changed meanwhile. The
+ * renames are on the disk before the jobs are: a job that is stored has its input. */
 #include "service/inbox/claim.h"
 
 #include "config/base/base_name.h"
@@ -458,10 +459,16 @@ static int move_in(const struct claim *claim, struct pb_err *err)
                    strerror(error));
 }
 
-/* Checks that the entry of the inbox may become a job, and returns its owner. */
-static int look(struct pb_intake *intake, struct claim *claim, int64_t *out_uid, struct pb_err *err)
+/* Opens the directory of the entry and checks that it may become a job, whose owner it sets. This
+ * may take long, for a folder with many files or on slow storage. */
+static int look(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct stat st;
+    int64_t *const out_uid = &claim->of->job.uid;
+    const char *name = claim->of->set != NULL ? pb_assembled_entry(claim->of->set, 0)->path
+                                              : claim->of->file->name;
+    if (open_place(&claim->place, claim->inbox, name) != 0)
+        return -EAGAIN;
     if (claim->of->set != NULL)
         return check_set(intake, claim->inbox, claim->of->set, claim->place.path, false, out_uid,
                          err);
@@ -549,14 +556,9 @@ static int64_t arrived_ms(const struct claim *claim)
 static int bring_in(struct pb_intake *intake, struct claim *claim, struct pb_err *err)
 {
     struct pb_job *job = &claim->of->job;
-    const char *name = claim->of->set != NULL ? pb_assembled_entry(claim->of->set, 0)->path
-                                              : claim->of->file->name;
-    int rc = open_place(&claim->place, claim->inbox, name);
-    rc = rc ? rc : look(intake, claim, &job->uid, err);
-    if (rc == 0 && pb_intake_describe_place(intake, job, claim->place.real, &claim->companion) != 0)
-        rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+    int rc = pb_intake_describe_place(intake, job, claim->place.real, &claim->companion);
     if (rc != 0)
-        return rc;
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
     job->owned = true;
     job->delivered_ms = arrived_ms(claim);
     if (is_group(claim))
@@ -670,23 +672,30 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct claim *claim = &claims[i];
-        if (claim->of->rc != 0 && claim->moved)
+        const bool is_taken = claim->of->rc == 0 && claim->moved;
+        if (!is_taken && claim->moved)
             bring_back(intake, claim);
-        if (claim->of->rc != 0)
+        if (!is_taken)
             pb_job_fini(&claim->of->job);
         if (claim->fd >= 0)
             (void)close(claim->fd); /* releases the lease */
         close_place(&claim->place);
-        if (claim->of->rc == 0 && claim->staging != NULL)
+        if (is_taken && claim->staging != NULL)
             pb_staging_close(claim->staging);
         free(claim->staging);
     }
 }
 
+/* Returns true if no other file can be taken either. */
+static bool is_fault(const struct pb_claimed *of)
+{
+    return of->rc != 0 && of->rc != -EAGAIN && pb_code_class(of->err.code) != PB_CLASS_INPUT;
+}
+
 size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
                       struct pb_claimed *files, size_t n)
 {
-    size_t tried = 0;
+    size_t n_looked = 0, tried = 0;
     bool fault = false;
     struct claim *claims = calloc(PB_CLAIM_BATCH, sizeof *claims);
     if (claims == NULL) {
@@ -698,19 +707,24 @@ size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
         free(claims);
         return 1;
     }
+    for (; n_looked < n && n_looked < PB_CLAIM_BATCH && !fault; n_looked++) {
+        struct pb_claimed *of = &files[n_looked];
+        claims[n_looked] = (struct claim){.inbox = inbox, .of = of, .place = {.fd = -1}, .fd = -1};
+        pb_job_init(&of->job);
+        of->err = (struct pb_err){0};
+        of->rc = look(intake, &claims[n_looked], &of->err);
+        fault = is_fault(of);
+    }
     (void)pthread_rwlock_rdlock(&intake->moves);
-    for (; tried < n && tried < PB_CLAIM_BATCH && !fault; tried++) {
-        struct pb_claimed *file = &files[tried];
-        claims[tried] = (struct claim){.inbox = inbox, .of = file, .place = {.fd = -1}, .fd = -1};
-        pb_job_init(&file->job);
-        file->err = (struct pb_err){0};
-        file->rc = bring_in(intake, &claims[tried], &file->err);
-        fault =
-            file->rc != 0 && file->rc != -EAGAIN && pb_code_class(file->err.code) != PB_CLASS_INPUT;
+    for (fault = false; tried < n_looked && !fault; tried++) {
+        struct pb_claimed *of = claims[tried].of;
+        if (of->rc == 0)
+            of->rc = bring_in(intake, &claims[tried], &of->err);
+        fault = is_fault(of);
     }
     sync_moves(intake, claims, tried);
     store_jobs(intake, claims, tried);
-    end_claims(intake, claims, tried);
+    end_claims(intake, claims, n_looked);
     (void)pthread_rwlock_unlock(&intake->moves);
     free(claims);
     return tried;
