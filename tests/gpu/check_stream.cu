@@ -321,8 +321,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--speed") == 0) {
         for (const uint32_t slots : {4u, 8u, 16u}) {
             show_speed(1024, 1024, 3, slots);
-            show_speed(2048, 2048, 4, slots);
         }
+        show_speed(2048, 2048, 4, 8);
         show_speed(256, 256, 3, 64);
         return failures > 0;
     }
