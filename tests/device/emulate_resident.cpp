@@ -17,10 +17,13 @@ namespace
 struct block_memory {
     pthread_barrier_t barrier;
     uint64_t shared[2];
+    uint32_t letter[resident_letter_words];
 };
 
+// slices == 1: with letters.
 template <uint32_t slices_> struct way : resident_plain {
     static constexpr uint32_t slices = slices_;
+    static constexpr bool letters = slices == 1;
     uint32_t block, blocks;
     app_part own;
     block_memory *memory;
@@ -43,15 +46,50 @@ template <uint32_t slices_> struct way : resident_plain {
         pthread_barrier_wait(&memory->barrier);
         return *of;
     }
-    uint64_t take(const resident_view &r, uint32_t number, size_t offset, const void **from,
-                  bool must_wait)
+    uint64_t take(const resident_view &r, uint32_t number, size_t offset, uint32_t letter,
+                  const void **from, bool must_wait)
     {
+        if (letter > 0) {
+            *from = memory->letter;
+            return share(own.thread == 0 ? read_letter(r, number, letter) : 0);
+        }
         const auto see = [](const uint64_t *word, uint32_t of) {
             sched_yield();
             return mapped(word, of);
         };
         *from = r.down + size_t(number & r.down_mask) * r.down_bytes + offset;
         return share(own.thread == 0 ? look(r, number, must_wait, see) : 0);
+    }
+    uint64_t read_letter(const resident_view &r, uint32_t number, uint32_t letter)
+    {
+        const uint64_t *of = r.letters_down + (number & r.bell_mask) * resident_letter_words;
+        uint32_t tag = 0;
+        for (uint32_t i = 0; i < letter; i++) {
+            const bool is_here = resident_wait(r, [&] {
+                sched_yield();
+                const uint64_t word = wic_brought_see(&of[i]);
+                memory->letter[i] = static_cast<uint32_t>(word);
+                tag = static_cast<uint32_t>(word >> 32);
+                return (tag & ~resident_lost) == number + 1;
+            });
+            if (!is_here) {
+                return resident_leave;
+            }
+        }
+        return tag >= resident_lost ? 0 : letter;
+    }
+    void *desk()
+    {
+        return memory->letter;
+    }
+    void give_letter(const resident_view &r, uint32_t number, uint32_t words)
+    {
+        share(0);
+        for (uint32_t i = 0; own.thread == 0 && i < words; i++) {
+            __atomic_store_n(&r.letters_up[(number & r.up_mask) * resident_letter_words + i],
+                             uint64_t(number + 1) << 32 | memory->letter[i], __ATOMIC_RELAXED);
+        }
+        share(0);
     }
     void give(const resident_view &r, uint32_t number, uint32_t pieces)
     {
@@ -97,7 +135,8 @@ template <class A> struct host_party : app_host<A> {
     }
 };
 
-struct no_side {
+template <bool letters_> struct no_side {
+    static constexpr bool letters = letters_;
     void sent(unsigned char *)
     {
     }
@@ -123,7 +162,7 @@ uint32_t ring(uint32_t chunks, uint32_t least)
 
 // The memory of a round, poisoned or zero.
 struct memory {
-    std::vector<uint64_t> doorbell, told;
+    std::vector<uint64_t> doorbell, told, letters;
     std::vector<uint32_t> answer, made, ups;
     app_memory down, up;
     uint32_t taken = 0, begin = 0, state = 0, met = 0;
@@ -132,12 +171,14 @@ struct memory {
     resident_view lay_out(const app_step &most, uint32_t least, const uint32_t *stop)
     {
         const bool is_piped = A::facts.order == APP_PIPED;
-        const uint32_t downs = is_piped ? least : ring(most.down, least);
+        const uint32_t downs = is_piped                          ? least
+                               : A::facts.order == APP_EXCHANGES ? ring(2 * most.down, least)
+                                                                 : ring(most.down, least);
         const uint32_t ups_of = is_piped ? least : ring(2 * most.up, least);
         const size_t down_bytes = (most.down_units * A::facts.down_unit + 15) / 16 * 16;
         const size_t up_bytes = (most.up_units * A::facts.up_unit + 15) / 16 * 16;
         doorbell.assign(downs, 0);
-        told.assign(resident_steps_ring * resident_step_words, 0);
+        told.assign(2 * resident_steps_ring * resident_step_words, 0);
         answer.assign(ups_of, 0);
         made.assign(ups_of, 0);
         ups.assign(resident_steps_ring, 0);
@@ -147,6 +188,10 @@ struct memory {
         r.doorbell = doorbell.data();
         r.answer = answer.data();
         r.steps = told.data();
+        r.steps_copy = r.steps + resident_steps_ring * resident_step_words;
+        letters.assign((downs + ups_of) * resident_letter_words, 0);
+        r.letters_down = letters.data();
+        r.letters_up = letters.data() + downs * resident_letter_words;
         r.ups = ups.data();
         r.taken = &taken;
         r.begin = &begin;
@@ -155,7 +200,7 @@ struct memory {
         r.up = up.get();
         r.down_bytes = down_bytes;
         r.up_bytes = up_bytes;
-        r.down_mask = downs - 1;
+        r.bell_mask = r.down_mask = downs - 1;
         r.up_mask = ups_of - 1;
         r.met = &met;
         r.made = made.data();
@@ -184,8 +229,9 @@ bool round_of(const emulate_resident &how, host_party<A> &host, uint32_t round, 
             resident_party<A, way<slices>>(host.view(1), r, own).run();
         });
     }
-    no_side side;
-    const bool is_done = resident_drive<A, host_party<A>, no_side>(r, host, side).run();
+    no_side<slices == 1> side;
+    const bool is_done =
+        resident_drive<A, host_party<A>, no_side<slices == 1>>(r, host, side).run();
     for (std::thread &thread : running) {
         thread.join();
     }

@@ -5,13 +5,15 @@
 // managed-flag, the baseline of the WIC paper (its Algorithm 1): thread 0 of a block spins on
 // atomicAdd(flag, 0), then all threads meet at a barrier and read the chunk; flags and chunks are
 // in managed memory, whose pages move by faults. Words that the paper does not need (free places,
-// steps that depend on the data) are pinned.
+// steps that depend on the data) are pinned. The addition has system scope: one of device scope
+// would lose a store of the host while the driver keeps a page that moves too often in the host's
+// memory.
 #include "wic/apps/strategies/resident_kernel.cuh"
 
 struct managed_flag_see {
     __device__ uint64_t operator()(uint64_t *word, uint32_t) const
     {
-        const uint64_t seen = atomicAdd(reinterpret_cast<unsigned long long *>(word), 0ULL);
+        const uint64_t seen = atomicAdd_system(reinterpret_cast<unsigned long long *>(word), 0ULL);
         __threadfence_system();
         return seen;
     }

@@ -5,14 +5,14 @@
 // nblocking, after the persistent kernels with non-blocking notifications of NBlocking: C1 is done
 // in slices. After each the block looks, without waiting, whether its next piece is there, and if
 // so takes it first.
-#include "wic/apps/strategies/poll_elected.cuh"
+#include "wic/apps/strategies/resident_monitor.cuh"
 
 constexpr uint32_t nblocking_slices = 4;
 
 template <class A>
 std::unique_ptr<app_strategy<A>> app_by_nblocking(const app_place<A> &place, std::string *why)
 {
-    return resident_strategy<A, resident_polling<poll_elected_see, nblocking_slices>>::open(
+    return resident_strategy<A, resident_mirrored<nblocking_slices>, resident_monitor_side>::open(
         place, {false, false}, why);
 }
 #endif

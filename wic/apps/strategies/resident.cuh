@@ -8,9 +8,12 @@
 //
 //   doorbell[n]  ==>  chunk n from the host, or that it is lost   (number + 1) << 32 | units
 //   answer[n]    <==  chunk n for the host                        number + 1
-//   taken        <==  chunks of which party 1 has read all
+//   taken        <==  chunks of which party 1 has read all, after a step without answers
 //   steps        ==>  a step, if the data decides it
 //   ups          <==  number of chunks that party 1 makes in such a step
+//   letters      ==>, <==  a chunk of at most 256 bytes, the only one of its step, if the strategy
+//   has
+//                     letters: words of the chunk, each with the number of the chunk
 //   begin        ==>  the round has begun
 //   state        <==  the kernel is there; party 1 has written the last byte
 //
@@ -18,6 +21,10 @@
 // of two. Unless the data decides them, the kernel computes the steps by itself, so that its C1 of
 // a step begins before the host has settled the step before. A chunk is cut into pieces, enough for
 // all blocks; a block takes and makes whole pieces.
+//
+// Loads of one line of the host's memory are served one after the other, each for the time of a
+// round trip, therefore blocks must not poll it together. Block 0 waits for `begin` and the steps,
+// which it copies to device memory.
 //
 // Between phases all blocks meet at a counter in device memory (release, acquire, gpu scope); the
 // host's words are released and acquired at system scope. Each wait looks at the host's stop word
@@ -31,14 +38,29 @@
 #include "wic/spin.h"
 #include "wic/watchdog.h"
 
-constexpr uint32_t resident_steps_ring = 16;   // number of steps
+#include <algorithm>
+
+constexpr uint32_t resident_steps_ring = 64;   // number of steps
 constexpr uint32_t resident_step_words = 4;    // down, up and their units
 constexpr uint32_t resident_over = UINT32_MAX; // the round has ended
 constexpr uint32_t resident_ups_bits = 20;     // low bits of a word of `ups` with the number
 enum resident_state : uint32_t { RESIDENT_HERE = 1, RESIDENT_DONE };
 constexpr uint64_t resident_leave = UINT64_MAX, resident_not_yet = UINT64_MAX - 1;
+constexpr uint32_t resident_turns = 4096;       // polls between two looks at the host's stop word
 constexpr uint32_t resident_piece_least = 4096; // bytes
 constexpr uint32_t resident_piece_most = 16384;
+
+// A letter: the 32-bit words of a chunk, each in a word of 64 bits below number + 1. The load that
+// sees the chunk has it, and its stores need no fence.
+constexpr uint32_t resident_letter_words = 64; // the most words of a chunk
+constexpr uint32_t resident_lost = 1u << 31;   // added to the number: the chunk is lost
+
+// The number of words, an even one, because two are written and read together. 0: not a letter.
+APP_DO uint32_t resident_letter(uint32_t chunks, uint32_t units, uint32_t unit_bytes)
+{
+    const uint32_t words = (units * unit_bytes + 7) / 8 * 2;
+    return chunks == 1 && units > 0 && words <= resident_letter_words ? words : 0;
+}
 
 // The kernel's argument, and the host's: the addresses are the same for both.
 struct resident_view {
@@ -47,13 +69,15 @@ struct resident_view {
     uint32_t *answer;
     uint64_t *steps;
     uint32_t *ups, *taken, *begin, *state;
+    uint64_t *letters_down, *letters_up; // resident_letter_words for each doorbell, each answer
     unsigned char *down, *up;
-    size_t down_bytes, up_bytes; // distance between chunks
-    uint32_t down_mask, up_mask; // places of the rings - 1
+    size_t down_bytes, up_bytes;            // distance between chunks
+    uint32_t bell_mask, down_mask, up_mask; // places of the rings - 1
     // For the kernel.
-    uint32_t *met;      // arrivals at the barrier of all blocks
-    uint32_t *made;     // number of pieces that are made, by chunk
-    app_stamps *stamps; // NULL: no stamps
+    uint64_t *steps_copy; // ring of steps
+    uint32_t *met;        // arrivals at the barrier of all blocks
+    uint32_t *made;       // number of pieces that are made, by chunk
+    app_stamps *stamps;   // NULL: no stamps
     uint32_t stamp_rows, stamp_blocks;
     const uint32_t *stop;
     uint64_t limit_ns;
@@ -82,14 +106,19 @@ struct resident_cut {
 
 // --- device -----------------------------------------------------------------------------------
 
+// The host has stopped the round, or the wait that polls since the first call lasts too long.
+__device__ __forceinline__ bool resident_gives_up(const resident_view &r, wic_watchdog *dog)
+{
+    return wic_word_peek(r.stop) != 0 || wic_watchdog_expired(dog, wic_depend_now(), r.limit_ns);
+}
+
 // One thread waits until seen() is true. False: leave.
 template <class Seen>
 __device__ __forceinline__ bool resident_wait(const resident_view &r, Seen seen)
 {
     wic_watchdog dog = {0, 0};
     for (uint32_t turn = 1; !seen(); turn++) {
-        if (turn % 512 == 0 && (wic_word_peek(r.stop) != 0 ||
-                                wic_watchdog_expired(&dog, wic_depend_now(), r.limit_ns))) {
+        if (turn % resident_turns == 0 && resident_gives_up(r, &dog)) {
             return false;
         }
     }
@@ -126,16 +155,29 @@ __device__ inline bool resident_next(const typename A::view &v, const resident_v
     }
 }
 
+// One thread hands a step of the host to the other blocks.
+__device__ inline void resident_copy_step(const resident_view &r, const app_step &step)
+{
+    const uint32_t values[resident_step_words] = {step.down, step.up, step.down_units,
+                                                  step.up_units};
+    for (uint32_t i = 0; i < resident_step_words; i++) {
+        wic_entry_store(&r.steps_copy[step.index % resident_steps_ring * resident_step_words + i],
+                        uint64_t(step.index + 1) << 32 | values[i]);
+    }
+}
+
 // Party 1. A way has
 //
 //   slices              parts of `independent` between which it looks for chunks
 //   part(), block, blocks
 //   share(value)        the value of thread 0, for all threads of the block; a barrier of them
-//   steps(r)            the ring of steps to read
-//   take(r, number, offset, from, must_wait)
+//   letters             true: chunks that can be letters are
+//   take(r, number, offset, letter, from, must_wait)
 //                       the units of chunk `number`, of which a piece at this offset is at *from;
-//                       0: it is lost; resident_not_yet, resident_leave
+//                       0: it is lost; resident_not_yet, resident_leave; letter: its words, or 0
 //   taken(r)            all threads are done with that piece
+//   desk(), give_letter(r, number, words)
+//                       memory in which block 0 makes a letter; all its threads have made it
 //   give(r, number, pieces)
 //                       all threads call it when they have made their part of one of the pieces of
 //                       chunk `number`
@@ -155,9 +197,14 @@ template <class A, class Way> class resident_party
         if (is_first) {
             wic_word_post_host(r_.state, RESIDENT_HERE);
         }
-        const bool begins =
-            part_.thread == 0 && resident_wait(r_, [&] { return wic_word_peek(r_.begin) != 0; });
-        if (way_.share(begins) == 0) {
+        if (way_.block == 0) {
+            const bool begins =
+                is_first && resident_wait(r_, [&] { return wic_word_peek(r_.begin) != 0; });
+            if (way_.share(begins) == 0) {
+                return;
+            }
+        }
+        if (!meet()) {
             return;
         }
         for (app_step step = {}; next(&step); step.index++) {
@@ -178,7 +225,11 @@ template <class A, class Way> class resident_party
         } else {
             bool is_step = false;
             if (part_.thread == 0) {
-                is_step = resident_next<A>(v_, r_, way_.steps(r_), step);
+                is_step =
+                    resident_next<A>(v_, r_, way_.block == 0 ? r_.steps : r_.steps_copy, step);
+                if (way_.block == 0 && (is_step || step->down == resident_over)) {
+                    resident_copy_step(r_, *step);
+                }
                 is_left_ = !is_step && step->down != resident_over;
             }
             step->down = static_cast<uint32_t>(way_.share(step->down));
@@ -202,7 +253,7 @@ template <class A, class Way> class resident_party
             return false;
         }
         down_ += step.down;
-        if (way_.block == 0 && part_.thread == 0 && step.down > 0) {
+        if (step.up == 0 && way_.block == 0 && part_.thread == 0) {
             wic_word_post_host(r_.taken, down_);
         }
         for (uint32_t phase = 0; phase < A::settles(step); phase++) {
@@ -285,8 +336,11 @@ template <class A, class Way> class resident_party
     {
         const app_piece piece = cut.piece(at, step.down_units);
         const void *from;
-        const uint64_t units = way_.take(
-            r_, down_ + piece.chunk, size_t(piece.first) * A::facts.down_unit, &from, must_wait);
+        const uint32_t letter =
+            Way::letters ? resident_letter(step.down, step.down_units, A::facts.down_unit) : 0;
+        const uint64_t units =
+            way_.take(r_, down_ + piece.chunk, size_t(piece.first) * A::facts.down_unit, letter,
+                      &from, must_wait);
         if (units >= resident_not_yet) {
             return units;
         }
@@ -311,6 +365,17 @@ template <class A, class Way> class resident_party
         if (A::facts.told && way_.block == 0 && part_.thread == 0) {
             wic_word_post_host(&r_.ups[step.index % resident_steps_ring],
                                (step.index + 1) << resident_ups_bits | ups);
+        }
+        if constexpr (Way::letters) {
+            const uint32_t letter = resident_letter(ups, step.up_units, A::facts.up_unit);
+            if (letter > 0 && way_.block == 0) {
+                A::template make<1>(v_, step, {0, 0, step.up_units}, way_.desk(), part_);
+                way_.give_letter(r_, up_, letter);
+            }
+            if (letter > 0) {
+                up_ += ups;
+                return;
+            }
         }
         const resident_cut cut(ups, step.up_units, A::facts.up_unit, way_.blocks);
         for (uint32_t at = way_.block; at < ups * cut.pieces; at += way_.blocks) {
@@ -359,6 +424,7 @@ class resident_plain
 {
   public:
     static constexpr uint32_t slices = 1;
+    static constexpr bool letters = false;
 
     // Polls half of the word, relaxed, and acquires it when the chunk is there: a load that
     // acquires empties the L1 cache of the multiprocessor.
@@ -369,10 +435,6 @@ class resident_plain
                    : 0;
     }
 
-    __device__ const uint64_t *steps(const resident_view &r) const
-    {
-        return r.steps;
-    }
     __device__ void taken(const resident_view &) const
     {
     }
@@ -393,7 +455,7 @@ class resident_plain
     {
         uint64_t word = 0;
         const auto seen = [&] {
-            word = see(&r.doorbell[number & r.down_mask], number);
+            word = see(&r.doorbell[number & r.bell_mask], number);
             return static_cast<uint32_t>(word >> 32) == number + 1;
         };
         if (must_wait ? !resident_wait(r, seen) : !seen()) {
@@ -407,13 +469,15 @@ class resident_plain
 
 // The host's loop. Host is app_run or has its functions. Side has the hooks of a strategy,
 //
+//   letters               as those of the way
 //   sent(chunk)           the chunk and its doorbell word are written
 //   reading(chunk)        the host is about to consume the chunk
 //   beat()                at each 256th look of a wait
 //   over(number)          the last step is settled; number of chunks of all steps
 //
 // Party 1 of an application that is not piped can be a step ahead; its chunks up have a place if
-// rings hold those of two steps, and no two steps without chunks down follow each other.
+// rings hold those of two steps, and no two steps without chunks down follow each other. If both
+// parties send before they receive, the ring of chunks down holds those of two steps, too.
 template <class A, class Host, class Side> class resident_drive
 {
   public:
@@ -482,12 +546,44 @@ template <class A, class Host, class Side> class resident_drive
             const app_memory aside = app_allocate(r_.down_bytes);
             host_.produce(step, chunk, aside.get());
         }
-        __atomic_store_n(&r_.doorbell[slot], uint64_t(number + 1) << 32 | units, __ATOMIC_RELEASE);
+        __atomic_store_n(&r_.doorbell[number & r_.bell_mask], uint64_t(number + 1) << 32 | units,
+                         __ATOMIC_RELEASE);
+        const uint32_t letter = down_letter(step);
+        for (uint32_t i = 0; i < letter; i++) {
+            uint32_t word;
+            memcpy(&word, to + i * sizeof word, sizeof word);
+            const uint32_t tag = number + 1 + (units == 0 ? resident_lost : 0);
+            __atomic_store_n(&r_.letters_down[(number & r_.bell_mask) * resident_letter_words + i],
+                             uint64_t(tag) << 32 | word, __ATOMIC_RELEASE);
+        }
         side_.sent(to);
+    }
+    static uint32_t down_letter(const app_step &step)
+    {
+        return Side::letters ? resident_letter(step.down, step.down_units, A::facts.down_unit) : 0;
+    }
+    static uint32_t up_letter(const app_step &step, uint32_t ups)
+    {
+        return Side::letters ? resident_letter(ups, step.up_units, A::facts.up_unit) : 0;
     }
     bool is_here(uint32_t number) const
     {
         return load(&r_.answer[number & r_.up_mask]) == number + 1;
+    }
+    // Copies the letter to the place of its chunk; false: it is not complete.
+    bool is_read(uint32_t number, uint32_t letter) const
+    {
+        const uint32_t slot = number & r_.up_mask;
+        for (uint32_t i = 0; i < letter; i++) {
+            const uint64_t word = __atomic_load_n(
+                &r_.letters_up[size_t(slot) * resident_letter_words + i], __ATOMIC_ACQUIRE);
+            if (word >> 32 != number + 1) {
+                return false;
+            }
+            const uint32_t value = static_cast<uint32_t>(word);
+            memcpy(r_.up + slot * r_.up_bytes + i * sizeof value, &value, sizeof value);
+        }
+        return true;
     }
     void consume(const app_step &step, uint32_t chunk)
     {
@@ -499,8 +595,8 @@ template <class A, class Host, class Side> class resident_drive
     bool exchange(const app_step &step)
     {
         for (uint32_t c = 0; c < step.down; c++) {
-            // Numbers may wrap: the difference counts chunks that still have their places.
-            if (!wait([&] { return down_ + c - load(r_.taken) <= r_.down_mask; })) {
+            if (!wait(
+                    [&] { return down_ + c - std::max(taken_, load(r_.taken)) <= r_.down_mask; })) {
                 return false;
             }
             send(step, c);
@@ -516,12 +612,17 @@ template <class A, class Host, class Side> class resident_drive
             return false;
         }
         for (uint32_t c = 0; c < ups; c++) {
-            if (!wait([&] { return is_here(up_ + c); })) {
+            const uint32_t letter = up_letter(step, ups);
+            if (!wait([&] { return letter > 0 ? is_read(up_ + c, letter) : is_here(up_ + c); })) {
                 return false;
             }
             consume(step, c);
         }
-        down_ += step.down;
+        // The answers of a step were made after its chunks, or those of the step before, were
+        // taken.
+        const uint32_t end = down_ + step.down;
+        taken_ = ups == 0 ? taken_ : A::facts.order == APP_ANSWERS ? end : down_;
+        down_ = end;
         up_ += ups;
         return true;
     }
@@ -546,6 +647,7 @@ template <class A, class Host, class Side> class resident_drive
     const resident_view &r_;
     Host &host_;
     Side &side_;
+    uint32_t taken_ = 0; // number of chunks down that no longer need their places
     uint32_t down_ = 0, up_ = 0, steps_ = 0; // number of chunks before this step, of steps
 };
 #endif

@@ -6,8 +6,6 @@
 #include "wic/apps/strategies/resident.cuh"
 #include "wic/apps/strategies/strategy.cuh"
 
-constexpr uint32_t resident_threads_most = 512; // threads of a block
-constexpr uint32_t resident_each_most = 2;      // blocks on a multiprocessor
 constexpr size_t resident_managed_most = size_t{1} << 30;
 constexpr size_t resident_ring_bytes = size_t{64} << 20; // chunks of steps ahead
 constexpr uint32_t resident_ring_least = 32, resident_ring_most = 4096;
@@ -22,8 +20,11 @@ struct resident_memory {
 class resident_threads : public resident_plain
 {
   public:
-    const uint32_t block = blockIdx.x, blocks = gridDim.x;
+    const uint32_t block = blockIdx.x, blocks;
 
+    __device__ explicit resident_threads(uint32_t blocks) : blocks(blocks)
+    {
+    }
     __device__ app_part part() const
     {
         return {threadIdx.x, blockDim.x};
@@ -51,14 +52,28 @@ class resident_threads : public resident_plain
     uint32_t turn_ = 0;
 };
 
+struct resident_nothing {
+};
+
 // Thread 0 of each block looks at the doorbell's words with See, and the block reads chunks where
 // they are.
 template <class See, uint32_t slices_> class resident_polling : public resident_threads
 {
   public:
-    static constexpr uint32_t slices = slices_;
+    static constexpr uint32_t slices = slices_, threads = 512, each = 2, shared_bytes = 0;
+    using argument = resident_nothing;
 
-    __device__ uint64_t take(const resident_view &r, uint32_t number, size_t offset,
+    __device__ resident_polling() : resident_threads(gridDim.x)
+    {
+    }
+    template <class A>
+    static __device__ void run(const resident_view &r, const typename A::view &v, argument)
+    {
+        resident_polling way;
+        resident_party<A, resident_polling>(v, r, way).run();
+    }
+
+    __device__ uint64_t take(const resident_view &r, uint32_t number, size_t offset, uint32_t,
                              const void **from, bool must_wait)
     {
         *from = r.down + size_t(number & r.down_mask) * r.down_bytes + offset;
@@ -66,24 +81,32 @@ template <class See, uint32_t slices_> class resident_polling : public resident_
     }
 };
 
+// Way::run() is the work of all threads; Way::argument is its third argument, after the views.
 template <class A, class Way>
-__global__ void __launch_bounds__(resident_threads_most, resident_each_most)
+__global__ void __launch_bounds__(Way::threads, Way::each)
     resident_run(const __grid_constant__ resident_view r,
-                 const __grid_constant__ typename A::view v)
+                 const __grid_constant__ typename A::view v,
+                 const __grid_constant__ typename Way::argument argument)
 {
-    Way way;
-    resident_party<A, Way>(v, r, way).run();
+    Way::template run<A>(r, v, argument);
 }
 
 // --- host -------------------------------------------------------------------------------------
 
-// A side that adds nothing.
+// A side that adds nothing. In addition to the hooks of resident_drive, a side has
+//
+//   ready(view, blocks, stream)   before the launch: the third argument of the kernel
+//   stop()                        the host has given up
+//   rest()                        the round is over
 struct resident_no_side {
+    static constexpr bool letters = false;
+
     template <class A> explicit resident_no_side(const app_place<A> &)
     {
     }
-    void ready(const resident_view &)
+    resident_nothing ready(const resident_view &, uint32_t, cudaStream_t)
     {
+        return {};
     }
     void sent(unsigned char *)
     {
@@ -95,6 +118,9 @@ struct resident_no_side {
     {
     }
     void over(uint32_t)
+    {
+    }
+    void stop()
     {
     }
     void rest()
@@ -153,17 +179,19 @@ template <class A> class resident_room
         const bool is_piped = A::facts.order == APP_PIPED;
         const uint64_t ahead =
             std::min<uint64_t>(resident_ring_bytes / place.bytes[1], resident_ring_most);
+        const uint64_t least =
+            (A::facts.order == APP_EXCHANGES ? 2 : 1) * uint64_t(place.most.down);
         const uint64_t down =
             is_piped ? place.slots
-                     : std::max<uint64_t>(std::min<uint64_t>(ahead, 8 * place.most.down),
-                                          place.most.down);
+                     : std::max(std::min<uint64_t>(ahead, 8 * uint64_t(place.most.down)), least);
         const uint64_t up = is_piped ? place.slots : 2 * uint64_t(place.most.up);
-        downs_ = resident_ring(down, is_piped ? 1 : resident_ring_least);
+        downs_ = resident_ring(down, 1);
         ups_ = resident_ring(up, 1);
         while (is_piped && downs_ > place.slots) { // no more room than other strategies have
             downs_ /= 2;
             ups_ = downs_;
         }
+        bells_ = std::max(downs_, resident_ring_least);
     }
     size_t chunk_bytes() const
     {
@@ -171,16 +199,21 @@ template <class A> class resident_room
     }
     void allocate(const resident_memory &memory)
     {
-        const size_t words[3] = {downs_ * sizeof(uint64_t), ups_ * sizeof(uint32_t), words_bytes};
-        for (int i = 0; i < 3; i++) {
-            memory.managed_flags &&i < 2 ? words_[i].managed(words[i]) : words_[i].pinned(words[i]);
+        const size_t words[] = {bells_ * sizeof(uint64_t), ups_ * sizeof(uint32_t), words_bytes,
+                                (bells_ + ups_) * resident_letter_words * sizeof(uint64_t)};
+        for (int i = 0; i < kinds; i++) {
+            if (memory.managed_flags && i < 2) {
+                words_[i].managed(words[i]);
+            } else {
+                words_[i].pinned(words[i]);
+            }
             word_bytes_[i] = words[i];
         }
         memory.managed_chunks ? down_.managed(downs_ * place_.bytes[1])
                               : down_.pinned(downs_ * place_.bytes[1]);
         memory.managed_chunks ? up_.managed(ups_ * place_.bytes[0])
                               : up_.pinned(ups_ * place_.bytes[0]);
-        device_bytes_ = line + ups_ * sizeof(uint32_t);
+        device_bytes_ = line + steps_bytes + ups_ * sizeof(uint32_t);
         device_.device(device_bytes_);
     }
     resident_view view() const
@@ -192,15 +225,19 @@ template <class A> class resident_room
         r.state = reinterpret_cast<uint32_t *>(words_[2].at(line));
         r.begin = reinterpret_cast<uint32_t *>(words_[2].at(2 * line));
         r.ups = reinterpret_cast<uint32_t *>(words_[2].at(3 * line));
-        r.steps = reinterpret_cast<uint64_t *>(words_[2].at(4 * line));
+        r.steps = reinterpret_cast<uint64_t *>(words_[2].at(3 * line + ups_bytes));
+        r.letters_down = reinterpret_cast<uint64_t *>(words_[3].at());
+        r.letters_up = r.letters_down + bells_ * resident_letter_words;
         r.down = down_.at();
         r.up = up_.at();
         r.down_bytes = place_.bytes[1];
         r.up_bytes = place_.bytes[0];
+        r.bell_mask = bells_ - 1;
         r.down_mask = downs_ - 1;
         r.up_mask = ups_ - 1;
         r.met = reinterpret_cast<uint32_t *>(device_.at());
-        r.made = reinterpret_cast<uint32_t *>(device_.at(line));
+        r.steps_copy = reinterpret_cast<uint64_t *>(device_.at(line));
+        r.made = reinterpret_cast<uint32_t *>(device_.at(line + steps_bytes));
         r.stamps = place_.stamps;
         r.stamp_rows = app_stamp_rows;
         r.stamp_blocks = app_stamp_blocks;
@@ -210,7 +247,7 @@ template <class A> class resident_room
     }
     void clear(cudaStream_t stream)
     {
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < kinds; i++) {
             memset(words_[i].at(), 0, word_bytes_[i]);
         }
         memset(down_.at(), app_poison, downs_ * place_.bytes[1]);
@@ -220,14 +257,16 @@ template <class A> class resident_room
     }
 
   private:
-    static constexpr size_t words_bytes =
-        4 * line + resident_steps_ring * resident_step_words * sizeof(uint64_t);
-    static_assert(resident_steps_ring * sizeof(uint32_t) <= line, "a line of `ups`");
+    static constexpr size_t ups_bytes = resident_steps_ring * sizeof(uint32_t),
+                            steps_bytes =
+                                resident_steps_ring * resident_step_words * sizeof(uint64_t);
+    static constexpr int kinds = 4; // doorbell, answers, single words, letters
+    static constexpr size_t words_bytes = 3 * line + ups_bytes + steps_bytes;
 
     const app_place<A> &place_;
-    uint32_t downs_, ups_; // number of places of the rings
-    resident_allocation words_[3], down_, up_, device_;
-    size_t word_bytes_[3], device_bytes_;
+    uint32_t bells_, downs_, ups_; // number of places of the rings
+    resident_allocation words_[kinds], down_, up_, device_;
+    size_t word_bytes_[kinds], device_bytes_;
 };
 
 template <class A, class Way, class Side = resident_no_side>
@@ -245,14 +284,16 @@ class resident_strategy : public app_strategy<A>
             return nullptr;
         }
         int each = 0;
+        APP_MUST(cudaFuncSetAttribute(
+            resident_run<A, Way>, cudaFuncAttributeMaxDynamicSharedMemorySize, Way::shared_bytes));
         APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_run<A, Way>,
-                                                               resident_threads_most, 0));
+                                                               Way::threads, Way::shared_bytes));
         if (each == 0) {
             *why = "no block of the kernel fits on a multiprocessor";
             return nullptr;
         }
         made->blocks_ = static_cast<uint32_t>(place.processors) *
-                        std::min(static_cast<uint32_t>(each), resident_each_most);
+                        std::min(static_cast<uint32_t>(each), Way::each);
         made->room_.allocate(memory);
         made->view_ = made->room_.view();
         APP_MUST(cudaStreamCreateWithFlags(&made->stream_, cudaStreamNonBlocking));
@@ -269,8 +310,9 @@ class resident_strategy : public app_strategy<A>
     void ready() override
     {
         room_.clear(stream_);
-        side_.ready(view_);
-        resident_run<A, Way><<<blocks_, resident_threads_most, 0, stream_>>>(view_, place_.view);
+        const typename Way::argument argument = side_.ready(view_, blocks_, stream_);
+        resident_run<A, Way>
+            <<<blocks_, Way::threads, Way::shared_bytes, stream_>>>(view_, place_.view, argument);
         APP_MUST(cudaGetLastError());
         while (__atomic_load_n(view_.state, __ATOMIC_ACQUIRE) == 0) {
             const cudaError_t error = cudaStreamQuery(stream_);
@@ -285,7 +327,11 @@ class resident_strategy : public app_strategy<A>
 
     bool run(app_run<A> &host) override
     {
-        return resident_drive<A, app_run<A>, Side>(view_, host, side_).run();
+        if (resident_drive<A, app_run<A>, Side>(view_, host, side_).run()) {
+            return true;
+        }
+        side_.stop();
+        return false;
     }
 
     void rest() override
