@@ -405,3 +405,71 @@ int pb_input_store_drop(struct pb_job *job, const struct pb_dirs *dirs,
         rc = pb_fail(err, PB_E_SYSTEM, "cannot remove %s: %s", record, strerror(errno));
     return rc == 0 && job->owned ? pb_scene_manifest_set_input(&job->manifest, NULL) : rc;
 }
+
+/* --- files of an incomplete set --------------------------------------------------------------- */
+
+/* Returns true if both are folders in their places, whose files may be moved. */
+static bool is_joinable(const struct pb_job *job, const struct pb_job *from,
+                        const struct pb_dirs *dirs)
+{
+    struct stat to, of;
+    return is_claimed(job, dirs) && from->owned &&
+           lies_in(from->manifest.input, dirs->quarantine) &&
+           lstat(job->manifest.input, &to) == 0 && S_ISDIR(to.st_mode) &&
+           lstat(from->manifest.input, &of) == 0 && S_ISDIR(of.st_mode);
+}
+
+/* Moves a delivered file, and adds it to the manifest first: 1; 0: it stays. */
+static int take_file(struct pb_job *job, const struct pb_job *from, size_t i, struct pb_err *err)
+{
+    const struct pb_manifest_entry *file = &from->manifest.entry[i];
+    const char *name = pb_base_name(file->path);
+    char of[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES], directory[PATH_MAX];
+    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    struct stat st;
+    if (file->is_folder || pb_scene_manifest_is(&from->manifest, i, PB_ROLE_COMPANION) ||
+        pb_files_join(of, from->manifest.input, name) != 0 ||
+        pb_files_join(to, job->manifest.input, name) != 0 || lstat(of, &st) != 0 ||
+        !S_ISREG(st.st_mode) || lstat(to, &st) == 0 ||
+        pb_scene_manifest_path(&from->manifest, file, path) != 0)
+        return 0;
+    struct pb_manifest_entry entry = *file;
+    const struct pb_member member = {.role = pb_scene_manifest_role(&from->manifest, i)};
+    entry.path = (char *)name;
+    entry.checksum = NULL;
+    pb_path_parent(path, directory);
+    if (pb_job_add_delivered(job, directory, &entry, member.role != PB_ROLES ? &member : NULL) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of a set");
+    const int rc = pb_files_rename_new(of, to, PB_FILES_ANY_WAY);
+    return rc == 0 ? 1
+                   : pb_fail(err, PB_E_SYSTEM, "cannot move %s to %s: %s", of, job->manifest.input,
+                             strerror(-rc));
+}
+
+int pb_input_store_take(struct pb_job *job, const struct pb_job *from, const struct pb_dirs *dirs,
+                        struct pb_err *err)
+{
+    int n = 0, rc = 0;
+    if (!is_joinable(job, from, dirs))
+        return 0;
+    for (size_t i = 0; i < from->manifest.n_entries && rc >= 0; i++) {
+        rc = take_file(job, from, i, err);
+        n += rc > 0;
+    }
+    (void)pb_path_sync(job->manifest.input);
+    (void)pb_path_sync(from->manifest.input);
+    return rc < 0 ? rc : n;
+}
+
+bool pb_input_store_is_taken(struct pb_job *from, const struct pb_dirs *dirs)
+{
+    char name[256], record[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES];
+    bool is_there = false;
+    if (!from->owned || !lies_in(from->manifest.input, dirs->quarantine) ||
+        (rmdir(from->manifest.input) != 0 && errno != ENOENT))
+        return false;
+    if (place_in(dirs->quarantine, from, directory) == 0 &&
+        choose_name(from, directory, name, record, &is_there) == 0 && is_there)
+        (void)unlink(record);
+    return pb_scene_manifest_set_input(&from->manifest, NULL) == 0;
+}
