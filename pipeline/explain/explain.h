@@ -11,10 +11,10 @@
 struct pb_json;
 
 struct pb_explain_options {
-    const char *products;     /* directory at which output.path begins */
-    bool is_group;            /* run_options.input represents loose files of a folder */
-    const char *const *names; /* is_group: the n_names files of the scene */
-    size_t n_names;
+    const char *products; /* directory at which output.path begins */
+    /* files of a scene that run_options.input represents, which are loose in a folder; NULL: the
+     * input is a file, a folder or an archive */
+    const struct pb_scene_manifest *loose;
 };
 
 /* Writes members into the open object of `json`; service/doc/report.md lists them. run was

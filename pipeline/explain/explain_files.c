@@ -214,13 +214,12 @@ static void explain_not_used(const struct pb_run_view *view,
     const struct pb_run_options *o = view->options;
     struct pb_scene_walk walk;
     char folder[PATH_MAX];
-    if (options->is_group)
+    if (options->loose != NULL)
         pb_path_parent(o->input->path, folder);
     else
         (void)snprintf(folder, sizeof folder, "%s", pb_scene_several(o->input)->folder);
-    int rc = options->is_group
-                 ? pb_scene_walk_open_loose(folder, options->names, options->n_names, NULL, &walk)
-                 : pb_scene_walk_open(folder, NULL, &walk);
+    int rc = options->loose != NULL ? pb_scene_walk_open_loose(folder, options->loose, NULL, &walk)
+                                    : pb_scene_walk_open(folder, NULL, &walk);
     pb_json_bool(json, "counts_files", o->pipeline->input.file_nth > 0);
     pb_json_array(json, "not_used");
     for (size_t i = 0; rc == 0 && i < walk.n; i++)
@@ -309,10 +308,10 @@ void pb_explain_files(const struct pb_run_view *view, const struct pb_explain_op
     bool is_folder = pb_scene_several(view->options->input) != NULL;
     bool is_archive = is_folder && pb_scene_several(view->options->input)->n_members > 0;
     pb_json_string(json, "kind",
-                   is_archive          ? "archive"
-                   : options->is_group ? "group"
-                   : is_folder         ? "folder"
-                                       : "file");
+                   is_archive               ? "archive"
+                   : options->loose != NULL ? "group"
+                   : is_folder              ? "folder"
+                                            : "file");
     if (is_archive)
         explain_archive(pb_scene_several(view->options->input), json);
     pb_json_array(json, "files");

@@ -5,12 +5,10 @@
 #include "config/base/archive_name.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_identity.h"
-#include "pipeline/io/path.h"
 #include "pipeline/scene/scene_walk.h"
 #include "pipeline/scene/sidecars.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,29 +63,6 @@ static int open_folder(struct pb_scene *scene, const struct pb_scene_opening *ho
     return rc ? rc : check_folder(scene->path, err);
 }
 
-/* Opens loose files in a folder among others: those of the manifest in that folder, if there are
- * any. */
-static int open_loose(struct pb_scene *scene, const struct pb_scene_opening *how,
-                      struct pb_err *err)
-{
-    const struct pb_scene_manifest *manifest = how->manifest;
-    const size_t most = manifest != NULL ? manifest->n_entries : 0;
-    const char **name = calloc(most + 1, sizeof *name);
-    char folder[PATH_MAX], real[PATH_MAX];
-    size_t n = 0;
-    if (name == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_path_parent(scene->path, folder);
-    const bool is_known = realpath(folder, real) != NULL;
-    for (size_t i = 0; is_known && i < most; i++)
-        if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
-            name[n++] = manifest->entry[i].path;
-    int rc = pb_scene_files_open_group(how->pipeline, scene->path, n > 0 ? name : NULL, n, err,
-                                       &scene->files);
-    free(name);
-    return rc;
-}
-
 static int open_file(struct pb_scene *scene, const struct pb_scene_opening *how, struct pb_err *err)
 {
     const struct pb_pipeline_config *pipeline = how->pipeline;
@@ -110,8 +85,9 @@ int pb_scene_open(struct pb_scene *scene, const struct pb_scene_opening *how, st
     const bool is_there = stat(scene->path, &st) == 0;
     if (input->n_files > 0 && is_there && S_ISDIR(st.st_mode))
         return open_folder(scene, how, err);
-    if (input->n_files > 0 && !is_there && input->group_pattern != NULL)
-        return open_loose(scene, how, err);
+    if (input->n_files > 0 && !is_there && input->group_pattern != NULL && how->manifest != NULL)
+        return pb_scene_files_open_group(how->pipeline, scene->path, how->manifest, err,
+                                         &scene->files);
     return open_file(scene, how, err);
 }
 

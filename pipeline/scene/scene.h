@@ -35,8 +35,8 @@ struct pb_scene_opening {
     const char *joins;
 };
 /* Opens the files of an initialised scene. If the pipeline takes folders: those of a folder; those
- * of the scene that `joins` names too; loose files if nothing is at the path, by the names in the
- * manifest, otherwise by input.group; else the archive alone (scene_archive.h opens its members).
+ * of the scene that `joins` names too; if nothing is at the path, the loose files of the manifest;
+ * else the archive alone (scene_archive.h opens its members).
  * If not: the file, its metadata and its sidecars. On failure *err is input.no_pipeline for a file
  * that is no archive, input.changed for another folder than the submitted one, or an error of
  * scene_files.h, sidecars.h or pb_raster_file_open. *scene needs close in any case. */

@@ -136,9 +136,8 @@ int pb_scene_files_begin(const struct pb_pipeline_config *pipeline, const char *
 
 /* Distribution of a scene's files over folders. */
 struct layout {
-    bool is_loose; /* these names belong to the scene; false: all files of the folder */
-    const char *const *name;
-    size_t n;
+    /* files of the scene in a folder with other files; NULL: all files of the folder */
+    const struct pb_scene_manifest *loose;
     const struct pb_scene_joined *joined; /* and in other folders; NULL: no other folders */
     int64_t reader;                       /* see scene_walk.h */
 };
@@ -146,8 +145,8 @@ struct layout {
 static int walk_files(const struct layout *how, struct pb_err *err, struct pb_scene_walk *walk,
                       struct pb_scene_files *out)
 {
-    int rc = how->is_loose ? pb_scene_walk_open_loose(out->folder, how->name, how->n, err, walk)
-                           : pb_scene_walk_open(out->folder, err, walk);
+    int rc = how->loose != NULL ? pb_scene_walk_open_loose(out->folder, how->loose, err, walk)
+                                : pb_scene_walk_open(out->folder, err, walk);
     if (rc == 0 && how->joined != NULL)
         rc = pb_scene_joined_add(how->joined, out->folder, walk, err);
     if (rc == 0 && walk->n_joined > 0)
@@ -169,12 +168,12 @@ static int open_found(const struct pb_pipeline_config *pipeline, const struct la
 {
     struct pb_scene_wanted wanted[PB_SCENE_FDS_MAX];
     size_t n = 0;
-    int rc =
-        pb_scene_files_want(pipeline, how->is_loose ? NULL : walk, found, err, out, wanted, &n);
+    int rc = pb_scene_files_want(pipeline, how->loose != NULL ? NULL : walk, found, err, out,
+                                 wanted, &n);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = pb_scene_walk_open_raster(walk, out->folder, wanted[i].entry, how->reader, err,
                                        wanted[i].to);
-    return rc == 0 && how->is_loose
+    return rc == 0 && how->loose != NULL
                ? pb_sidecars_take_loose(pipeline, out->folder, how->reader, out->file,
                                         rasters_of(out), err, out->sidecars)
                : rc;
@@ -215,11 +214,11 @@ int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const 
 }
 
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
-                              const char *const *names, size_t n, struct pb_err *err,
+                              const struct pb_scene_manifest *manifest, struct pb_err *err,
                               struct pb_scene_files *out)
 {
     char folder[PATH_MAX];
-    const struct layout how = {.is_loose = true, .name = names, .n = n, .reader = -1};
+    const struct layout how = {.loose = manifest, .reader = -1};
     pb_path_parent(path, folder);
     return open_files(pipeline, folder, &how, pb_base_name(path), err, out);
 }

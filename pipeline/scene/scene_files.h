@@ -19,6 +19,7 @@ struct pb_sidecars;
 struct pb_scene_entry;
 struct pb_scene_found;
 struct pb_scene_joined;
+struct pb_scene_manifest;
 struct pb_scene_walk;
 
 /* Limits of the folder: a larger one is not a scene. */
@@ -70,11 +71,11 @@ int pb_scene_files_open(const struct pb_pipeline_config *pipeline, const char *f
 int pb_scene_files_open_joined(const struct pb_pipeline_config *pipeline, const char *folder,
                                const char *scene, const struct pb_scene_joined *joined,
                                struct pb_err *err, struct pb_scene_files *out);
-/* The same for a scene of loose files (input.group) in a folder with other files. path: the
- * folder, and the scene in the form that input.by has instead of a file's name. names: the n names
- * of its files. */
+/* The same for a scene of loose files (input.group) in a folder with other files: the files of the
+ * manifest in that folder. path: the folder, and the scene in the form that input.by has instead
+ * of a file's name. */
 int pb_scene_files_open_group(const struct pb_pipeline_config *pipeline, const char *path,
-                              const char *const *names, size_t n, struct pb_err *err,
+                              const struct pb_scene_manifest *manifest, struct pb_err *err,
                               struct pb_scene_files *out);
 /* Checks that the walked folder has the files of a complete scene, including the optional ones,
  * without opening them. Returns 0, or the errors of open. */

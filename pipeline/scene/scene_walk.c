@@ -204,20 +204,23 @@ int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_w
     return open_walk(&w);
 }
 
-int pb_scene_walk_open_loose(const char *folder, const char *const *name, size_t n,
+int pb_scene_walk_open_loose(const char *folder, const struct pb_scene_manifest *manifest,
                              struct pb_err *err, struct pb_scene_walk *out)
 {
-    const char **sorted = malloc((n + 1) * sizeof *sorted);
-    struct walker w = {.walk = out, .folder = folder, .err = err, .name = sorted, .n_names = n};
+    char real[PATH_MAX];
+    const char **name = malloc((manifest->n_entries + 1) * sizeof *name);
+    struct walker w = {.walk = out, .folder = folder, .err = err, .name = name};
     *out = (struct pb_scene_walk){.fd = -1};
-    if (sorted == NULL)
+    if (name == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", folder);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = name[i];
-    if (n > 1)
-        qsort(sorted, n, sizeof *sorted, by_name);
+    const bool is_known = realpath(folder, real) != NULL; /* else the walk reports the reason */
+    for (size_t i = 0; is_known && i < manifest->n_entries; i++)
+        if (strcmp(manifest->root[manifest->entry[i].root], real) == 0)
+            name[w.n_names++] = manifest->entry[i].path;
+    if (w.n_names > 1)
+        qsort(name, w.n_names, sizeof *name, by_name);
     int rc = open_walk(&w);
-    free(sorted);
+    free(name);
     return rc;
 }
 

@@ -38,9 +38,9 @@ struct pb_scene_walk {
  * order of their paths. input.missing, input.limit, input.io, memory. *out needs close in any
  * case. */
 int pb_scene_walk_open(const char *folder, struct pb_err *err, struct pb_scene_walk *out);
-/* Loose files of a scene in a folder with other files: those of the n names (NULL if n is 0) that
- * are there, but no directories. */
-int pb_scene_walk_open_loose(const char *folder, const char *const *name, size_t n,
+/* Loose files of a scene in a folder with other files: the files of the manifest that are there.
+ */
+int pb_scene_walk_open_loose(const char *folder, const struct pb_scene_manifest *manifest,
                              struct pb_err *err, struct pb_scene_walk *out);
 void pb_scene_walk_close(struct pb_scene_walk *walk);
 /* Opens a file for reading; a negative errno; -ELOOP: a component is a link. reader: user id

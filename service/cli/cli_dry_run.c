@@ -119,11 +119,8 @@ static int print_plan(const struct cli_run_options *o, const struct pb_config *c
                       const struct cli_as *as, const struct cli_input *input,
                       const struct pb_run *run, struct pb_err *err)
 {
-    const struct pb_explain_options options = {.products = o->output,
-                                               .is_group = input->is_group,
-                                               .names =
-                                                   input->is_group ? input->group->names : NULL,
-                                               .n_names = input->is_group ? input->group->n : 0};
+    const struct pb_explain_options options = {
+        .products = o->output, .loose = input->is_group ? &input->group->files : NULL};
     struct pb_json *json = pb_json_create(false);
     char why[300], name[CLI_INPUT_NAME_BYTES];
     size_t bytes = 0;

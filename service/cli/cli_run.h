@@ -6,6 +6,7 @@
 #include "config/base/err.h"
 #include "pipeline/profile/trace_file.h"
 #include "pipeline/publish/publish.h"
+#include "pipeline/scene/manifest.h"
 #include "service/cli/cli.h"
 
 #include <limits.h>
@@ -40,10 +41,8 @@ struct cli_run_options {
 /* Loose files of one scene. All-zero: the input is one file or folder. */
 struct cli_group {
     const struct pb_pipeline_config *pipeline;
-    /* names of the n files whose metadata determine the scene; NULL if the names determine it */
-    const char **names;
-    size_t n;
-    struct pb_err err; /* error of a file whose scene is unknown or absent */
+    struct pb_scene_manifest files; /* its files without sidecars, which the worker finds */
+    struct pb_err err; /* error of a file whose scene is unknown or absent, or of too many files */
 };
 
 struct cli_input {
@@ -70,8 +69,8 @@ void cli_input_check(const struct cli_run_options *o, const struct pb_config *co
  */
 bool cli_input_gather(struct cli_run_options *o, const struct pb_config *config);
 void cli_input_forget(struct cli_run_options *o);
-/* Lists the files whose metadata determine the scene; the caller must fini *out. On failure *err
- * has input.limit, memory or input.io, and *out is empty. */
+/* Makes the manifest of the input, with the files of a group; the caller must fini *out. Returns 0,
+ * or memory and *out empty. */
 int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out,
                     struct pb_err *err);
 /* Names the input in lines for people, without control characters: its path, and for a scene of an

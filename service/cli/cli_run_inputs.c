@@ -7,16 +7,13 @@
 #include "config/base/text_clean.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/file_name.h"
-#include "pipeline/io/path.h"
 #include "pipeline/product/product.h"
-#include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/scene_files.h"
 #include "service/base/files.h"
 #include "service/cli/cli_result.h"
 #include "service/cli/cli_run_jobs_parts.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,40 +282,15 @@ static struct pb_run_how how_of(const struct cli_jobs *jobs, const struct cli_in
         .existing = cli_input_is_rivalled(jobs->o, input) ? "refuse" : jobs->o->existing};
 }
 
-/* Sets the error of a file list that cannot be made. */
-static int fail_files(const struct cli_input *input, int rc, struct pb_err *err)
-{
-    if (rc == -ENOMEM)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
-    if (rc == -E2BIG)
-        return pb_fail_at(err, PB_E_INPUT_LIMIT, input->path, 0, 0,
-                          "the scene has more than %d files, or too long paths of these",
-                          PB_SCENE_MANIFEST_ENTRIES_MAX);
-    return pb_raster_file_fail(err, -rc, input->path, "cannot list the files of the scene");
-}
-
 int cli_input_files(const struct cli_input *input, struct pb_scene_manifest *out,
                     struct pb_err *err)
 {
-    const struct cli_group *group = input->group;
-    char folder[PATH_MAX], real[PATH_MAX];
-    *out = (struct pb_scene_manifest){.n_roots = 0};
-    if (pb_scene_manifest_set_input(out, input->path) != 0)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for the run");
-    if (group == NULL || group->names == NULL)
-        return 0;
-    pb_path_parent(input->path, folder);
-    int root = realpath(folder, real) != NULL ? pb_scene_manifest_root(out, real) : -errno;
-    int rc = root < 0 ? root : 0;
-    for (size_t i = 0; i < group->n && rc >= 0; i++) {
-        const struct pb_manifest_entry entry = {
-            .path = (char *)group->names[i], .root = (uint16_t)root, .bytes = -1};
-        rc = pb_scene_manifest_add(out, &entry);
-    }
-    if (rc >= 0)
+    static const struct pb_scene_manifest none;
+    if (pb_scene_manifest_copy(out, input->is_group ? &input->group->files : &none) == 0 &&
+        pb_scene_manifest_set_input(out, input->path) == 0)
         return 0;
     pb_scene_manifest_fini(out);
-    return fail_files(input, rc, err);
+    return pb_fail(err, PB_E_MEMORY, "out of memory for the files of %s", input->path);
 }
 
 static int make_job(const struct cli_task *task, struct pb_job *out_job, struct pb_err *err)

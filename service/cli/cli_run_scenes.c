@@ -8,6 +8,7 @@
 #include "config/match.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
+#include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/assemble.h"
 #include "pipeline/scene/belonging.h"
 #include "service/base/files.h"
@@ -15,6 +16,8 @@
 #include "service/inbox/settle.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,18 +354,42 @@ static char *path_of(const char *file, const char *scene)
     return path;
 }
 
-/* Lists the files of a scene without sidecars, which the worker finds. */
-static bool list_names(const struct pb_assembled *scene, struct cli_group *group)
+/* Adds a file of the scene to the manifest. Returns 0 or a negative errno. */
+static int add_member(const struct pb_assembled *scene, size_t i, int root,
+                      struct pb_scene_manifest *out)
 {
-    group->names = calloc(scene->n + 1, sizeof *group->names);
-    for (size_t i = 0; group->names != NULL && i < scene->n; i++)
-        if (scene->member[i].role != PB_ROLE_SIDECAR)
-            group->names[group->n++] = pb_base_name(pb_assembled_entry(scene, i)->path);
-    return group->names != NULL;
+    const struct pb_manifest_entry entry = {
+        .path = (char *)pb_base_name(pb_assembled_entry(scene, i)->path),
+        .root = (uint16_t)root,
+        .bytes = -1};
+    struct pb_member member = scene->member[i];
+    const int index = pb_scene_manifest_add(out, &entry);
+    member.entry = (uint32_t)index;
+    return index < 0 ? index : pb_scene_manifest_assign(out, &member);
 }
 
-/* Appends an input. Takes ownership of path; NULL: out of memory. */
-static bool append(struct cli_run_options *o, char *path, const struct cli_group *group)
+/* Lists the files of a scene of loose files at that path. Returns false if out of memory. */
+static bool list_files(const struct pb_assembled *scene, const char *path, struct cli_group *group)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    pb_path_parent(path, folder);
+    int root =
+        realpath(folder, real) != NULL ? pb_scene_manifest_root(&group->files, real) : -errno;
+    int rc = root < 0 ? root : 0;
+    for (size_t i = 0; i < scene->n && rc == 0; i++)
+        if (scene->member[i].role != PB_ROLE_SIDECAR)
+            rc = add_member(scene, i, root, &group->files);
+    if (rc == -E2BIG)
+        (void)pb_fail_at(&group->err, PB_E_INPUT_LIMIT, path, 0, 0,
+                         "the scene has more than %d files, or too long paths of these",
+                         PB_SCENE_MANIFEST_ENTRIES_MAX);
+    else if (rc != 0 && rc != -ENOMEM)
+        (void)pb_raster_file_fail(&group->err, -rc, path, "cannot list the files of the scene");
+    return rc != -ENOMEM;
+}
+
+/* Appends an input. Takes ownership of path (NULL: out of memory) and of the group's content. */
+static bool append(struct cli_run_options *o, char *path, struct cli_group *group)
 {
     const size_t n = (size_t)o->n_made;
     char **made = path != NULL ? realloc(o->made, (n + 1) * sizeof *made) : NULL;
@@ -371,7 +398,7 @@ static bool append(struct cli_run_options *o, char *path, const struct cli_group
     o->groups = groups != NULL ? groups : o->groups;
     if (made == NULL || groups == NULL) {
         free(path);
-        free(group->names);
+        pb_scene_manifest_fini(&group->files);
         return false;
     }
     o->made[n] = path;
@@ -388,9 +415,13 @@ static bool append_scene(struct cli_run_options *o, const struct pb_config *conf
         scene->pipeline_number != SIZE_MAX ? &config->pipelines[scene->pipeline_number] : NULL;
     struct cli_group group = {.pipeline = NULL};
     if (scene->form == PB_FORM_GROUP) {
+        char *path = path_of(pb_assembled_entry(scene, 0)->path, scene->name);
         group.pipeline = pipeline;
-        return list_names(scene, &group) &&
-               append(o, path_of(pb_assembled_entry(scene, 0)->path, scene->name), &group);
+        if (path != NULL && !list_files(scene, path, &group)) {
+            free(path);
+            path = NULL;
+        }
+        return append(o, path, &group);
     }
     if (scene->answer != NULL) {
         group.pipeline = pipeline;
@@ -417,7 +448,7 @@ static bool makes_input(const struct cli_scenes *s, const struct pb_config *conf
 
 static bool make_inputs(struct cli_run_options *o, const struct pb_config *config)
 {
-    static const struct cli_group none = {.pipeline = NULL};
+    struct cli_group none = {.pipeline = NULL};
     struct cli_scenes *s = o->scenes;
     bool good = true;
     size_t at = 0;
@@ -472,7 +503,7 @@ void cli_input_forget(struct cli_run_options *o)
     struct cli_scenes *s = o->scenes;
     for (int i = 0; i < o->n_made; i++) {
         free(o->made[i]);
-        free(o->groups[i].names);
+        pb_scene_manifest_fini(&o->groups[i].files);
     }
     for (int i = 0; i < o->n_real; i++)
         free(o->real[i]);
