@@ -148,8 +148,8 @@ bool pb_sidecar_is_metadata(const struct pb_pipeline_config *pipeline, const cha
     return is;
 }
 
-bool pb_sidecar_is_own(const struct pb_pipeline_config *pipeline, const char *input,
-                       const char *name)
+/* Returns true if the file of that name is metadata of `input`, in the same folder. */
+static bool is_own(const struct pb_pipeline_config *pipeline, const char *input, const char *name)
 {
     bool is = false;
     for (size_t i = 0; i < pipeline->input.n_metadata && !is; i++)
@@ -180,7 +180,7 @@ int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *i
         return pb_raster_file_fail(err, errno, at.folder, "cannot list it");
     at.fd = dirfd(directory);
     for (const struct dirent *entry; rc == 0 && (entry = readdir(directory)) != NULL;)
-        if (entry->d_name[0] != '.' && pb_sidecar_is_own(pipeline, input, entry->d_name))
+        if (entry->d_name[0] != '.' && is_own(pipeline, input, entry->d_name))
             rc = open_named(&at, entry->d_name, out, err);
     (void)closedir(directory);
     return rc;

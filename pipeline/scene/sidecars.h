@@ -34,14 +34,11 @@ size_t pb_metadata_files_fds(const struct pb_metadata_files *files, int *out);
 int pb_sidecar_open(const struct pb_pipeline_config *pipeline, const char *input, const char *scene,
                     int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
 /* Opens the metadata of one of several loose files before their scene is known: those in its
- * directory, which may be absent (pb_sidecar_is_own). As above. */
+ * directory, which may be absent. As above. */
 int pb_sidecar_open_own(const struct pb_pipeline_config *pipeline, const char *input,
                         int64_t reader, struct pb_metadata_files *out, struct pb_err *err);
-/* Return true if the file of that name is metadata of any file; or of `input`, in the same
- * folder. */
+/* Returns true if the file of that name is metadata of any file. */
 bool pb_sidecar_is_metadata(const struct pb_pipeline_config *pipeline, const char *name);
-bool pb_sidecar_is_own(const struct pb_pipeline_config *pipeline, const char *input,
-                       const char *name);
 /* Writes the path of the main file if `folder` is a folder named after a file that is archived
  * with its sidecars (PATH_MAX bytes); else returns false. */
 bool pb_sidecar_main(const char *folder, char *out);

@@ -110,7 +110,7 @@ static int find_writer(int fd)
 
 /* --- leases ----------------------------------------------------------------------------------- */
 
-int pb_writers_none(int fd)
+static int take_lease(int fd)
 {
     /* When another process waits for the lease, the kernel sends SIGIO, which would end this
      * process. */
@@ -124,7 +124,7 @@ int pb_writers_none(int fd)
 
 int pb_writers_look(int fd)
 {
-    int rc = pb_writers_none(fd);
+    int rc = take_lease(fd);
     if (rc != -EPERM && rc != -ENOTSUP)
         return rc;
     return find_writer(fd) > 0 ? -EBUSY : rc;
@@ -150,7 +150,7 @@ int pb_writers_probe(const char *directory)
     if (fd < 0)
         return 0;
     /* This descriptor is open for writing: a filesystem with leases reports "busy". */
-    int rc = pb_writers_none(fd);
+    int rc = take_lease(fd);
     (void)close(fd);
     if (rc != -EBUSY)
         return rc == 0 ? -ENOTSUP : rc;

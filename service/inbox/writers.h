@@ -12,21 +12,19 @@
 #include <stdint.h>
 
 /* Takes the lease through fd, which must be open for reading only; closing fd releases it. Returns
- * 0: no writer; -EBUSY: a process has the file open for writing; -EPERM: the file of another user
- * and no CAP_LEASE; -ENOTSUP: the filesystem has no leases. */
-int pb_writers_none(int fd);
-/* Call after pb_writers_none returned 0: returns true if no process has tried to open the file for
+ * 0: no writer; -EBUSY: a process has the file open for writing. Without a lease /proc is searched;
+ * if no writer is found there, but there may be one: -EPERM for the file of another user without
+ * CAP_LEASE, or -ENOTSUP for a filesystem without leases. /proc covers the processes of this user,
+ * with CAP_SYS_PTRACE those of all users, on this machine; mappings of closed files are not found.
+ */
+int pb_writers_look(int fd);
+/* Call after pb_writers_look returned 0: returns true if no process has tried to open the file for
  * writing since. */
 bool pb_writers_still_none(int fd);
-/* Does the same as pb_writers_none, but where no lease is granted /proc is searched: -EBUSY also
- * for a writer found there; -EPERM and -ENOTSUP: no writer was found, but there may be one. /proc
- * covers the processes of this user, with CAP_SYS_PTRACE those of all users, on this machine;
- * mappings of closed files are not found. */
-int pb_writers_look(int fd);
-/* Finds the result of pb_writers_none for files of other users in the directory: 0, -EPERM or
+/* Finds the result of pb_writers_look for files of other users in the directory: 0, -EPERM or
  * -ENOTSUP; 0 also if it cannot be tried there. Makes an unnamed file for a moment. */
 int pb_writers_probe(const char *directory);
-/* One line about a result of pb_writers_probe or pb_writers_none. Static. */
+/* One line about a result of pb_writers_probe or pb_writers_look. Static. */
 const char *pb_writers_word(int rc);
 
 /* Inotify events of the files directly in an inbox: they find files that were renamed in and not
