@@ -38,7 +38,8 @@ struct pb_intake {
     atomic_int writers; /* result of pb_writers_probe: writers that can be detected */
     atomic_bool left;   /* true if a claimed file is in work/ without a job */
     /* Read-locked while an input is moved into or out of work/<id>/ and the result is stored;
-     * write-locked by pb_adopt_work while it handles one entry of work/. */
+     * write-locked by pb_adopt_work while it handles one entry of work/, and by retention while it
+     * removes one input. */
     pthread_rwlock_t moves;
 };
 
