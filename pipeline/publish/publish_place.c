@@ -8,6 +8,7 @@
 #include "pipeline/raster/input_sum.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/scene_inputs.h"
+#include "pipeline/scene/manifest_match.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
  * that has the same root elsewhere changes the root alone. The service moves a delivered input as
  * a whole; `input` is where it is now, and the other places are those at delivery. A run lists the
  * files that it reads in one (scene_inputs.h); the record of its products
- * (pipeline/publish/manifest.h) and STAC items are written from that, and two of them show if a
- * scene is the same, newer or another. Plain data without I/O. Thread: any, one at a time an
+ * (pipeline/publish/manifest.h) and STAC items are written from that. manifest_match.h compares
+ * two of them. Plain data without I/O. Thread: any, one at a time an
  * object.
  *
  * JSON form, version 1; members with unknown or zero values are left out:
@@ -142,33 +142,6 @@ int pb_scene_manifest_path(const struct pb_scene_manifest *manifest,
  * without files is removed; indices of roots change. 0, -EINVAL, -E2BIG, -ENOMEM. */
 int pb_scene_manifest_move(struct pb_scene_manifest *manifest, struct pb_manifest_entry *entry,
                            const char *path);
-
-/* Relation of the files that are read now to those that were read before. */
-enum pb_manifest_relation {
-    PB_MANIFEST_SAME,  /* the same files with the same content */
-    PB_MANIFEST_NEWER, /* all pixels of before are there and unchanged; other files differ */
-    PB_MANIFEST_FEWER, /* files with pixels of before are missing; the common files are unchanged */
-    PB_MANIFEST_OTHER, /* a file has other content, or there is no common file */
-    PB_MANIFEST_UNKNOWN /* it depends on a checksum that is not known now */
-};
-
-struct pb_manifest_comparison {
-    enum pb_manifest_relation relation;
-    /* Entries of before, files with pixels first, then by name; NULL = none. Both may be set. */
-    const struct pb_manifest_entry *changed; /* a file with other content */
-    const struct pb_manifest_entry *missing; /* a file with pixels that is missing now */
-    enum pb_checksum kind; /* kind of the checksums of before; UNKNOWN: it decides */
-    /* the relation if all contents that are not known are the same */
-    enum pb_manifest_relation at_best;
-};
-
-/* Compares the files of two manifests by their recorded names, sizes and checksums. Two scenes of
- * one image are compared by content alone. Companions, sources, folders and unused files of before
- * are ignored; an unused file of now is there, but its content is not compared. A file of before
- * without a checksum counts as changed. Pure. 0 or -ENOMEM. */
-int pb_scene_manifest_compare(const struct pb_scene_manifest *before,
-                              const struct pb_scene_manifest *now,
-                              struct pb_manifest_comparison *out);
 
 /* Prints the JSON form as member `key`, or (key NULL) as an element. */
 void pb_scene_manifest_print(const struct pb_scene_manifest *manifest, struct pb_json *json,

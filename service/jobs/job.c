@@ -2,11 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/job.h"
 
-#include "config/base/base_name.h"
 #include "config/base/clock.h"
 #include "config/base/json_path.h"
 #include "config/base/json_reader.h"
-#include "config/base/text_clean.h"
 #include "pipeline/io/path.h"
 
 #include <errno.h>
@@ -111,185 +109,6 @@ int pb_job_add_delivered(struct pb_job *job, const char *directory,
     return pb_scene_manifest_assign(&job->manifest, &own);
 }
 
-/* Delivered file by its recorded name. */
-struct delivered {
-    char *name;
-    uint32_t entry;
-    uint32_t n_taken; /* count of files with that name that were taken; kept in the first one */
-};
-
-/* Completion of a manifest by the files that were read. A delivery has up to 20,000 files,
- * therefore each step is one pass over them or a binary search. */
-struct completion {
-    struct pb_scene_manifest *manifest;
-    size_t folder;          /* index of the folder of the delivery */
-    bool is_loose;          /* the delivery has no folder */
-    struct delivered *file; /* sorted by name, then by entry */
-    size_t n;
-    enum pb_role *role; /* new role of each entry; PB_ROLES = unchanged */
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct delivered *one = a, *other = b;
-    const int order = strcmp(one->name, other->name);
-    return order ? order : (one->entry > other->entry) - (one->entry < other->entry);
-}
-
-/* Returns the path of an entry inside the folder; the whole path if it is elsewhere. */
-static const char *inner_path(const struct completion *all, const struct pb_manifest_entry *entry)
-{
-    const struct pb_manifest_entry *folder = &all->manifest->entry[all->folder];
-    const char *inner = all->is_loose || folder->root != entry->root
-                            ? NULL
-                            : pb_path_below(entry->path, folder->path);
-    return inner != NULL ? inner : entry->path;
-}
-
-/* A loose file has its own name, and a file in the folder its path inside that. */
-static int list_delivered(struct completion *all)
-{
-    char name[PB_SCENE_MANIFEST_NAME_BYTES];
-    const struct pb_scene_manifest *manifest = all->manifest;
-    while (all->folder < manifest->n_entries && !manifest->entry[all->folder].is_folder)
-        all->folder++;
-    all->is_loose = all->folder == manifest->n_entries;
-    for (size_t i = 0; i < manifest->n_entries; i++) {
-        const struct pb_manifest_entry *entry = &manifest->entry[i];
-        if (entry->is_folder || pb_scene_manifest_is(manifest, i, PB_ROLE_COMPANION))
-            continue;
-        const char *path = all->is_loose ? pb_base_name(entry->path) : inner_path(all, entry);
-        (void)pb_text_clean(path, name, sizeof name);
-        all->file[all->n] = (struct delivered){.name = strdup(name), .entry = (uint32_t)i};
-        if (all->file[all->n].name == NULL)
-            return -ENOMEM;
-        all->n++;
-    }
-    qsort(all->file, all->n, sizeof *all->file, by_name);
-    return 0;
-}
-
-static void fini_completion(struct completion *all)
-{
-    for (size_t i = 0; i < all->n; i++)
-        free(all->file[i].name);
-    free(all->file);
-    free(all->role);
-}
-
-static int init_completion(struct completion *all, struct pb_scene_manifest *manifest,
-                           const struct pb_scene_manifest *read)
-{
-    const size_t n_roles = manifest->n_entries + read->n_entries;
-    *all = (struct completion){.manifest = manifest};
-    all->file = calloc(manifest->n_entries + 1, sizeof *all->file);
-    all->role = calloc(n_roles + 1, sizeof *all->role);
-    for (size_t i = 0; all->role != NULL && i < n_roles; i++)
-        all->role[i] = PB_ROLES;
-    const int rc = all->file != NULL && all->role != NULL ? list_delivered(all) : -ENOMEM;
-    if (rc != 0)
-        fini_completion(all);
-    return rc;
-}
-
-/* Finds the delivered file with that recorded name; -1 if absent. Several files with one name are
- * found in turn. */
-static int find_delivered(struct completion *all, const char *name)
-{
-    size_t low = 0, high = all->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(all->file[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == all->n || strcmp(all->file[low].name, name) != 0)
-        return -1;
-    struct delivered *first = &all->file[low];
-    const size_t at = low + first->n_taken;
-    if (at == all->n || strcmp(all->file[at].name, name) != 0)
-        return (int)first->entry;
-    first->n_taken++;
-    return (int)all->file[at].entry;
-}
-
-/* Adds a file inside the folder. Returns its index, or a negative errno. */
-static int add_inner(struct completion *all, const struct pb_manifest_entry *file)
-{
-    char path[PB_SCENE_MANIFEST_PATH_BYTES];
-    const struct pb_manifest_entry *folder = &all->manifest->entry[all->folder];
-    const struct pb_manifest_entry entry = {
-        .path = path, .root = folder->root, .bytes = file->bytes};
-    if (snprintf(path, sizeof path, "%s/%s", folder->path, file->path) >= (int)sizeof path)
-        return -E2BIG;
-    return pb_scene_manifest_add(all->manifest, &entry);
-}
-
-/* Sets role and checksum of a file that was read. A role of the delivery is more precise. */
-static int note_read(struct completion *all, int at, enum pb_role role, const char *checksum)
-{
-    struct pb_manifest_entry *entry = &all->manifest->entry[at];
-    const enum pb_role known = pb_scene_manifest_role(all->manifest, (size_t)at);
-    char *copy = checksum != NULL ? strdup(checksum) : NULL;
-    if (checksum != NULL && copy == NULL)
-        return -ENOMEM;
-    if (copy != NULL && entry->checksum != NULL && strcmp(copy, entry->checksum) != 0)
-        entry->inode = 0; /* it was replaced since: the state is not that of this content */
-    free(entry->checksum);
-    entry->checksum = copy;
-    if (pb_role_record_name(known) == NULL || pb_role_is_pixels(known) != pb_role_is_pixels(role))
-        all->role[at] = role;
-    return 0;
-}
-
-/* Notes file i of the read ones. Returns 1 if it is a file of the delivery. */
-static int take_file(struct completion *all, const struct pb_scene_manifest *read, size_t i)
-{
-    const struct pb_manifest_entry *file = &read->entry[i];
-    const enum pb_role role = pb_scene_manifest_role(read, i);
-    if (file->is_folder || role == PB_ROLE_SOURCE || role == PB_ROLES)
-        return 0;
-    int at = find_delivered(all, file->path);
-    if (at < 0 && !all->is_loose)
-        at = add_inner(all, file);
-    if (at < 0)
-        return at == -ENOMEM ? at : 0;
-    const int rc = note_read(all, at, role, file->checksum);
-    return rc ? rc : 1;
-}
-
-/* Marks the delivered files without a checksum, which were not read. */
-static void mark_unused(struct completion *all)
-{
-    const struct pb_scene_manifest *manifest = all->manifest;
-    for (size_t i = 0; i < manifest->n_entries; i++) {
-        const struct pb_manifest_entry *entry = &manifest->entry[i];
-        if (!entry->is_folder && entry->checksum == NULL &&
-            !pb_scene_manifest_is(manifest, i, PB_ROLE_COMPANION))
-            all->role[i] = PB_ROLE_UNUSED;
-    }
-}
-
-int pb_job_take_read(struct pb_job *job, const struct pb_scene_manifest *read)
-{
-    struct completion all;
-    bool any = false;
-    int rc = init_completion(&all, &job->manifest, read);
-    if (rc != 0)
-        return rc;
-    for (size_t i = 0; i < read->n_entries && rc >= 0; i++) {
-        rc = take_file(&all, read, i);
-        any = any || rc == 1;
-    }
-    if (rc >= 0 && any) {
-        mark_unused(&all);
-        rc = pb_scene_manifest_set_roles(&job->manifest, all.role);
-    }
-    fini_completion(&all);
-    return rc < 0 ? rc : 0;
-}
-
 int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,
                             bool verifies)
 {
@@ -323,12 +142,13 @@ const char *pb_job_companion(const struct pb_job *job, char out[PB_SCENE_MANIFES
 void pb_job_print_delivered(struct pb_json *json, const char *key, const struct pb_job *job)
 {
     char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    const bool has_folder = job->manifest.first_folder < job->manifest.n_entries;
     int n = 0;
     pb_json_array(json, key);
     for (size_t i = 0; i < job->manifest.n_entries && n < PB_JOB_DELIVERED_MAX; i++) {
         const struct pb_manifest_entry *entry = &job->manifest.entry[i];
         if (pb_scene_manifest_is(&job->manifest, i, PB_ROLE_COMPANION) ||
-            pb_scene_manifest_inner(&job->manifest, entry) != entry->path ||
+            (has_folder && !entry->is_folder) ||
             pb_scene_manifest_path(&job->manifest, entry, path) != 0)
             continue;
         pb_json_string(json, NULL, path);

@@ -110,10 +110,6 @@ int pb_job_set(char **field, const char *value);
  * with more files fails. 0, -EINVAL or -ENOMEM. */
 int pb_job_add_delivered(struct pb_job *job, const char *directory,
                          const struct pb_manifest_entry *file, const struct pb_member *member);
-/* Completes the manifest by the files that were read for its products: their roles and checksums,
- * the files inside its folder, and the role UNUSED of the others. Files of earlier deliveries and
- * members of archives are left out. 0 or -ENOMEM. */
-int pb_job_take_read(struct pb_job *job, const struct pb_scene_manifest *read);
 /* Adds the companion that the inbox requires, as a file of that directory, which is not there yet.
  * verifies: the input must be verified with it. Returns the same. */
 int pb_job_expect_companion(struct pb_job *job, const char *directory, const char *name,

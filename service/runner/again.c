@@ -4,6 +4,7 @@
 
 #include "config/base/clock.h"
 #include "pipeline/publish/manifest.h"
+#include "pipeline/scene/manifest_match.h"
 #include "service/base/files.h"
 #include "service/inbox/intake.h"
 #include "service/jobs/again_rows.h"

@@ -5,6 +5,7 @@
 #include "config/base/clock.h"
 #include "pipeline/publish/manifest.h"
 #include "pipeline/scene/scene_inputs.h"
+#include "pipeline/scene/manifest_match.h"
 #include "service/base/log.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ void pb_duplicates_remember(struct pb_job_store *store, struct pb_job *job, bool
         return;
     int rc = pb_duplicates_products(job->directory, job->id, &manifest);
     if (rc == 0)
-        rc = pb_job_take_read(job, &manifest.inputs);
+        rc = pb_scene_manifest_complete(&job->manifest, &manifest.inputs);
     if (rc == 0 && contents && pb_scene_manifest_is_image(&manifest.inputs))
         rc = remember(store, job, &manifest.input, &err);
     pb_manifest_fini(&manifest);

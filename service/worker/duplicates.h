@@ -19,8 +19,8 @@ struct pb_scene_manifest;
  * Returns 0, and the caller must fini it; negative errno. */
 struct pb_manifest;
 int pb_duplicates_products(const char *directory, const char *job, struct pb_manifest *out);
-/* Completes the manifest of a successful job by the files that were read (pb_job_take_read), from
- * the record of its products, and, with contents, stores the content of one file. A failure is
+/* Completes the manifest of a successful job (pb_scene_manifest_complete) by the files that the
+ * record of its products has, and, with contents, stores the content of one file. A failure is
  * logged and only costs a computation later. */
 void pb_duplicates_remember(struct pb_job_store *store, struct pb_job *job, bool contents);
 /* Lists the checksums that the job's input must be compared with, in the form of pb_contents_like;

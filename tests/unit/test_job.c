@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "config/base/clock.h"
+#include "pipeline/scene/manifest_match.h"
 #include "service/jobs/job.h"
 
 #include "run_suite.h"
@@ -230,7 +231,7 @@ START_TEST(files_get_the_roles_in_which_they_were_read)
     ck_assert_int_eq(pb_scene_manifest_parse(reads[_i].delivered, &job.manifest), 0);
     ck_assert_int_eq(pb_scene_manifest_parse(reads[_i].read, &read), 0);
     for (int times = 0; times < 2; times++) { /* a failed write of the row repeats it */
-        ck_assert_int_eq(pb_job_take_read(&job, &read), 0);
+        ck_assert_int_eq(pb_scene_manifest_complete(&job.manifest, &read), 0);
         struct pb_json *json = pb_json_create(false);
         pb_scene_manifest_print(&job.manifest, json, NULL);
         ck_assert_str_eq(pb_json_text(json, NULL), reads[_i].then);
@@ -264,7 +265,7 @@ START_TEST(takes_the_files_of_a_large_set)
         const struct pb_member member = {.entry = i, .role = PB_ROLE_BAND};
         ck_assert_int_eq(pb_scene_manifest_assign(&read, &member), 0);
     }
-    ck_assert_int_eq(pb_job_take_read(&job, &read), 0);
+    ck_assert_int_eq(pb_scene_manifest_complete(&job.manifest, &read), 0);
     ck_assert_uint_eq(job.manifest.n_entries, N);
     ck_assert_uint_eq(job.manifest.n_members, N);
     for (size_t i = 0; i < N; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/scene/manifest.h"
+#include "pipeline/scene/manifest_match.h"
 
 #include "run_suite.h"
 
