@@ -11,9 +11,8 @@
 //   taken        <==  chunks of which party 1 has read all, after a step without answers
 //   steps        ==>  a step, if the data decides it
 //   ups          <==  number of chunks that party 1 makes in such a step
-//   letters      ==>, <==  a chunk of at most 256 bytes, the only one of its step, if the strategy
-//   has
-//                     letters: words of the chunk, each with the number of the chunk
+//   letters      ==>, <==  words of a chunk of at most 256 bytes, the only one of its step, each
+//                          with the number of the chunk; if the strategy has letters
 //   begin        ==>  the round has begun
 //   state        <==  the kernel is there; party 1 has written the last byte
 //
@@ -29,6 +28,11 @@
 // Between phases all blocks meet at a counter in device memory (release, acquire, gpu scope); the
 // host's words are released and acquired at system scope. Each wait looks at the host's stop word
 // and has a time limit; a block that gives up leaves, and so do the others.
+//
+// A step with n phases of settle has n + 1 barriers of all blocks, and another one after the answer
+// if parties answer; that one lasts no longer than the host's part of the step. A chunk down takes
+// one round trip over the link if it is a letter, else one for its word and one for its data; a
+// chunk up takes one way as a letter, else a round trip for the fence in front of its word.
 //
 // Nothing here needs CUDA's headers: tests/unit/test_wic_resident_device.c runs both parties by
 // threads of the host.
@@ -166,6 +170,14 @@ __device__ inline void resident_copy_step(const resident_view &r, const app_step
     }
 }
 
+// A thread of a block among those of all blocks. Blocks take turns by warps, therefore all
+// multiprocessors have a part of little work.
+__device__ __forceinline__ app_part resident_spread(uint32_t block, uint32_t blocks, app_part own)
+{
+    const uint32_t warp = own.threads % 32 == 0 ? 32 : 1;
+    return {(own.thread / warp * blocks + block) * warp + own.thread % warp, blocks * own.threads};
+}
+
 // Party 1. A way has
 //
 //   slices              parts of `independent` between which it looks for chunks
@@ -185,8 +197,8 @@ template <class A, class Way> class resident_party
 {
   public:
     __device__ resident_party(const typename A::view &v, const resident_view &r, Way &way)
-        : v_(v), r_(r), way_(way), part_(way.part()), all_{way.block * part_.threads + part_.thread,
-                                                           way.blocks * part_.threads}
+        : v_(v), r_(r), way_(way), part_(way.part()),
+          all_(resident_spread(way.block, way.blocks, part_))
     {
     }
 
