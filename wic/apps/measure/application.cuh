@@ -138,15 +138,34 @@ template <class A> class app_bench
         if (rounds > 1 && !prepare(rounds)) {
             return;
         }
-        std::vector<app_row> rows = open();
+        if (!are_verified()) {
+            return;
+        }
+        const std::vector<app_row> rows = open();
         if (options_.fault != APP_BREAK_NONE) {
             break_all(rows);
             return;
+        }
+        for (const bool replays : {false, true}) {
+            if (app_is_chosen(options_.hosts, replays ? "replays" : "works")) {
+                replays_ = replays;
+                compare(rows, rounds);
+            }
+        }
+    }
+
+  private:
+    // Measures strategies that can be opened.
+    void compare(std::vector<app_row> rows, uint32_t rounds)
+    {
+        for (app_row &row : rows) {
+            row.replays = replays_;
         }
         const uint32_t measured = warm_up(&rows, rounds);
         app_oracle<A> oracle(place_);
         std::vector<std::vector<double>> oracle_times(oracle.shapes());
         app_row of_oracle = row_of("oracle");
+        of_oracle.replays = replays_;
         std::vector<std::vector<double>> make(rows.size()), host(rows.size()), over(rows.size());
         for (uint32_t round = 0; round < measured; round++) {
             app_inputs<A> &in = *inputs_[round];
@@ -156,7 +175,7 @@ template <class A> class app_bench
                 restore(in);
                 oracle_times[shape].push_back(oracle.run(shape));
                 memcpy(in.host.memory(0), in.right[0].get(), in.host.bytes(0));
-                check(in, &of_oracle);
+                check(in, nullptr, &of_oracle);
             }
             for (size_t i = 0; i < rows.size(); i++) {
                 const size_t k = (i + round) % rows.size();
@@ -190,7 +209,6 @@ template <class A> class app_bench
         }
     }
 
-  private:
     static constexpr size_t stamp_count = size_t(app_stamp_rows) * app_stamp_blocks;
     static constexpr size_t slot_memory = 64 << 20, slots_most = 256;
 
@@ -215,7 +233,7 @@ template <class A> class app_bench
     // Adds inputs up to this number of rounds.
     bool prepare(uint32_t rounds)
     {
-        std::vector<std::future<void>> begun, verified;
+        std::vector<std::future<void>> begun;
         const uint32_t first = static_cast<uint32_t>(inputs_.size());
         for (uint32_t r = first; r < rounds; r++) {
             inputs_.push_back(std::make_unique<app_inputs<A>>(place_.size));
@@ -236,8 +254,8 @@ template <class A> class app_bench
             if (!record(*inputs_[r], r == 0)) {
                 return false;
             }
-            verified.push_back(std::async(std::launch::async, [this, r] {
-                app_inputs<A> &in = *inputs_[r];
+            verified_.push_back(std::async(std::launch::async, [of = inputs_[r].get()] {
+                app_inputs<A> &in = *of;
                 in.is_right = in.host.verify(&in.why);
                 for (int party = 0; party < 2; party++) {
                     in.right[party] = app_copy(in.host.memory(party), in.host.bytes(party));
@@ -247,10 +265,14 @@ template <class A> class app_bench
                 }
             }));
         }
-        for (std::future<void> &one : verified) {
+        recorder_ = nullptr;
+        return true;
+    }
+    bool are_verified()
+    {
+        for (std::future<void> &one : verified_) {
             one.get();
         }
-        recorder_ = nullptr;
         app_row row = row_of("recorder");
         for (const std::unique_ptr<app_inputs<A>> &in : inputs_) {
             row.runs++;
@@ -342,6 +364,10 @@ template <class A> class app_bench
         app_party<A> party(in.host, team_, by_team_, reinterpret_cast<uint32_t *>(stop_.get()),
                            options_.limit);
         party.record = record;
+        if (replays_) {
+            party.replay = &in.record;
+            party.got.assign(in.record.ups.size(), app_poison);
+        }
         party.fault = fault;
         const uint64_t begin = app_host_now();
         const bool is_done = strategy.run(party);
@@ -363,7 +389,7 @@ template <class A> class app_bench
             row->wrong++;
             row->what = row->why;
         } else if (fault.kind == APP_BREAK_NONE) {
-            check(in, row);
+            check(in, &party, row);
         }
         return party;
     }
@@ -389,9 +415,16 @@ template <class A> class app_bench
         return most > 1 ? (most - 1) / 2 * 2 + 1 : 1;
     }
 
-    // Every element of both parties' memory.
-    void check(app_inputs<A> &in, app_row *row)
+    // Every element of both parties' memory, or instead of that of party 0 the chunks that it got.
+    void check(app_inputs<A> &in, const app_party<A> *party, app_row *row)
     {
+        if (replays_ && party != nullptr) {
+            memcpy(in.host.memory(0), in.right[0].get(), in.host.bytes(0));
+            if (!is_same(in.record, party->got)) {
+                row->what = "a chunk of party 1 is wrong";
+                row->wrong++;
+            }
+        }
         uint32_t *different = reinterpret_cast<uint32_t *>(different_.get());
         *different = 0;
         app_compare_kernel<<<1024, 256>>>(reinterpret_cast<const uint4 *>(view_.get()),
@@ -417,8 +450,29 @@ template <class A> class app_bench
         }
     }
 
+    // The words of a step can be in any order, if the order of threads decides it.
+    static bool is_same(const app_record &record, const std::vector<unsigned char> &got)
+    {
+        if (record.ups == got || got.size() != record.ups.size()) {
+            return record.ups == got;
+        }
+        for (size_t s = 0; A::any_order && s < record.steps.size(); s++) {
+            const size_t first = record.up_at[s];
+            const size_t end = s + 1 < record.steps.size() ? record.up_at[s + 1] : got.size();
+            std::vector<uint32_t> wanted((end - first) / 4), has(wanted.size());
+            memcpy(wanted.data(), record.ups.data() + first, end - first);
+            memcpy(has.data(), got.data() + first, end - first);
+            std::sort(wanted.begin(), wanted.end());
+            std::sort(has.begin(), has.end());
+            if (wanted != has) {
+                return false;
+            }
+        }
+        return A::any_order;
+    }
+
     // The same mistake for either receiver, in a step that has a chunk for it.
-    void break_all(std::vector<app_row> &rows)
+    void break_all(std::vector<app_row> rows)
     {
         app_inputs<A> &in = *inputs_[0];
         upload(in);
@@ -484,6 +538,8 @@ template <class A> class app_bench
     const app_pinned stop_, different_;
     const int64_t offset_; // the device's clock minus the host's
     app_by_team by_team_ = {};
+    bool replays_ = false; // party 0
+    std::vector<std::future<void>> verified_;
     double seconds_ = 0.0; // length of the last run
     std::vector<std::unique_ptr<app_inputs<A>>> inputs_;
     std::unique_ptr<app_strategy<A>> recorder_;

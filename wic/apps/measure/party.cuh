@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_APPS_PARTY_CUH
 #define WIC_APPS_PARTY_CUH
-// Party 0 of a round on the host: by one thread or a team, with its times and mistakes.
+// Party 0 of a round on the host: by one thread or a team, with its times and mistakes. Or, if it
+// replays a record, a party 0 that needs no time to compute: chunks are copied from the record, and
+// those of party 1 are kept, to be compared later.
 #include "wic/apps/measure/team.cuh"
 #include "wic/apps/strategies/oracle.cuh"
 
@@ -31,11 +33,17 @@ template <class A> class app_party : public app_run<A>
 
     bool next(app_step *step) override
     {
+        if (replay != nullptr) {
+            const bool is_left = replayed_ < replay->steps.size();
+            *step = is_left ? replay->steps[replayed_++] : app_step{};
+            return is_left;
+        }
         const bool is_step = host_.next(step);
         if (record != nullptr && is_step) {
             record->steps.push_back(*step);
             record->at.push_back(record->chunks.size());
             record->chunks.resize(record->chunks.size() + step->down * stride(*step));
+            record->up_at.push_back(record->ups.size());
         }
         return is_step;
     }
@@ -43,8 +51,13 @@ template <class A> class app_party : public app_run<A>
     void produce(const app_step &step, uint32_t chunk, void *to) override
     {
         const app_piece all = {chunk, 0, step.down_units};
-        work(APP_PRODUCE,
-             [&](app_part part) { A::template make<0>(host_.view(0), step, all, to, part); });
+        if (replay != nullptr) {
+            copy(APP_PRODUCE, to, &replay->chunks[replay->at[step.index] + chunk * stride(step)],
+                 size_t(step.down_units) * A::facts.down_unit);
+        } else {
+            work(APP_PRODUCE, by_team_.is[APP_PRODUCE],
+                 [&](app_part part) { A::template make<0>(host_.view(0), step, all, to, part); });
+        }
         const uint32_t row = A::facts.order == APP_PIPED ? chunk : step.index;
         if (row < app_stamp_rows) {
             ready[row] = end_;
@@ -56,23 +69,37 @@ template <class A> class app_party : public app_run<A>
     }
     void independent(const app_step &step) override
     {
-        work(APP_INDEPENDENT,
-             [&](app_part part) { A::template independent<0>(host_.view(0), step, part); });
+        if (replay == nullptr) {
+            work(APP_INDEPENDENT, by_team_.is[APP_INDEPENDENT],
+                 [&](app_part part) { A::template independent<0>(host_.view(0), step, part); });
+        }
     }
     void consume(const app_step &step, uint32_t chunk, const void *from) override
     {
+        const size_t bytes = up_bytes(step);
+        if (replay != nullptr) {
+            const size_t at = replay->up_at[step.index] + chunk * bytes;
+            got.resize(std::max(got.size(), at + bytes));
+            copy(APP_CONSUME, &got[at], from, bytes);
+            return;
+        }
+        if (record != nullptr) {
+            const size_t at = record->up_at.back() + chunk * bytes;
+            record->ups.resize(std::max(record->ups.size(), at + bytes));
+            memcpy(&record->ups[at], from, bytes);
+        }
         from = found(step, chunk, from);
         const app_piece all = {chunk, 0, step.up_units};
         if (from != nullptr) {
-            work(APP_CONSUME, [&](app_part part) {
+            work(APP_CONSUME, by_team_.is[APP_CONSUME], [&](app_part part) {
                 A::template dependent<0>(host_.view(0), step, all, from, part);
             });
         }
     }
     void settle(const app_step &step) override
     {
-        for (uint32_t phase = 0; phase < A::settles(step); phase++) {
-            work(APP_SETTLE,
+        for (uint32_t phase = 0; replay == nullptr && phase < A::settles(step); phase++) {
+            work(APP_SETTLE, by_team_.is[APP_SETTLE],
                  [&](app_part part) { A::template settle<0>(host_.view(0), step, phase, part); });
         }
     }
@@ -87,6 +114,8 @@ template <class A> class app_party : public app_run<A>
     }
 
     app_record *record = nullptr; // gets the round, if set
+    const app_record *replay = nullptr;
+    std::vector<unsigned char> got; // in a replay: the chunks of party 1, as in the record
     uint64_t ns[app_calls] = {}, calls[app_calls] = {};
 
   private:
@@ -113,10 +142,24 @@ template <class A> class app_party : public app_run<A>
         return A::most(host_.size()).up_units;
     }
 
-    template <class Work> void work(app_call call, Work what)
+    static size_t up_bytes(const app_step &step)
+    {
+        return size_t(step.up_units) * A::facts.up_unit;
+    }
+    void copy(app_call call, void *to, const void *from, size_t bytes)
+    {
+        work(call, bytes >= copy_by_team, [&](app_part part) {
+            const size_t lines = bytes / 64, first = lines * part.thread / part.threads * 64;
+            const size_t end = lines * (part.thread + 1) / part.threads * 64;
+            const bool is_last = part.thread + 1 == part.threads;
+            memcpy(static_cast<char *>(to) + first, static_cast<const char *>(from) + first,
+                   (is_last ? bytes : end) - first);
+        });
+    }
+    template <class Work> void work(app_call call, bool by_team, Work what)
     {
         const uint64_t begin = app_host_now();
-        if (by_team_.is[call]) {
+        if (by_team) {
             const unsigned threads = team_.threads();
             team_.run([&](unsigned thread) { what(app_part{thread, threads}); });
         } else {
@@ -146,7 +189,10 @@ template <class A> class app_party : public app_run<A>
         return from;
     }
 
+    static constexpr size_t copy_by_team = 128 << 10; // bytes
+
     app_memory poison_, before_; // before_: the chunk before
+    size_t replayed_ = 0;        // steps
     uint64_t begin_, end_ = 0;
     uint32_t asked_ = 0;
     bool late_ = false;

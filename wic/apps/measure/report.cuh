@@ -13,7 +13,7 @@
 class app_team;
 
 struct app_options {
-    std::vector<std::string> apps, sizes, strategies;
+    std::vector<std::string> apps, sizes, strategies, hosts;
     uint32_t rounds = 5;
     double seconds = 4.0; // time for an application and size, which limits the rounds
     double limit = 20.0;  // seconds of a run
@@ -27,6 +27,7 @@ struct app_options {
 // A strategy with an application of one size. Seconds of each round, medians.
 struct app_row {
     std::string app, paper, size, strategy;
+    bool replays;    // party 0 copies its chunks from a record
     std::string why; // it cannot be done; empty: it can
     std::vector<double> totals;
     double total, oracle, make, host; // host: all work of party 0, of which `make` makes chunks

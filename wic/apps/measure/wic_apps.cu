@@ -29,6 +29,7 @@ void help()
            "  --app NAME,..       applications [all]\n"
            "  --size NAME,..      tiny, small, middle, large [small,middle,large]\n"
            "  --strategy NAME,..  [all]\n"
+           "  --party0 MODE       works, or replays chunks that it made before [both in turn]\n"
            "  --rounds N          rounds, each with new inputs, all strategies in turn [5]\n"
            "  --seconds S         runs of an application and size; fewer rounds if slower [4]\n"
            "  --check             two rounds, for their results\n"
@@ -96,6 +97,8 @@ bool parse(int argc, char **argv, app_options *o)
             o->sizes = split(value);
         } else if (name == "--strategy") {
             o->strategies = split(value);
+        } else if (name == "--party0") {
+            o->hosts = split(value);
         } else if (name == "--rounds") {
             o->rounds = std::max(1u, static_cast<uint32_t>(strtoul(value, nullptr, 10)));
         } else if (name == "--seconds") {
@@ -134,6 +137,9 @@ bool parse(int argc, char **argv, app_options *o)
                      [](const std::string &name) {
                          return std::count(std::begin(size_names), std::end(size_names), name) > 0;
                      }) &&
+           are_known(
+               o->hosts,
+               [](const std::string &name) { return name == "works" || name == "replays"; }) &&
            are_known(o->strategies, [](const std::string &name) {
                return std::any_of(std::begin(strategies), std::end(strategies),
                                   [&](const auto &s) { return name == s.name; });

@@ -8,11 +8,11 @@
 // the launching strategies in one graph.
 #include "wic/apps/strategies/step_kernels.cuh"
 
-// A round's steps, and the chunks that party 0 made.
+// A round's steps and chunks.
 struct app_record {
     std::vector<app_step> steps;
-    std::vector<size_t> at; // place in `chunks` of each step
-    std::vector<unsigned char> chunks;
+    std::vector<size_t> at, up_at;          // place of each step in `chunks` and `ups`
+    std::vector<unsigned char> chunks, ups; // made by party 0 and by party 1
 };
 
 constexpr unsigned app_oracle_threads = 512;
