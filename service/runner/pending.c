@@ -108,6 +108,16 @@ static int find_incomplete(struct pb_pending *pending, struct pb_job *out)
     return rc == 0 ? 1 : rc;
 }
 
+/* Dismisses an incomplete job whose files another job has. */
+static void dismiss_taken(struct pb_job *from, const char *by)
+{
+    struct pb_job_error *error = &from->error;
+    const size_t n = strnlen(error->message, 900);
+    (void)snprintf(error->message + n, sizeof error->message - n, "; job %s has its files now", by);
+    (void)snprintf(error->hint, sizeof error->hint, "nothing is to be done");
+    pb_job_drop(from, pb_clock_wall_ms());
+}
+
 /* Stores the job, unless NULL, and dismisses the incomplete one (taken) if all of its files were
  * moved. */
 static int end_incomplete(struct pb_pending *pending, struct pb_job *job, struct pb_job *from)
@@ -116,7 +126,7 @@ static int end_incomplete(struct pb_pending *pending, struct pb_job *job, struct
     (void)snprintf(input, sizeof input, "%s", from->manifest.input ? from->manifest.input : "");
     const bool is_taken = pb_input_store_is_taken(from, pending->list->dirs);
     if (is_taken)
-        pb_job_drop(from, pb_clock_wall_ms());
+        dismiss_taken(from, pending->job.id);
     int rc = job != NULL || is_taken
                  ? pb_set_parts_taken(pending->list->store, job, from, input, &pending->err)
                  : 0;

@@ -229,6 +229,7 @@ class Missing(Sets):
         self.assertEqual(sorted(job["delivered"]), [str(d.root / "inbox" / n) for n in self.names()])
         before = d.call("job.get", id=first["id"])
         self.assertEqual((before["status"], before["error"]["code"], before["input"]), ("dismissed", "input.incomplete", None))
+        self.assertIn(f"; job {job['id']} has its files now", before["error"]["message"])
         self.assertEqual((job["attempts"], len(self.scenes(d))), (1, 2))
         self.drop(d, parts=("B04",))  # joins the scene as a whole
         wait_for(lambda: len(self.scenes(d)) == 3 and all(j["status"] in ("successful", "dismissed") for j in self.scenes(d)))
