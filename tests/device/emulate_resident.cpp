@@ -165,7 +165,7 @@ struct memory {
     std::vector<uint64_t> doorbell, told, letters;
     std::vector<uint32_t> answer, made, ups;
     app_memory down, up;
-    uint32_t taken = 0, begin = 0, state = 0, met = 0;
+    uint32_t taken = 0, begin = 0, state = 0, met = 0, started = 0;
 
     template <class A>
     resident_view lay_out(const app_step &most, uint32_t least, const uint32_t *stop)
@@ -203,6 +203,7 @@ struct memory {
         r.bell_mask = r.down_mask = downs - 1;
         r.up_mask = ups_of - 1;
         r.met = &met;
+        r.started = &started;
         r.made = made.data();
         r.stop = stop;
         r.limit_ns = UINT64_MAX;

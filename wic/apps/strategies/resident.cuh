@@ -14,7 +14,7 @@
 //   letters      ==>, <==  words of a chunk of at most 256 bytes, the only one of its step, each
 //                          with the number of the chunk; if the strategy has letters
 //   begin        ==>  the round has begun
-//   state        <==  the kernel is there; party 1 has written the last byte
+//   state        <==  all blocks have started; party 1 has written the last byte
 //
 // Chunks are counted from 0 in a round, in either direction; words and chunks are rings of a power
 // of two. Unless the data decides them, the kernel computes the steps by itself, so that its C1 of
@@ -79,6 +79,7 @@ struct resident_view {
     uint32_t bell_mask, down_mask, up_mask; // places of the rings - 1
     // For the kernel.
     uint64_t *steps_copy; // ring of steps
+    uint32_t *started;    // number of blocks
     uint32_t *met;        // arrivals at the barrier of all blocks
     uint32_t *made;       // number of pieces that are made, by chunk
     app_stamps *stamps;   // NULL: no stamps
@@ -206,17 +207,11 @@ template <class A, class Way> class resident_party
     __device__ void run()
     {
         const bool is_first = way_.block == 0 && part_.thread == 0;
-        if (is_first) {
+        if (part_.thread == 0 && wic_arrive(r_.started, way_.blocks)) {
             wic_word_post_host(r_.state, RESIDENT_HERE);
         }
-        if (way_.block == 0) {
-            const bool begins =
-                is_first && resident_wait(r_, [&] { return wic_word_peek(r_.begin) != 0; });
-            if (way_.share(begins) == 0) {
-                return;
-            }
-        }
-        if (!meet()) {
+        // A piped application begins with its first chunk.
+        if (A::facts.order != APP_PIPED && !begin()) {
             return;
         }
         for (app_step step = {}; next(&step); step.index++) {
@@ -230,6 +225,17 @@ template <class A, class Way> class resident_party
     }
 
   private:
+    __device__ bool begin()
+    {
+        if (way_.block == 0) {
+            const bool begins = part_.thread == 0 &&
+                                resident_wait(r_, [&] { return wic_word_peek(r_.begin) != 0; });
+            if (way_.share(begins) == 0) {
+                return false;
+            }
+        }
+        return meet();
+    }
     __device__ bool next(app_step *step)
     {
         if constexpr (!A::facts.told) {

@@ -236,6 +236,7 @@ template <class A> class resident_room
         r.down_mask = downs_ - 1;
         r.up_mask = ups_ - 1;
         r.met = reinterpret_cast<uint32_t *>(device_.at());
+        r.started = r.met + 1;
         r.steps_copy = reinterpret_cast<uint64_t *>(device_.at(line));
         r.made = reinterpret_cast<uint32_t *>(device_.at(line + steps_bytes));
         r.stamps = place_.stamps;
