@@ -6,6 +6,7 @@
 // that it never waits for the host. It has the chunks that another strategy recorded. Its time is
 // that of the fastest of several shapes: a resident kernel of few or many blocks, or the kernels of
 // the launching strategies in one graph.
+#include "wic/apps/strategies/resident.cuh"
 #include "wic/apps/strategies/step_kernels.cuh"
 
 // A round's steps and chunks.
@@ -28,6 +29,12 @@ struct app_oracle_work {
     uint64_t limit_ns;
 };
 
+// Blocks take turns by warps, as in resident kernels.
+__device__ inline app_part app_oracle_part()
+{
+    return resident_spread(blockIdx.x, gridDim.x, {threadIdx.x, blockDim.x});
+}
+
 // The work for chunk c begins at another thread than that for chunk c - 1.
 __device__ inline app_part app_shifted(app_part part, uint32_t c, uint32_t chunks)
 {
@@ -42,7 +49,7 @@ __device__ void app_oracle_make(const typename A::view &view, const app_step &st
     const uint32_t count = step.up > 0 ? A::ups(view, step) : 0;
     for (uint32_t c = 0; c < count; c++) {
         A::template make<1>(view, step, {c, 0, step.up_units}, up + c * app_stride_for<A>(0, step),
-                            app_shifted(app_grid_part(), c, count));
+                            app_shifted(app_oracle_part(), c, count));
     }
 }
 
@@ -56,17 +63,17 @@ __global__ void __launch_bounds__(app_oracle_threads)
         if (A::facts.order == APP_EXCHANGES) {
             app_oracle_make<A>(view, step, work.up);
         }
-        A::template independent<1>(view, step, app_grid_part());
+        A::template independent<1>(view, step, app_oracle_part());
         for (uint32_t c = 0; c < step.down; c++) {
             A::template dependent<1>(view, step, {c, 0, step.down_units},
                                      work.chunks + work.at[s] + c * app_stride_for<A>(1, step),
-                                     app_shifted(app_grid_part(), c, step.down));
+                                     app_shifted(app_oracle_part(), c, step.down));
         }
         for (uint32_t phase = 0; phase < A::settles(step); phase++) {
             if (!app_barrier(work.arrived, &barriers, work.stop, work.limit_ns)) {
                 return;
             }
-            A::template settle<1>(view, step, phase, app_grid_part());
+            A::template settle<1>(view, step, phase, app_oracle_part());
         }
         if (!app_barrier(work.arrived, &barriers, work.stop, work.limit_ns)) {
             return;
