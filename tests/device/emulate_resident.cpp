@@ -87,7 +87,7 @@ template <uint32_t slices_> struct way : resident_plain {
         share(0);
         for (uint32_t i = 0; own.thread == 0 && i < words; i++) {
             __atomic_store_n(&r.letters_up[(number & r.up_mask) * resident_letter_words + i],
-                             uint64_t(number + 1) << 32 | memory->letter[i], __ATOMIC_RELAXED);
+                             uint64_t(number + 1) << 32 | memory->letter[i], __ATOMIC_RELEASE);
         }
         share(0);
     }

@@ -124,6 +124,8 @@ class wic_app_way : public resident_plain
             }
             wic_barrier_arrive(own_barrier(1));
             if (2 * wic_lane() < words) {
+                // Relaxed: it publishes nothing but itself. The host writes to places of chunks
+                // that were taken before; their loads have returned before the last barrier.
                 const uint64_t tag = uint64_t(number + 1) << 32;
                 uint64_t *to = &r.letters_up[size_t(number & r.up_mask) * resident_letter_words +
                                              2 * wic_lane()];
