@@ -16,7 +16,7 @@
 #define WIC_LINE    64
 #define WIC_PAGE    4096
 #define WIC_MAGIC   UINT64_C(0x316c6e6863636977) /* "wicchnl1", little endian */
-#define WIC_VERSION 2u
+#define WIC_VERSION 3u
 #define WIC_CLOSED  (UINT64_C(1) << 63) /* beside the producers' next ticket */
 /* A ticket is doubled in wic_slot_head.sequence; at 10^9 tickets a second this lasts for 70
  * years. */
@@ -64,7 +64,8 @@ struct wic_channel {
     uint64_t stride;
     uint64_t payload_offset; /* from the channel; 0: `payload` */
     unsigned char *payload;  /* the caller's, means nothing in another process */
-    uint32_t spin_limit;
+    uint32_t spin_limit;     /* in naps if nap_ns is not 0 */
+    uint32_t nap_ns;
     bool shared, joined;
     _Atomic uint32_t left; /* joined: this process aborted it, whatever `aborted` says */
     int (*check)(void *context, struct wic_slot *slot); /* joined: of struct wic_join */

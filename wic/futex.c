@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +28,24 @@ int64_t wic_now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Timer slack is 50 us by default, which is longer than most naps. */
+#define NAP_SLACK_NS 1000UL
+
+void wic_nap_ns(uint32_t ns)
+{
+    int saved = errno;
+    int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
+    if (slack > (int)NAP_SLACK_NS) {
+        (void)prctl(PR_SET_TIMERSLACK, NAP_SLACK_NS, 0, 0, 0);
+    }
+    struct timespec nap = {.tv_nsec = (long)ns};
+    nanosleep(&nap, NULL);
+    if (slack > (int)NAP_SLACK_NS) {
+        (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
+    }
+    errno = saved;
 }
 
 int wic_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns, bool shared)

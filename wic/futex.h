@@ -13,6 +13,9 @@
 /* CLOCK_MONOTONIC in ns. */
 int64_t wic_now_ns(void);
 
+/* Sleeps for so long, of which the thread's timer slack is no part. */
+void wic_nap_ns(uint32_t ns);
+
 /* Sleeps while *word == expected, until woken or until deadline_ns (absolute, on wic_now_ns).
  * `shared`: the waker may be another process. Returns 0 after a sleep that ended (woken, a signal,
  * or for no reason at all), -EAGAIN without sleep because the word had another value, -ETIMEDOUT,

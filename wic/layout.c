@@ -24,6 +24,7 @@ struct layout {
 static bool layout_make_any(struct layout *out, const struct wic_options *options)
 {
     if (options == NULL || options->slots < 1 || options->slots > WIC_SLOTS_MAX ||
+        options->nap_ns > WIC_NAP_NS_MOST ||
         options->slot_bytes > SIZE_MAX / 2 / options->slots - 2 * WIC_PAGE) {
         return false;
     }
@@ -85,7 +86,8 @@ static void set_head(struct wic_channel *channel, const struct wic_options *opti
     channel->payload_offset = layout->payload_offset;
     channel->payload = options->payload;
     channel->shared = options->shared;
-    channel->spin_limit = spin_limit(options->spin_limit);
+    channel->spin_limit = options->nap_ns ? WIC_NAPS : spin_limit(options->spin_limit);
+    channel->nap_ns = options->nap_ns;
 }
 
 static void set_words(struct wic_channel *channel, uint64_t first_ticket, uint32_t first_futex)
@@ -93,7 +95,8 @@ static void set_words(struct wic_channel *channel, uint64_t first_ticket, uint32
     for (int role = WIC_PRODUCER; role <= WIC_CONSUMER; role++) {
         atomic_init(&channel->side[role].next, first_ticket);
         atomic_init(&channel->side[role].futex, first_futex);
-        atomic_init(&channel->side[role].spin, channel->spin_limit / 4);
+        atomic_init(&channel->side[role].spin,
+                    channel->nap_ns ? channel->spin_limit : channel->spin_limit / 4);
     }
     for (uint64_t ticket = first_ticket; ticket < first_ticket + channel->slots; ticket++) {
         atomic_init(&channel->slot[ticket % channel->slots].sequence, 2 * ticket);

@@ -63,6 +63,7 @@ struct options {
     int64_t push_ns = 10000000000; // push and acquire wait this long for a slot; WIC_FOREVER
     int64_t hang_ns = 0;           // these two as in struct wic_device_options
     int64_t idle_ns = 0;
+    uint32_t nap_ns = 0;     // sleep between looks, as in struct wic_options
     uint32_t user_bytes = 0; // size of the part of frame::user() in piece.user; multiple of 16
 };
 
@@ -210,7 +211,7 @@ class flow
     {
         argument_ = std::move(argument);
         push_ns_ = o.push_ns;
-        if (!in_.make(o.slots, in_bytes) || !out_.make(o.slots, out_bytes)) {
+        if (!in_.make(o, in_bytes) || !out_.make(o, out_bytes)) {
             fail("open: no memory for " + std::to_string(o.slots) + " slots of " +
                  std::to_string(in_bytes) + " and " + std::to_string(out_bytes) +
                  " bytes, or not 1 to " + std::to_string(WIC_SLOTS_MAX) + " slots");
@@ -221,6 +222,7 @@ class flow
         device.argument = argument_.get();
         device.hang_ns = o.hang_ns;
         device.idle_ns = o.idle_ns;
+        device.nap_ns = o.nap_ns;
         const int rc = wic_device_open(&device, &device_);
         if (rc != 0) {
             device_ = nullptr;
@@ -275,10 +277,11 @@ class flow
         wic_channel *channel = nullptr;
         std::shared_ptr<void> memory;
 
-        bool make(uint32_t n, size_t bytes)
+        bool make(const options &of, size_t bytes)
         {
             wic_options o = {};
-            o.slots = n;
+            o.slots = of.slots;
+            o.nap_ns = of.nap_ns;
             o.slot_bytes = bytes;
             const size_t all = (wic_channel_bytes(&o) + 4095) / 4096 * 4096;
             memory = {all > 0 ? aligned_alloc(4096, all) : nullptr, free};

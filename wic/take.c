@@ -173,18 +173,31 @@ static void set_spin(struct wic_side *side, uint32_t budget)
     atomic_store_explicit(&side->spin, budget, memory_order_relaxed);
 }
 
+/* One round of a poll. False: the time limit is closer than a nap. */
+static bool rest(const struct wic_channel *channel, int64_t deadline_ns)
+{
+    if (channel->nap_ns == 0) {
+        wic_cpu_relax();
+        return true;
+    }
+    if (deadline_ns - wic_now_ns() < (int64_t)channel->nap_ns) {
+        return false;
+    }
+    wic_nap_ns(channel->nap_ns);
+    return true;
+}
+
 /* Polls for a short time. It reads the slot's sequence only, so as not to slow down the other side;
  * close and abort are seen afterwards. */
-static int spin_take(struct wic_channel *channel, enum wic_role role, uint32_t most,
-                     struct wic_run *out_run)
+static int spin_take(struct wic_channel *channel, enum wic_role role, int64_t deadline_ns,
+                     uint32_t most, struct wic_run *out_run)
 {
     struct wic_side *side = &channel->side[role];
     uint32_t budget = atomic_load_explicit(&side->spin, memory_order_relaxed);
     budget = budget < channel->spin_limit ? budget : channel->spin_limit;
     uint64_t next = atomic_load(&side->next) & ~WIC_CLOSED;
     struct wic_slot_head *slot = wic_slot_of(channel, next);
-    for (uint32_t round = 0; round < budget; round++) {
-        wic_cpu_relax();
+    for (uint32_t round = 0; round < budget && rest(channel, deadline_ns); round++) {
         if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) < 2 * next + role) {
             continue;
         }
@@ -275,7 +288,7 @@ int wic_take(struct wic_channel *channel, enum wic_role role, int64_t timeout_ns
             return -ETIMEDOUT;
         }
         int64_t deadline_ns = deadline_after(timeout_ns);
-        rc = spin_take(channel, role, most, out_run);
+        rc = spin_take(channel, role, deadline_ns, most, out_run);
         if (rc == -EAGAIN) {
             rc = wait_for_ticket(channel, role, deadline_ns, most, out_run);
         }

@@ -78,7 +78,14 @@ struct wic_options {
     bool shared;   /* the channel's memory is mapped by several processes */
     uint32_t spin_limit; /* rounds of the adaptive spin before parking, at most; 0 = by number of
                             cores */
+    uint32_t nap_ns; /* 0, or up to WIC_NAP_NS_MOST: a waiting thread sleeps this long between two
+                        looks in place of the spin, up to WIC_NAPS times, then it parks. While
+                        tickets are closer together than naps, one look takes many of them and no
+                        system call wakes a thread: less CPU time, more latency */
 };
+
+#define WIC_NAP_NS_MOST 1000000u
+#define WIC_NAPS        8u
 
 /* A slot that is held. Between acquire and publish it belongs to the producer, between wait and
  * release to the consumer; other threads must not touch it. A plain value: it may be copied and
@@ -103,8 +110,8 @@ struct wic_stats {
 /* Bytes between two slots for a payload of slot_bytes: the next multiple of 4096. */
 size_t wic_slot_stride(size_t slot_bytes);
 
-/* Memory that wic_channel_init needs; 0 when the options are invalid (NULL, slots out of range,
- * payload with shared, or too big for the address space). Thread: any. */
+/* Memory that wic_channel_init needs; 0 when the options are invalid (NULL, slots or nap_ns out of
+ * range, payload with shared, or too big for the address space). Thread: any. */
 size_t wic_channel_bytes(const struct wic_options *options);
 
 /* Makes a channel in `memory` (borrowed, 64-byte aligned, wic_channel_bytes long; its content is

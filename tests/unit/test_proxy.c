@@ -45,6 +45,15 @@ START_TEST(every_tile_passes_once_in_order_with_user_bytes)
 }
 END_TEST
 
+START_TEST(test_naps_lose_no_tile)
+{
+    fake.script.stalls = true;
+    struct stream s = {.tiles = 1500, .options = {.nap_ns = 1000}};
+    stream_run(&s);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
 START_TEST(no_tiles_is_a_good_end_without_a_kernel)
 {
     struct stream s = {.tiles = 0};
@@ -620,6 +629,7 @@ int main(void)
     tcase_add_checked_fixture(t, set_up, NULL);
     tcase_add_loop_test(t, every_tile_passes_once_in_order_with_user_bytes, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
+    tcase_add_test(t, test_naps_lose_no_tile);
     tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
     tcase_add_test(t, describe_says_what_becomes_of_a_ticket);
     tcase_add_test(t, the_link_is_told_how_long_a_tiles_units_are);

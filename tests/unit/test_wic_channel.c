@@ -369,6 +369,36 @@ START_TEST(high_water_counts_from_publication_to_release)
 }
 END_TEST
 
+static int naps_made;
+
+/* In place of libc's, which the library calls. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    naps_made++;
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+}
+
+START_TEST(test_naps_come_before_a_park_within_the_limit)
+{
+    const struct wic_options options = {.slots = 1, .slot_bytes = 8, .nap_ns = 1000};
+    struct wic_channel *channel = channel_of(&options, 0, 0);
+    struct wic_slot slot;
+    naps_made = 0;
+    ck_assert_int_eq(wic_wait(channel, 500, &slot), -ETIMEDOUT); /* shorter than a nap */
+    ck_assert_int_eq(naps_made, 0);
+    atomic_store(&channel->side[WIC_CONSUMER].spin, WIC_NAPS);
+    ck_assert_int_eq(wic_wait(channel, 500 * MS, &slot), -ETIMEDOUT);
+    ck_assert_int_le(naps_made, (int)WIC_NAPS);
+    ck_assert_int_gt(naps_made, 0);
+    ck_assert_uint_ge(stats_of(channel).consumer_parks, 1);
+    atomic_store(&channel->side[WIC_CONSUMER].spin, 0); /* after parks that lasted long */
+    naps_made = 0;
+    ck_assert_int_eq(wic_wait(channel, MS, &slot), -ETIMEDOUT);
+    ck_assert_int_eq(naps_made, 0);
+    channel_free(channel);
+}
+END_TEST
+
 START_TEST(spin_budget_learns_within_its_limit)
 {
     uint32_t budget = 512;
@@ -416,6 +446,7 @@ int main(void)
     tcase_add_test(tcase, aborted_channel_cancels_every_call);
     tcase_add_test(tcase, high_water_counts_from_publication_to_release);
     tcase_add_test(tcase, spin_budget_learns_within_its_limit);
+    tcase_add_test(tcase, test_naps_come_before_a_park_within_the_limit);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -23,18 +23,23 @@
 #define GROUP_MOST 8
 #define SLOT_U64   16 /* payload of a thread group's slots, in numbers */
 
-static inline struct wic_channel *channel_at(uint32_t slots, size_t slot_bytes,
+static inline struct wic_channel *channel_of(const struct wic_options *options,
                                              uint64_t first_ticket, uint32_t first_signal)
 {
-    struct wic_options options = {.slots = slots, .slot_bytes = slot_bytes};
-    size_t bytes = (wic_channel_bytes(&options) + 4095) / 4096 * 4096;
+    size_t bytes = (wic_channel_bytes(options) + 4095) / 4096 * 4096;
     void *memory = aligned_alloc(4096, bytes);
     struct wic_channel *channel = NULL;
     ck_assert_ptr_nonnull(memory);
     memset(memory, 0xa5, bytes);
-    ck_assert_int_eq(wic_channel_init_at(memory, &options, first_ticket, first_signal, &channel),
-                     0);
+    ck_assert_int_eq(wic_channel_init_at(memory, options, first_ticket, first_signal, &channel), 0);
     return channel;
+}
+
+static inline struct wic_channel *channel_at(uint32_t slots, size_t slot_bytes,
+                                             uint64_t first_ticket, uint32_t first_signal)
+{
+    struct wic_options options = {.slots = slots, .slot_bytes = slot_bytes};
+    return channel_of(&options, first_ticket, first_signal);
 }
 
 static inline struct wic_channel *channel_new(uint32_t slots, size_t slot_bytes)

@@ -25,6 +25,7 @@ START_TEST(invalid_options_have_no_size)
     struct wic_options huge = {.slots = 2, .slot_bytes = SIZE_MAX / 2};
     struct wic_options most = {.slots = 1, .slot_bytes = SIZE_MAX};
     struct wic_options mixed = {.slots = 1, .slot_bytes = 1, .payload = payload, .shared = true};
+    struct wic_options naps = {.slots = 1, .slot_bytes = 1, .nap_ns = WIC_NAP_NS_MOST + 1};
     struct wic_options good = {.slots = WIC_SLOTS_MAX, .slot_bytes = 4096};
     ck_assert_uint_eq(wic_channel_bytes(NULL), 0);
     ck_assert_uint_eq(wic_channel_bytes(&none), 0);
@@ -32,6 +33,7 @@ START_TEST(invalid_options_have_no_size)
     ck_assert_uint_eq(wic_channel_bytes(&huge), 0);
     ck_assert_uint_eq(wic_channel_bytes(&most), 0);
     ck_assert_uint_eq(wic_channel_bytes(&mixed), 0);
+    ck_assert_uint_eq(wic_channel_bytes(&naps), 0);
     ck_assert_uint_ge(wic_channel_bytes(&good), WIC_SLOTS_MAX * 4096u);
 }
 END_TEST

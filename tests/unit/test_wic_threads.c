@@ -38,6 +38,21 @@ START_TEST(every_ticket_is_consumed_once_and_whole)
 }
 END_TEST
 
+START_TEST(test_naps_lose_no_ticket)
+{
+    const struct wic_options options = {
+        .slots = SHAPES[_i].slots, .slot_bytes = SLOT_U64 * sizeof(uint64_t), .nap_ns = 2000};
+    struct group group = {.producers = SHAPES[_i].producers,
+                          .consumers = SHAPES[_i].consumers,
+                          .timeout_ns = WIC_FOREVER,
+                          .most = SHAPES[_i].most};
+    struct wic_channel *channel = channel_of(&options, 0, 0);
+    group_start(&group, channel, 0, TICKETS / 10);
+    group_finish(&group);
+    channel_free(channel);
+}
+END_TEST
+
 /* Tickets, and the words that are slept on, pass 2^31 and 2^32 while threads park. */
 START_TEST(counters_pass_32_bits_while_threads_park)
 {
@@ -303,6 +318,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, every_ticket_is_consumed_once_and_whole, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
+    tcase_add_loop_test(tcase, test_naps_lose_no_ticket, 0, sizeof(SHAPES) / sizeof(SHAPES[0]));
     tcase_add_loop_test(tcase, counters_pass_32_bits_while_threads_park, 0, 2);
     tcase_add_test(tcase, consumer_parks_across_the_wrap_of_its_signal);
     tcase_add_test(tcase, full_ring_holds_the_producer_back);

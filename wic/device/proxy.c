@@ -127,6 +127,10 @@ static int watch(struct wic_device *device, int64_t now)
 {
     if (now - device->event_ns < ALERT_NS) {
         device->quiet = (struct wic_watchdog){0, 0};
+        if (device->options.nap_ns > 0) {
+            wic_nap_ns(device->options.nap_ns);
+            return 0;
+        }
         for (int i = 0; i < 16; i++) {
             wic_cpu_relax();
         }
@@ -296,7 +300,8 @@ int wic_device_open_as(uint64_t layout, const struct wic_device_options *options
     }
     if (options == NULL || out_device == NULL || options->in == NULL || options->out == NULL ||
         (options->describe == NULL && options->plan.in_unit == 0) || options->idle_ns < 0 ||
-        options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0) {
+        options->idle_ns >= (int64_t)WIC_LINK_BEAT_NS / 2 || options->hang_ns < 0 ||
+        options->nap_ns > WIC_NAP_NS_MOST) {
         return wic_stay_refuse(-EINVAL, "the options of the device have no channels, no plan, or "
                                         "time limits out of range");
     }

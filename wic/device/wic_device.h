@@ -73,6 +73,9 @@ struct wic_device_options {
     int64_t idle_ns; /* 0: WIC_DEVICE_IDLE_NS */
     int64_t hang_ns; /* when tiles are under way and none is done for this long, the device hangs;
                         0: WIC_DEVICE_HANG_NS */
+    uint32_t nap_ns; /* 0, or up to WIC_NAP_NS_MOST: while tiles are under way the thread in run
+                        sleeps this long between two looks, in place of polling: less CPU time, more
+                        latency */
     uint32_t starts; /* tries to launch on a full device, WIC_LINK_START_NS each; 0: 20 */
 };
 

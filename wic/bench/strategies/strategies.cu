@@ -154,6 +154,8 @@ const std::vector<strategy_kind> &bench_strategies()
         {"wic", WAIT_PARKED, "parked warps, the bare link", resident<WAIT_PARKED>, as_planned},
         {"wic-channel", WAIT_PARKED, "the same through channels and device proxy", make_wic_channel,
          as_planned},
+        {"wic-naps", WAIT_PARKED, "the same, with naps of 10 us in place of spins",
+         make_wic_channel_naps, as_planned},
         {"poll-host", WAIT_POLL_HOST, "every warp polls the host's flag", resident<WAIT_POLL_HOST>,
          polling},
         {"poll-device", WAIT_POLL_DEVICE, "every warp polls a mirror in device memory",

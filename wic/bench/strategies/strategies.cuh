@@ -47,4 +47,5 @@ std::unique_ptr<strategy> make_launch(const bench_pool &pool, const bench_shape 
 std::unique_ptr<strategy> make_wait_value(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_managed(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_wic_channel(const bench_pool &pool, const bench_shape &shape);
+std::unique_ptr<strategy> make_wic_channel_naps(const bench_pool &pool, const bench_shape &shape);
 #endif

@@ -16,14 +16,16 @@
 namespace
 {
 constexpr int64_t wait_ns = 1000000000; // for a slot that the results say is free
-constexpr uint32_t batch = 16;          // chunks that are handed over with one call, at most
+constexpr uint32_t naps_ns = 10000;
+constexpr uint32_t batch = 16; // chunks that are handed over with one call, at most
 
 class channel_memory
 {
   public:
-    channel_memory(uint32_t slots, size_t slot_bytes, void *payload)
+    channel_memory(uint32_t slots, size_t slot_bytes, void *payload, uint32_t nap_ns)
     {
         wic_options options = {};
+        options.nap_ns = nap_ns;
         options.slots = slots;
         options.slot_bytes = slot_bytes;
         options.payload = payload;
@@ -48,15 +50,16 @@ class channel_memory
 class through_channel : public strategy
 {
   public:
-    through_channel(const bench_pool &pool, const wic_transfer_plan &plan)
+    through_channel(const bench_pool &pool, const wic_transfer_plan &plan, uint32_t nap_ns)
         : strategy(pool.slots), chunk_(pool.chunk), out_stride_(wic_slot_stride(pool.out_stride)),
-          own_(own_results(pool)), in_(pool.slots, pool.chunk, pool.in),
-          out_(pool.slots, pool.out_stride, own_ ? own_ : pool.out)
+          own_(own_results(pool)), in_(pool.slots, pool.chunk, pool.in, nap_ns),
+          out_(pool.slots, pool.out_stride, own_ ? own_ : pool.out, nap_ns)
     {
         wic_device_options options = {};
         options.in = in_.channel;
         options.out = out_.channel;
         options.plan = plan;
+        options.nap_ns = nap_ns;
         options.kernel = resident_kernel(WAIT_PARKED);
         const int rc = wic_device_open(&options, &device_);
         if (rc == -E2BIG || rc == -ENOSPC) {
@@ -156,8 +159,19 @@ class through_channel : public strategy
 };
 } // namespace
 
+static std::unique_ptr<strategy> make(const bench_pool &pool, const bench_shape &shape,
+                                      uint32_t nap_ns)
+{
+    auto made = std::make_unique<through_channel>(pool, shape.plan, nap_ns);
+    return made->fits() ? std::move(made) : nullptr;
+}
+
 std::unique_ptr<strategy> make_wic_channel(const bench_pool &pool, const bench_shape &shape)
 {
-    auto made = std::make_unique<through_channel>(pool, shape.plan);
-    return made->fits() ? std::move(made) : nullptr;
+    return make(pool, shape, 0);
+}
+
+std::unique_ptr<strategy> make_wic_channel_naps(const bench_pool &pool, const bench_shape &shape)
+{
+    return make(pool, shape, naps_ns);
 }
