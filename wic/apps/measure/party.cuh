@@ -55,8 +55,12 @@ template <class A> class app_party : public app_run<A>
             copy(APP_PRODUCE, to, &replay->chunks[replay->at[step.index] + chunk * stride(step)],
                  size_t(step.down_units) * A::facts.down_unit);
         } else {
-            work(APP_PRODUCE, by_team_.is[APP_PRODUCE],
-                 [&](app_part part) { A::template make<0>(host_.view(0), step, all, to, part); });
+            work(APP_PRODUCE, by_team_.is[APP_PRODUCE], [&](app_part part) {
+                const app_piece own = part_of(all, part);
+                A::template make<0>(host_.view(0), step, own,
+                                    static_cast<char *>(to) + own.first * A::facts.down_unit,
+                                    {0, 1});
+            });
         }
         const uint32_t row = A::facts.order == APP_PIPED ? chunk : step.index;
         if (row < app_stamp_rows) {
@@ -92,7 +96,10 @@ template <class A> class app_party : public app_run<A>
         const app_piece all = {chunk, 0, step.up_units};
         if (from != nullptr) {
             work(APP_CONSUME, by_team_.is[APP_CONSUME], [&](app_part part) {
-                A::template dependent<0>(host_.view(0), step, all, from, part);
+                const app_piece own = part_of(all, part);
+                A::template dependent<0>(
+                    host_.view(0), step, own,
+                    static_cast<const char *>(from) + own.first * A::facts.up_unit, {0, 1});
             });
         }
     }
@@ -142,6 +149,14 @@ template <class A> class app_party : public app_run<A>
         return A::most(host_.size()).up_units;
     }
 
+    // A thread has units next to each other, so that threads share no lines of the cache.
+    static app_piece part_of(const app_piece &all, app_part part)
+    {
+        const uint64_t units = all.units;
+        const uint32_t first = static_cast<uint32_t>(units * part.thread / part.threads);
+        const uint32_t end = static_cast<uint32_t>(units * (part.thread + 1) / part.threads);
+        return {all.chunk, first, end - first};
+    }
     static size_t up_bytes(const app_step &step)
     {
         return size_t(step.up_units) * A::facts.up_unit;

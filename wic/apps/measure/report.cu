@@ -11,7 +11,7 @@ namespace
 {
 const char *const verdicts[] = {"takes the headroom", "misses the headroom", "nothing to win",
                                 "nothing to win, slower", "ORACLE IS BEATEN"};
-constexpr double least_noise = 0.02;
+constexpr double least_noise = 0.02, host_decides = 0.9;
 
 // Share in per cent, or "-".
 std::string share(double value)
@@ -94,6 +94,10 @@ std::vector<group> groups(const app_report &report)
 // `least`: the oracle's time, or the floor.
 std::string verdict(const group &g, double least)
 {
+    if (g.host >= host_decides * g.best->total) {
+        return "the host's work decides";
+    }
+
     const double noise =
         std::max({least_noise, app_spread(g.oracle->totals), app_spread(g.best->totals),
                   g.wic != nullptr ? app_spread(g.wic->totals) : 0.0});

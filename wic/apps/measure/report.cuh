@@ -58,7 +58,6 @@ struct app_entry {
 };
 extern const app_entry *const app_entries[]; // those that are compiled, then NULL
 
-uint32_t app_strategies(const app_options &options); // number of the chosen ones
 double app_median(std::vector<double> values);
 // Largest part of the median that half of the values are away from it.
 double app_spread(const std::vector<double> &values);

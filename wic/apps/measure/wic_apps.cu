@@ -29,9 +29,11 @@ void help()
            "  --app NAME,..       applications [all]\n"
            "  --size NAME,..      tiny, small, middle, large [small,middle,large]\n"
            "  --strategy NAME,..  [all]\n"
-           "  --party0 MODE       works, or replays chunks that it made before [both in turn]\n"
+           "  --party0 MODE       works, or replays chunks that it made before\n"
+           "                      [replays; both with --check and in the tiny size]\n"
            "  --rounds N          rounds, each with new inputs, all strategies in turn [5]\n"
-           "  --seconds S         runs of an application and size; fewer rounds if slower [4]\n"
+           "  --seconds S         runs of an application and size; fewer rounds if slower,\n"
+           "                      one of a strategy that takes more than a tenth of it [4]\n"
            "  --check             two rounds, for their results\n"
            "  --break MISTAKE     early-read, lost-last or stale, which must be found\n"
            "  --threads N         threads of the host [half of the cores, at most 8]\n"
@@ -150,15 +152,6 @@ bool parse(int argc, char **argv, app_options *o)
 bool app_is_chosen(const std::vector<std::string> &names, const char *name)
 {
     return names.empty() || std::count(names.begin(), names.end(), name) > 0;
-}
-
-uint32_t app_strategies(const app_options &options)
-{
-    uint32_t count = 0;
-    for (const auto &strategy : strategies) {
-        count += app_is_chosen(options.strategies, strategy.name);
-    }
-    return count;
 }
 
 int main(int argc, char **argv)

@@ -14,8 +14,7 @@
 struct app_launch_kind {
     bool copies; // chunks through device memory by the copy engines; otherwise kernels read and
                  // write pinned memory
-    bool joins;  // all chunks that have gathered while the copy before was under way are one
-                 // copy and one kernel
+    bool joins;  // gathered chunks, at least join_bytes, are one copy and one kernel
     bool graphs; // the kernels after the last chunk of a step are one graph
 };
 
@@ -23,9 +22,12 @@ template <class A> class app_launches : public app_strategy<A>
 {
   public:
     app_launches(const app_place<A> &place, const app_launch_kind &kind)
-        : place_(place), kind_(kind), kernels_(place), lanes_(is_piped ? lanes_most : 0),
-          lane_busy_(lanes_.size())
+        : place_(place), kind_(kind), kernels_(place), lanes_(is_piped ? lanes_most : 0)
     {
+        if (is_piped && kind.joins) {
+            const size_t most = std::max<size_t>(1, join_bytes / place.bytes[1]);
+            group_ = static_cast<uint32_t>(std::min<size_t>(most, std::max(1u, place.slots / 4)));
+        }
         const size_t downs = is_piped ? place.slots : place.most.down;
         const size_t ups = is_piped ? place.slots : place.most.up;
         down_bytes_ = is_piped ? downs * slot_bytes() : app_work_bytes + downs * place.bytes[1];
@@ -50,7 +52,7 @@ template <class A> class app_launches : public app_strategy<A>
                 graph_of(step);
             }
         } else if (kind.graphs) {
-            for (uint32_t slot = 0; slot < place.slots; slot++) {
+            for (uint32_t slot = 0; slot + group_ <= place.slots; slot += group_) {
                 slot_graphs_.push_back(capture_slot(slot));
             }
         }
@@ -69,7 +71,6 @@ template <class A> class app_launches : public app_strategy<A>
 
     void ready() override
     {
-        std::fill(lane_busy_.begin(), lane_busy_.end(), 0);
         for (set &s : sets_) {
             if (s.host != nullptr) {
                 memset(s.host.get(), app_poison, down_bytes_);
@@ -107,7 +108,7 @@ template <class A> class app_launches : public app_strategy<A>
 
   private:
     static constexpr bool is_piped = A::facts.order == APP_PIPED;
-    static constexpr size_t lanes_most = 4, batch_bytes = 1 << 20;
+    static constexpr size_t lanes_most = 4, join_bytes = 256 << 10;
 
     // Memory of the chunks of a step; steps take turns. On the device: none without copies.
     struct set {
@@ -185,7 +186,7 @@ template <class A> class app_launches : public app_strategy<A>
                 return true;
             }
             host.produce(step, c, chunks + c * stride);
-            if (!kind_.joins || is_last || copied_[0].is_done()) {
+            if (!kind_.joins || is_last || (c + 1 - sent) * stride >= join_bytes) {
                 send(step, s, sent, c + 1, is_last);
                 sent = c + 1;
             }
@@ -373,7 +374,7 @@ template <class A> class app_launches : public app_strategy<A>
         while (consumed < step.down) {
             if (produced < step.down && produced - consumed < place_.slots) {
                 const bool is_wrong = host.is_wrong(step, produced);
-                if (is_wrong && sent < produced) {
+                while (is_wrong && sent < produced) {
                     send_batch(step, &sent, produced, &running, APP_BREAK_NONE);
                 }
                 const bool is_put = !is_wrong || host.fault.kind == APP_LOST_LAST;
@@ -388,8 +389,7 @@ template <class A> class app_launches : public app_strategy<A>
                 }
             }
             const bool is_all = produced == step.down || produced - consumed == place_.slots;
-            while (sent < produced && (!kind_.joins || is_all || lane_is_idle() ||
-                                       (produced - sent) * place_.bytes[1] >= batch_bytes)) {
+            while (sent < produced && (is_all || produced - sent >= group_)) {
                 send_batch(step, &sent, produced, &running, APP_BREAK_NONE);
             }
             while (!running.empty() && sets_[0].arrived[running.front().event].is_done()) {
@@ -405,11 +405,6 @@ template <class A> class app_launches : public app_strategy<A>
         }
         return true;
     }
-    bool lane_is_idle() const
-    {
-        const size_t last = lane_busy_[batches_ % lanes_.size()];
-        return last == 0 || sets_[0].arrived[last - 1].is_done();
-    }
 
     // One batch from *sent on: up to `end`, to the end of the ring.
     void send_batch(const app_step &step, uint32_t *sent, uint32_t end, std::deque<batch> *running,
@@ -417,14 +412,12 @@ template <class A> class app_launches : public app_strategy<A>
     {
         const size_t lane = batches_++ % lanes_.size();
         const uint32_t first = *sent, slot = first % place_.slots;
-        const size_t most = kind_.joins && !kind_.graphs ? 4 * batch_bytes / place_.bytes[1] : 1;
-        const uint32_t count = std::min(
-            {end - first, place_.slots - slot, static_cast<uint32_t>(std::max<size_t>(1, most))});
+        const uint32_t count = std::min({end - first, place_.slots - slot, group_ - slot % group_});
         const app_work work = {step, first, count,
                                true, true,  kind == APP_LOST_LAST ? first : app_no_chunk};
-        if (kind == APP_BREAK_NONE && kind_.graphs) {
+        if (kind == APP_BREAK_NONE && kind_.graphs && count == group_) {
             memcpy(slot_of(sets_[0].host.get(), first) - app_work_bytes, &work, sizeof work);
-            APP_MUST(cudaGraphLaunch(slot_graphs_[slot], lanes_[lane]));
+            APP_MUST(cudaGraphLaunch(slot_graphs_[slot / group_], lanes_[lane]));
         } else {
             if (kind == APP_EARLY_READ && kind_.copies) {
                 APP_MUST(cudaMemsetAsync(slot_of(sets_[0].device.get(), first), app_poison,
@@ -435,16 +428,15 @@ template <class A> class app_launches : public app_strategy<A>
         }
         const size_t event = (first + count - 1) % place_.slots;
         sets_[0].arrived[event].record(lanes_[lane]);
-        lane_busy_[lane] = event + 1;
         running->push_back({first + count, event});
         *sent = first + count;
     }
-    // Chunks from this place of the ring on through the device. NULL: one, whose work is in the
-    // ring.
+    // Chunks from this place of the ring on through the device. NULL: a full batch, whose work is
+    // in the ring.
     void send_slot(uint32_t slot, const app_work *work, cudaStream_t stream)
     {
         set &s = sets_[0];
-        const uint32_t count = work == nullptr ? 1 : work->count;
+        const uint32_t count = work == nullptr ? group_ : work->count;
         const size_t at = slot * slot_bytes(), up_at = slot * place_.bytes[0];
         if (kind_.copies && is_put_) {
             APP_MUST(cudaMemcpyAsync(s.device.get() + at, s.host.get() + at, count * slot_bytes(),
@@ -468,7 +460,7 @@ template <class A> class app_launches : public app_strategy<A>
     size_t down_bytes_ = 0, up_bytes_ = 0;
     app_stream compute_, in_, out_;
     std::vector<app_stream> lanes_;
-    std::vector<size_t> lane_busy_; // 1 + the event of its last batch
+    uint32_t group_ = 1; // chunks in a batch
     size_t batches_ = 0;
     bool is_put_ = true; // the next send_slot() copies the chunks
     set sets_[2];

@@ -20,7 +20,8 @@
 //
 //   the inputs of the round are in app_run and in the memory of place.view, all else is poison
 //   ready()     not timed. Poisons the memory of chunks (app_poison) on both sides, resets flags
-//               and counters, puts a resident kernel in place; that touches no view yet.
+//               and counters, puts a resident kernel in place; that touches no view yet. All of its
+//               blocks have started when ready() returns.
 //   run(host)   timed. All steps, until host.next() is false, party 0 has settled the last step
 //               and party 1 has written the last byte of its memory.
 //   rest()      not timed. The device is idle when it returns.
