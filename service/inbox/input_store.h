@@ -29,15 +29,6 @@ bool pb_input_store_find(struct pb_job *job, const struct pb_dirs *dirs,
  * and before it stored the path) is searched for in work/<id>/ and, by its record, in quarantine/.
  */
 int pb_input_store_restore(struct pb_job *job, const struct pb_dirs *dirs, struct pb_err *err);
-/* Moves the files of an incomplete set in quarantine, by the names of their delivery, to those of a
- * job of the same scene in work/<id>/, and adds them to its manifest. A file whose name that job
- * has as well stays, like files that were not delivered. Returns the count of moved files, or a
- * negative errno and *err; some files may then have been moved. */
-int pb_input_store_take(struct pb_job *job, const struct pb_job *from, const struct pb_dirs *dirs,
-                        struct pb_err *err);
-/* Returns true if nothing is left of these in quarantine. The empty folder and its record are
- * removed, and the manifest of `from` has no input any more. */
-bool pb_input_store_is_taken(struct pb_job *from, const struct pb_dirs *dirs);
 /* Removes the quarantined input of a failed or dismissed job with its record; for a submitted file
  * only the record. Fails with job.state if a file in the input was not delivered with it or was
  * changed, according to the lists; an empty list allows any files. No other file is touched. */

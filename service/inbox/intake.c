@@ -343,31 +343,24 @@ static int add_text(void *user, const struct pb_set_part *part)
     return 0;
 }
 
-/* Adds the files by their names at delivery; the job checks whether they still exist. */
-static int add_manifest(struct pb_scene_earlier *out, const struct pb_scene_manifest *manifest)
-{
-    char **more = realloc(out->name, (out->n + manifest->n_entries + 1) * sizeof *more);
-    int rc = more != NULL ? 0 : -ENOMEM;
-    if (more != NULL)
-        out->name = more;
-    for (size_t i = 0; rc == 0 && i < manifest->n_entries; i++) {
-        char *copy = strdup(pb_base_name(manifest->entry[i].path));
-        if (copy != NULL)
-            out->name[out->n++] = copy;
-        else
-            rc = -ENOMEM;
-    }
-    return rc;
-}
-
-/* Adds the files of a part. */
+/* Adds the part's files by their names at delivery; the job checks whether they still exist. */
 static int add_names(struct pb_scene_earlier *out, const char *text)
 {
     struct pb_scene_manifest manifest = {.n_roots = 0};
     int rc = pb_scene_manifest_parse(text, &manifest);
     if (rc != 0)
         return rc == -ENOMEM ? rc : 0;
-    rc = add_manifest(out, &manifest);
+    char **more = realloc(out->name, (out->n + manifest.n_entries + 1) * sizeof *more);
+    rc = more != NULL ? 0 : -ENOMEM;
+    if (more != NULL)
+        out->name = more;
+    for (size_t i = 0; rc == 0 && i < manifest.n_entries; i++) {
+        char *copy = strdup(pb_base_name(manifest.entry[i].path));
+        if (copy != NULL)
+            out->name[out->n++] = copy;
+        else
+            rc = -ENOMEM;
+    }
     pb_scene_manifest_fini(&manifest);
     return rc;
 }
@@ -382,23 +375,6 @@ static int list_names(struct pb_intake *intake, const char *set_id, struct pb_er
         free(texts.text[i]);
     }
     free(texts.text);
-    return rc == -ENOMEM ? no_memory(err) : rc;
-}
-
-/* Adds the files of an incomplete job of the scene in quarantine, which a job of the set gets. */
-static int add_incomplete(struct pb_intake *intake, const char *id, struct pb_err *err,
-                          struct pb_scene_earlier *out)
-{
-    struct pb_job job;
-    int rc = pb_job_store_find(intake->store, id, err, &job);
-    if (rc != 0)
-        return rc;
-    const char *input = job.manifest.input != NULL ? job.manifest.input : "";
-    if (pb_path_below(input, intake->dirs->quarantine) != NULL)
-        rc = add_manifest(out, &job.manifest);
-    else if (pb_path_below(input, intake->dirs->work) != NULL && access(input, F_OK) == 0)
-        (void)snprintf(out->busy, sizeof out->busy, "%s", id); /* it is about to be moved there */
-    pb_job_fini(&job);
     return rc == -ENOMEM ? no_memory(err) : rc;
 }
 
@@ -418,8 +394,6 @@ int pb_intake_find_earlier(struct pb_intake *intake, const struct pb_inbox *inbo
         (void)snprintf(out->busy, sizeof out->busy, "%s", last.busy);
     if (rc == 1 && out->busy[0] == '\0')
         rc = list_names(intake, last.set_id, err, out);
-    if (rc >= 0 && out->busy[0] == '\0' && last.incomplete[0] != '\0')
-        rc = add_incomplete(intake, last.incomplete, err, out);
     pb_job_fini(&job);
     if (rc < 0)
         pb_scene_earlier_fini(out);

@@ -48,12 +48,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_SET_LAST] =
         "SELECT (SELECT id FROM jobs WHERE set_id <> '' AND status < 2 AND scene = ?1 AND"
         " pipeline = ?2 AND ifnull(inbox, '') = ?3 AND ifnull(folder, '') = ?4 LIMIT 1), set_id,"
-        " job, (SELECT id FROM jobs WHERE " PB_JOB_INCOMPLETE_SET " AND scene = ?1 AND"
-        " pipeline = ?2 AND ifnull(inbox, '') = ?3 AND ifnull(folder, '') = ?4 AND owned = 1 AND"
-        " EXISTS (SELECT 1 FROM kept k WHERE k.job = jobs.id AND k.path = jobs.input AND"
-        " ifnull(k.up_ms, " PB_SET_PART_LAST
-        ") >= ?5) ORDER BY seq DESC LIMIT 1) FROM (SELECT 1) LEFT JOIN (SELECT set_id, job FROM "
-        "set_parts WHERE scene = ?1 AND"
+        " job FROM (SELECT 1) LEFT JOIN (SELECT set_id, job FROM set_parts WHERE scene = ?1 AND"
         " pipeline = ?2 AND inbox = ?3 AND folder = ?4 AND"
         " ifnull(up_ms, " PB_SET_PART_LAST ") >= ?5"
         " ORDER BY ifnull(up_ms, " PB_SET_PART_LAST ") DESC, time_ms DESC LIMIT 1)",

@@ -16,8 +16,7 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
- * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
- * 20: index of incomplete sets */
+ * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -260,10 +259,6 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "DROP TABLE contents_before;"
     "CREATE INDEX contents_by_age ON contents (time_ms);"
     "PRAGMA user_version = 19;",
-
-    /* Incomplete sets in quarantine, which late files complete (set_parts.h). */
-    "CREATE INDEX jobs_incomplete ON jobs (scene) WHERE " PB_JOB_INCOMPLETE_SET ";"
-    "PRAGMA user_version = 20;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

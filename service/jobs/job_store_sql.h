@@ -95,14 +95,12 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 20
+#define PB_JOB_SCHEMA_VERSION 19
 /* Order in which finished jobs are forgotten: those of files that no pipeline takes are first,
  * because foreign files must not push the jobs of scenes out of the store. */
 #define PB_JOB_PRUNE_ORDER "(error_code = 'input.no_pipeline') DESC, seq"
 /* Finished jobs that are counted and chosen. A scene's job is forgotten with its archive's. */
 #define PB_JOB_PRUNABLE "status > 1 AND (archive = '' OR again <> '')"
-/* Failed jobs of loose files that lack others of their scene. */
-#define PB_JOB_INCOMPLETE_SET "set_id <> '' AND status = 3 AND error_code = 'input.incomplete'"
 /* Statements that make version i + 1 from version i; version 0 is an empty file. They use the
  * functions that prepare registers. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];

@@ -40,7 +40,7 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
 {
     const char *const text[] = {key->scene, key->pipeline, key->inbox ? key->inbox : "",
                                 key->folder ? key->folder : ""};
-    char *const column[] = {out->busy, out->set_id, out->job, out->incomplete};
+    char *const column[] = {out->busy, out->set_id, out->job};
     int rc = -EIO;
     pb_job_store_take(store);
     sqlite3_stmt *s = pb_job_row_begin(store, PB_SET_LAST, err);
@@ -48,7 +48,7 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
         (void)sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC);
     if (s != NULL && sqlite3_bind_int64(s, 5, since_ms) == SQLITE_OK &&
         sqlite3_step(s) == SQLITE_ROW) {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 3; i++)
             pb_job_read_text(s, i, column[i], PB_JOB_ID_BYTES);
         rc = out->job[0] != '\0';
     } else if (s != NULL) {
@@ -64,7 +64,7 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
                       struct pb_err *err)
 {
     const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
-    struct pb_set_last last = {"", "", "", ""};
+    struct pb_set_last last = {"", "", ""};
     int rc = reopen_ms > 0 ? pb_set_parts_last(store, &key, pb_job_store_time_ms(store) - reopen_ms,
                                                err, &last)
                            : 0;
@@ -75,36 +75,6 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
         (void)snprintf(job->replaces, sizeof job->replaces, "%s", last.job);
     }
     return 0;
-}
-
-struct taken {
-    struct pb_job_change base; /* first member, because apply gets it; jobs: both */
-    const char *input;
-};
-
-static int apply_taken(struct pb_job_store *store, struct pb_job_change *base)
-{
-    const struct taken *taken = (const struct taken *)(const void *)base;
-    const char *const text[] = {base->jobs[1]->id, taken->input};
-    sqlite3_stmt *s = prepare(store,
-                              "SELECT 1 FROM jobs WHERE id = ?1 AND input = ?2 AND"
-                              " " PB_JOB_INCOMPLETE_SET,
-                              text, 2, &base->err);
-    int is_same = s ? first(store, s, NULL, 0, 0, &base->err) : -EIO;
-    int rc = is_same < 0             ? is_same
-             : base->jobs[0] != NULL ? pb_job_row_update(store, base->jobs[0], &base->err)
-                                     : 0;
-    if (rc == 0 && is_same == 1)
-        rc = pb_job_row_update(store, base->jobs[1], &base->err);
-    return rc < 0 ? rc : is_same;
-}
-
-int pb_set_parts_taken(struct pb_job_store *store, struct pb_job *job, struct pb_job *incomplete,
-                       const char *input, struct pb_err *err)
-{
-    struct pb_job *const jobs[] = {job, incomplete};
-    struct taken taken = {.base = {.apply = apply_taken, .jobs = jobs, .n = 2}, .input = input};
-    return pb_job_store_commit(store, &taken.base, err);
 }
 
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err)

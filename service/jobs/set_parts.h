@@ -20,9 +20,6 @@ struct pb_set_key {
 struct pb_set_last {
     char set_id[PB_JOB_ID_BYTES], job[PB_JOB_ID_BYTES]; /* the set and the job of its newest part */
     char busy[PB_JOB_ID_BYTES]; /* a waiting or running job of that scene; "" = no such job */
-    /* the newest job of that scene that failed because files were missing (input.incomplete), and
-     * whose files are not in quarantine for longer; "" = no such job */
-    char incomplete[PB_JOB_ID_BYTES];
 };
 
 struct pb_set_part {
@@ -42,10 +39,6 @@ struct pb_set_part {
  * calls it for each set. */
 int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, int64_t since_ms,
                       struct pb_err *err, struct pb_set_last *out);
-/* Stores a job that got files of an incomplete one (NULL: no such job), and the incomplete one if
- * its row is still as it was: failed, with that input. Returns 1 if that is stored, otherwise 0. */
-int pb_set_parts_taken(struct pb_job_store *store, struct pb_job *job, struct pb_job *incomplete,
-                       const char *input, struct pb_err *err);
 /* Returns 1 if a job of the set runs and may read its parts at their present place, otherwise 0. */
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err);
 /* Adds a job of loose files to the set of its scene that is not older than reopen_ms; if there is

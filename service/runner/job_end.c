@@ -90,18 +90,6 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
     env->on_change(env->user, &pending->job);
 }
 
-/* Reports the incomplete job whose files the job has. */
-static void announce_made(struct pb_job_ends *ends, struct pb_pending *pending)
-{
-    if (pending->made.id[0] == '\0')
-        return;
-    pb_log(PB_LOG_NOTICE, "job %s: job %s has its files; dismissed", pending->made.id,
-           pending->job.id);
-    ends->env->on_change(ends->env->user, &pending->made);
-    pb_job_fini(&pending->made);
-    memset(&pending->made, 0, sizeof pending->made);
-}
-
 /* Ends the job of the archive if it waits and all its scenes are over. If the store cannot be read,
  * the queue has the job. */
 static void end_archive(struct pb_job_ends *ends, const char *archive)
@@ -129,7 +117,6 @@ static void settle_end(struct pb_job_ends *ends, struct pb_pending *pending)
 
 static void finished(void *user, struct pb_pending *pending)
 {
-    announce_made(user, pending);
     announce_end(user, pending);
     settle_end(user, pending);
 }
@@ -360,44 +347,6 @@ void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job)
         pb_pending_work(pending, PB_PENDING_SUM, summed, ends);
 }
 
-/* --- incomplete sets ------------------------------------------------------------------------- */
-
-static void joined(void *user, struct pb_pending *pending)
-{
-    struct pb_job_ends *ends = user;
-    if (pending->rc != 0 && pending->job.status == PB_JOB_ACCEPTED) {
-        /* the files are there, but that is not stored */
-        pb_faults_end(ends->faults, &pending->job, false);
-        pb_pending_work(pending, PB_PENDING_STORE, was_put_back, ends);
-        return;
-    }
-    if (pending->rc != 0)
-        pb_log(PB_LOG_WARNING, "job %s: it gets no files of an earlier job of its scene: %s",
-               pending->job.id, pending->err.msg);
-    if (pending->joined == 0 || pending->rc != 0) {
-        pb_pending_work(pending, PB_PENDING_LOOK, finish_looked, ends);
-        return;
-    }
-    pb_log(PB_LOG_NOTICE,
-           "job %s: gets %d file%s of an earlier job of its scene, which lacked others",
-           pending->job.id, pending->joined, pending->joined == 1 ? "" : "s");
-    announce_made(ends, pending);
-    pb_faults_end(ends->faults, &pending->job, false);
-    was_put_back(ends, pending);
-}
-
-/* Completes a job of loose files that lacks others by those of an earlier, incomplete job, or fails
- * it. */
-static void complete(struct pb_job_ends *ends, struct pb_job *job)
-{
-    hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending == NULL)
-        return;
-    pending->status = PB_JOB_FAILED;
-    pb_pending_work(pending, PB_PENDING_JOIN, joined, ends);
-}
-
 /* --- the end of a run -----------------------------------------------------------------------*/
 
 static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
@@ -466,9 +415,6 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
         split(ends, &over->job);
     else if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
         compare(ends, &over->job);
-    else if (pb_code_find(over->job.error.code) == PB_E_INPUT_INCOMPLETE && over->job.owned &&
-             over->job.set_id[0] != '\0')
-        complete(ends, &over->job);
     else if (class == PB_CLASS_INPUT)
         finish(ends, &over->job, PB_JOB_FAILED);
     else if (class == PB_CLASS_CONFIG)

@@ -24,8 +24,6 @@
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/published.h"
-#include "service/jobs/service_time.h"
-#include "service/jobs/set_parts.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
@@ -88,87 +86,6 @@ static int put_away(struct pb_pending *pending)
     return pb_kept_update(list->store, job, &pending->lists, &pending->err);
 }
 
-/* --- incomplete sets --- */
-
-/* Finds the newest incomplete job of the scene that the job may join: 1 and *out, 0: no such job.
- */
-static int find_incomplete(struct pb_pending *pending, struct pb_job *out)
-{
-    struct pb_job_store *store = pending->list->store;
-    const struct pb_job *job = &pending->job;
-    const struct pb_set_key key = {job->pipeline, job->scene, job->inbox, job->folder};
-    struct pb_set_last last;
-    if (job->set_id[0] == '\0' || pending->reopen_ms <= 0)
-        return 0;
-    const int64_t since_ms = pb_job_store_time_ms(store) - pending->reopen_ms;
-    int rc = pb_set_parts_last(store, &key, since_ms, &pending->err, &last);
-    if (rc < 0 || last.incomplete[0] == '\0' || strcmp(last.incomplete, job->id) == 0)
-        return rc < 0 ? rc : 0;
-    rc = pb_job_store_find(store, last.incomplete, &pending->err, out);
-    return rc == 0 ? 1 : rc;
-}
-
-/* Dismisses an incomplete job whose files another job has. */
-static void dismiss_taken(struct pb_job *from, const char *by)
-{
-    struct pb_job_error *error = &from->error;
-    const size_t n = strnlen(error->message, 900);
-    (void)snprintf(error->message + n, sizeof error->message - n, "; job %s has its files now", by);
-    (void)snprintf(error->hint, sizeof error->hint, "nothing is to be done");
-    pb_job_drop(from, pb_clock_wall_ms());
-}
-
-/* Stores the job, unless NULL, and dismisses the incomplete one (taken) if all of its files were
- * moved. */
-static int end_incomplete(struct pb_pending *pending, struct pb_job *job, struct pb_job *from)
-{
-    char input[PB_FILES_PATH_BYTES];
-    (void)snprintf(input, sizeof input, "%s", from->manifest.input ? from->manifest.input : "");
-    const bool is_taken = pb_input_store_is_taken(from, pending->list->dirs);
-    if (is_taken)
-        dismiss_taken(from, pending->job.id);
-    int rc = job != NULL || is_taken
-                 ? pb_set_parts_taken(pending->list->store, job, from, input, &pending->err)
-                 : 0;
-    pb_job_fini(&pending->made);
-    if (rc == 1 && is_taken)
-        pending->made = *from;
-    else
-        pb_job_fini(from);
-    return rc < 0 ? rc : 0;
-}
-
-/* The files are moved before that is stored: if the service is killed in between, the job runs
- * again with those that were moved, and gets the others when it fails. Its end dismisses the
- * incomplete job. */
-static int join(struct pb_pending *pending)
-{
-    struct pb_job from, *job = &pending->job;
-    pending->joined = 0;
-    int rc = find_incomplete(pending, &from);
-    if (rc != 1)
-        return rc;
-    rc = pb_input_store_take(job, &from, pending->list->dirs, &pending->err);
-    if (rc <= 0) {
-        pb_job_fini(&from);
-        return rc;
-    }
-    pending->joined = rc;
-    job->attempts--;
-    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
-    return end_incomplete(pending, job, &from);
-}
-
-/* Dismisses an incomplete job whose files the successful job has, after a kill in join. A failure
- * is not one of the job. */
-static void end_joined(struct pb_pending *pending)
-{
-    struct pb_job from;
-    if (find_incomplete(pending, &from) == 1)
-        (void)end_incomplete(pending, NULL, &from);
-    pending->err = (struct pb_err){0};
-}
-
 /* Stores the state first: an end that is not on the disk did not happen yet, and the input stays
  * in work/, so that a restart runs the job again. The list of the input's files is stored with it,
  * so that a restart finds an input whose move was not stored. */
@@ -180,8 +97,6 @@ static int store_end(struct pb_pending *pending)
         pb_duplicates_remember(list->store, job, pending->duplicates_ms > 0);
     if (job->status == PB_JOB_SUCCESSFUL && !pending->stored && job->published == NULL)
         pb_published_describe(job, list->dirs->products);
-    if (job->status == PB_JOB_SUCCESSFUL && !pending->stored)
-        end_joined(pending);
     if (!pending->disposed && pending->lists.input.n == 0) {
         pb_input_lists_fini(&pending->lists);
         pb_input_lists_make(job, &pending->lists);
@@ -347,7 +262,6 @@ static void do_step(struct pb_pending *pending)
                   : pending->step == PB_PENDING_DROP  ? drop(pending)
                   : pending->step == PB_PENDING_AGAIN ? again(pending)
                   : pending->step == PB_PENDING_SPLIT ? split(pending)
-                  : pending->step == PB_PENDING_JOIN  ? join(pending)
                   : pending->step == PB_PENDING_SUM   ? sum(pending)
                                                       : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);

@@ -34,8 +34,7 @@ enum pb_pending_step {
     /* Stores jobs of the scenes that its report lists, for which the job then waits
      * (archive_rows.h) */
     PB_PENDING_SPLIT,
-    PB_PENDING_JOIN, /* gets the files of an incomplete set of its scene, and stores that */
-    PB_PENDING_SUM   /* finds the final status of a job with scenes, and its report */
+    PB_PENDING_SUM /* finds the final status of a job with scenes, and its report */
 };
 
 /* Request that waits for the end of a change. */
@@ -75,11 +74,8 @@ struct pb_pending {
     char taker[PB_JOB_NAME_BYTES]; /* MATCH: name of the pipeline; "" = no pipeline takes it */
     char *known; /* STORE of a start: checksums that its input is compared with; NULL: no comparison
                   */
-    struct pb_again again; /* options of AGAIN */
-    /* AGAIN: the stored job; JOIN, STORE: the incomplete job whose files it has, which was
-     * dismissed; no id: not stored */
+    struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
-    int joined;            /* JOIN: count of files that it got */
     struct pb_job *scenes; /* jobs that SPLIT stored */
     size_t n_scenes;
     bool stored; /* STORE was successful once, at least */

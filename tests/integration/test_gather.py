@@ -207,44 +207,6 @@ class Missing(Sets):
         d.wait_job("S2X_a", "successful")
         self.assertIn("S2X_a/S2X_a_B04.tif", d.files("quarantine"))
 
-    def late(self, d, *parts):
-        """The rest of a scene that went to quarantine incomplete, with reopen; the job that was incomplete."""
-        self.drop(d, parts=("B04", "B08"))
-        wait_for(lambda: [one for one in self.gathering(d) if one["files"] == 2])
-        self.reload(d, "expire: 1h", "reopen: 90d, expire: 1s")
-        first = d.wait_job("S2X_a", "failed")
-        wait_for(lambda: "S2X_a/S2X_a_B04.tif" in d.files("quarantine"))
-        self.reload(d, "expire: 1s", "expire: 1h")
-        self.drop(d, parts=parts)
-        self.assertEqual(first["error"]["code"], "input.incomplete")
-        return first
-
-    def test_late_file_completes_an_incomplete_scene(self):
-        """At once: it does not wait for `expire`."""
-        d = self.service()
-        first = self.late(d, "SCL")
-        job = d.wait_job("S2X_a", "successful")
-        d.wait_for(lambda: d.files("quarantine") == [])
-        self.assertEqual([f for f in d.files("work") if "S2X" in f], ["done/S2X_a"] + [f"done/S2X_a/{n}" for n in self.names()])
-        self.assertEqual(sorted(job["delivered"]), [str(d.root / "inbox" / n) for n in self.names()])
-        before = d.call("job.get", id=first["id"])
-        self.assertEqual((before["status"], before["error"]["code"], before["input"]), ("dismissed", "input.incomplete", None))
-        self.assertIn(f"; job {job['id']} has its files now", before["error"]["message"])
-        self.assertEqual((job["attempts"], len(self.scenes(d))), (1, 2))
-        self.drop(d, parts=("B04",))  # joins the scene as a whole
-        wait_for(lambda: len(self.scenes(d)) == 3 and all(j["status"] in ("successful", "dismissed") for j in self.scenes(d)))
-
-    def test_late_file_replaces_an_incomplete_one(self):
-        """Its namesake stays in quarantine."""
-        d = self.service()
-        first = self.late(d, "B04", "SCL")
-        d.wait_job("S2X_a", "successful")
-        self.assertEqual([f for f in d.files("work") if "S2X" in f], ["done/S2X_a"] + [f"done/S2X_a/{n}" for n in self.names()])
-        self.assertEqual([f for f in d.files("quarantine") if "S2X" in f], ["S2X_a", "S2X_a.error.json", "S2X_a/S2X_a_B04.tif"])
-        self.assertEqual(d.call("job.get", id=first["id"])["status"], "failed")
-        d.call("job.drop", id=first["id"])
-        self.assertEqual(d.files("quarantine"), [])
-
     def test_late_file_makes_no_scene_and_is_kept(self):
         d = self.service()
         self.drop(d)

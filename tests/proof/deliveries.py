@@ -83,13 +83,6 @@ pipelines:
       complete: {expire: 200ms, reopen: 90d}
     steps: [composite: {method: mean, bands: [A], of: [_1, _2, _3]}]
     PRODUCTS
-  lack:
-    input:
-      group: '(?<scene>lack_\\d+)_[RN]\\.tif'
-      files: {R: "*_R.tif", N: "*_N.tif"}
-      complete: {expire: 200ms, reopen: 90d}
-    steps: [math: {bands: {A: "N - R"}}]
-    PRODUCTS
 """
 PRODUCTS = """products:
       - cog: {bands: [A], type: float32}
@@ -177,12 +170,7 @@ class Delivery:
 
     def may_grow(self):
         """Its scene is made of the files that are there, and made again with later ones: a job of each file is possible."""
-        return self.kind.startswith("late") or self.kind == "lacking"
-
-    def is_right(self, job):
-        """Its status; jobs that lacked files are dismissed when another one has theirs."""
-        return job["status"] == ("successful" if self.good else "failed") or \
-            (self.kind == "lacking" and self.good and job["status"] == "dismissed" and job["error"]["code"] == "input.incomplete")
+        return self.kind.startswith("late")
 
 
 AGAIN, RETRY = "again", "retry"
@@ -231,12 +219,6 @@ def kinds(s):
         first, second = ({f"inbox/{name}_{i}.tif": s.tif[v + i] for i in part} for part in ((1, 3), (2,)))
         return Delivery(kind, v, name, name, [first, second] + [AGAIN] * again)
 
-    def lacking(kind, v, n):
-        """Its job fails, until the second file completes it."""
-        name = named("lack", n)
-        steps = [{f"inbox/{name}_{band}": data} for band, data in s.bands(v).items()]
-        return Delivery(kind, v, name, name, steps[::-1] if v else steps, False)
-
     def broken(kind, v, n):
         bad = [s.tif[0][:300], b"no picture at all\n" * 40, s.zip(1)[:200]][v]
         made = [single, loose, lambda kind, v, n: pack(kind, v, n, ".zip", lambda v: bad)][v](kind, 0, n)
@@ -260,7 +242,6 @@ def kinds(s):
         "several": many,
         "several-broken": lambda k, v, n: many(k, v, n, broken=True),
         "late": late,
-        "lacking": lacking,
         "again": lambda k, v, n: single(k, v, n, again=True),
         "set-again": lambda k, v, n: loose(k, v, n, again=True),
         "late-again": lambda k, v, n: late(k, v, n, again=True),
@@ -326,8 +307,6 @@ class Deliveries:
         if rng is not None:
             rng.shuffle(paths)
         delivery.done += 1
-        if delivery.kind == "lacking":
-            delivery.good = delivery.done == len(delivery.steps)
         for path in paths:
             self.put(path, step[path])
             if rng is not None and rng.random() < 0.3:
@@ -425,7 +404,7 @@ class Deliveries:
             return self.jobs_of_several(delivery, jobs) + false
         first = [job for job in jobs if job["again_of"] is None]
         again = len(jobs) - len(first)
-        faults = [f"job {job['id']} is {job['status']}: {job['error']}" for job in jobs if not delivery.is_right(job)]
+        faults = [f"job {job['id']} is {job['status']}: {job['error']}" for job in jobs if job["status"] != ("successful" if delivery.good else "failed")]
         most = len(delivery.files()) if delivery.may_grow() else 1
         if not 1 <= len(first) <= most or again > delivery.again:
             faults.append(f"{len(first)} jobs where there may be {most}, and {again} of {delivery.again} that make it again")

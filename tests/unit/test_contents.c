@@ -131,8 +131,7 @@ END_TEST
 
 /* Removes the additions of version 12. */
 #define VERSION_11                                                                                 \
-    "DROP INDEX jobs_incomplete; DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive;"        \
-    "DROP INDEX jobs_open_scenes;"                                                                 \
+    "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
     "DROP INDEX jobs_finished; CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"         \
     "ALTER TABLE jobs DROP COLUMN archive;"                                                        \
     "ALTER TABLE jobs ADD COLUMN delivered TEXT; "                                                 \

@@ -84,21 +84,6 @@ static void claim(struct pb_job *job, const char *id, enum pb_job_status status)
     (void)pb_job_move(job, status, 2);
 }
 
-/* Makes the input a folder with these files, delivered to /inbox. */
-static void make_set(struct pb_job *job, const char *const *names)
-{
-    char path[PB_FILES_PATH_BYTES], text[PB_FILES_PATH_BYTES];
-    ck_assert_int_eq(unlink(job->manifest.input), 0);
-    ck_assert_int_eq(mkdir(job->manifest.input, 0700), 0);
-    for (; *names != NULL; names++) {
-        const struct pb_manifest_entry file = {.path = (char *)*names, .bytes = 5};
-        (void)snprintf(text, sizeof text, "%s of %s", *names, job->id);
-        (void)pb_files_join(path, job->manifest.input, *names);
-        ck_assert_int_eq(pb_files_write(path, text, strlen(text), NULL), 0);
-        ck_assert_int_eq(pb_job_add_delivered(job, "/inbox", &file, NULL), 0);
-    }
-}
-
 static const char a[] = "20261121-082850-aaaa", b[] = "20261121-082850-bbbb";
 
 START_TEST(success_archives_and_never_overwrites)
@@ -312,40 +297,6 @@ START_TEST(directories_that_cannot_be_made_are_named)
 }
 END_TEST
 
-/* A file that was not delivered, and one whose name the other job has, stay. */
-START_TEST(test_delivered_files_of_incomplete_set_move)
-{
-    static const char *const old[] = {"1", "2", NULL}, *const new[] = {"2", "3", NULL};
-    struct pb_job from, job;
-    claim(&from, a, PB_JOB_FAILED);
-    make_set(&from, old);
-    claim(&job, b, PB_JOB_RUNNING);
-    make_set(&job, new);
-    ck_assert_int_eq(pb_input_store_take(&job, &from, &dirs, NULL), 0); /* not in quarantine */
-    ck_assert(!pb_input_store_is_taken(&from, &dirs));
-    ck_assert_int_eq(pb_input_store_put(&from, &dirs, PB_INPUT_ARCHIVE, NULL), 0);
-    put("quarantine/x.tif/mine", "");
-    ck_assert_int_eq(pb_input_store_take(&job, &from, &dirs, NULL), 1);
-    ck_assert(there("work/20261121-082850-bbbb/x.tif/1") && there("quarantine/x.tif/2"));
-    ck_assert(there("quarantine/x.tif/mine") && !there("quarantine/x.tif/1"));
-    ck_assert_uint_eq(job.manifest.n_entries, 3);
-    ck_assert_str_eq(job.manifest.root[job.manifest.entry[2].root], "/inbox");
-    ck_assert_str_eq(job.manifest.entry[2].path, "1");
-    ck_assert(!pb_input_store_is_taken(&from, &dirs));
-    ck_assert_int_eq(pb_input_store_take(&job, &from, &dirs, NULL), 0);
-    for (int i = 0; i < 2; i++) {
-        char path[PB_FILES_PATH_BYTES];
-        (void)pb_files_join(path, from.manifest.input, i ? "mine" : "2");
-        ck_assert_int_eq(unlink(path), 0);
-    }
-    ck_assert(pb_input_store_is_taken(&from, &dirs));
-    ck_assert_ptr_null(from.manifest.input);
-    ck_assert(!there("quarantine/x.tif") && !there("quarantine/x.tif.error.json"));
-    pb_job_fini(&from);
-    pb_job_fini(&job);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("dispose");
@@ -360,7 +311,6 @@ int main(void)
     tcase_add_test(tests, a_filesystem_whose_rename_may_replace_gets_links);
     tcase_add_test(tests, filesystem_without_links_reserves_the_name_first);
     tcase_add_test(tests, a_submitted_input_is_not_touched);
-    tcase_add_test(tests, test_delivered_files_of_incomplete_set_move);
     tcase_add_loop_test(tests, record_missing_from_the_disk_is_a_clear_error, 1, 3);
     tcase_add_test(tests, directories_that_cannot_be_made_are_named);
     suite_add_tcase(suite, tests);

@@ -124,56 +124,6 @@ static const char *busy(const struct pb_set_key *of)
     return last.busy;
 }
 
-static void fail_job(const char *id, enum pb_code code, const char *path)
-{
-    struct pb_job job;
-    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
-    pb_job_fail(&job, code, "so");
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
-    pb_job_fini(&job);
-    finish(id, PB_JOB_FAILED, path);
-}
-
-/* Incomplete job of the scene; "" = absent. */
-static const char *incomplete(const struct pb_set_key *of, int64_t since_ms)
-{
-    static struct pb_set_last last;
-    ck_assert_int_ge(pb_set_parts_last(store, of, since_ms, NULL, &last), 0);
-    return last.incomplete;
-}
-
-START_TEST(test_incomplete_set_is_found_until_it_is_taken)
-{
-    const struct pb_set_key other = {"month", "T1", "/inbox", "a"};
-    const int64_t now = pb_job_store_time_ms(store);
-    struct pb_job job, from;
-    insert(FIRST, FIRST, NULL);
-    insert(SECOND, SECOND, NULL);
-    insert(THIRD, THIRD, NULL);
-    ck_assert_str_eq(incomplete(&key, now), "");
-    fail_job(FIRST, PB_E_INPUT_INCOMPLETE, "/quarantine/a");
-    fail_job(SECOND, PB_E_INPUT_DAMAGED, "/quarantine/b");
-    ck_assert_str_eq(incomplete(&key, now), FIRST);
-    ck_assert_str_eq(incomplete(&key, now + 600000), "");
-    ck_assert_str_eq(incomplete(&other, now), "");
-    ck_assert_int_eq(pb_job_store_find(store, FIRST, NULL, &from), 0);
-    ck_assert_int_eq(pb_job_store_find(store, THIRD, NULL, &job), 0);
-    pb_job_drop(&from, 9);
-    ck_assert_int_eq(pb_scene_manifest_set_input(&from.manifest, NULL), 0);
-    ck_assert_int_eq(pb_set_parts_taken(store, &job, &from, "/elsewhere", NULL), 0);
-    ck_assert_str_eq(incomplete(&key, now), FIRST);
-    ck_assert_int_eq(pb_set_parts_taken(store, NULL, &from, "/quarantine/a", NULL), 1);
-    ck_assert_str_eq(incomplete(&key, now), "");
-    ck_assert_int_eq(pb_set_parts_taken(store, &job, &from, "/quarantine/a", NULL), 0);
-    pb_job_fini(&from);
-    pb_job_fini(&job);
-    ck_assert_int_eq(pb_job_store_find(store, FIRST, NULL, &from), 0);
-    ck_assert_int_eq(from.status, PB_JOB_DISMISSED);
-    ck_assert_ptr_null(from.manifest.input);
-    pb_job_fini(&from);
-}
-END_TEST
-
 START_TEST(sets_of_other_inboxes_folders_pipelines_differ)
 {
     struct pb_set_last last;
@@ -326,7 +276,6 @@ int main(void)
     TCase *tests = tcase_create("set_parts");
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, the_parts_of_a_set_are_its_successful_jobs);
-    tcase_add_test(tests, test_incomplete_set_is_found_until_it_is_taken);
     tcase_add_test(tests, sets_of_other_inboxes_folders_pipelines_differ);
     tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
     tcase_add_test(tests, sets_expire_by_newest_part_unless_a_job_waits);
