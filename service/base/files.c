@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdbool.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -98,6 +98,28 @@ static int rename_over_empty(const char *from, const char *to)
     error = error ? error : errno;
     (void)unlink(to);
     return fail_with(error);
+}
+
+bool pb_files_is_local_type(uint32_t type)
+{
+    switch (type) {
+    case BTRFS_SUPER_MAGIC:
+    case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
+    case F2FS_SUPER_MAGIC:
+    case MSDOS_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC: /* only it changes its layers */
+    case RAMFS_MAGIC:
+    case TMPFS_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case 0x2011bab0: /* exFAT */
+    case 0x2fc12fc1: /* ZFS */
+    case 0x3153464a: /* JFS */
+    case 0x7366746e: /* NTFS, by ntfs3 */
+    case 0xca451a4e: /* bcachefs */
+        return true;
+    default:
+        return false;
+    }
 }
 
 int pb_files_open_below(const char *root, const char *path)

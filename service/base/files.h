@@ -7,6 +7,7 @@
  */
 #include "config/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,11 @@ int pb_files_make_directory(const char *path, const char *what, struct pb_err *e
 /* Opens the directory `path` below the root, which may be "", without following a link below it.
  * Returns its descriptor, or a negative errno. */
 int pb_files_open_below(const char *root, const char *path);
+/* Returns true if only this machine changes file systems of that type (f_type of statfs): inotify
+ * reports every change, and file times are those of this machine's clock. Unknown types count as
+ * remote, because an event that is missing would let a scene be taken without its late files; a
+ * needless listing costs only time. */
+bool pb_files_is_local_type(uint32_t type);
 enum pb_files_rename { PB_FILES_ANY_WAY, PB_FILES_LINK_ONLY };
 /* Renames a file to a name that must be free; -EEXIST if it is not. On filesystems whose rename
  * cannot check that (FUSE, NFS: EINVAL) it uses link and unlink; on those without links it first

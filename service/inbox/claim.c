@@ -631,6 +631,14 @@ static void sync_moves(const struct pb_intake *intake, const struct claim *claim
         (void)pb_path_sync(intake->dirs->work);
 }
 
+/* Returns true if the file that was moved is the opened one, not another that got its name. */
+static bool is_the_opened(const struct claim *claim)
+{
+    struct stat opened, moved;
+    return fstat(claim->fd, &opened) == 0 && lstat(claim->to, &moved) == 0 &&
+           opened.st_dev == moved.st_dev && opened.st_ino == moved.st_ino;
+}
+
 static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
 {
     int64_t uid;
@@ -638,8 +646,9 @@ static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
         return check_set(intake, claim->inbox, claim->of->set, claim->to, true, &uid, NULL) == 0;
     if (claim->of->file->is_folder)
         return is_what_settled(claim, true) && check_folder(intake, claim, true, NULL) == 0;
-    return is_what_settled(claim, true) && (claim->leased ? pb_writers_still_none(claim->fd)
-                                                          : pb_writers_look(claim->fd) != -EBUSY);
+    return is_the_opened(claim) && is_what_settled(claim, true) &&
+           (claim->leased ? pb_writers_still_none(claim->fd)
+                          : pb_writers_look(claim->fd) != -EBUSY);
 }
 
 /* Stores the jobs of all files that are in work/ and were not written meanwhile. */

@@ -14,7 +14,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -465,28 +464,6 @@ static void remove_changed_folders(struct pb_scan *scan)
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
-bool pb_scan_trusts_events(uint32_t type)
-{
-    switch (type) {
-    case BTRFS_SUPER_MAGIC:
-    case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
-    case F2FS_SUPER_MAGIC:
-    case MSDOS_SUPER_MAGIC:
-    case OVERLAYFS_SUPER_MAGIC: /* only it changes its layers */
-    case RAMFS_MAGIC:
-    case TMPFS_MAGIC:
-    case XFS_SUPER_MAGIC:
-    case 0x2011bab0: /* exFAT */
-    case 0x2fc12fc1: /* ZFS */
-    case 0x3153464a: /* JFS */
-    case 0x7366746e: /* NTFS, by ntfs3 */
-    case 0xca451a4e: /* bcachefs */
-        return true;
-    default:
-        return false;
-    }
-}
-
 static int begin_listing(struct pb_scan *scan, const struct stat *st)
 {
     struct statfs fs;
@@ -496,7 +473,7 @@ static int begin_listing(struct pb_scan *scan, const struct stat *st)
     scan->st = *st;
     scan->mount = mount_of(scan->root);
     scan->misses_events =
-        fstatfs(scan->root, &fs) != 0 || !pb_scan_trusts_events((uint32_t)fs.f_type);
+        fstatfs(scan->root, &fs) != 0 || !pb_files_is_local_type((uint32_t)fs.f_type);
     int fd = openat(scan->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : enter(scan, fd, "", st);
 }

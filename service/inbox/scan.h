@@ -62,10 +62,6 @@ struct pb_scan_folders {
 
 struct pb_scan;
 
-/* Returns true if inotify reports every change on a file system of that type (f_type of statfs).
- * Unknown types count as remote, because an event that is missing would let a scene be taken
- * without its late files; a needless listing costs only time. Thread: any. */
-bool pb_scan_trusts_events(uint32_t type);
 /* inbox, settle and left are borrowed until destroy. NULL = out of memory. */
 struct pb_scan *pb_scan_create(const struct pb_inbox *inbox, const struct pb_scan_rules *rules,
                                struct pb_settle *settle, struct pb_left *left);

@@ -7,6 +7,7 @@
 #include "service/worker/checksum.h"
 #include "service/worker/duplicates.h"
 #include "service/worker/joined.h"
+#include "service/base/files.h"
 
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/nameless.h"
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -173,11 +175,15 @@ static bool is_archive(const struct pb_worker_job *job)
 
 /* Waits for the next tick of the clock of file times, a few milliseconds after the last change of
  * the file. A change within a tick does not change the ctime; a checksum that is read after the
- * tick belongs to the state of the file. Returns false if the ctime is in the future. */
-static bool outwait_tick(const struct stat *st)
+ * tick belongs to the state of the file. Returns false if the ctime is in the future, has whole
+ * seconds, or may be of the clock of another machine. */
+static bool outwait_tick(int fd, const struct stat *st)
 {
     const struct timespec pause = {0, 1000000}, *last = &st->st_ctim;
     struct timespec now;
+    struct statfs fs;
+    if (last->tv_nsec == 0 || fstatfs(fd, &fs) != 0 || !pb_files_is_local_type((uint32_t)fs.f_type))
+        return false;
     for (int i = 0; i < TICK_MS_MAX; i++) {
         if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
             return false;
@@ -216,8 +222,8 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
                      pb_json_get_text(command, "pipeline"));
     rc = rc ? rc : find_path(job, err);
     rc = rc ? rc : open_scene(job, err);
-    job->is_settled =
-        rc == 0 && is_archive(job) && !is_part(job) && outwait_tick(&job->scene.file.stat);
+    job->is_settled = rc == 0 && is_archive(job) && !is_part(job) &&
+                      outwait_tick(job->scene.file.fd, &job->scene.file.stat);
     pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
     rc = rc ? rc : verify_checksum(job, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads
 """An input that is changed while its job runs: one file, a file of a folder, a file of a set of loose files. Size and mtime
-are those of before, so that the ctime alone differs."""
+are those of before, so that the ctime alone differs. A file that gets the name of an input before this is moved."""
 import os
 import pathlib
 import sys
@@ -82,6 +82,31 @@ class Changes(DaemonCase):
             for band in ("B04", "B08"):
                 os.rename(made / (band + ".tif"), d.root / ("inbox/L_a_%s.tif" % band))
         self.changed(deliver, "L_a", "L_a_B04.tif")
+
+    def test_another_file_of_the_name(self):
+        """The checked file is renamed and another is begun under its name just before the service moves it."""
+        if SANITIZED:
+            self.skipTest("the shim of failing calls does not go together with a sanitizer")
+        d = self.daemon(fake=False, start=False)
+        d.set_pipelines(PIPELINES)
+        made = small_folder(d.root / "made", "F_a")
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        rule = faults.rule("rename", control.HANG, path="x.tif")
+        d.start(env=faults.environment())
+        inbox = d.root / "inbox"
+        os.rename(made / "B04.tif", inbox / "x.tif")
+        wait_for(lambda: faults.counts(rule)[1])
+        os.rename(inbox / "x.tif", d.root / "x.old")
+        content = (made / "B08.tif").read_bytes()
+        with open(inbox / "x.tif", "wb") as file:
+            file.write(content[:1000])
+            file.flush()
+            before = os.stat(inbox / "x.tif").st_ctime_ns
+            faults.set_mode(rule, control.OFF)
+            wait_for(lambda: (inbox / "x.tif").exists() and os.fstat(file.fileno()).st_ctime_ns != before)
+            self.assertEqual(d.jobs(), [])
+            file.write(content[1000:])
+        d.wait_job("x.tif", "successful")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
  *
  * Random changes of a directory: an update that knows the changed names finds what a listing by
  * another scan finds. */
+#include "service/base/files.h"
 #include "service/inbox/scan.h"
 
 #include "run_suite.h"
@@ -347,9 +348,9 @@ START_TEST(test_only_local_file_systems_report_changes)
                                       0x01021997, 0x00c36400, 0x0bd00bd0, 0x47504653, 0x6b414653,
                                       0x5346414f, 0x786f4256, 0x01161970, 0x7461636f, 0};
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
-        ck_assert(pb_scan_trusts_events(local[i]));
+        ck_assert(pb_files_is_local_type(local[i]));
     for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
-        ck_assert(!pb_scan_trusts_events(remote[i]));
+        ck_assert(!pb_files_is_local_type(remote[i]));
 }
 END_TEST
 
