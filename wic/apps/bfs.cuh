@@ -23,6 +23,7 @@ struct bfs_view {
     uint32_t *start, *edge;          // neighbours of own v: edge[start[v]], ...
     uint32_t *level;                 // own vertices: level; others: the step that sends them
     bfs_list found;                  // own vertices found by own edges, by level
+    uint32_t *passed;                // of these, received in the same step, by level
     bfs_list given;                  // own vertices found by the other party, by level
     bfs_list outbox;                 // vertices to be sent, by step
     bfs_list inbox;                  // vertices received, by step, for the verification
@@ -52,6 +53,7 @@ struct bfs : app_base<bfs_view> {
             list->count = arena.take<uint32_t>(1);
             list->at = arena.take<uint32_t>(bfs_steps_most + 3);
         }
+        v.passed = arena.take<uint32_t>(bfs_steps_most + 3);
         v.heard = arena.take<uint32_t>(bfs_steps_most);
         v.steps = arena.take<uint32_t>(1);
         return v;
@@ -70,6 +72,12 @@ struct bfs : app_base<bfs_view> {
     {
         return list.at[step + 1] - list.at[step];
     }
+    // True if the party found vertices of its own for that step. Whether a vertex is found before
+    // it is received is chance, therefore one that is received as well does not count.
+    static APP_DO bool is_active(const view &v, uint32_t step)
+    {
+        return size_at(v.found, step) > v.passed[step];
+    }
     // Chunks of a step: a header and vertices in each.
     static APP_DO uint32_t chunks(const view &v, const app_step &step)
     {
@@ -84,9 +92,8 @@ struct bfs : app_base<bfs_view> {
     static APP_DO bool next(const view &v, app_step *step)
     {
         const uint32_t s = step->index;
-        if (s == bfs_steps_most ||
-            (s > 0 && size_at(v.found, s) == 0 && size_at(v.outbox, s) == 0 &&
-             size_at(v.outbox, s - 1) == 0 && v.heard[s - 1] % 2 == 0)) {
+        if (s == bfs_steps_most || (s > 0 && !is_active(v, s) && size_at(v.outbox, s) == 0 &&
+                                    size_at(v.outbox, s - 1) == 0 && v.heard[s - 1] % 2 == 0)) {
             return false;
         }
         step->down = chunks(v, *step);
@@ -140,6 +147,7 @@ struct bfs : app_base<bfs_view> {
             }
             memset(v.level, 0xff, n * sizeof *v.level);
             memset(v.heard, 0, bfs_steps_most * sizeof *v.heard);
+            memset(v.passed, 0, (bfs_steps_most + 3) * sizeof *v.passed);
             *v.steps = 0;
             for (const bfs_list *list : {&v.found, &v.given, &v.outbox, &v.inbox}) {
                 *list->count = 0;
@@ -167,10 +175,10 @@ struct bfs : app_base<bfs_view> {
         const uint32_t first = v.outbox.at[step.index], sent = size_at(v.outbox, step.index);
         for (uint32_t u = part.thread; u < piece.units; u += part.threads) {
             const uint32_t unit = piece.first + u, i = piece.chunk * (v.units - 1) + unit - 1;
-            static_cast<uint32_t *>(to)[u] =
-                unit == 0  ? (step.index + 1) * 2 + (size_at(v.found, step.index) > 0)
-                : i < sent ? v.outbox.entry[first + i]
-                           : none;
+            static_cast<uint32_t *>(to)[u] = unit == 0
+                                                 ? (step.index + 1) * 2 + is_active(v, step.index)
+                                             : i < sent ? v.outbox.entry[first + i]
+                                                        : none;
         }
     }
     template <int party>
@@ -185,8 +193,12 @@ struct bfs : app_base<bfs_view> {
                 }
             } else if (word < v.vertices) {
                 append(v, v.inbox, word);
-                if (app_min(&v.level[word], step.index) > step.index) {
+                const uint32_t before = app_min(&v.level[word], step.index);
+                if (before > step.index) {
                     append(v, v.given, word);
+                }
+                if (before == step.index + 1) {
+                    app_add(v.passed + before, 1u);
                 }
             }
         }
@@ -265,9 +277,11 @@ struct bfs : app_base<bfs_view> {
         const uint32_t n = v0.vertices;
         std::vector<uint32_t> level(n, none), queue;
         std::vector<uint32_t> received(n, none); // steps in which the owners receive them
+        bool active[2][bfs_steps_most] = {};     // a party has vertices that it found itself
         uint32_t source, other;
         edge_of(seed, 0, levels_of(v0), &source, &other);
         level[source] = 0;
+        active[owner(source)][0] = true;
         queue.push_back(source);
         for (size_t i = 0; i < queue.size(); i++) {
             const uint32_t u = queue[i];
@@ -281,6 +295,9 @@ struct bfs : app_base<bfs_view> {
                 if (owner(w) != owner(u) && received[w] == none) {
                     received[w] = level[u] + 1;
                 }
+                if (owner(w) == owner(u) && level[w] == level[u] + 1 && level[w] < bfs_steps_most) {
+                    active[owner(u)][level[w]] = true;
+                }
             }
         }
         for (int party = 0; party < 2; party++) {
@@ -293,7 +310,7 @@ struct bfs : app_base<bfs_view> {
                 wanted += owner(u) == party && received[u] != none;
             }
             for (uint32_t s = 0; s < *v0.steps; s++) {
-                if (v.heard[s] / 2 != s + 1) {
+                if (v.heard[s] != (s + 1) * 2 + active[1 - party][s]) {
                     return app_wrong(why, "header of step", s);
                 }
                 for (uint32_t i = v.inbox.at[s]; i < v.inbox.at[s + 1] && i < n; i++) {
