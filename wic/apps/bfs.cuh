@@ -23,7 +23,7 @@ struct bfs_view {
     uint32_t *start, *edge;          // neighbours of own v: edge[start[v]], ...
     uint32_t *level;                 // own vertices: level; others: the step that sends them
     bfs_list found;                  // own vertices found by own edges, by level
-    uint32_t *passed;                // of these, received in the same step, by level
+    uint32_t *passed;                // number of these received in the same step, by level
     bfs_list given;                  // own vertices found by the other party, by level
     bfs_list outbox;                 // vertices to be sent, by step
     bfs_list inbox;                  // vertices received, by step, for the verification
@@ -72,8 +72,8 @@ struct bfs : app_base<bfs_view> {
     {
         return list.at[step + 1] - list.at[step];
     }
-    // True if the party found vertices of its own for that step. Whether a vertex is found before
-    // it is received is chance, therefore one that is received as well does not count.
+    // True if the party found vertices of its own for that step. A vertex that was received as well
+    // does not count, because chance decides which of the two is first.
     static APP_DO bool is_active(const view &v, uint32_t step)
     {
         return size_at(v.found, step) > v.passed[step];
