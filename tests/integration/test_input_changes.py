@@ -42,16 +42,21 @@ pipelines:
 
 
 class Changes(DaemonCase):
-    def changed(self, deliver, name, changes):
-        """Runs it until its product is synced, changes the file of that name, and lets it continue."""
+    def hanging(self, call, path):
+        """Starts a service in which this call with this path hangs; returns it, a folder with two bands, the faults, and the rule."""
         if SANITIZED:
             self.skipTest("the shim of failing calls does not go together with a sanitizer")
         d = self.daemon(fake=False, start=False)
         d.set_pipelines(PIPELINES)
         made = small_folder(d.root / "made", "F_a")
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
-        rule = faults.rule("fsync", control.HANG, path=".tif")
+        rule = faults.rule(call, control.HANG, path=path)
         d.start(env=faults.environment())
+        return d, made, faults, rule
+
+    def changed(self, deliver, name, changes):
+        """Runs it until its product is synced, changes the file of that name, and lets it continue."""
+        d, made, faults, rule = self.hanging("fsync", ".tif")
         deliver(d, made)
         wait_for(lambda: faults.counts(rule)[1])
         path = [p for p in (d.root / "work").rglob(changes) if p.is_file()][0]
@@ -85,14 +90,7 @@ class Changes(DaemonCase):
 
     def test_another_file_of_the_name(self):
         """The checked file is renamed and another is begun under its name just before the service moves it."""
-        if SANITIZED:
-            self.skipTest("the shim of failing calls does not go together with a sanitizer")
-        d = self.daemon(fake=False, start=False)
-        d.set_pipelines(PIPELINES)
-        made = small_folder(d.root / "made", "F_a")
-        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
-        rule = faults.rule("rename", control.HANG, path="x.tif")
-        d.start(env=faults.environment())
+        d, made, faults, rule = self.hanging("rename", "x.tif")
         inbox = d.root / "inbox"
         os.rename(made / "B04.tif", inbox / "x.tif")
         wait_for(lambda: faults.counts(rule)[1])
