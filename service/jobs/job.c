@@ -268,6 +268,7 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     } else if (to == PB_JOB_RUNNING) {
         clear_run(job);
         job->attempts++;
+        job->epoch++;
         job->started_ms = wall_ms;
     } else {
         job->finished_ms = wall_ms;

@@ -78,6 +78,9 @@ struct pb_job {
     /* requested again by a client: it runs even if its content was processed before */
     bool anyway;
     int attempts;
+    /* number of its starts: unlike attempts it never falls, so that the files of a run can be
+     * distinguished from those of any later one (pipeline/publish/publish_temp.h) */
+    int64_t epoch;
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = unknown */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* State of the current or last run. */

@@ -16,7 +16,8 @@
  * 11: their checksums have a kind; 12: set_parts; 13: inbox, set_windows;
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
- * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives */
+ * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
+ * 20: epoch */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -259,6 +260,9 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "DROP TABLE contents_before;"
     "CREATE INDEX contents_by_age ON contents (time_ms);"
     "PRAGMA user_version = 19;",
+
+    "ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 20;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

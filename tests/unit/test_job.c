@@ -107,6 +107,27 @@ START_TEST(restart_keeps_only_identity_attempt_and_reason)
 }
 END_TEST
 
+START_TEST(test_epoch_counts_starts_and_never_falls)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    ck_assert_int_eq(job.epoch, 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    job.attempts--; /* put back by a fault of the machine */
+    pb_job_restart(&job, 15);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 20), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 30), 0);
+    ck_assert_int_eq(job.attempts, 1);
+    ck_assert_int_eq(job.epoch, 2);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 40), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 50), 0); /* a retry */
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 60), 0);
+    ck_assert_int_eq(job.attempts, 1);
+    ck_assert_int_eq(job.epoch, 3);
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(success_means_100_percent)
 {
     struct pb_job job;
@@ -300,6 +321,7 @@ int main(void)
     TCase *tests = tcase_create("job");
     tcase_add_test(tests, every_change_of_state_follows_the_design);
     tcase_add_test(tests, run_sets_times_and_attempts_and_retry_clears_them);
+    tcase_add_test(tests, test_epoch_counts_starts_and_never_falls);
     tcase_add_test(tests, dropped_job_is_dismissed_and_keeps_its_error);
     tcase_add_test(tests, restart_keeps_only_identity_attempt_and_reason);
     tcase_add_test(tests, success_means_100_percent);

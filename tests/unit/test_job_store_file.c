@@ -22,8 +22,9 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 19. */
+/* Undoes versions 17 to 20. */
 #define WITHOUT_MANIFEST                                                                           \
+    "ALTER TABLE jobs DROP COLUMN epoch;"                                                          \
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
     "DROP INDEX jobs_finished; CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"         \
     "ALTER TABLE jobs DROP COLUMN archive;"                                                        \
@@ -156,7 +157,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
     ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 19: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 20: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -226,6 +227,24 @@ START_TEST(test_damaged_manifest_is_empty_and_logged)
     const char *said = strstr(text, "nkdv cannot be read");
     ck_assert_msg(said != NULL, "%s", text);
     ck_assert_ptr_null(strstr(said + 20, "cannot be read"));
+}
+END_TEST
+
+START_TEST(test_version_19_running_job_starts_with_epoch_1)
+{
+    struct pb_job job;
+    insert("20261121-082850-aaaa", PB_JOB_RUNNING);
+    reopen_after("ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");
+    ck_assert_int_eq(pb_job_store_recover(store, 5, NULL), 1);
+    find("aaaa", &job);
+    ck_assert_int_eq(job.epoch, 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    ck_assert_int_eq(pb_job_store_recover(store, 15, NULL), 1);
+    find("aaaa", &job);
+    ck_assert_int_eq(job.epoch, 1);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -338,6 +357,7 @@ START_TEST(a_store_of_an_older_service_is_brought_up)
     ck_assert_int_eq(job.uid, -1);
     ck_assert_str_eq(job.error.hint, "h");
     ck_assert_str_eq(job.identity, "");
+    ck_assert_int_eq(job.epoch, 0);
     pb_job_fini(&job);
     insert("20261121-082850-bbbb", PB_JOB_FAILED);
     ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
@@ -606,6 +626,7 @@ int main(void)
     tcase_add_test(tests, test_version_16_sets_keep_their_files);
     tcase_add_test(tests, test_version_16_companion_is_kept_at_its_new_place);
     tcase_add_test(tests, test_damaged_manifest_is_empty_and_logged);
+    tcase_add_test(tests, test_version_19_running_job_starts_with_epoch_1);
     tcase_add_test(tests, jobs_of_a_store_without_places_get_none);
     tcase_add_test(tests, a_store_of_an_older_service_is_brought_up);
     tcase_add_test(tests, failing_or_full_disk_does_not_condemn_the_store);
