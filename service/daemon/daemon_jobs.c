@@ -87,7 +87,7 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
     if (rc != 0)
         return rc;
     rc = pb_daemon_subscribe_now(daemon, err);
-    rc = rc ? rc : pb_job_store_recover(daemon->store, pb_clock_wall_ms(), err);
+    rc = rc ? rc : pb_store_reap(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
     if (rc < 0) {

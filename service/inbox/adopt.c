@@ -187,7 +187,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
         rc = is_set || is_beside ? note_folder(&job, from, path) : note_file(&job, from, path);
     if (rc == 0 && is_set)
         rc = pb_intake_join_set(sweep->intake, &job, err);
-    rc = rc ? rc : pb_job_store_insert(sweep->intake->store, &job, err);
+    rc = rc ? rc : pb_store_offer(sweep->intake->store, &job, err);
     (void)close(fd);
     if (rc == 0) {
         pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
@@ -249,7 +249,7 @@ static int settle_job(struct sweep *sweep, struct pb_job *job, const char *path,
     if (rc == 0 && finished)
         rc = put_away(intake, job, &lists, err);
     else if (rc == 0)
-        rc = pb_job_store_update(intake->store, job, err);
+        rc = pb_store_finish(intake->store, job, err);
     pb_input_lists_fini(&lists);
     return rc;
 }

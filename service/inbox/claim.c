@@ -665,7 +665,7 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims, siz
         if (claim->moved && claim->of->rc == 0)
             jobs[n_jobs++] = &claim->of->job;
     }
-    int rc = pb_job_store_insert_all(intake->store, jobs, n_jobs, results, &err);
+    int rc = pb_store_offer_all(intake->store, jobs, n_jobs, results, &err);
     for (size_t i = 0, at = 0; i < n; i++) {
         struct pb_claimed *of = claims[i].of;
         if (!claims[i].moved || of->rc != 0)

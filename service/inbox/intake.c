@@ -293,7 +293,7 @@ int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err 
     int rc = -EEXIST;
     for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
         pb_intake_make_id(job->id);
-        rc = pb_job_store_insert(intake->store, job, err);
+        rc = pb_store_offer(intake->store, job, err);
     }
     return rc;
 }

@@ -12,7 +12,7 @@
 static int first(struct pb_job_store *store, const char *sql, const char *text, struct pb_err *err,
                  char *out, size_t bytes)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
     int rc = s != NULL ? sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) : SQLITE_ERROR;
     rc = rc == SQLITE_OK ? sqlite3_step(s) : rc;
@@ -23,7 +23,7 @@ static int first(struct pb_job_store *store, const char *sql, const char *text, 
     if (rc == SQLITE_ROW)
         pb_job_read_text(s, 0, out, bytes);
     (void)sqlite3_finalize(s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return result;
 }
 

@@ -184,7 +184,8 @@ static int apply_split(struct pb_job_store *store, struct pb_job_change *base)
     if (rc == 0 && (text == NULL || pb_job_set(&archive->report, text) != 0))
         rc = pb_fail(&base->err, PB_E_MEMORY, "out of memory for a report");
     pb_json_destroy(json);
-    return rc ? rc : pb_job_row_update(store, archive, &base->err);
+    rc = rc ? rc : pb_job_row_update(store, archive, &base->err);
+    return rc == PB_JOB_STALE ? -ESTALE : rc; /* negative: the rows of the scenes are rolled back */
 }
 
 int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,
@@ -242,7 +243,7 @@ int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, s
                               struct pb_archive_ids *out)
 {
     *out = (struct pb_archive_ids){.n = 0};
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s =
         pb_job_store_prepare(store, WHAT,
                              "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND"
@@ -254,7 +255,7 @@ int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, s
         rc = read_ids(store, s, err, out);
     }
     (void)sqlite3_finalize(s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -337,9 +338,9 @@ int pb_archive_rows_sum(struct pb_job_store *store, struct pb_job *archive, stru
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_json_array(json, "scenes");
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = sum_scenes(store, archive->id, pb_json_get(report, "scenes", NULL), json, &sum, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     pb_json_end(json);
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
@@ -375,7 +376,8 @@ int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archiv
 {
     struct pb_job *const jobs[] = {(struct pb_job *)archive};
     struct pb_job_change change = {.apply = apply_drop, .jobs = jobs, .n = 1, .number = wall_ms};
-    return pb_job_store_commit(store, &change, err);
+    int rc = pb_job_store_commit(store, &change, err);
+    return rc == PB_JOB_STALE ? -ESTALE : rc;
 }
 
 /* --- scenes by their states ------------------------------------------------------------------ */
@@ -385,7 +387,7 @@ int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archiv
 static int has_row(struct pb_job_store *store, const char *sql, const char *archive,
                    const char *second, struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
     int rc = SQLITE_ERROR;
     if (s != NULL) {
@@ -398,7 +400,7 @@ static int has_row(struct pb_job_store *store, const char *sql, const char *arch
                  : s != NULL         ? pb_job_store_fail(store, WHAT, err)
                                      : -EIO;
     (void)sqlite3_finalize(s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return result;
 }
 

@@ -51,7 +51,7 @@ static void on_worked(uv_work_t *request, int status)
     (void)status;
     chores->works = false;
     if (chores->trims)
-        chores->trimmed_at = pb_job_store_commits(chores->store);
+        chores->trimmed_at = pb_store_changes(chores->store);
     if (!chores->looks || chores->n_read < 0)
         return;
     for (int i = 0; i < chores->n_read; i++)
@@ -101,7 +101,7 @@ void pb_chores_run(struct pb_chores *chores, const int64_t counts[PB_JOB_STATUS_
     int64_t now_ms = pb_clock_mono_ms();
     if (chores->works)
         return;
-    uint64_t commits = pb_job_store_commits(chores->store);
+    uint64_t commits = pb_store_changes(chores->store);
     /* Jobs of scenes are in these counts and not in `keep`. */
     if (keep != chores->keep || finished < chores->rest)
         chores->rest = keep;

@@ -112,9 +112,9 @@ int pb_contents_like(struct pb_job_store *store, const struct pb_content *conten
     char *sums = malloc((size_t)PB_CONTENTS_MAX * PB_CHECKSUM_TEXT_BYTES + 1);
     if (sums == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_like(store, content, since_ms, err, sums);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     if (rc == 0 && sums[0] != '\0') {
         *out_sums = sums;
         return 0;
@@ -147,9 +147,9 @@ static int read_one(struct pb_job_store *store, const struct pb_content *content
 int pb_contents_find(struct pb_job_store *store, const struct pb_content *content,
                      struct pb_err *err, struct pb_content_done *out)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_one(store, content, err, out);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 

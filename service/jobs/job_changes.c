@@ -8,7 +8,7 @@
 
 #define PRUNE_AT_ONCE 16 /* jobs, each with the scenes of its archive */
 
-static int apply_insert(struct pb_job_store *store, struct pb_job_change *change)
+static int apply_offer(struct pb_job_store *store, struct pb_job_change *change)
 {
     for (size_t i = 0; i < change->n; i++) {
         int rc = pb_job_row_insert(store, change->jobs[i], &change->err);
@@ -19,32 +19,58 @@ static int apply_insert(struct pb_job_store *store, struct pb_job_change *change
     return 0;
 }
 
-int pb_job_store_insert_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
-                            int *out_results, struct pb_err *err)
+int pb_store_offer_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                       int *out_results, struct pb_err *err)
 {
     struct pb_job_change change = {
-        .apply = apply_insert, .jobs = jobs, .n = n, .results = out_results, .bulk = true};
+        .apply = apply_offer, .jobs = jobs, .n = n, .results = out_results, .bulk = true};
     return n == 0 ? 0 : pb_job_store_commit(store, &change, err);
 }
 
-int pb_job_store_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     int result = 0;
-    struct pb_job_change change = {.apply = apply_insert, .jobs = &job, .n = 1, .results = &result};
+    struct pb_job_change change = {.apply = apply_offer, .jobs = &job, .n = 1, .results = &result};
     int rc = pb_job_store_commit(store, &change, err);
     return rc ? rc : result;
 }
 
-static int apply_update(struct pb_job_store *store, struct pb_job_change *change)
+/* Result of a call for that of its change. */
+static int call_result(int result)
+{
+    return result == PB_JOB_STALE ? -ESTALE : result;
+}
+
+static int apply_take(struct pb_job_store *store, struct pb_job_change *change)
+{
+    return pb_job_row_take(store, change->jobs[0], &change->err);
+}
+
+int pb_store_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job *const jobs[] = {(struct pb_job *)job};
+    struct pb_job_change change = {.apply = apply_take, .jobs = jobs, .n = 1};
+    return call_result(pb_job_store_commit(store, &change, err));
+}
+
+int pb_store_permit(struct pb_job_store *store, const char *id, int64_t epoch, struct pb_err *err)
+{
+    pb_job_store_lock(store);
+    int rc = pb_job_row_is_running(store, id, epoch, err);
+    pb_job_store_unlock(store);
+    return rc < 0 ? rc : rc > 0 ? 0 : -ESTALE;
+}
+
+static int apply_finish(struct pb_job_store *store, struct pb_job_change *change)
 {
     return pb_job_row_update(store, change->jobs[0], &change->err);
 }
 
-int pb_job_store_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+int pb_store_finish(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     struct pb_job *const jobs[] = {(struct pb_job *)job};
-    struct pb_job_change change = {.apply = apply_update, .jobs = jobs, .n = 1};
-    return pb_job_store_commit(store, &change, err);
+    struct pb_job_change change = {.apply = apply_finish, .jobs = jobs, .n = 1};
+    return call_result(pb_job_store_commit(store, &change, err));
 }
 
 /* Runs a statement. The result is the number of changed rows. */
@@ -55,7 +81,7 @@ static int apply_statement(struct pb_job_store *store, struct pb_job_change *cha
 
 /* Changes the jobs one by one, because each change is recorded in the journal. The result is their
  * number. */
-static int apply_recover(struct pb_job_store *store, struct pb_job_change *change)
+static int apply_reap(struct pb_job_store *store, struct pb_job_change *change)
 {
     struct pb_job job;
     int rc, n = 0;
@@ -74,9 +100,9 @@ static int apply_recover(struct pb_job_store *store, struct pb_job_change *chang
     return rc < 0 ? rc : n;
 }
 
-int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
+int pb_store_reap(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
-    struct pb_job_change change = {.apply = apply_recover, .number = wall_ms};
+    struct pb_job_change change = {.apply = apply_reap, .number = wall_ms};
     return pb_job_store_commit(store, &change, err);
 }
 
@@ -85,7 +111,7 @@ int pb_job_store_recover(struct pb_job_store *store, int64_t wall_ms, struct pb_
 static int64_t count_surplus(struct pb_job_store *store, int keep, struct pb_err *err)
 {
     int64_t n = -EIO;
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s =
         pb_job_store_prepare(store, "count",
                              "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " PB_JOB_PRUNABLE
@@ -97,7 +123,7 @@ static int64_t count_surplus(struct pb_job_store *store, int keep, struct pb_err
                                           : pb_job_store_fail(store, "count", err);
     }
     (void)sqlite3_finalize(s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return n;
 }
 

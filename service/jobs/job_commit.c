@@ -20,7 +20,7 @@
 #define LOG_PAGES     1000
 #define LOG_PAGES_MAX 16000
 
-void pb_job_store_take(struct pb_job_store *store)
+void pb_job_store_lock(struct pb_job_store *store)
 {
     (void)pthread_mutex_lock(&store->lock);
     while (store->in_use)
@@ -29,7 +29,7 @@ void pb_job_store_take(struct pb_job_store *store)
     (void)pthread_mutex_unlock(&store->lock);
 }
 
-void pb_job_store_leave(struct pb_job_store *store)
+void pb_job_store_unlock(struct pb_job_store *store)
 {
     (void)pthread_mutex_lock(&store->lock);
     store->in_use = false;
@@ -183,7 +183,7 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
     return change->result;
 }
 
-uint64_t pb_job_store_commits(const struct pb_job_store *store)
+uint64_t pb_store_changes(const struct pb_job_store *store)
 {
     return atomic_load(&store->commits);
 }

@@ -23,7 +23,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
                       ") VALUES (?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
-        "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ") = (" PB_JOB_HOLD_SET ") WHERE id = ?",
+        "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ", session) = (" PB_JOB_HOLD_SET ",?) WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
     /* ?2: the end of the id reversed, as far as the index covers it; '{' follows 'z'. */
     [PB_JOB_FIND_TAIL] =
@@ -35,9 +35,11 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_WAITING_LESS] = WAITING " AND rank > ?1 ORDER BY rank, seq LIMIT ?3",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
-    [PB_JOB_RUNNING_ONE] =
-        "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 1 ORDER BY seq LIMIT 1",
-    [PB_JOB_STATE] = "SELECT status, input FROM jobs WHERE id = ?1",
+    [PB_JOB_RUNNING_ONE] = "SELECT " PB_JOB_COLUMNS
+                           " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
+    [PB_JOB_RUNNING_SCENE] =
+        "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
+    [PB_JOB_STATE] = "SELECT status, input, epoch, session FROM jobs WHERE id = ?1",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
     [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
@@ -115,26 +117,74 @@ static int look_before(struct pb_job_store *store, const char *id, struct pb_err
     if (rc == SQLITE_ROW) {
         out->status = (enum pb_job_status)sqlite3_column_int(s, 0);
         pb_job_read_text(s, 1, out->input, sizeof out->input);
+        out->epoch = sqlite3_column_int64(s, 2);
+        out->session = sqlite3_column_int64(s, 3);
     }
     int result = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : db_fail(store, err, "find");
     pb_job_row_end(store, s);
     return result;
 }
 
-int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+static int update(struct pb_job_store *store, const struct pb_job_before *before,
+                  const struct pb_job *job, struct pb_err *err)
 {
-    struct pb_job_before before;
-    int found = look_before(store, job->id, err, &before);
-    sqlite3_stmt *s = found ? NULL : pb_job_row_begin(store, PB_JOB_UPDATE, err);
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
         return -EIO;
     const bool bound = pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
-    (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 1, job->id, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, PB_JOB_SET_COUNT + 1, store->session);
+    (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 2, job->id, -1, SQLITE_STATIC);
     int result = !bound ? pb_fail(err, PB_E_MEMORY, "out of memory for a job")
                  : sqlite3_step(s) == SQLITE_DONE ? 0
                                                   : db_fail(store, err, "update");
     pb_job_row_end(store, s);
-    return result || !before.is_there ? result : pb_journal_record(store, &before, job, err);
+    return result || !before->is_there ? result : pb_journal_record(store, before, job, err);
+}
+
+int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job_before before;
+    int rc = look_before(store, job->id, err, &before);
+    if (rc == 0 && before.is_there && before.epoch > job->epoch)
+        return PB_JOB_STALE;
+    return rc ? rc : update(store, &before, job, err);
+}
+
+/* Returns 1 if a job of the scene runs, in any session. */
+static int is_scene_running(struct pb_job_store *store, const char *scene, struct pb_err *err)
+{
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_RUNNING_SCENE, err);
+    if (s == NULL)
+        return -EIO;
+    (void)sqlite3_bind_text(s, 1, scene, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    int result =
+        rc == SQLITE_ROW || rc == SQLITE_DONE ? rc == SQLITE_ROW : db_fail(store, err, "find");
+    pb_job_row_end(store, s);
+    return result;
+}
+
+int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job_before before;
+    int rc = look_before(store, job->id, err, &before);
+    if (rc == 0 && (!before.is_there || before.status != PB_JOB_ACCEPTED ||
+                    job->status != PB_JOB_RUNNING || before.epoch + 1 != job->epoch))
+        return PB_JOB_STALE;
+    rc = rc ? rc : is_scene_running(store, job->scene, err);
+    if (rc > 0)
+        return PB_JOB_STALE;
+    return rc ? rc : update(store, &before, job, err);
+}
+
+int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
+                          struct pb_err *err)
+{
+    struct pb_job_before before;
+    int rc = look_before(store, id, err, &before);
+    return rc ? rc
+              : before.is_there && before.status == PB_JOB_RUNNING && before.epoch == epoch &&
+                    before.session == store->session;
 }
 
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
@@ -167,6 +217,7 @@ int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb
     sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_RUNNING_ONE, err);
     if (s == NULL)
         return -EIO;
+    (void)sqlite3_bind_int64(s, 1, store->session);
     int rc = read_first(store, s, err, out_job);
     pb_job_row_end(store, s);
     return rc;
@@ -215,11 +266,11 @@ int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err 
 {
     if (!pb_job_is_suffix(id))
         return pb_fail(err, PB_E_JOB_UNKNOWN, "'%.60s' is not the name of a job", id);
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = find_id(store, id, err, out_job);
     if (rc == 0)
         rc = find_tail(store, id, err, out_job);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     if (rc == 0)
         return pb_fail(err, PB_E_JOB_UNKNOWN, "there is no job '%s'", id);
     return rc > 0 ? 0 : rc;
@@ -273,7 +324,7 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     if (mask == 0)
         return 0;
     list_sql(mask, text, sizeof text);
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = prepare(store, &store->list[mask], text, err);
     int rc = -EIO;
     if (s != NULL) {
@@ -281,7 +332,7 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
         (void)sqlite3_bind_int64(s, 2, limit);
         rc = visit_rows(store, s, visit, user, err);
     }
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -344,7 +395,7 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
                       struct pb_err *err, struct pb_job *out_job)
 {
     int rc = 0;
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int64_t seq = choose(store, after, limit, may, user, err);
     sqlite3_stmt *s = seq > 0 ? pb_job_row_begin(store, PB_JOB_FIND_SEQ, err) : NULL;
     if (s != NULL) {
@@ -354,7 +405,7 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
     } else if (seq != 0) {
         rc = -EIO;
     }
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -379,9 +430,9 @@ static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STA
 int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
                         struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_counts(store, out_counts, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 

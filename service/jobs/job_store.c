@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -332,6 +333,16 @@ int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job
     return 0;
 }
 
+/* Number that no other connect has. It is not counted in the database, because a store on a full
+ * disk can be opened. */
+static int64_t make_session(void)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
+        number = (uint64_t)pb_clock_wall_ms() << 20;
+    return (int64_t)(number >> 1) | 1;
+}
+
 int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096])
 {
     char directory[PB_FILES_PATH_BYTES];
@@ -351,6 +362,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
     (void)memcpy(directory, store->path, sizeof directory);
     *strrchr(directory, '/') = '\0';
     if (rc == 0) {
+        store->session = make_session();
         rc = pb_service_time_load(store, err);
         if (rc != 0) /* connected again later */
             pb_job_store_disconnect(store);

@@ -26,6 +26,7 @@ enum pb_job_statement {
     PB_JOB_FIND_SEQ,
     PB_JOB_COUNTS,
     PB_JOB_RUNNING_ONE,
+    PB_JOB_RUNNING_SCENE,
     PB_JOB_STATE,
     PB_JOURNAL_ADD,
     PB_JOURNAL_RANGE,
@@ -38,6 +39,7 @@ enum pb_job_statement {
     PB_JOB_STATEMENTS
 };
 
+#define PB_JOB_STALE     1                     /* result of a change that is refused */
 #define PB_SET_PART_LAST "9223372036854775807" /* service time of a part before it is set */
 
 /* Change of one call, on the stack of its thread until `done`. */
@@ -79,6 +81,7 @@ struct pb_job_store {
     sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     uint64_t steps;
     struct pb_service_time time; /* service time at connect; only for a writer */
+    int64_t session;             /* number of this connect in the rows of jobs that it takes */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */
@@ -95,7 +98,7 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 20
+#define PB_JOB_SCHEMA_VERSION 21
 /* Order in which finished jobs are forgotten: those of files that no pipeline takes are first,
  * because foreign files must not push the jobs of scenes out of the store. */
 #define PB_JOB_PRUNE_ORDER "(error_code = 'input.no_pipeline') DESC, seq"
@@ -120,7 +123,10 @@ void pb_job_read_text(sqlite3_stmt *s, int at, char *out, size_t bytes);
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
 /* Inserts a row. -EEXIST (no *err) if the id exists. */
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* Stores the job in its row. PB_JOB_STALE: the row is unchanged, because it has a later epoch. */
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* Does the same for a start, if the row waits in the epoch before and no job of its scene runs. */
+int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* Runs a statement with one integer; returns the number of changed rows. */
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err);
@@ -130,14 +136,18 @@ sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement
                                struct pb_err *err);
 /* Ends its read transaction and clears its parameters. */
 void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s);
-/* Finds the oldest running job: 1 and *out_job, 0 if absent. */
+/* Returns 1 if this session runs the job in that epoch, otherwise 0 or a negative errno. */
+int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
+                          struct pb_err *err);
+/* Finds the oldest job that another session runs: 1 and *out_job, 0 if absent. */
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
 
 /* --- journal.c; for the same files --- */
-/* State and input of a job before a change of its row. */
+/* Members of a job before a change of its row. */
 struct pb_job_before {
     bool is_there;
     enum pb_job_status status;
+    int64_t epoch, session;
     char input[PB_FILES_PATH_BYTES];
 };
 /* Records the differences between the old and the new row of the job. */
@@ -150,8 +160,8 @@ void pb_journal_take(sqlite3_stmt *s, struct pb_event *out);
 
 /* --- job_commit.c --- */
 /* Only the calling thread uses db and statements, from take to leave. */
-void pb_job_store_take(struct pb_job_store *store);
-void pb_job_store_leave(struct pb_job_store *store);
+void pb_job_store_lock(struct pb_job_store *store);
+void pb_job_store_unlock(struct pb_job_store *store);
 /* Returns when the change is on the disk, or has failed (its result and err). */
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);

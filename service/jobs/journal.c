@@ -127,9 +127,9 @@ static int read_range(struct pb_job_store *store, int64_t *out_first, int64_t *o
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_range(store, out_first, out_last, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -158,9 +158,9 @@ int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, 
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_rows(store, after, job, limit, visit, user, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 

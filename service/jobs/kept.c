@@ -40,7 +40,7 @@ static int first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err
 int pb_kept_next(struct pb_job_store *store, enum pb_kept_kind kind, const struct pb_kept *after,
                  int64_t before_ms, struct pb_err *err, struct pb_kept *out)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s =
         pb_job_store_prepare(store, WHAT,
                              COLUMNS "WHERE kind = ?1 AND up_ms < ?2 AND (up_ms, rowid) > "
@@ -53,26 +53,26 @@ int pb_kept_next(struct pb_job_store *store, enum pb_kept_kind kind, const struc
         (void)sqlite3_bind_int64(s, 4, after->row);
     }
     int rc = first(store, s, err, out);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
 int pb_kept_find(struct pb_job_store *store, const char *path, struct pb_err *err,
                  struct pb_kept *out)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, COLUMNS "WHERE path = ?1", err);
     if (s != NULL)
         (void)sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
     int rc = first(store, s, err, out);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
 int pb_kept_unmoved(struct pb_job_store *store, const char *work, const struct pb_kept *after,
                     struct pb_err *err, struct pb_kept *out)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     /* Ids begin with digits; the archive may be in work/ as well. */
     sqlite3_stmt *s = pb_job_store_prepare(
         store, WHAT,
@@ -85,7 +85,7 @@ int pb_kept_unmoved(struct pb_job_store *store, const char *work, const struct p
         (void)sqlite3_bind_text(s, 2, after->path, -1, SQLITE_STATIC);
     }
     int rc = first(store, s, err, out);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -112,13 +112,13 @@ static int read_files(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err
 int pb_kept_files(struct pb_job_store *store, const struct pb_kept *kept, struct pb_err *err,
                   struct pb_file_list *out)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s =
         pb_job_store_prepare(store, WHAT, "SELECT files FROM kept WHERE rowid = ?1", err);
     if (s != NULL)
         (void)sqlite3_bind_int64(s, 1, kept->row);
     int rc = read_files(store, s, err, out);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -138,14 +138,14 @@ int pb_kept_lists(struct pb_job_store *store, const struct pb_job *job, struct p
                   struct pb_input_lists *out)
 {
     *out = (struct pb_input_lists){.is_deleted = false};
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     char path[PB_FILES_PATH_BYTES];
     int rc = job->manifest.input != NULL
                  ? files_of(store, job->id, job->manifest.input, err, &out->input)
                  : 0;
     if (rc == 0 && pb_job_companion(job, path) != NULL)
         rc = files_of(store, job->id, path, err, &out->companion);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -255,7 +255,7 @@ int pb_kept_update(struct pb_job_store *store, const struct pb_job *job,
     int rc = pb_job_store_commit(store, &update.base, err);
     free(update.files[0]);
     free(update.files[1]);
-    return rc;
+    return rc == PB_JOB_STALE ? -ESTALE : rc;
 }
 
 static int apply_count(struct pb_job_store *store, struct pb_job_change *change)
@@ -267,13 +267,13 @@ static int apply_count(struct pb_job_store *store, struct pb_job_change *change)
 int pb_kept_count(struct pb_job_store *store, struct pb_err *err)
 {
     struct pb_kept none;
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc =
         first(store,
               pb_job_store_prepare(
                   store, WHAT, COLUMNS "WHERE kind IN (0, 1, 2) AND up_ms IS NULL LIMIT 1", err),
               err, &none);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     struct pb_job_change change = {
         .apply = apply_count, .number = pb_job_store_time_ms(store), .bulk = true};
     if (rc == 1) /* an unnecessary commit would wake the disk */

@@ -35,7 +35,7 @@ void pb_input_lists_moved(struct pb_input_lists *lists, const struct pb_job *job
 /* Reads the stored lists of a job; the caller must fini *out. Returns 0 or a negative errno. */
 int pb_kept_lists(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err,
                   struct pb_input_lists *out);
-/* Does the same as pb_job_store_update for a finished job, and stores its lists. An empty list
+/* Does the same as pb_store_finish for a finished job, and stores its lists. An empty list
  * leaves the stored one. For rows without a service time, of kept and of a part of a set, the age
  * begins now. */
 int pb_kept_update(struct pb_job_store *store, const struct pb_job *job,

@@ -42,7 +42,7 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
                                 key->folder ? key->folder : ""};
     char *const column[] = {out->busy, out->set_id, out->job};
     int rc = -EIO;
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = pb_job_row_begin(store, PB_SET_LAST, err);
     for (int i = 0; s != NULL && i < 4; i++)
         (void)sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC);
@@ -56,7 +56,7 @@ int pb_set_parts_last(struct pb_job_store *store, const struct pb_set_key *key, 
     }
     if (s != NULL)
         pb_job_row_end(store, s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -79,11 +79,11 @@ int pb_set_parts_join(struct pb_job_store *store, struct pb_job *job, int64_t re
 
 int pb_set_parts_in_use(struct pb_job_store *store, const char *set_id, struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = prepare(store, "SELECT 1 FROM jobs WHERE status = 1 AND set_id = ?1 LIMIT 1",
                               &set_id, 1, err);
     int rc = s ? first(store, s, NULL, 0, 0, err) : -EIO;
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -110,11 +110,11 @@ static int list(struct pb_job_store *store, const char *sql, const char *set_id,
                 int (*visit)(void *user, const struct pb_set_part *part), void *user,
                 struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = prepare(store, sql, &set_id, 1, err);
     int rc = s ? visit_all(store, s, visit, user, err) : -EIO;
     (void)sqlite3_finalize(s);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -149,23 +149,23 @@ int pb_set_parts_list_jobs(struct pb_job_store *store, const char *set_id,
 
 int pb_set_parts_hold(struct pb_job_store *store, const char *path, struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = prepare(store, "SELECT 1 FROM set_parts WHERE path = ?1", &path, 1, err);
     int rc = s ? first(store, s, NULL, 0, 0, err) : -EIO;
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
 int pb_set_parts_pipeline(struct pb_job_store *store, const char *after, struct pb_err *err,
                           char out_name[PB_JOB_NAME_BYTES])
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     sqlite3_stmt *s = prepare(store,
                               "SELECT pipeline FROM set_parts WHERE pipeline > ?1"
                               " ORDER BY pipeline LIMIT 1",
                               &after, 1, err);
     int rc = s ? first(store, s, &out_name, 1, PB_JOB_NAME_BYTES, err) : -EIO;
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 

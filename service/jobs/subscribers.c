@@ -163,9 +163,9 @@ int pb_subscribers_next(struct pb_job_store *store, const char *name, int limit,
                         void (*visit)(void *user, const struct pb_event *event), void *user,
                         struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_next(store, name, limit, visit, user, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 
@@ -195,9 +195,9 @@ static int read_states(struct pb_job_store *store,
 int pb_subscribers_states(struct pb_job_store *store,
                           struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX], struct pb_err *err)
 {
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     int rc = read_states(store, out, err);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     return rc;
 }
 

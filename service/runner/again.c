@@ -187,7 +187,7 @@ static int insert(struct pb_job_store *store, struct pb_job *job, struct pb_err 
     int rc = -EEXIST;
     for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
         pb_intake_make_id(job->id);
-        rc = pb_job_store_insert(store, job, err);
+        rc = pb_store_offer(store, job, err);
     }
     if (rc != 0)
         pb_job_fini(job);

@@ -159,6 +159,15 @@ static void finish(struct pb_job_ends *ends, struct pb_job *job, enum pb_job_sta
         pb_pending_work(pending, PB_PENDING_LOOK, finish_looked, ends);
 }
 
+/* Moves a waiting job to running, from where it ends. This is no start: the run that is over
+ * counts. */
+static void move_unstarted(struct pb_job *job)
+{
+    if (pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms()) == 0)
+        job->epoch--;
+    job->attempts -= job->attempts > 1;
+}
+
 void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending)
 {
     /* The job ran to its end once; this does not count as a further run. */
@@ -166,8 +175,7 @@ void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending)
     char *products = job->products, *directory = job->directory;
     int64_t started_ms = job->started_ms;
     job->products = job->directory = NULL;
-    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    job->attempts -= job->attempts > 1;
+    move_unstarted(job);
     if (started_ms > 0)
         job->started_ms = started_ms;
     job->products = products;
@@ -330,8 +338,7 @@ static void summed(void *user, struct pb_pending *pending)
     char *report = job->report;
     const struct pb_job_error error = job->error;
     job->report = NULL;
-    (void)pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    job->attempts -= job->attempts > 1;
+    move_unstarted(job);
     (void)snprintf(job->stage, sizeof job->stage, "scenes");
     (void)pb_job_set(&job->products, "[]");
     job->report = report;

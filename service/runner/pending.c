@@ -24,6 +24,7 @@
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/published.h"
+#include "service/runner/worker_pool.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
@@ -52,7 +53,9 @@ static int store_state(struct pb_pending *pending)
     int rc = job->status == PB_JOB_RUNNING && job->set_id[0] != '\0'
                  ? pb_joined_describe(list->store, job, &pending->err)
                  : 0;
-    rc = rc ? rc : pb_job_store_update(list->store, job, &pending->err);
+    if (rc == 0)
+        rc = job->status == PB_JOB_RUNNING ? pb_store_take(list->store, job, &pending->err)
+                                           : pb_store_finish(list->store, job, &pending->err);
     pending->stored = pending->stored || rc == 0;
     if (rc == 0 && job->status == PB_JOB_RUNNING && pending->duplicates_ms > 0) {
         pb_job_fini(&pending->made);
@@ -145,7 +148,7 @@ static int restore(struct pb_pending *pending)
     job->anyway = true;
     if (job->set_id[0] != '\0') /* products may have been made of its scene meanwhile */
         rc = pb_set_parts_join(list->store, job, pending->reopen_ms, &pending->err);
-    return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
+    return rc ? rc : pb_store_finish(list->store, job, &pending->err);
 }
 
 static int drop(struct pb_pending *pending)
@@ -161,7 +164,7 @@ static int drop(struct pb_pending *pending)
         pb_job_drop(job, now);
     if (rc == 0 && job->owned)
         return pb_archive_rows_drop(list->store, job, now, &pending->err);
-    return rc ? rc : pb_job_store_update(list->store, job, &pending->err);
+    return rc ? rc : pb_store_finish(list->store, job, &pending->err);
 }
 
 static int again(struct pb_pending *pending)
@@ -284,12 +287,30 @@ static void report(struct pb_pending *pending)
     pb_trouble_raise(pending->list->troubles, "work", why->code, why->msg);
 }
 
+/* Drops a change that the store refused because the job was started or changed meanwhile. Requests
+ * that wait for it are decided by the present state. */
+static void drop_late(struct pb_pending *pending)
+{
+    pb_log(PB_LOG_WARNING,
+           "job %s: it has another state or epoch than %lld; this change is dropped",
+           pending->job.id, (long long)pending->job.epoch);
+    for (struct pb_pending_waiter *w = pending->waiters; w != NULL; w = w->next)
+        w->served = false;
+    if (pending->slot != NULL)
+        pending->slot->reserved = false;
+    pb_pending_end(pending, 0, NULL);
+}
+
 static void on_worked(uv_work_t *request, int status)
 {
     struct pb_pending *pending = request->data;
     (void)status;
     pending->works = false;
     pending->list->n_works--;
+    if (pending->rc == -ESTALE && pending->err.code == PB_OK) {
+        drop_late(pending);
+        return;
+    }
     report(pending);
     pending->then(pending->user, pending);
 }

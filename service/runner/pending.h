@@ -80,7 +80,7 @@ struct pb_pending {
     size_t n_scenes;
     bool stored; /* STORE was successful once, at least */
     /* result of all steps but LOOK and COMPARE; 1: STORE of a start set job.error, and the job must
-     * fail */
+     * fail; after -ESTALE (store.h) `then` is not called */
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */

@@ -207,7 +207,7 @@ static char *metrics_text(const struct pb_methods *methods,
 static void count_jobs(struct pb_methods *methods)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
-    uint64_t commits = pb_job_store_commits(methods->intake->store) + 1;
+    uint64_t commits = pb_store_changes(methods->intake->store) + 1;
     if (methods->counted == commits || pb_job_store_counts(methods->reader, counts, NULL) != 0)
         return;
     (void)memcpy(methods->counts, counts, sizeof counts);

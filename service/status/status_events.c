@@ -112,7 +112,7 @@ char *pb_status_notify_metrics(const struct pb_status_methods *methods)
 static uint64_t journal_mark(void *user)
 {
     const struct pb_status_methods *methods = user;
-    return pb_job_store_commits(methods->writer) + 1;
+    return pb_store_changes(methods->writer) + 1;
 }
 
 struct row {

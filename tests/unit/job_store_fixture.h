@@ -52,7 +52,7 @@ static inline void insert(const char *id, enum pb_job_status status)
     (void)snprintf(job.scene, sizeof job.scene, "%s", id);
     job.status = status;
     job.created_ms = 1000;
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     ck_assert_int_gt(job.seq, 0);
     pb_job_fini(&job);
 }
@@ -85,7 +85,7 @@ static inline void insert_with(const char *id, int priority)
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     job.priority = priority;
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 

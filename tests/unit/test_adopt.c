@@ -79,9 +79,9 @@ static void insert(const char *id, enum pb_job_status status)
     (void)snprintf(job.scene, sizeof job.scene, "T1");
     (void)snprintf(job.pipeline, sizeof job.pipeline, "month");
     ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, folder), 0);
-    ck_assert_int_eq(pb_job_store_insert(intake.store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(intake.store, &job, NULL), 0);
     job.status = status;
-    ck_assert_int_eq(pb_job_store_update(intake.store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(intake.store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 
@@ -91,7 +91,7 @@ static void set_status(const char *id, enum pb_job_status status)
 
     ck_assert_int_eq(pb_job_store_find(intake.store, id, NULL, &job), 0);
     job.status = status;
-    ck_assert_int_eq(pb_job_store_update(intake.store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(intake.store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 

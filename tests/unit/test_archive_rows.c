@@ -29,7 +29,7 @@ static struct pb_job load(const char *id)
 static void put(struct pb_job *job, enum pb_job_status status)
 {
     ck_assert_int_eq(pb_job_move(job, status, 5), 0);
-    ck_assert_int_eq(pb_job_store_update(store, job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, job, NULL), 0);
 }
 
 /* Stores the archive's job as running. */
@@ -48,7 +48,7 @@ static void insert_archive(void)
     const struct pb_manifest_entry file = {.path = "order.zip", .bytes = 5};
     ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_job_expect_companion(&job, "/inbox", "order.zip.md5", true), 0);
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     put(&job, PB_JOB_RUNNING);
     pb_job_fini(&job);
 }
@@ -312,7 +312,7 @@ START_TEST(test_archive_with_a_damaged_report_fails)
     for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
         struct pb_job archive = load(ARCHIVE);
         ck_assert_int_eq(pb_job_set(&archive.report, reports[i]), 0);
-        ck_assert_int_eq(pb_job_store_update(store, &archive, NULL), 0);
+        ck_assert_int_eq(pb_store_finish(store, &archive, NULL), 0);
         pb_job_fini(&archive);
         archive = summed(PB_JOB_FAILED);
         ck_assert_str_ne(archive.error.code, "");
@@ -353,7 +353,7 @@ START_TEST(test_path_of_the_scenes_follows_the_archive)
     end_next("A", PB_JOB_SUCCESSFUL, PB_OK);
     struct pb_job archive = load(ARCHIVE), job = next();
     ck_assert_int_eq(pb_scene_manifest_set_input(&archive.manifest, "/done/order.zip"), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &archive, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &archive, NULL), 0);
     pb_job_fini(&archive);
     struct pb_job moved_job = load(job.id);
     ck_assert_str_eq(moved_job.manifest.input, "/done/order.zip");
@@ -413,7 +413,7 @@ START_TEST(test_archived_input_stays_for_a_scene_made_again)
     (void)snprintf(job.archive, sizeof job.archive, ARCHIVE);
     (void)snprintf(job.again, sizeof job.again, "20261121-082851-aaaa");
     ck_assert(!pb_job_is_scene(&job));
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     ck_assert_int_eq(pb_again_holds(store, archive.manifest.input, NULL), 1);
     pb_job_fini(&archive);
     pb_job_fini(&job);

@@ -83,11 +83,11 @@ static void *write_one(void *user)
     struct writer *writer = user;
     struct pb_job *job = &writer->job;
     if (writer->updates)
-        writer->rc = pb_job_store_update(store, job, &writer->err);
+        writer->rc = pb_store_finish(store, job, &writer->err);
     else if (writer->bulk)
-        writer->rc = pb_job_store_insert_all(store, &job, 1, &writer->result, &writer->err);
+        writer->rc = pb_store_offer_all(store, &job, 1, &writer->result, &writer->err);
     else
-        writer->rc = pb_job_store_insert(store, job, &writer->err);
+        writer->rc = pb_store_offer(store, job, &writer->err);
     return NULL;
 }
 
@@ -129,17 +129,17 @@ START_TEST(what_waits_is_one_transaction)
 {
     struct writer writers[THREADS] = {{.rc = 1}};
     char id[PB_JOB_ID_BYTES];
-    uint64_t before = pb_job_store_commits(store);
-    pb_job_store_take(store);
+    uint64_t before = pb_store_changes(store);
+    pb_job_store_lock(store);
     for (int i = 0; i < THREADS; i++) {
         (void)snprintf(id, sizeof id, "20260101-000000-000%d", i);
         make_job(&writers[i].job, id);
     }
     start(writers, THREADS, 0);
     ck_assert(!is_stored(reader, writers[0].job.id, PB_JOB_ACCEPTED));
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     finish(writers, THREADS);
-    ck_assert_uint_eq(pb_job_store_commits(store), before + 1);
+    ck_assert_uint_eq(pb_store_changes(store), before + 1);
     for (int i = 0; i < THREADS; i++) {
         ck_assert_int_eq(writers[i].rc, 0);
         ck_assert_int_gt(writers[i].job.seq, 0);
@@ -160,10 +160,10 @@ static void *write_and_read(void *user)
     for (int i = 0; i < ROUNDS; i++) {
         (void)snprintf(id, sizeof id, "20260101-0000%02d-000%d", i, number);
         make_job(&job, id);
-        ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+        ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
         ck_assert(is_stored(mine, id, PB_JOB_ACCEPTED));
         ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 1000), 0);
-        ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+        ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
         ck_assert(is_stored(mine, id, PB_JOB_RUNNING));
         ck_assert(is_stored(store, id, PB_JOB_RUNNING));
         pb_job_fini(&job);
@@ -193,18 +193,18 @@ START_TEST(a_bulk_change_waits_for_others_but_not_twice)
     for (int waited = 0; waited < 2; waited++) {
         struct writer writers[2] = {{.bulk = true}, {.bulk = false}};
         char id[2][PB_JOB_ID_BYTES];
-        uint64_t before = pb_job_store_commits(store);
-        pb_job_store_take(store);
+        uint64_t before = pb_store_changes(store);
+        pb_job_store_lock(store);
         for (int i = 0; i < 2; i++) {
             (void)snprintf(id[i], sizeof id[i], "20260101-00000%d-000%d", waited & 1, i & 1);
             make_job(&writers[i].job, id[i]);
         }
         start(writers, 2, 0);
         store->bulk_waited = waited == 1; /* the store is ours: no other thread looks */
-        pb_job_store_leave(store);
+        pb_job_store_unlock(store);
         finish(writers, 2);
         ck_assert_int_eq(writers[0].rc + writers[0].result + writers[1].rc, 0);
-        ck_assert_uint_eq(pb_job_store_commits(store), before + (waited == 1 ? 1 : 2));
+        ck_assert_uint_eq(pb_store_changes(store), before + (waited == 1 ? 1 : 2));
         ck_assert_int_eq(writers[0].job.seq < writers[1].job.seq, waited == 1);
         fini_jobs(writers, 2);
     }
@@ -220,12 +220,12 @@ START_TEST(a_change_that_fails_costs_no_other)
             " SELECT RAISE(ABORT, 'as the test wants it'); END");
     for (int i = 0; i < 3; i++) {
         make_job(&writers[i].job, ids[i]);
-        ck_assert_int_eq(pb_job_store_insert(store, &writers[i].job, NULL), 0);
+        ck_assert_int_eq(pb_store_offer(store, &writers[i].job, NULL), 0);
         ck_assert_int_eq(pb_job_move(&writers[i].job, PB_JOB_RUNNING, 1000), 0);
     }
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     start(writers, 3, 0);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     finish(writers, 3);
     ck_assert_int_eq(writers[0].rc, 0);
     ck_assert_int_lt(writers[1].rc, 0);
@@ -247,9 +247,9 @@ START_TEST(locked_file_fails_all_jobs_and_stores_nothing)
     make_job(&writers[1].job, "20260101-000000-0002");
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    pb_job_store_take(store);
+    pb_job_store_lock(store);
     start(writers, 2, 0);
-    pb_job_store_leave(store);
+    pb_job_store_unlock(store);
     finish(writers, 2);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_lt(writers[i].rc, 0);
@@ -259,7 +259,7 @@ START_TEST(locked_file_fails_all_jobs_and_stores_nothing)
     }
     ck_assert_int_eq(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-    ck_assert_int_eq(pb_job_store_insert(store, &writers[0].job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &writers[0].job, NULL), 0);
     fini_jobs(writers, 2);
 }
 END_TEST
@@ -271,7 +271,7 @@ START_TEST(in_bulk_an_id_that_is_taken_costs_its_job_alone)
     make_job(&jobs[0], "20260101-000000-0001");
     make_job(&jobs[1], "20260101-000000-0001");
     make_job(&jobs[2], "20260101-000000-0002");
-    ck_assert_int_eq(pb_job_store_insert_all(store, all, 3, results, NULL), 0);
+    ck_assert_int_eq(pb_store_offer_all(store, all, 3, results, NULL), 0);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EEXIST);
     ck_assert_int_eq(results[2], 0);
@@ -298,7 +298,7 @@ START_TEST(a_checkpoint_lets_the_log_begin_anew)
         ck_assert_int_lt(n, 2000);
         (void)snprintf(id, sizeof id, "20260101-000000-%04d", n);
         make_job(&job, id);
-        ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+        ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
         pb_job_fini(&job);
     }
     off_t log = size_of("-wal");
@@ -307,7 +307,7 @@ START_TEST(a_checkpoint_lets_the_log_begin_anew)
     for (int i = 0; i < 10; i++, n++) {
         (void)snprintf(id, sizeof id, "20260101-000000-%04d", n);
         make_job(&job, id);
-        ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+        ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
         pb_job_fini(&job);
     }
     ck_assert_int_le(size_of("-wal"), log);

@@ -51,7 +51,7 @@ static void insert_with(const char *id, int bytes, int priority)
         ck_assert_int_eq(ftruncate(fileno(file), bytes), 0);
         (void)fclose(file);
     }
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 

@@ -12,7 +12,7 @@ START_TEST(every_member_comes_back_after_reopening)
     job.owned = true;
     job.created_ms = 1;
     job.uid = 4000000000;
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 2), 0);
     (void)snprintf(job.stage, sizeof job.stage, "compute");
     (void)snprintf(job.device, sizeof job.device, "cuda:0");
@@ -30,7 +30,7 @@ START_TEST(every_member_comes_back_after_reopening)
     ck_assert_int_eq(pb_job_set(&job.products, "[]"), 0);
     pb_job_fail_words(&job, "input.damaged", "m", "h");
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 9), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     pb_job_store_close(store);
     open_store();
     ck_assert_str_eq(moved, "");
@@ -68,7 +68,7 @@ START_TEST(the_same_id_twice_is_refused)
     insert("20261121-082850-abcd", PB_JOB_ACCEPTED);
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "20261121-082850-abcd");
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), -EEXIST);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), -EEXIST);
     pb_job_fini(&job);
 }
 END_TEST
@@ -169,10 +169,10 @@ START_TEST(recover_requeues_running_jobs_and_no_others)
 {
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
     insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_job_store_recover(store, 5, NULL), 1);
+    ck_assert_int_eq(pb_store_reap(store, 5, NULL), 1);
     ck_assert_int_eq(status_of("aaaa"), PB_JOB_ACCEPTED);
     ck_assert_int_eq(status_of("bbbb"), PB_JOB_SUCCESSFUL);
-    ck_assert_int_eq(pb_job_store_recover(store, 6, NULL), 0);
+    ck_assert_int_eq(pb_store_reap(store, 6, NULL), 0);
 }
 END_TEST
 
@@ -270,7 +270,7 @@ START_TEST(reader_sees_committed_rows_and_changes_nothing)
     ck_assert_int_eq(pb_job_store_find(reader, "aaaa", NULL, &job), 0);
     ck_assert_int_eq(pb_job_store_counts(reader, counts, NULL), 0);
     ck_assert_int_eq(counts[PB_JOB_FAILED], 1);
-    ck_assert_int_ne(pb_job_store_update(reader, &job, NULL), 0);
+    ck_assert_int_ne(pb_store_finish(reader, &job, NULL), 0);
     pb_job_fini(&job);
     pb_job_store_close(reader);
 }
@@ -303,7 +303,7 @@ START_TEST(test_prune_forgets_foreign_files_first)
         (void)snprintf(job.id, sizeof job.id, "%s", id);
         job.status = PB_JOB_FAILED;
         pb_job_fail(&job, PB_E_INPUT_NO_PIPELINE, "no pattern fits");
-        ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+        ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
         pb_job_fini(&job);
     }
     ck_assert_int_eq(pb_job_store_prune(store, 3, NULL), 3);

@@ -22,8 +22,9 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 20. */
+/* Undoes versions 17 to 21. */
 #define WITHOUT_MANIFEST                                                                           \
+    "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
     "ALTER TABLE jobs DROP COLUMN epoch;"                                                          \
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
     "DROP INDEX jobs_finished; CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"         \
@@ -105,7 +106,7 @@ START_TEST(test_version_16_jobs_keep_their_files)
     ck_assert_str_eq(job.manifest.entry[0].path, "probe2.tif");
     ck_assert_str_eq(pb_job_companion(&job, path), "/srv/pb/quarantine/probe2.tif.sha256");
     ck_assert(pb_scene_manifest_find(&job.manifest, PB_ROLE_COMPANION)->verifies);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     pb_job_fini(&job);
     reopen_after("");
     find("ygps", &job);
@@ -157,7 +158,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
     ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 20: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 21: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -196,7 +197,7 @@ START_TEST(test_version_16_companion_is_kept_at_its_new_place)
     open_version_16();
     find("0p6g", &job);
     ck_assert_int_eq(pb_job_set_companion(&job, "/srv/pb/elsewhere/probe1.tif.sha256"), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     pb_job_fini(&job);
     ck_assert_int_eq(pb_kept_find(store, "/srv/pb/elsewhere/probe1.tif.sha256", NULL, &kept), 1);
     ck_assert_str_eq(kept.job, "20261129-101602-0p6g");
@@ -234,14 +235,18 @@ START_TEST(test_version_19_running_job_starts_with_epoch_1)
 {
     struct pb_job job;
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
-    reopen_after("ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");
-    ck_assert_int_eq(pb_job_store_recover(store, 5, NULL), 1);
+    reopen_after("DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"
+                 "ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");
+    ck_assert_int_eq(pb_store_reap(store, 5, NULL), 1);
     find("aaaa", &job);
     ck_assert_int_eq(job.epoch, 0);
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     pb_job_fini(&job);
-    ck_assert_int_eq(pb_job_store_recover(store, 15, NULL), 1);
+    ck_assert_int_eq(pb_store_reap(store, 15, NULL), 0); /* it runs in this session */
+    pb_job_store_close(store);
+    open_store();
+    ck_assert_int_eq(pb_store_reap(store, 15, NULL), 1);
     find("aaaa", &job);
     ck_assert_int_eq(job.epoch, 1);
     pb_job_fini(&job);
@@ -259,7 +264,7 @@ START_TEST(jobs_of_a_store_without_places_get_none)
     ck_assert_ptr_null(job.bbox);
     (void)snprintf(job.datetime, sizeof job.datetime, "2020-02-19T11:21:11Z");
     ck_assert_int_eq(pb_job_set(&job.bbox, "[1,2,3,4]"), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     pb_job_fini(&job);
     reopen_after("");
     ck_assert_int_eq(pb_job_store_find(store, "aaaa", NULL, &job), 0);

@@ -34,7 +34,7 @@ static void deliver(struct pb_job *job, const char *name)
 static void finish(struct pb_job *job, const char *folder)
 {
     struct pb_input_lists lists = {.is_deleted = false};
-    ck_assert_int_eq(pb_job_store_insert(store, job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, job, NULL), 0);
     ck_assert_int_eq(pb_file_list_read(folder, &lists.input), 0);
     job->status = PB_JOB_SUCCESSFUL;
     ck_assert_int_eq(pb_kept_update(store, job, &lists, NULL), 0);

@@ -95,12 +95,12 @@ static void subscribe(const char *name, const char *events, const char *pipeline
 static void move_to(enum pb_job_status status)
 {
     ck_assert_int_eq(pb_job_move(&job, status, 5000), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
 }
 
 static void run_to(enum pb_job_status status)
 {
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     move_to(PB_JOB_RUNNING);
     if (status == PB_JOB_SUCCESSFUL)
         ck_assert_int_eq(pb_job_set(&job.products, "[{\"type\":\"cog\",\"path\":\"/p/a.tif\"},"
@@ -113,7 +113,7 @@ START_TEST(changes_of_state_are_the_only_events)
 {
     run_to(PB_JOB_SUCCESSFUL);
     ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/archive/a.tif"), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     struct seen seen = all_after(0);
     ck_assert_str_eq(seen.names, "job.accepted job.running job.successful product.published "
                                  "product.published ");
@@ -128,8 +128,8 @@ START_TEST(an_input_in_quarantine_is_an_event_of_its_own)
     run_to(PB_JOB_FAILED);
     int64_t before = all_after(0).last;
     ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/quarantine/a.tif"), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
-    ck_assert_int_eq(pb_job_store_update(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     struct seen seen = all_after(before);
     ck_assert_str_eq(seen.names, "input.quarantined ");
     ck_assert_ptr_nonnull(strstr(seen.data, "/quarantine/a.tif"));
@@ -164,10 +164,12 @@ END_TEST
 
 START_TEST(a_restart_is_an_event_of_each_job_that_ran)
 {
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     move_to(PB_JOB_RUNNING);
     int64_t before = all_after(0).last;
-    ck_assert_int_eq(pb_job_store_recover(store, 7000, NULL), 1);
+    pb_job_store_close(store);
+    open_store();
+    ck_assert_int_eq(pb_store_reap(store, 7000, NULL), 1);
     ck_assert_str_eq(all_after(before).names, "job.accepted ");
 }
 END_TEST
@@ -175,7 +177,7 @@ END_TEST
 START_TEST(subscriber_gets_its_events_until_acknowledged)
 {
     struct pb_err err = {0};
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     subscribe("c", "[\"job.*\"]", "[\"veg*\"]");
     ck_assert_int_eq(next_of("c").n, 0);
     move_to(PB_JOB_RUNNING);
@@ -231,7 +233,7 @@ START_TEST(rows_stay_while_somebody_wants_them)
     struct pb_job *jobs = calloc(JOBS, sizeof *jobs), *list[JOBS];
     int results[JOBS];
     subscribe("c", "[\"job.dismissed\"]", "[]");
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     move_to(PB_JOB_DISMISSED);
     int64_t wanted = next_of("c").last, wanted_ms = pb_clock_wall_ms(); /* not expired then */
     for (int round = 0; round < ROUNDS; round++) {
@@ -240,7 +242,7 @@ START_TEST(rows_stay_while_somebody_wants_them)
             (void)snprintf(jobs[i].id, sizeof jobs[i].id, "20261123-%06d-%04x", round, i);
             list[i] = &jobs[i];
         }
-        ck_assert_int_eq(pb_job_store_insert_all(store, list, JOBS, results, &err), 0);
+        ck_assert_int_eq(pb_store_offer_all(store, list, JOBS, results, &err), 0);
     }
     while (pb_journal_trim(store, wanted_ms, &err) > 0)
         ;

@@ -54,7 +54,7 @@ static void insert(const char *id, const char *set_id, const char *folder)
     ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/work/x"), 0);
     const struct pb_manifest_entry file = {.path = "a.tif", .bytes = 5};
     ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 
@@ -232,7 +232,7 @@ static void insert_again(const char *id, const char *of, const char *set_id)
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     (void)snprintf(job.again, sizeof job.again, "%s", of);
     (void)snprintf(job.set_id, sizeof job.set_id, "%s", set_id);
-    ck_assert_int_eq(pb_job_store_insert(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
     pb_job_fini(&job);
 }
 

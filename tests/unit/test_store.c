@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The calls of the job store (store.h). Every test runs for each implementation. */
+#include "service/jobs/job_store.h"
+#include "service/jobs/journal.h"
+
+#include "run_suite.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Implementation of the calls. Each open begins a session of the store in that directory. */
+struct implementation {
+    const char *name;
+    struct pb_job_store *(*open)(const char *directory);
+    void (*close)(struct pb_job_store *store);
+};
+
+static struct pb_job_store *open_sqlite(const char *directory)
+{
+    struct pb_err err = {0};
+    char moved[4096];
+    struct pb_job_store *store = NULL;
+    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
+    return store;
+}
+
+static const struct implementation implementations[] = {
+    {"sqlite", open_sqlite, pb_job_store_close},
+};
+enum { IMPLEMENTATIONS = sizeof implementations / sizeof *implementations };
+
+static char directory[64];
+static const struct implementation *implementation;
+static struct pb_job_store *store, *other; /* two sessions of one store */
+
+static void begin(int i)
+{
+    implementation = &implementations[i];
+    (void)snprintf(directory, sizeof directory, "/tmp/pb-store-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    store = implementation->open(directory);
+    other = implementation->open(directory);
+}
+
+static void end(void)
+{
+    char command[128];
+    implementation->close(store);
+    implementation->close(other);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static struct pb_job offer(const char *id, const char *scene)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-%s", id);
+    (void)snprintf(job.scene, sizeof job.scene, "%s", scene);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    return job;
+}
+
+static struct pb_job find(const char *id)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    return job;
+}
+
+static enum pb_job_status status_of(const char *id)
+{
+    struct pb_job job = find(id);
+    const enum pb_job_status status = job.status;
+    pb_job_fini(&job);
+    return status;
+}
+
+/* Moves the job and takes it in that session. */
+static int take(struct pb_job_store *session, struct pb_job *job)
+{
+    ck_assert_int_eq(pb_job_move(job, PB_JOB_RUNNING, 10), 0);
+    return pb_store_take(session, job, NULL);
+}
+
+/* Puts the running job back into the queue. */
+static void put_back(struct pb_job *job)
+{
+    ck_assert_int_eq(pb_job_move(job, PB_JOB_ACCEPTED, 20), 0);
+    ck_assert_int_eq(pb_store_finish(store, job, NULL), 0);
+}
+
+static void add_kind(void *user, const struct pb_event *event)
+{
+    (void)strcat(strcat(user, strrchr(event->kind, '.') + 1), " ");
+}
+
+static const char *events(void)
+{
+    static char kinds[256];
+    kinds[0] = '\0';
+    ck_assert_int_ge(pb_journal_read(store, 0, "", 100, add_kind, kinds, NULL), 0);
+    return kinds;
+}
+
+START_TEST(test_take_starts_a_waiting_job_once)
+{
+    begin(_i);
+    struct pb_job job = offer("aaaa", "a"), late = find("aaaa");
+    ck_assert_int_eq(take(store, &job), 0);
+    ck_assert_int_eq(job.epoch, 1);
+    ck_assert_int_eq(take(other, &late), -ESTALE);
+    ck_assert_str_eq(events(), "accepted running ");
+    pb_job_fini(&job);
+    pb_job_fini(&late);
+    end();
+}
+END_TEST
+
+START_TEST(test_take_of_an_earlier_epoch_is_refused)
+{
+    begin(_i);
+    struct pb_job job = offer("aaaa", "a"), late = find("aaaa");
+    ck_assert_int_eq(take(store, &job), 0);
+    put_back(&job);
+    ck_assert_int_eq(take(other, &late), -ESTALE);
+    ck_assert_int_eq(status_of("aaaa"), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(take(other, &job), 0);
+    ck_assert_int_eq(job.epoch, 2);
+    pb_job_fini(&job);
+    pb_job_fini(&late);
+    end();
+}
+END_TEST
+
+START_TEST(test_take_runs_one_job_of_a_scene)
+{
+    begin(_i);
+    struct pb_job first = offer("aaaa", "a"), second = offer("bbbb", "a"), b = offer("cccc", "b");
+    ck_assert_int_eq(take(store, &first), 0);
+    ck_assert_int_eq(take(other, &second), -ESTALE);
+    ck_assert_int_eq(status_of("bbbb"), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(take(other, &b), 0);
+    ck_assert_int_eq(pb_job_move(&first, PB_JOB_SUCCESSFUL, 20), 0);
+    ck_assert_int_eq(pb_store_finish(store, &first, NULL), 0);
+    ck_assert_int_eq(pb_store_take(other, &second, NULL), 0);
+    pb_job_fini(&first);
+    pb_job_fini(&second);
+    pb_job_fini(&b);
+    end();
+}
+END_TEST
+
+START_TEST(test_finish_of_an_earlier_epoch_is_refused)
+{
+    begin(_i);
+    struct pb_job job = offer("aaaa", "a");
+    ck_assert_int_eq(take(store, &job), 0);
+    struct pb_job late = find("aaaa");
+    put_back(&job);
+    ck_assert_int_eq(take(other, &job), 0);
+    ck_assert_int_eq(pb_job_move(&late, PB_JOB_SUCCESSFUL, 30), 0);
+    ck_assert_int_eq(pb_store_finish(store, &late, NULL), -ESTALE);
+    ck_assert_int_eq(status_of("aaaa"), PB_JOB_RUNNING);
+    ck_assert_str_eq(events(), "accepted running accepted running ");
+    pb_job_fini(&job);
+    pb_job_fini(&late);
+    end();
+}
+END_TEST
+
+START_TEST(test_finish_may_be_repeated)
+{
+    begin(_i);
+    struct pb_job job = offer("aaaa", "a");
+    ck_assert_int_eq(take(store, &job), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 20), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
+    ck_assert_str_eq(events(), "accepted running failed ");
+    pb_job_fini(&job);
+    end();
+}
+END_TEST
+
+START_TEST(test_permit_is_for_the_running_epoch)
+{
+    begin(_i);
+    struct pb_job job = offer("aaaa", "a");
+    ck_assert_int_eq(pb_store_permit(store, job.id, 0, NULL), -ESTALE);
+    ck_assert_int_eq(take(store, &job), 0);
+    ck_assert_int_eq(pb_store_permit(store, job.id, 1, NULL), 0);
+    ck_assert_int_eq(pb_store_permit(other, job.id, 1, NULL), -ESTALE);
+    put_back(&job);
+    ck_assert_int_eq(pb_store_permit(store, job.id, 1, NULL), -ESTALE);
+    ck_assert_int_eq(take(store, &job), 0);
+    ck_assert_int_eq(pb_store_permit(store, job.id, 1, NULL), -ESTALE);
+    ck_assert_int_eq(pb_store_permit(store, job.id, 2, NULL), 0);
+    pb_job_fini(&job);
+    end();
+}
+END_TEST
+
+START_TEST(test_reap_leaves_jobs_of_the_own_session)
+{
+    begin(_i);
+    struct pb_job own = offer("aaaa", "a"), foreign = offer("bbbb", "b");
+    ck_assert_int_eq(take(store, &own), 0);
+    ck_assert_int_eq(take(other, &foreign), 0);
+    ck_assert_int_eq(pb_store_reap(store, 30, NULL), 1);
+    ck_assert_int_eq(status_of("aaaa"), PB_JOB_RUNNING);
+    ck_assert_int_eq(status_of("bbbb"), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_store_permit(other, foreign.id, 1, NULL), -ESTALE);
+    pb_job_fini(&own);
+    pb_job_fini(&foreign);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store");
+    TCase *t = tcase_create("store");
+    tcase_add_loop_test(t, test_take_starts_a_waiting_job_once, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_take_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_take_runs_one_job_of_a_scene, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_finish_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_finish_may_be_repeated, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_permit_is_for_the_running_epoch, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_reap_leaves_jobs_of_the_own_session, 0, IMPLEMENTATIONS);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
