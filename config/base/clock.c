@@ -26,7 +26,7 @@ uint64_t pb_clock_mono_ns(void)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)pb_clock_ns(&now);
 }
 
 struct timespec pb_clock_mono_after(int64_t ms)

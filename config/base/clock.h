@@ -9,6 +9,12 @@
 
 #define PB_CLOCK_TEXT_BYTES 32
 
+/* A time in nanoseconds: since 1970 if it is one of a file or of the wall clock. */
+static inline int64_t pb_clock_ns(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 int64_t pb_clock_wall_ms(void); /* milliseconds since 1970, UTC */
 int64_t pb_clock_mono_ms(void); /* never goes back */
 uint64_t pb_clock_mono_ns(void);

@@ -2,22 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/io/file_identity.h"
 
+#include "config/base/clock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static char expected[PB_FILE_IDENTITY_BYTES]; /* "" = any */
 
-static int64_t ns_of(struct timespec time)
-{
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 void pb_file_identity_print(const struct stat *st, char out[PB_FILE_IDENTITY_BYTES])
 {
     (void)snprintf(out, PB_FILE_IDENTITY_BYTES, "%ju %ju %jd %" PRId64 " %" PRId64,
                    (uintmax_t)st->st_dev, (uintmax_t)st->st_ino, (intmax_t)st->st_size,
-                   ns_of(st->st_mtim), ns_of(st->st_ctim));
+                   pb_clock_ns(&st->st_mtim), pb_clock_ns(&st->st_ctim));
 }
 
 void pb_file_identity_expect(const char *identity)

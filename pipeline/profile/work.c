@@ -8,6 +8,7 @@
  * waiting for storage only if the kernel counted a voluntary context switch meanwhile, which
  * does not happen if a thread is merely preempted. */
 #include "pipeline/profile/work.h"
+#include "config/base/clock.h"
 #include "pipeline/profile/trace.h"
 
 #include <stdbool.h>
@@ -54,7 +55,7 @@ static uint64_t clock_ns(clockid_t id)
 {
     struct timespec now;
     (void)clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return (uint64_t)pb_clock_ns(&now);
 }
 
 static void stamp(struct thread *t)

@@ -3,6 +3,7 @@
 /* A manifest decides what may be replaced and removed; therefore it is accepted only completely:
  * if one member is missing, too long or of another type the directory counts as foreign. */
 #include "config/base/json_reader.h"
+#include "config/base/clock.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/publish/manifest.h"
 
@@ -267,11 +268,6 @@ int pb_manifest_check(int directory, const struct pb_manifest *manifest)
 
 /* --- changes since publication ---------------------------------------------------------------- */
 
-static int64_t time_ns(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
 /* Returns true if the open file has that checksum. */
 static bool has_checksum(int fd, const char *checksum)
 {
@@ -300,9 +296,9 @@ static bool is_proved_by_times(int directory, const struct pb_manifest_file *fil
                                const struct stat *st)
 {
     struct stat manifest;
-    return file->mtime_ns != 0 && time_ns(&st->st_mtim) == file->mtime_ns &&
+    return file->mtime_ns != 0 && pb_clock_ns(&st->st_mtim) == file->mtime_ns &&
            fstatat(directory, PB_MANIFEST_FILE, &manifest, AT_SYMLINK_NOFOLLOW) == 0 &&
-           time_ns(&st->st_ctim) <= time_ns(&manifest.st_ctim);
+           pb_clock_ns(&st->st_ctim) <= pb_clock_ns(&manifest.st_ctim);
 }
 
 bool pb_manifest_is_changed(int directory, const struct pb_manifest_file *file)
@@ -315,7 +311,7 @@ bool pb_manifest_is_changed(int directory, const struct pb_manifest_file *file)
     if (same && !is_proved_by_times(directory, file, &st))
         same = file->checksum[0] != '\0' ? has_checksum(fd, file->checksum)
                                          : file->mtime_ns == 0 || /* no other evidence */
-                                               time_ns(&st.st_mtim) == file->mtime_ns;
+                                               pb_clock_ns(&st.st_mtim) == file->mtime_ns;
     (void)close(fd);
     return !same;
 }

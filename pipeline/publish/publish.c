@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/publish/publish_inside.h"
 
+#include "config/base/clock.h"
 #include "pipeline/io/file_name.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/io/sync_all.h"
@@ -56,7 +57,7 @@ static int take_files(struct pb_publish *p, int fd, const struct pb_manifest_fil
         struct stat st;
         m->file[i] = file[i];
         if (fstatat(fd, file[i].file, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            m->file[i].mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+            m->file[i].mtime_ns = pb_clock_ns(&st.st_mtim);
         if (is_item(file[i].type))
             rc = pb_publish_rows_add_item(&p->rows, file[i].file);
     }

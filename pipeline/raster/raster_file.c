@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/raster_file.h"
 
+#include "config/base/clock.h"
 #include "config/input_values.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/io_watch.h"
@@ -159,7 +160,7 @@ void pb_raster_file_close(struct pb_raster_file *file)
 
 int64_t pb_raster_file_mtime_ns(const struct stat *stat)
 {
-    return (int64_t)stat->st_mtim.tv_sec * 1000000000 + stat->st_mtim.tv_nsec;
+    return pb_clock_ns(&stat->st_mtim);
 }
 
 struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file)

@@ -3,6 +3,7 @@
 #include "pipeline/scene/scene_inputs.h"
 
 #include "config/base/base_name.h"
+#include "config/base/clock.h"
 #include "config/pipeline_config.h"
 #include "pipeline/io/path.h"
 #include "pipeline/raster/source_files.h"
@@ -216,8 +217,8 @@ void pb_scene_inputs_state(const struct stat *st, struct pb_manifest_entry *out)
 {
     out->bytes = (int64_t)st->st_size;
     out->inode = (uint64_t)st->st_ino;
-    out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-    out->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+    out->mtime_ns = pb_clock_ns(&st->st_mtim);
+    out->ctime_ns = pb_clock_ns(&st->st_ctim);
 }
 
 int pb_scene_inputs_sum(const struct pb_scene_inputs *inputs, struct pb_err *err,

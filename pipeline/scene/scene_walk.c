@@ -3,6 +3,7 @@
 #include "pipeline/scene/scene_walk.h"
 
 #include "config/base/base_name.h"
+#include "config/base/clock.h"
 #include "config/base/glob.h"
 #include "pipeline/io/checksum.h"
 #include "pipeline/io/io_fail.h"
@@ -60,11 +61,6 @@ static int add(struct walker *w, const char *path, bool is_link)
     return 0;
 }
 
-static int64_t ns_of(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
 /* One step of FNV-1a. */
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
@@ -83,9 +79,9 @@ static uint64_t mix(uint64_t hash, int64_t number)
 /* Uses a sum, so that the result does not depend on the order of entries. */
 static void take_facts(struct pb_scene_walk *walk, const char *path, const struct stat *st)
 {
-    const int64_t ctime_ns = ns_of(&st->st_ctim);
+    const int64_t ctime_ns = pb_clock_ns(&st->st_ctim);
     uint64_t hash = mix_text(UINT64_C(14695981039346656037), path);
-    hash = mix(mix(mix(hash, st->st_size), (int64_t)st->st_ino), ns_of(&st->st_mtim));
+    hash = mix(mix(mix(hash, st->st_size), (int64_t)st->st_ino), pb_clock_ns(&st->st_mtim));
     walk->digest += mix(mix(hash, ctime_ns), (int64_t)st->st_nlink);
     walk->youngest_ns = ctime_ns > walk->youngest_ns ? ctime_ns : walk->youngest_ns;
     walk->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
@@ -189,7 +185,7 @@ static int open_walk(struct walker *w)
     struct stat st;
     int fd = openat(out->fd, ".", DIRECTORY);
     if (fd >= 0 && w->name == NULL && fstat(fd, &st) == 0)
-        out->youngest_ns = ns_of(&st.st_ctim);
+        out->youngest_ns = pb_clock_ns(&st.st_ctim);
     if (fd < 0)
         return pb_raster_file_fail(err, errno, folder, "cannot open the folder");
     int rc = list(w, fd, "", 1);
@@ -413,8 +409,8 @@ static int is_what_came(const struct pb_manifest_entry *came, int fd)
     if (came->bytes != st.st_size)
         return 0;
     /* A file that was restored, or whose permissions were changed, has another ctime. */
-    const bool is_unchanged = came->mtime_ns == ns_of(&st.st_mtim);
-    if ((is_unchanged && came->ctime_ns == ns_of(&st.st_ctim)) || came->checksum == NULL)
+    const bool is_unchanged = came->mtime_ns == pb_clock_ns(&st.st_mtim);
+    if ((is_unchanged && came->ctime_ns == pb_clock_ns(&st.st_ctim)) || came->checksum == NULL)
         return is_unchanged;
     return has_checksum(fd, came->checksum);
 }

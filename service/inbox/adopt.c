@@ -5,6 +5,7 @@
  * and left; the sweep continues with the others. */
 #include "service/inbox/adopt.h"
 
+#include "config/base/clock.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "config/base/base_name.h"
@@ -122,12 +123,11 @@ static int note_file(struct pb_job *job, const char *from, const char *path)
 {
     struct stat st;
     const bool is_there = lstat(path, &st) == 0, is_plain = is_there && S_ISREG(st.st_mode);
-    const struct pb_manifest_entry file = {
-        .path = (char *)pb_base_name(path),
-        .is_folder = is_there && S_ISDIR(st.st_mode),
-        .inode = is_there ? st.st_ino : 0,
-        .bytes = is_plain ? (int64_t)st.st_size : -1,
-        .mtime_ns = is_plain ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0};
+    const struct pb_manifest_entry file = {.path = (char *)pb_base_name(path),
+                                           .is_folder = is_there && S_ISDIR(st.st_mode),
+                                           .inode = is_there ? st.st_ino : 0,
+                                           .bytes = is_plain ? (int64_t)st.st_size : -1,
+                                           .mtime_ns = is_plain ? pb_clock_ns(&st.st_mtim) : 0};
     return pb_job_add_delivered(job, from, &file, NULL);
 }
 

@@ -41,11 +41,6 @@ static enum pb_code machine_code(int error)
     return error == EMFILE || error == ENFILE ? PB_E_SYSTEM_FILES : PB_E_SYSTEM;
 }
 
-static int64_t ns_of(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
 /* Opens a file of an inbox for reading. Returns its descriptor; -EAGAIN: not now; otherwise *err.
  */
 static int open_file(const char *path, struct pb_err *err)
@@ -295,11 +290,11 @@ static int check_folder(struct pb_intake *intake, const struct claim *claim, boo
  * checked one by one before the move and again after it, as those of a folder. */
 
 /* A rename changes ctime. */
-static bool is_as_settled(const struct pb_entry *file, const struct stat *st, bool moved)
+static bool is_as_settled(const struct pb_settle_file *file, const struct stat *st, bool moved)
 {
     return S_ISREG(st->st_mode) && st->st_nlink == 1 && (uint64_t)st->st_ino == file->inode &&
-           (uint64_t)st->st_size == file->bytes && ns_of(&st->st_mtim) == file->mtime_ns &&
-           (moved || ns_of(&st->st_ctim) == file->ctime_ns);
+           (uint64_t)st->st_size == file->size && pb_clock_ns(&st->st_mtim) == file->mtime_ns &&
+           (moved || pb_clock_ns(&st->st_ctim) == file->ctime_ns);
 }
 
 static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
@@ -308,7 +303,11 @@ static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
 {
     char path[PB_FILES_PATH_BYTES];
     struct pb_err why = {0};
-    const struct pb_settle_file settled = {.name = file->path};
+    const struct pb_settle_file settled = {.name = file->path,
+                                           .size = file->bytes,
+                                           .inode = file->inode,
+                                           .mtime_ns = file->mtime_ns,
+                                           .ctime_ns = file->ctime_ns};
     bool leased = false;
     const char *name = pb_base_name(file->path);
     if (pb_files_join(path, directory, name) != 0)
@@ -316,7 +315,7 @@ static int check_file(struct pb_intake *intake, const struct pb_inbox *inbox,
     int fd = open_file(path, &why);
     if (fd < 0)
         return fd == -EAGAIN ? fd : pb_fail(err, why.code, "%.100s: %s", name, why.msg);
-    int rc = fstat(fd, st) == 0 && is_as_settled(file, st, moved) ? 0 : -EAGAIN;
+    int rc = fstat(fd, st) == 0 && is_as_settled(&settled, st, moved) ? 0 : -EAGAIN;
     rc = rc ? rc : check_writers(intake, inbox, fd, &settled, &leased);
     (void)close(fd); /* releases the lease */
     return rc;
@@ -380,10 +379,7 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
     if (file->is_folder) /* check_folder checks its content */
         return fstat(claim->fd, &st) == 0 && S_ISDIR(st.st_mode) &&
                (uint64_t)st.st_ino == file->inode;
-    return fstat(claim->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-           (uint64_t)st.st_ino == file->inode && (uint64_t)st.st_size == file->size &&
-           ns_of(&st.st_mtim) == file->mtime_ns &&
-           (renamed || ns_of(&st.st_ctim) == file->ctime_ns);
+    return fstat(claim->fd, &st) == 0 && is_as_settled(file, &st, renamed);
 }
 
 static bool is_stored(const struct pb_intake *intake, const char *id)

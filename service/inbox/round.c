@@ -220,7 +220,7 @@ static int64_t thread_cpu_ns(void)
 {
     struct timespec time = {.tv_sec = 0};
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    return pb_clock_ns(&time);
 }
 
 void pb_round_run(struct pb_round *round, struct pb_round_request *request,

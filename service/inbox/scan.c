@@ -7,6 +7,7 @@
 #include "service/inbox/scan.h"
 
 #include "config/base/base_name.h"
+#include "config/base/clock.h"
 #include "pipeline/scene/scene_walk.h"
 #include "service/base/files.h"
 #include "service/base/log.h"
@@ -276,12 +277,11 @@ static int look_at_file(struct pb_scan *scan, const struct seen *seen, const str
                      "it has %lu names (hard links); only a file with one name is taken: remove "
                      "the others, or copy it",
                      (unsigned long)st->st_nlink);
-    const struct pb_settle_file file = {
-        .name = seen->name,
-        .size = (uint64_t)st->st_size,
-        .inode = (uint64_t)st->st_ino,
-        .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
-        .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec};
+    const struct pb_settle_file file = {.name = seen->name,
+                                        .size = (uint64_t)st->st_size,
+                                        .inode = (uint64_t)st->st_ino,
+                                        .mtime_ns = pb_clock_ns(&st->st_mtim),
+                                        .ctime_ns = pb_clock_ns(&st->st_ctim)};
     return pb_settle_add(scan->settle, &file);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/file_list.h"
 
+#include "config/base/clock.h"
 #include "pipeline/io/path.h"
 
 #include <errno.h>
@@ -16,11 +17,6 @@
 #define FILES_MAX  200000 /* maximum number of files of an input; a longer list is not stored */
 #define DEPTH_MAX  64
 #define PATH_BYTES 4096
-
-static int64_t ns_of(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
 
 static char kind_of(mode_t mode)
 {
@@ -104,8 +100,8 @@ static int list(struct pb_file_list *files, int directory, const char *name, con
                                         .kind = kind_of(st.st_mode),
                                         .inode = st.st_ino,
                                         .bytes = st.st_size,
-                                        .mtime_ns = ns_of(&st.st_mtim),
-                                        .ctime_ns = ns_of(&st.st_ctim)};
+                                        .mtime_ns = pb_clock_ns(&st.st_mtim),
+                                        .ctime_ns = pb_clock_ns(&st.st_ctim)};
     int rc = add(files, &file);
     return rc == 0 && file.kind == 'd' ? list_below(files, directory, name, path, depth) : rc;
 }
@@ -202,7 +198,7 @@ static bool is_input(const struct pb_file_list *files, int directory, const char
     if (st.st_ino != top->inode || kind_of(st.st_mode) != top->kind)
         return false;
     return top->kind == 'd' ? has_one(files, directory, name)
-                            : st.st_size == top->bytes && ns_of(&st.st_mtim) == top->mtime_ns;
+                            : st.st_size == top->bytes && pb_clock_ns(&st.st_mtim) == top->mtime_ns;
 }
 
 bool pb_file_list_find(const struct pb_file_list *files, const char *directory, char out_name[256])
@@ -224,7 +220,7 @@ void pb_file_list_moved(struct pb_file_list *files, const char *path)
 {
     struct stat st;
     if (files->n == 1 && is_input(files, AT_FDCWD, path) && lstat(path, &st) == 0)
-        files->file[0].ctime_ns = ns_of(&st.st_ctim);
+        files->file[0].ctime_ns = pb_clock_ns(&st.st_ctim);
 }
 
 /* --- removal ---------------------------------------------------------------------------------- */
@@ -242,10 +238,12 @@ static bool came(const struct removal *removal, const char *path, const struct s
     const char kind = kind_of(st->st_mode);
     if (removal->files->n == 0) /* a removal below changes the times of a directory */
         return (kind != 'o' || (S_ISLNK(st->st_mode) && path[0] != '\0')) &&
-               ((kind == 'd' && removal->removes) || ns_of(&st->st_ctim) <= removal->until_ns);
+               ((kind == 'd' && removal->removes) ||
+                pb_clock_ns(&st->st_ctim) <= removal->until_ns);
     return file != NULL && file->kind == kind &&
-           (kind == 'd' || (file->bytes == st->st_size && file->mtime_ns == ns_of(&st->st_mtim) &&
-                            file->ctime_ns == ns_of(&st->st_ctim)));
+           (kind == 'd' ||
+            (file->bytes == st->st_size && file->mtime_ns == pb_clock_ns(&st->st_mtim) &&
+             file->ctime_ns == pb_clock_ns(&st->st_ctim)));
 }
 
 static int stays(const struct removal *removal, const char *path)

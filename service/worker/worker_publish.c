@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/worker/worker_publish.h"
+#include "config/base/clock.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
 #include "service/worker/worker_products.h"
@@ -85,8 +86,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
                     : files ? files->folder
                             : input,
                     files ? files->bytes : (uint64_t)st->st_size,
-                    files ? files->mtime_ns
-                          : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
+                    files ? files->mtime_ns : pb_clock_ns(&st->st_mtim));
     const struct pb_scene_inputs inputs = {.config = config,
                                            .pipeline = job->pipeline,
                                            .name = options.scene,
