@@ -12,14 +12,14 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 # The rooms of a layer, top first; "" is the layer's folder itself.
 ROOMS = {
-    "wic": ["examples", "apps/measure", "apps/strategies", "apps", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "depend", "device", "patterns", "pattern", ""],
+    "wic": ["examples", "apps/measure", "apps/pair", "apps/strategies", "apps", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "depend", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "ops/image", "ops/scenes", "ops/geometry", "ops/terrain", "ops/radar", "ops/filter", "ops/pixel", "index", "chain", "expr", "graph", "vm", "reduce", "areas", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "codec", "device", "io", "profile", "grid"],
     "service": ["", "cli", "notify", "daemon", "status", "runner", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Headers in a layer's folder that belong to one of its rooms: users find them at the top of the library.
-FRONTS = {"wic/%s.hpp" % name: "device" for name in ("stream", "rows", "reduction")}
+FRONTS = {"wic/guest.hpp": "depend", **{"wic/%s.hpp" % name: "device" for name in ("stream", "rows", "reduction")}}
 # Rooms whose files have a header each and include each other in one direction only; files of one module may share its
 # <module>_table.h.
 TREES = ["service/runner", "service/processes", "service/inbox", "pipeline/plan"]

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/emulate_stream.h"
 
+#include "wic/guest.hpp"
 #include "wic/reduction.hpp"
 #include "wic/rows.hpp"
 
 #include <cstdio>
+#include <ctime>
+#include <sched.h>
 #include <thread>
 
 namespace
@@ -216,6 +219,59 @@ const char *emulate_stream_stop(bool good, void (*wait)(void), char *words)
     }
     ends(s, nullptr, words);
     return s.push(frame) || s.pop() ? "a stream that was stopped works" : nullptr;
+}
+
+namespace
+{
+class byte_guests : public wic::guest_flow<uint8_t, uint8_t>
+{
+  public:
+    byte_guests(size_t n, const wic::guest_options &o)
+    {
+        start(0, n, o, this, std::make_shared<const int>(0));
+    }
+};
+} // namespace
+
+const char *emulate_stream_guests(void (*wait)(void), char *words)
+{
+    wic::guest_options o;
+    o.slots = 4;
+    byte_guests s(units, o);
+    uint8_t frame[units] = {7};
+    wait(); // the kernel is there before a frame
+    uint64_t popped = 0;
+    for (int i = 0; i < 3; i++) {
+        const timespec longer_than_idle = {0, 2 * WIC_DEVICE_IDLE_NS};
+        nanosleep(&longer_than_idle, nullptr);
+        if (!s.push(frame)) {
+            return ends(s, "a frame was refused", words);
+        }
+        const auto r = s.pop();
+        popped += r && r->size() == units && (*r)[0] == 7;
+    }
+    s.close();
+    const bool over = !s.pop();
+    return ends(s, popped != 3 || !over || !s ? "a result is wrong" : nullptr, words);
+}
+
+const char *emulate_stream_guests_without_kernel(char *words)
+{
+    wic::guest_options o;
+    byte_guests s(units, o);
+    while (s) { // until it is noticed, without a frame
+        sched_yield();
+    }
+    if (s.pop()) {
+        return ends(s, "a result of no kernel", words);
+    }
+    return ends(s, nullptr, words);
+}
+
+const char *emulate_stream_guests_open(size_t n, char *words)
+{
+    byte_guests s(n, {});
+    return ends(s, s ? "it is open" : nullptr, words);
 }
 
 namespace

@@ -33,6 +33,11 @@ const char *emulate_stream_cancel(char *words);
 /* Stops a stream with frames under way, when wait returns; good: the result of stop. */
 const char *emulate_stream_stop(bool good, void (*wait)(void), char *words);
 
+/* wic/guest.hpp: frames with pauses between them by a kernel that stays, which is there when wait
+ * returns; a kernel that leaves; a stream that cannot be opened. */
+const char *emulate_stream_guests(void (*wait)(void), char *words);
+const char *emulate_stream_guests_without_kernel(char *words);
+const char *emulate_stream_guests_open(size_t units, char *words);
 /* wic/rows.hpp: frames of these shapes; each pixel of a frame is in one piece, by one thread. */
 const char *emulate_stream_rows(char *words);
 const char *emulate_stream_pixels(void);

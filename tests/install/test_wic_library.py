@@ -112,7 +112,7 @@ class Library(unittest.TestCase):
     def test_the_device_side(self):
         if not self.device:
             self.skipTest("this build has no CUDA")
-        for example in ("camera", "device", "planar", "reduction"):
+        for example in ("camera", "device", "guest", "planar", "reduction"):
             program = self.scratch / example
             self.run_in(self.scratch, "nvcc", "-std=c++17", "-arch=sm_90", EXAMPLES / (example + ".cu"), "-o", program,
                         *self.flags("--cflags", "--libs", "wic-device"))

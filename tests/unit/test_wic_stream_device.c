@@ -122,6 +122,33 @@ START_TEST(test_kernel_that_stays_keeps_its_memory)
 }
 END_TEST
 
+START_TEST(test_kernel_of_guests_stays_without_frames)
+{
+    fake_reset();
+    is_good(emulate_stream_guests(until_kernel_runs, words));
+    ck_assert_str_eq(words, "");
+    ck_assert_uint_eq(fake.starts, 1);
+}
+END_TEST
+
+START_TEST(test_kernel_of_guests_that_leaves_has_words)
+{
+    fake_reset();
+    fake.script.silent_at_once = true;
+    is_good(emulate_stream_guests_without_kernel(words));
+    has_words("the kernel that guests depend on left");
+    ck_assert_uint_eq(fake.starts, 1);
+}
+END_TEST
+
+START_TEST(test_guests_of_no_units_are_refused)
+{
+    fake_reset();
+    is_good(emulate_stream_guests_open(0, words));
+    has_words("open: a frame has 1 to");
+}
+END_TEST
+
 START_TEST(test_rows_have_whole_frames)
 {
     fake_reset();
@@ -184,6 +211,9 @@ int main(void)
     tcase_add_test(t, test_cancel_wakes_reader);
     tcase_add_test(t, test_stop_ends_frames_under_way);
     tcase_add_test(t, test_kernel_that_stays_keeps_its_memory);
+    tcase_add_test(t, test_kernel_of_guests_stays_without_frames);
+    tcase_add_test(t, test_kernel_of_guests_that_leaves_has_words);
+    tcase_add_test(t, test_guests_of_no_units_are_refused);
     tcase_add_test(t, test_rows_have_whole_frames);
     tcase_add_test(t, test_each_pixel_has_one_thread);
     tcase_add_test(t, test_image_finds_pixels_of_all_layouts);

@@ -112,6 +112,10 @@ static int heartbeat_lost(struct wic_device *device)
 {
     int rc = leave(device);
     device->stats.timeouts++;
+    if (rc == 0 && device->options.stays) {
+        return wic_stay_refuse(-EIO, "the kernel that guests depend on left, because the GPU saw "
+                                     "no heartbeat of this process");
+    }
     if (rc == 0 && ++device->timeouts > TIMEOUTS_MAX) {
         rc = wic_stay_refuse(-EIO,
                              "the kernel left %u times in a row without a result, because the GPU "
@@ -142,7 +146,18 @@ static int watch(struct wic_device *device, int64_t now)
     if (running == 0 && !wic_link_computed(device->link, device->finished - device->base)) {
         return heartbeat_lost(device);
     }
+    if (device->posted == device->finished) {
+        device->quiet = (struct wic_watchdog){0, 0}; /* it stays without tiles */
+        return running < 0 ? running : 0;
+    }
     if (wic_watchdog_expired(&device->quiet, (uint64_t)now, (uint64_t)device->options.hang_ns)) {
+        if (device->options.stays) {
+            return wic_stay_refuse(-ETIMEDOUT,
+                                   "the guests did not finish frame %llu within %lld ms: all "
+                                   "blocks of their kernel must be launched, and call done()",
+                                   (unsigned long long)device->finished,
+                                   (long long)(device->options.hang_ns / 1000000));
+        }
         return wic_stay_refuse(-ETIMEDOUT,
                                "the GPU did not finish tile %llu within %lld ms: the work must not "
                                "wait for anything outside its block, nor call __syncthreads()",
@@ -157,7 +172,8 @@ static int watch(struct wic_device *device, int64_t now)
 static bool is_unwanted(const struct wic_device *device)
 {
     const struct wic_device_options *o = &device->options;
-    return wic_gpu_is_paused() || (o->is_unwanted != NULL && o->is_unwanted(o->context));
+    return !o->stays &&
+           (wic_gpu_is_paused() || (o->is_unwanted != NULL && o->is_unwanted(o->context)));
 }
 
 /* One iteration while the kernel is resident. */
@@ -178,7 +194,8 @@ static int serve(struct wic_device *device)
         device->event_ns = now;
         return wic_proxy_post_taken(device);
     }
-    if (rc == 0 && idle) { /* no ticket for idle_ns, the end of the stream, or it is unwanted */
+    if (rc == 0 && idle && (device->ended || !device->options.stays)) {
+        /* No ticket for idle_ns, the end of the stream, or it is unwanted. */
         wic_link_close(device->link, device->posted - device->base);
         return leave(device);
     }
@@ -230,6 +247,9 @@ int wic_device_run(struct wic_device *device)
     wic_stay_forget();
     const int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
     (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    if (device->options.stays) {
+        rc = launch(device);
+    }
     while (rc == 0 && (device->resident || !device->ended)) {
         rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
     }

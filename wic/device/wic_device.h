@@ -77,6 +77,10 @@ struct wic_device_options {
                         sleeps this long between two looks, in place of polling: less CPU time, more
                         latency */
     uint32_t starts; /* tries to launch on a full device, WIC_LINK_START_NS each; 0: 20 */
+    /* For kernels that depend on this one (wic/guest.hpp): it is launched when run begins, and
+     * stays until the end of `in`, also while no tiles arrive and in pauses, which run out of time
+     * then. If it leaves before, the run fails. */
+    bool stays;
 };
 
 #define WIC_DEVICE_IDLE_NS INT64_C(20000000)

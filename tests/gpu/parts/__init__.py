@@ -58,7 +58,7 @@ PARTS = [
     Part("", "soak", soak, "random scenes, damaged ones among them, through random pipelines, decoded by the GPU: the CPU's products and the CPU's words (--soak, --seed, --case)"),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
     Part("", "wic-examples", wic_examples, "the programs of wic/examples, each of which checks its results (wic-example-*); stream.hpp and the like in many shapes,\n"
-         "and the rate of a planar filter beside copies alone, if check_stream is there"),
+         "and the rate of a planar filter beside copies alone, if check_stream is there; guests, if check_guest is there"),
     Part("6.", "wic", wic, "the channel library's device side: ways out, replay, every result of every strategy of wic-bench, soaks by every\n"
          "transport, one of them stopped for 6 s"),
     Part("7.", "wic-sanitizer", wic_sanitizer, "memcheck and synccheck over a small soak by every transport; racecheck if wic-bench-racecheck and\n"

@@ -8,14 +8,14 @@ import time
 
 from .host import show
 
-EXAMPLES = ["camera", "planar", "reduction", "device", "tasks", "threads", "processes"]
+EXAMPLES = ["camera", "guest", "planar", "reduction", "device", "tasks", "threads", "processes"]
 TRANSPORTS = ["pull", "lines", "mixed", "managed", "copy", "place", "resident"]
 
 
 def wic(host, _):
     print("6. wic: ways out, replay, joins of tasks, soaks")
     bench = host.program("wic-bench")
-    cases = [["--ways-out"], ["--replay"], ["--joins"], ["--rounds", "1", "--seconds", "0.05", "--samples", "200", "--patterns", "all"]]
+    cases = [["--ways-out"], ["--replay"], ["--joins"], ["--guests"], ["--rounds", "1", "--seconds", "0.05", "--samples", "200", "--patterns", "all"]]
     cases += [["--check", "--no-tune", "--window", "64", "--sizes", "4,64,1024", "--strategies", "all"]]
     cases += [["--soak", "1000000", "--transport", "pull"], ["--soak", "200000", "--lanes", "8"], ["--lanes", "8"]]
     cases += [["--soak", "200000", "--transport", transport] for transport in TRANSPORTS[1:]]
@@ -41,14 +41,15 @@ def wic_examples(host, _):
         done = host.call(host.program(f"wic-example-{name}"), limit=60)
         show(done)
         host.check(done.returncode == 0, f"wic-example-{name} ({time.monotonic() - start:.1f} s, exit {done.returncode})")
-    program = host.bin / "check_stream" if host.bin else shutil.which("check_stream")
-    if not program or not os.path.exists(program):
-        print("  the headers are not checked: there is no check_stream (it is not built with the others)")
-        return
-    for option in ([], ["--speed"]):
-        done = host.call(program, *option, limit=120)
-        show(done)
-        host.check(done.returncode == 0, f"check_stream {' '.join(option)} (exit {done.returncode})")
+    for name, options in (("check_stream", ([], ["--speed"])), ("check_guest", ([], ["--stopped"]))):
+        program = host.bin / name if host.bin else shutil.which(name)
+        if not program or not os.path.exists(program):
+            print(f"  some headers are not checked: there is no {name} (it is not built with the others)")
+            continue
+        for option in options:
+            done = host.call(program, *option, limit=120)
+            show(done)
+            host.check(done.returncode == 0, f"{name} {' '.join(option)} (exit {done.returncode})")
 
 
 def racecheck_finds_mistakes(host):
