@@ -6,10 +6,12 @@
 //   --check      every element of every result of every strategy
 //   --neighbours what waiting costs compute kernels on the same multiprocessors (beside.cu)
 //   --joins      what a join of tasks costs (joins.cu)
+//   --guests     ordinary kernels that wait for frames (guests.cu)
 //   --ablation   wic's kernel with parts exchanged (ablation.cu)
 //   by default   throughput, latency of one chunk at a time and leaving (table.cu)
 // Usage: wic-bench --help.
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
+#include "wic/bench/guests.cuh"
 #include "wic/bench/joins.cuh"
 #include "wic/bench/patterns/patterns.cuh"
 #include "wic/bench/measure/report.cuh"
@@ -145,6 +147,9 @@ int main(int argc, char **argv)
     }
     if (opt.replay) {
         return replay() ? 0 : 1;
+    }
+    if (opt.guests) {
+        return measure_guests() ? 0 : 1;
     }
     if (opt.joins) {
         return measure_joins() ? 0 : 1;

@@ -96,6 +96,8 @@ const option table[] = {
      [](O *o, const char *) { o->ways_out = true; }},
     {"--joins", nullptr, "what it costs that tasks wait for all tasks of the stage before",
      [](O *o, const char *) { o->joins = true; }},
+    {"--guests", nullptr, "ordinary kernels of 64 to 1,048,576 threads that wait for frames",
+     [](O *o, const char *) { o->guests = true; }},
     {"--replay", nullptr, "host and kernel walk the same schedules",
      [](O *o, const char *) { o->replay = true; }},
     {"--patterns", "SIZES",
@@ -143,7 +145,7 @@ void bench_help()
            "  wic-bench --frontier | --neighbours WHERE | --ablation | --check [options]\n"
            "  wic-bench --soak TILES [--transport NAME | --lanes N] | --ways-out | --replay | "
            "--joins | "
-           "--park MS\n\n");
+           "--guests | --park MS\n\n");
     for (const option &o : table) {
         const std::string name =
             std::string(o.name) + (o.value ? " " : "") + (o.value ? o.value : "");
