@@ -134,6 +134,8 @@ static void print_manifest(struct pb_json *json, const struct pb_manifest *m)
             pb_json_string(json, "path", m->path);
         pb_json_string(json, "pipeline", m->pipeline);
         pb_json_string(json, "job", m->job);
+        if (m->epoch > 0)
+            pb_json_int(json, "epoch", (int64_t)m->epoch);
     }
     pb_json_object(json, "input");
     pb_json_string(json, "name", m->input.name);

@@ -50,6 +50,7 @@ struct pb_manifest {
     char pipeline[256];                    /* "" = manifest of a scene directory */
     char path[PB_OUTPUT_PATH_BYTES + 520]; /* path of a directory of products, below products/ */
     char version[32];                      /* version of pushbroom that wrote it; filled by read */
+    uint64_t epoch; /* number of the run among those of the job; 0 = unknown */
     struct pb_input_id input;
     /* Files that were read. Written unless the only one is the image that is the input. Read: by
      * their names inside the input below the root "/", with the role BAND if they have pixels;
@@ -102,7 +103,7 @@ struct pb_manifest_job {
  * matches the path, with any metadata of the scene, with the job's id in its manifest. Returns
  * 0, its real path in out_directory (PATH_MAX bytes) and *out_manifest (the caller's to fini;
  * NULL = not needed); -ENOENT not found; another negative errno: products could not be read, the
- * outcome is unknown. Call pb_publish_sweep first if a worker died: it restores products that an
+ * outcome is unknown. Call pb_publish_fence first if the job ran: it restores products that an
  * interrupted exchange had set aside. */
 int pb_manifest_find(const char *products, const struct pb_manifest_job *job, char *out_directory,
                      struct pb_manifest *out_manifest);

@@ -229,6 +229,8 @@ static int take_manifest(const struct pb_json_value *root, struct pb_manifest *m
     if (!take_text(root, "pipeline", m->pipeline, sizeof m->pipeline) ||
         !is_plain_name(m->pipeline) || !take_text(root, "job", m->job, sizeof m->job))
         return -EINVAL;
+    if (pb_json_get(root, "epoch", NULL) != NULL && !take_count(root, "epoch", &m->epoch))
+        return -EINVAL;
     return take_files(pb_json_get(root, "files", NULL), m);
 }
 

@@ -79,6 +79,7 @@ static int seal(struct pb_publish *p, int fd, const struct pb_manifest_file *fil
     struct pb_manifest m = {.input = p->input, .inputs = p->files, .n_files = n_files};
     int rc = 0, manifest_fd = -1, record_fd = -1;
     (void)snprintf(m.job, sizeof m.job, "%s", p->job);
+    m.epoch = p->job[0] != '\0' ? p->wanted.epoch : 0;
     (void)snprintf(m.scene, sizeof m.scene, "%s", p->place);
     (void)snprintf(m.pipeline, sizeof m.pipeline, "%s", p->pipeline);
     (void)snprintf(m.path, sizeof m.path, "%s%s%s", p->shown, p->path.inner[0] ? "/" : "",

@@ -47,6 +47,7 @@ struct pb_publish_options {
                                collection */
     int64_t time_s;         /* since 1970-01-01 UTC */
     const char *job;        /* id for the manifest; NULL = no job */
+    uint64_t epoch; /* number of this run of the job; 0 = unknown: no run is earlier or later */
     struct pb_input_id input;
     /* Computes the checksums that `input` lacks: its own kind before open returns if there is a
      * directory of a similar input, else by commit; another kind if such a directory has that
@@ -124,4 +125,9 @@ void pb_publish_close(struct pb_publish *publish);
  * and our manifest or no content. Directories of other machines are left to their own sweeps.
  * Returns the count of removed directories. pb_publish_open calls it too. */
 int pb_publish_sweep(const char *products);
+/* Before that it takes the files of the job's runs up to that epoch away from them
+ * (publish_temp.h), so that none of them can publish any more. Call it before a look for the
+ * products of a job whose runs are over (manifest.h): the result of the look then stays true until
+ * the job runs again. */
+int pb_publish_fence(const char *products, const char *job, uint64_t epoch);
 #endif

@@ -86,7 +86,9 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
                                  .files = options->is_folder || options->set ? &p->files : NULL,
                                  .set = options->set,
                                  .is_open = options->is_open,
-                                 .earlier = options->earlier};
+                                 .earlier = options->earlier,
+                                 .job = p->job,
+                                 .epoch = options->epoch};
     int rc = copy(p->products, sizeof p->products, options->products, "path", err);
     rc = rc ? rc : copy(p->pipeline, sizeof p->pipeline, options->pipeline, "name", err);
     rc = rc ? rc : copy(p->job, sizeof p->job, options->job, "job", err);
@@ -168,7 +170,8 @@ int pb_publish_write_mark(struct pb_publish *p, struct pb_err *err)
 
 static int make_directory(struct pb_publish *p, struct pb_err *err)
 {
-    int rc = pb_publish_temp_make(p->products_fd, p->products, p->scene, p->job, err, &p->temp);
+    const struct pb_publish_run run = {p->scene, p->job, p->wanted.epoch};
+    int rc = pb_publish_temp_make(p->products_fd, p->products, &run, err, &p->temp);
     if (rc < 0)
         return rc;
     (void)snprintf(p->leaf, sizeof p->leaf, "%s", pb_publish_leaf_of(p));

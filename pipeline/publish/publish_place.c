@@ -326,12 +326,21 @@ static bool may_replace(const struct pb_manifest *found, const struct pb_place_w
     return false;
 }
 
+/* Returns true if the products are those of this run's job, by a run that is not earlier. */
+static bool is_later(const struct pb_manifest *found, const struct pb_place_wanted *wanted)
+{
+    return wanted->epoch > 0 && wanted->job[0] != '\0' && found->epoch >= wanted->epoch &&
+           strcmp(found->job, wanted->job) == 0 && strcmp(found->pipeline, wanted->pipeline) == 0;
+}
+
 /* Examines the open directory of existing products, which messages describe by `what`. */
 static int look_at_products(int fd, const char *what, const struct pb_place_wanted *wanted,
                             struct pb_place_look *look)
 {
     struct pb_manifest found = {0};
     int rc = read_manifest(fd, what, look, &found);
+    if (rc == 1 && is_later(&found, wanted))
+        rc = -ESTALE;
     if (rc == 1 && strcmp(found.pipeline, wanted->pipeline) != 0)
         rc = another(look, "%sholds %s%.64s", what,
                      found.pipeline[0] ? "the products of pipeline " : "directories of products",
@@ -366,6 +375,19 @@ static int look_inside(int scene_fd, const struct pb_place_wanted *wanted,
     rc = look_at_products(fd, what, wanted, look);
     (void)close(fd);
     return rc;
+}
+
+/* Returns -ESTALE if the inner directory of another input's scene directory has products of a later
+ * run of the job, else 0: files may have joined the input between both runs. */
+static int look_for_later(int scene_fd, const struct pb_place_wanted *wanted)
+{
+    struct pb_manifest found = {0};
+    int fd = wanted->epoch > 0 ? openat(scene_fd, wanted->inner, DIRECTORY_FLAGS) : -1;
+    const bool later = fd >= 0 && pb_manifest_read(fd, &found) == 0 && is_later(&found, wanted);
+    pb_manifest_fini(&found);
+    if (fd >= 0)
+        (void)close(fd);
+    return later ? -ESTALE : 0;
 }
 
 /* Returns true if the entry of a scene directory contains products, of any pipeline, of this
@@ -434,7 +456,7 @@ static int look_at_scene(int fd, const struct pb_place_wanted *wanted, struct pb
     if (rc == 1 && marker.pipeline[0] != '\0')
         rc = another(out, "is a directory of products itself");
     if (rc == 1 && !may_take(fd, &marker, wanted, out))
-        rc = 0;
+        rc = look_for_later(fd, wanted);
     out->same_input = rc == 1;
     out->takes_over = rc == 1 && !pb_input_id_equal(&marker.input, wanted->input);
     if (rc == 1)
@@ -486,7 +508,7 @@ static int only_look(int base_fd, const char *place, const struct pb_place_wante
 }
 
 /* Finds the version that belongs, or may belong, to this input: 1, its name and its state; 0 =
- * not found. */
+ * not found; -ESTALE as pb_place_look. */
 static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_place[256],
                     struct pb_place_look *out)
 {
@@ -496,8 +518,11 @@ static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_
     if (dir == NULL)
         return -errno;
     while (found == 0 && (e = readdir(dir)) != NULL) {
-        if (!pb_file_name_is_place(e->d_name, wanted->scene) ||
-            only_look(base_fd, e->d_name, wanted, out) < 0)
+        if (!pb_file_name_is_place(e->d_name, wanted->scene))
+            continue;
+        const int rc = only_look(base_fd, e->d_name, wanted, out);
+        found = rc == -ESTALE ? rc : 0;
+        if (rc < 0)
             continue;
         found = out->state == PB_PLACE_OURS || out->state == PB_PLACE_HOLDS ||
                 out->state == PB_PLACE_ALIKE;
@@ -506,6 +531,16 @@ static int find_own(int base_fd, const struct pb_place_wanted *wanted, char out_
     }
     (void)closedir(dir);
     return found;
+}
+
+static int cannot_look(int rc, const struct pb_place_wanted *wanted, const char *place,
+                       struct pb_err *err)
+{
+    if (rc == -ESTALE)
+        return pb_fail(err, PB_E_OUTPUT_WRITE,
+                       "cannot publish '%s': %s/%s has the products of a later run of the job",
+                       wanted->scene, wanted->shown, place);
+    return pb_io_fail(err, -rc, "cannot look at", place);
 }
 
 static int chosen(const struct pb_place_look *look, enum pb_checksum *out_needs)
@@ -521,13 +556,15 @@ int pb_place_choose(int base_fd, const struct pb_place_wanted *wanted, struct pb
     pb_file_name_place(wanted->scene, 1, out_place);
     int rc = only_look(base_fd, out_place, wanted, &look);
     if (rc < 0)
-        return pb_io_fail(err, -rc, "cannot look at", out_place);
+        return cannot_look(rc, wanted, out_place, err);
     if (look.state != PB_PLACE_ANOTHER)
         return chosen(&look, out_needs);
     const bool versions = wanted->existing == PB_EXISTING_VERSION;
     struct pb_place_look first = look;
     if (versions || wanted->existing == PB_EXISTING_OWN)
         rc = find_own(base_fd, wanted, out_place, &look);
+    if (rc == -ESTALE)
+        return cannot_look(rc, wanted, wanted->scene, err);
     if (rc == 0 && !versions)
         return pb_fail(err, PB_E_OUTPUT_EXISTS, "%s/%s %s", wanted->shown, wanted->scene,
                        first.why);

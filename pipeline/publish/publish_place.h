@@ -31,6 +31,8 @@ struct pb_place_wanted {
     bool is_open;        /* a set that files may join: products of a part of it are replaced */
     const char *earlier; /* jobs that made these files' products: ids, each followed by a space;
                             NULL: no jobs */
+    const char *job;     /* "" = a command */
+    uint64_t epoch;      /* number of this run of the job; 0 = unknown */
 };
 
 enum pb_place_state {
@@ -53,8 +55,9 @@ struct pb_place_look {
     bool takes_over; /* the scene directory's manifest names another input, which is replaced */
 };
 
-/* Examines <base>/<place>; base_fd -1: that directory does not exist. Returns 0, or a negative
- * errno if it cannot be examined. */
+/* Examines <base>/<place>; base_fd -1: that directory does not exist. Returns 0; -ESTALE: a later
+ * run of the job, or another one with this epoch, has published there; or another negative errno if
+ * it cannot be examined. */
 int pb_place_look(int base_fd, const char *place, const struct pb_place_wanted *wanted,
                   struct pb_place_look *out);
 /* Chooses the place: the scene's own name, else, with versions, the one that is this input's,

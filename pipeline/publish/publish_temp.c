@@ -65,7 +65,7 @@ static bool parse_name(const char *name, struct temp_name *out)
     const char *epoch = node != NULL ? cut_last(text) : NULL;
     const char *job = epoch != NULL ? cut_last(text) : NULL;
     if (job == NULL || text[0] != '.' || text[1] == '\0' || job[0] == '\0' ||
-        strlen(job) >= JOB_BYTES || epoch[0] == '\0' || strlen(epoch) > 9 ||
+        strlen(job) >= JOB_BYTES || epoch[0] == '\0' || strlen(epoch) > 18 ||
         epoch[strspn(epoch, DIGITS)] != '\0')
         return false;
     process[-1] = '.'; /* the two parts are the holder again */
@@ -246,27 +246,40 @@ static bool take_left(int products_fd, struct pb_publish_temp *out)
     return true;
 }
 
-static uint64_t fence_earlier(int products_fd, const char *job);
+static bool fence_runs(int products_fd, const char *job, uint64_t epoch);
 
-int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
+static bool is_job(const char *job)
+{
+    return job != NULL && job[0] != '\0' && strlen(job) < JOB_BYTES && strpbrk(job, "./") == NULL;
+}
+
+/* Writes the name for a directory of the run, by a new holder. */
+static void name_directory(const struct pb_publish_run *run, char out[256])
+{
+    struct pb_holder holder;
+    char text[PB_HOLDER_BYTES];
+    /* The scene is only informative; therefore a long name is cut, but not within a character. */
+    int bytes = (int)strnlen(run->scene, SHOWN_BYTES);
+    while (bytes == SHOWN_BYTES && ((unsigned char)run->scene[bytes] & 0xc0) == 0x80)
+        bytes--;
+    pb_holder_make(&holder);
+    pb_holder_print(&holder, text);
+    (void)snprintf(out, 256, ".%.*s.%s.%" PRIu64 ".%s.tmp", bytes, run->scene,
+                   is_job(run->job) ? run->job : OF_COMMAND, is_job(run->job) ? run->epoch : 0,
+                   text);
+}
+
+int pb_publish_temp_make(int products_fd, const char *shown, const struct pb_publish_run *run,
                          struct pb_err *err, struct pb_publish_temp *out)
 {
     int rc = -EEXIST;
-    const size_t job_bytes = job != NULL ? strlen(job) : 0;
-    const bool is_job = job_bytes > 0 && job_bytes < JOB_BYTES && strpbrk(job, "./") == NULL;
-    /* The scene is only informative; therefore a long name is cut, but not within a character. */
-    int bytes = (int)strnlen(scene, SHOWN_BYTES);
-    while (bytes == SHOWN_BYTES && ((unsigned char)scene[bytes] & 0xc0) == 0x80)
-        bytes--;
     *out = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
+    if (is_job(run->job) && run->epoch > 1 && !fence_runs(products_fd, run->job, run->epoch))
+        return pb_fail(err, PB_E_OUTPUT_WRITE,
+                       "cannot publish '%s' in %s: a later run of the job has begun", run->scene,
+                       shown);
     for (int i = 0; i < TEMP_TRIES; i++) {
-        struct pb_holder holder;
-        char text[PB_HOLDER_BYTES];
-        const uint64_t epoch = is_job ? fence_earlier(products_fd, job) + 1 : 0;
-        pb_holder_make(&holder);
-        pb_holder_print(&holder, text);
-        (void)snprintf(out->name, sizeof out->name, ".%.*s.%s.%" PRIu64 ".%s.tmp", bytes, scene,
-                       is_job ? job : OF_COMMAND, epoch, text);
+        name_directory(run, out->name);
         if (take_left(products_fd, out))
             return 0;
         rc = mkdirat(products_fd, out->name, 0755) == 0 ? fill(products_fd, out) : -errno;
@@ -477,23 +490,31 @@ static void fence(int products_fd, const char *name)
     (void)close(fd);
 }
 
-/* Fences the earlier runs of the job on this machine; a service elsewhere has other jobs. Returns
- * the highest epoch; 0 = no earlier run. */
-static uint64_t fence_earlier(int products_fd, const char *job)
+/* Fences the directory if it is of a run of the job up to that epoch, on any machine. Returns false
+ * if it is of a later one. */
+static bool fence_if_earlier(int products_fd, const char *name, const struct temp_name *found,
+                             const char *job, uint64_t epoch)
 {
-    uint64_t highest = 0;
+    if (strcmp(found->job, job) != 0)
+        return true;
+    if (found->epoch > epoch)
+        return false;
+    fence(products_fd, name);
+    return true;
+}
+
+/* Returns false if there is a directory of a later run. */
+static bool fence_runs(int products_fd, const char *job, uint64_t epoch)
+{
+    bool is_last = true;
     struct temp_name found;
     DIR *dir = pb_path_entries(products_fd);
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        if (!parse_name(e->d_name, &found) || strcmp(found.job, job) != 0 ||
-            !pb_holder_is_here(&found.holder))
-            continue;
-        fence(products_fd, e->d_name);
-        highest = found.epoch > highest ? found.epoch : highest;
-    }
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (parse_name(e->d_name, &found))
+            is_last = fence_if_earlier(products_fd, e->d_name, &found, job, epoch) && is_last;
     if (dir != NULL)
         (void)closedir(dir);
-    return highest;
+    return is_last;
 }
 
 /* --- after a crash ---------------------------------------------------------------------------*/
@@ -593,7 +614,8 @@ static bool sweep_earlier(int products_fd, const char *name)
     return gone;
 }
 
-int pb_publish_sweep(const char *products)
+/* One listing for both: there may be 100,000 entries. */
+static int fence_and_sweep(const char *products, const char *job, uint64_t epoch)
 {
     struct temp_name found;
     DIR *dir = opendir(products);
@@ -601,13 +623,26 @@ int pb_publish_sweep(const char *products)
         return 0;
     int removed = 0;
     for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-        if (parse_name(e->d_name, &found))
+        if (parse_name(e->d_name, &found)) {
+            if (is_job(job))
+                (void)fence_if_earlier(dirfd(dir), e->d_name, &found, job, epoch);
             removed += pb_holder_is_dead_here(&found.holder) && sweep_one(dirfd(dir), e->d_name);
-        else if (is_earlier_name(e->d_name))
+        } else if (is_earlier_name(e->d_name)) {
             removed += sweep_earlier(dirfd(dir), e->d_name);
-        else
+        } else {
             pb_publish_lock_sweep(dirfd(dir), e->d_name);
+        }
     }
     (void)closedir(dir);
     return removed;
+}
+
+int pb_publish_sweep(const char *products)
+{
+    return fence_and_sweep(products, NULL, 0);
+}
+
+int pb_publish_fence(const char *products, const char *job, uint64_t epoch)
+{
+    return fence_and_sweep(products, job, epoch);
 }

@@ -18,16 +18,20 @@
  * or no content yet. The lock on the directory only distinguishes processes of one machine; it
  * is not forwarded to the server of a network file system.
  *
- * <epoch> counts the runs of a job. A new run has to fence those before it: it renames their
- * <leaf> and their scene/, so that their own rename, which makes products visible, fails with
- * ENOENT. Therefore an abandoned worker cannot replace the products of its successor, however
- * late it continues. The job of `pushbroom run` is "run", which fences nothing.
+ * <epoch> is the number of the run among those of its job. A new run has to fence those before it:
+ * it renames their <leaf> and their scene/, so that their own rename, which makes products visible,
+ * fails with ENOENT. Therefore an abandoned worker cannot replace the products of its successor,
+ * however late it continues. Runs of all machines are fenced, because machines may share the jobs.
+ * A run that makes its directory after the fence finds the later run by its directory, or by the
+ * manifest of its products (publish_place.h). The job of `pushbroom run` is "run", which fences
+ * nothing.
  *
  * Older products are removed file by file as named in their manifest: other files, and files
  * changed since, are preserved. */
 #include "config/base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define PB_PUBLISH_OLD   ".old"
 #define PB_PUBLISH_SCENE "scene"
@@ -39,9 +43,17 @@ struct pb_publish_temp {
     int scene_fd;   /* scene/ */
 };
 
+/* The run for which a directory is made. Strings are borrowed. */
+struct pb_publish_run {
+    const char *scene;
+    const char *job; /* NULL or "" = a command */
+    uint64_t epoch;  /* above 1: earlier runs of the job are fenced */
+};
+
 /* Makes and locks a temporary directory in the open directory (shown in messages), or renames the
- * one that a publication of this process has left there. job: NULL or "" = a command. */
-int pb_publish_temp_make(int products_fd, const char *shown, const char *scene, const char *job,
+ * one that a publication of this process has left there. Fails if a later run of the job has one.
+ */
+int pb_publish_temp_make(int products_fd, const char *shown, const struct pb_publish_run *run,
                          struct pb_err *err, struct pb_publish_temp *out);
 /* Closes .lock, so that it can be removed on file systems that preserve open files. The
  * directory stays locked for this machine. */

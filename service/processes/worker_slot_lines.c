@@ -60,6 +60,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
     struct pb_json *json = command(slot, "run");
     say_owner(json, slot, how);
     pb_json_string(json, "job", job->id);
+    if (job->epoch > 0)
+        pb_json_int(json, "epoch", job->epoch);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "products", how->products);
     pb_json_string(json, "scene", job->scene);

@@ -259,7 +259,7 @@ static void looked(void *user, struct pb_pending *pending)
 
 void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job)
 {
-    bool ran = job->attempts > 0 || job->error.code[0] != '\0';
+    bool ran = job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
     if (pb_job_has_scenes(job)) {
         pb_job_end_scenes(starts->ends, job);
         return;

@@ -18,7 +18,8 @@ struct sweep {
     uv_work_t work;
     struct pb_worker_pool *pool;
     int number;
-    char products[PB_FILES_PATH_BYTES];
+    char products[PB_FILES_PATH_BYTES], job[PB_JOB_ID_BYTES];
+    int64_t epoch;
 };
 
 void pb_pool_notify(const struct pb_worker_pool *pool, struct pb_pool_slot *slot)
@@ -104,10 +105,11 @@ static void on_retry(void *user, int number, const struct pb_job *job, enum pb_d
     pb_pool_notify(pool, &pool->slots[number]);
 }
 
+/* The process of the try before may not have ended. */
 static void clear_products(uv_work_t *request)
 {
     const struct sweep *sweep = request->data;
-    (void)pb_publish_sweep(sweep->products);
+    (void)pb_publish_fence(sweep->products, sweep->job, (uint64_t)sweep->epoch);
 }
 
 static void on_swept(uv_work_t *request, int status)
@@ -122,6 +124,7 @@ static void on_swept(uv_work_t *request, int status)
 static void on_clear(void *user, int number, const char *products)
 {
     struct pb_worker_pool *pool = user;
+    const struct pb_job *job = pb_pool_job(&pool->slots[number]);
     struct sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL) {
         pb_worker_slot_cleared(pool->slots[number].worker);
@@ -129,6 +132,10 @@ static void on_clear(void *user, int number, const char *products)
     }
     sweep->pool = pool;
     sweep->number = number;
+    if (job != NULL) {
+        (void)snprintf(sweep->job, sizeof sweep->job, "%s", job->id);
+        sweep->epoch = job->epoch;
+    }
     sweep->work.data = sweep;
     (void)snprintf(sweep->products, sizeof sweep->products, "%s", products);
     pool->n_sweeps++;

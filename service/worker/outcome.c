@@ -50,8 +50,8 @@ bool pb_outcome_is_published(struct pb_job *job, const char *products, const cha
     struct pb_manifest manifest = {0};
     if (job->pipeline[0] == '\0')
         return false;
-    /* restores products that an interrupted exchange had moved aside */
-    (void)pb_publish_sweep(products);
+    /* also restores products that an interrupted exchange had moved aside */
+    (void)pb_publish_fence(products, job->id, (uint64_t)job->epoch);
     const struct pb_manifest_job known = {job->id, job->scene, job->pipeline, path};
     int rc = pb_manifest_find(products, &known, directory, &manifest);
     if (rc != 0 && rc != -ENOENT)

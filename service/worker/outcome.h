@@ -7,7 +7,9 @@
  * and what it reported last. Therefore a failure reported after the rename, a worker killed before
  * its last line, a late cancel, a service that dies before it stores the end and an abandoned
  * worker that publishes late have the same result: the job is successful, and it is not run again.
- * Checked before a job fails, returns to the queue or starts again. Thread: pool
+ * All runs of the job so far are fenced first (pipeline/publish/publish_temp.h): after the check
+ * none of them can publish. Checked before a job fails, returns to the queue or starts again, while
+ * no run of it is wanted. Thread: pool
  * (runner/pending.c). */
 #include "service/jobs/job.h"
 

@@ -62,6 +62,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     const struct pb_json_value *command = job->command;
     const struct stat *st = &job->scene.file.stat;
     const struct pb_scene_files *files = pb_scene_several(&job->scene);
+    int64_t epoch = 0;
     const char *input = job->scene.path, *name = pb_json_get_text(command, "name"),
                *job_id = pb_json_get_text(command, "job");
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
@@ -70,6 +71,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .scene = pb_json_get_text(command, "scene"),
         .pipeline = pb_json_get_text(command, "pipeline"),
         .job = unnamed ? NULL : job_id,
+        .epoch = pb_json_get_int(command, "epoch", &epoch) == 0 && epoch > 0 ? (uint64_t)epoch : 0,
         .input_path = input,
         .is_folder = files != NULL && job->pipeline->input.group == NULL,
         .set = job->pipeline->input.group != NULL ? files : NULL,

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -41,6 +42,20 @@ pipelines:
       - zones: {{by: C, bands: [R], append: all.csv}}
       - stac: {{datetime: file-time, collection: c}}
 """
+
+
+def runs(pid):
+    try:
+        return not re.search(r"^State:\s+[ZX]", pathlib.Path("/proc", str(pid), "status").read_text(), re.M)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def is_stopped(pid):
+    try:
+        return "State:\tT" in pathlib.Path("/proc", str(pid), "status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 class SharedProducts(DaemonCase):
@@ -146,6 +161,61 @@ class SharedProducts(DaemonCase):
         one.start(env=self.environment("one"))  # sweeps
         wait_for(lambda: not [p for p in self.products.iterdir() if p.name.startswith(".")])
         self.check(names)
+
+    def abandon(self):
+        """A service that was killed while its worker, which outlives it, is about to publish, and that worker."""
+        d = Daemon(fake=False)
+        self.addCleanup(d.remove)
+        text = CONFIG.format(root=d.root, products=self.products)  # below without files that scenes share, and their lock
+        d.config.write_text(text.replace(", append: all.csv", "").replace(", collection: c", ""))
+        stop = self.folder / "stop"
+        stop.touch()
+        self.environment_of = {**self.environment("one"), "PB_STOP": str(stop)}
+        d.start(env=self.environment_of)
+        self.drop(d, "a.tif")
+        late, = wait_for(lambda: [pid for pid in d.workers() if is_stopped(pid)])
+        self.addCleanup(self.end, late)
+        d.process.send_signal(signal.SIGKILL)
+        d.exit_status()
+        self.assertTrue(is_stopped(late))
+        return d, late
+
+    def end(self, pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def proceed(self, pid):
+        """Continues the worker and waits for its end."""
+        os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: not runs(pid))
+
+    def manifest(self):
+        return json.loads((self.products / "a/p/.pushbroom.json").read_text())
+
+    def test_abandoned_worker_and_its_successor(self):
+        d, late = self.abandon()
+        d.start(env=self.environment_of)
+        job = d.wait_job("a.tif", "successful")
+        before = (self.products / "a/p").stat()
+        self.assertEqual((self.manifest()["job"], self.manifest()["epoch"]), (job["id"], 2))
+        self.proceed(late)
+        after = (self.products / "a/p").stat()
+        self.assertEqual((after.st_ino, after.st_mtime_ns), (before.st_ino, before.st_mtime_ns))
+        self.assertEqual(self.manifest()["epoch"], 2)
+        d.stop()
+        d.start(env=self.environment_of)  # sweeps
+        wait_for(lambda: [p.name for p in self.products.iterdir()] == ["a"])
+
+    def test_abandoned_worker_of_a_failed_job(self):
+        d, late = self.abandon()
+        d.config.write_text(d.config.read_text().replace('"*.tif"', '"*.other"').replace("  p:\n", "  q:\n"))
+        d.start(env=self.environment_of)
+        d.wait_job("a.tif", "failed")
+        self.proceed(late)
+        self.assertFalse((self.products / "a").exists())
+        self.assertEqual(d.jobs()[0]["status"], "failed")
 
 
 if __name__ == "__main__":

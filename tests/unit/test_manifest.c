@@ -58,7 +58,7 @@ static struct pb_manifest_file files[3] = {
 
 static struct pb_manifest products_of(const char *job, const char *scene)
 {
-    struct pb_manifest m = {.pipeline = "p", .file = files, .n_files = 3};
+    struct pb_manifest m = {.pipeline = "p", .file = files, .n_files = 3, .epoch = 7};
     snprintf(m.job, sizeof m.job, "%s", job);
     snprintf(m.scene, sizeof m.scene, "%s", scene);
     pb_input_id_set(&m.input, "/in/a.tif", 77, INT64_C(1700000000123456789));
@@ -88,6 +88,7 @@ START_TEST(reads_back_what_was_written)
     int fd = publish("20260101-000000-abcd", "a");
     ck_assert_int_eq(pb_manifest_read(fd, &read), 0);
     ck_assert_str_eq(read.job, wrote.job);
+    ck_assert_uint_eq(read.epoch, 7);
     ck_assert_str_eq(read.scene, "a");
     ck_assert_str_eq(read.pipeline, "p");
     ck_assert(pb_input_id_equal(&read.input, &wrote.input));
@@ -154,6 +155,8 @@ START_TEST(what_others_wrote_is_not_taken)
         "\"mtime_ns\":1}}",
         "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"a\",\"pipeline\":\"p\",\"job\":\"\","
         "\"input\":{\"name\":\"a\",\"bytes\":1,\"mtime_ns\":1}}",
+        "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"a\",\"pipeline\":\"p\",\"job\":\"\","
+        "\"epoch\":-1,\"input\":{\"name\":\"a\",\"bytes\":1,\"mtime_ns\":1},\"files\":[]}",
         "{\"manifest\":1,\"pushbroom\":\"1\",\"scene\":\"a\",\"pipeline\":\"p\",\"job\":\"\","
         "\"input\":{\"name\":\"a\",\"bytes\":1,\"mtime_ns\":1},\"files\":[{\"type\":\"cog\","
         "\"file\":\"../x\",\"bytes\":1,\"sha256\":\"0\",\"media_type\":\"t\"}]}",

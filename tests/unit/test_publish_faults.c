@@ -18,6 +18,7 @@ static char log_text[8192]; /* "fsync NAME;" and "rename FROM TO;", in order */
 static bool logging, no_flags, fail_renames_back, read_only;
 static int fail_sync_after_rename; /* errno of the first fsync of a directory after a rename */
 static int renames, kill_after;    /* SIGKILL after this many renames; 0 = never */
+static int stop_before;            /* SIGSTOP before this rename; 0 = never */
 
 static void note(const char *what, const char *a, const char *b)
 {
@@ -54,6 +55,15 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
+static void stop_if_due(const char *from)
+{
+    if (strncmp(from, PB_MANIFEST_FILE, strlen(PB_MANIFEST_FILE)) != 0 &&
+        renames + 1 == stop_before) {
+        stop_before = 0;
+        (void)raise(SIGSTOP);
+    }
+}
+
 static int renamed(int rc, const char *from, const char *to)
 {
     if (rc != 0 || strncmp(from, PB_MANIFEST_FILE, strlen(PB_MANIFEST_FILE)) == 0)
@@ -66,6 +76,7 @@ static int renamed(int rc, const char *from, const char *to)
 
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
+    stop_if_due(from);
     if (read_only || (no_flags && flags != 0)) {
         errno = read_only ? EROFS : EINVAL;
         return -1;
@@ -75,6 +86,7 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 
 int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
+    stop_if_due(from);
     return renamed((int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0), from, to);
 }
 
@@ -82,7 +94,7 @@ static void reset(void)
 {
     setup();
     logging = no_flags = fail_renames_back = read_only = false;
-    fail_sync_after_rename = renames = kill_after = 0;
+    fail_sync_after_rename = renames = kill_after = stop_before = 0;
     log_text[0] = '\0';
 }
 
@@ -91,6 +103,7 @@ START_TEST(files_are_synced_before_rename_and_folder_after)
     struct pb_publish_options o = options_for("scene", 1);
     char temp[PATH_MAX], expected[1024], path[PATH_MAX];
     struct pb_err err = {0};
+    o.epoch = 1;
     struct pb_publish *p = begin(&o);
     snprintf(temp, sizeof temp, "%s", pb_publish_directory(p) + strlen(root) + 1);
     *strchr(temp, '/') = '\0';
@@ -112,6 +125,7 @@ START_TEST(files_are_synced_before_rename_and_folder_after)
     pb_publish_close(p);
     log_text[0] = '\0';
     logging = true;
+    o.epoch = 2;
     publish(&o, "y");
     const char *exchange = strstr(log_text, "rename p p;fsync scene;");
     ck_assert_msg(exchange != NULL, "%s", log_text);
@@ -264,8 +278,10 @@ START_TEST(fenced_run_without_flags_sets_nothing_aside)
     struct pb_err err = {0};
     no_flags = true;
     publish(&o, "old");
+    o.epoch = 1;
     struct pb_publish *late = begin(&o);
     write_product(late, "late");
+    o.epoch = 2;
     struct pb_publish *next = begin(&o);
     struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", 4, "", 0};
     ck_assert_int_lt(pb_publish_commit(late, &file, 1, &err, path), 0);
@@ -275,6 +291,80 @@ START_TEST(fenced_run_without_flags_sets_nothing_aside)
     pb_publish_close(late);
     pb_publish_close(next);
     ck_assert_str_eq(get("scene/p/a.txt"), "next");
+    ck_assert_int_eq(hidden(), 0);
+}
+END_TEST
+
+/* Publishes "late" in a process that stops before its n-th rename. Returns its id. */
+static pid_t publish_and_stop(const struct pb_publish_options *o, int n)
+{
+    int status;
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        char path[PATH_MAX];
+        struct pb_err err = {0};
+        struct pb_publish *p = begin(o);
+        renames = 0;
+        stop_before = n;
+        const int rc = commit(p, "late", &err, path);
+        pb_publish_close(p);
+        _exit(rc == 0 ? 1 : strstr(err.msg, "a later run of the job") != NULL ? 0 : 2);
+    }
+    ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(status));
+    return child;
+}
+
+static ino_t inode_of(const char *name)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(at(name), &st), 0);
+    return st.st_ino;
+}
+
+START_TEST(test_stopped_run_replaces_nothing_later)
+{
+    for (int i = 0; i < 4; i++) { /* with and without flags; a free place, and an exchange */
+        char scene[16], file[32];
+        int status;
+        struct pb_publish_options o = options_for(scene, 1);
+        snprintf(scene, sizeof scene, "s%d", i);
+        snprintf(file, sizeof file, "%s/p/a.txt", scene);
+        no_flags = i % 2 == 1;
+        if (i >= 2)
+            publish(&o, "old");
+        o.epoch = 1;
+        const pid_t late = publish_and_stop(&o, 1);
+        ck_assert_int_eq(pb_publish_fence(root, o.job, 1), 0);
+        o.epoch = 2;
+        publish(&o, "next");
+        const ino_t made = inode_of(file);
+        ck_assert_int_eq(kill(late, SIGCONT), 0);
+        ck_assert_int_eq(waitpid(late, &status, 0), late);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+        ck_assert_str_eq(get(file), "next");
+        ck_assert_uint_eq(inode_of(file), made);
+        ck_assert_int_eq(hidden(), 0);
+    }
+}
+END_TEST
+
+START_TEST(test_stopped_run_of_an_ended_job_is_refused)
+{
+    char directory[PATH_MAX];
+    int status;
+    struct pb_publish_options o = options_for("scene", 1);
+    o.epoch = 1;
+    const pid_t late = publish_and_stop(&o, 1);
+    ck_assert_int_eq(pb_publish_fence(root, o.job, 1), 0);
+    ck_assert_int_eq(find_job(root, "scene", "p", o.job, directory, NULL), -ENOENT);
+    ck_assert_int_eq(kill(late, SIGCONT), 0);
+    ck_assert_int_eq(waitpid(late, &status, 0), late);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_int_eq(find_job(root, "scene", "p", o.job, directory, NULL), -ENOENT);
     ck_assert_int_eq(hidden(), 0);
 }
 END_TEST
@@ -309,6 +399,8 @@ int main(void)
     tcase_add_test(tc, crash_between_renames_restores_older_products);
     tcase_add_test(tc, a_crash_after_an_exchange_leaves_the_new_products);
     tcase_add_test(tc, fenced_run_without_flags_sets_nothing_aside);
+    tcase_add_test(tc, test_stopped_run_replaces_nothing_later);
+    tcase_add_test(tc, test_stopped_run_of_an_ended_job_is_refused);
     tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
