@@ -1,17 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Opens and closes scenes with GDAL. Only the files raster_gdal_*.c call GDAL; its handles do
- * not leave them. Functions that do not need GDAL have their own files (tiff_header.c,
- * tiff_tags.c, outline.c, raster_memory.c, text_clean.c). */
+ * Opens and closes scenes: plain GeoTIFFs by tiff_plain.c, others with GDAL. Only the files
+ * raster_gdal_*.c call GDAL; its handles do not leave them. Functions that do not need GDAL have
+ * their own files (tiff_header.c, tiff_tags.c, outline.c, raster_memory.c, text_clean.c). */
 #include "config/limits_config.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_info.h"
+#include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/raster_gdal_sidecars.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
 #include "pipeline/raster/jp2_header.h"
 #include "pipeline/raster/tiff_header.h"
+#include "pipeline/raster/tiff_plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,20 @@ static uint64_t jp2_bytes(const struct pb_raster_info *info)
     return (uint64_t)info->block_w * (uint64_t)info->block_h * (uint64_t)info->n_bands * 12;
 }
 
-/* Opens our own decoders. Blocks that are not stored have GDAL's value: nodata, else 0. */
+/* Sets the value of blocks that are not stored, which is GDAL's: nodata, else 0. */
+static void set_fill(struct pb_raster *raster, int i)
+{
+    const struct pb_raster_band *const band = &raster->info.band[i];
+    int has = band->has_nodata;
+    double fill = band->nodata;
+    if (!raster->is_plain)
+        fill = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->dataset, i + 1), &has);
+    if (has && fill != 0)
+        GDALCopyWords(&fill, GDT_Float64, 0, raster->blocks.fill.sample[i],
+                      pb_gdal_types[raster->info.type].gdal, 0, 1);
+}
+
+/* Opens our own decoders. */
 static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits, struct pb_err *err)
 {
     struct pb_raster_info *info = &raster->info;
@@ -79,15 +94,45 @@ static int open_blocks(struct pb_raster *raster, const struct pb_limits *limits,
                                    limits->max_directories, info, err);
     if (pb_gdal_has_mask_file(raster)) /* GDAL may prefer that mask */
         info->mask_blocks.block_w = 0;
-    for (int i = 0; rc == 0 && i < info->n_bands; i++) {
-        int has = 0;
-        double fill = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->dataset, i + 1), &has);
-        if (!has)
-            fill = 0;
-        GDALCopyWords(&fill, GDT_Float64, 0, raster->blocks.fill.sample[i],
-                      pb_gdal_types[info->type].gdal, 0, 1);
-    }
+    for (int i = 0; rc == 0 && i < info->n_bands; i++)
+        set_fill(raster, i);
     return rc;
+}
+
+/* Opens a plain GeoTIFF whose CRS is loaded, and whose blocks are decoded here; any other file
+ * stays as it was. */
+static int open_plain(struct pb_raster *raster, const struct pb_tiff_header *header,
+                      const struct pb_limits *limits, struct pb_err *err)
+{
+    const struct pb_file_part part = pb_raster_file_part(&raster->file);
+    if (raster->is_jp2 || raster->has_sidecars)
+        return 0;
+    raster->known = pb_gdal_known(&header->geo.keys);
+    if (raster->known == NULL)
+        return 0;
+    int rc =
+        pb_tiff_plain_read(&part, raster->file.path, header, err, &raster->info, &raster->is_plain);
+    if (rc < 0 || !raster->is_plain)
+        return rc;
+    raster->info.file_bytes = raster->file.bytes;
+    raster->info.file_mtime_ns = raster->file.mtime_ns;
+    pb_gdal_read_known(raster);
+    rc = open_blocks(raster, limits, err);
+    raster->is_plain = raster->info.own_blocks;
+    if (rc < 0 || raster->is_plain)
+        return rc;
+    pb_raster_blocks_close(&raster->blocks);
+    memset(&raster->info, 0, sizeof raster->info);
+    return 0;
+}
+
+static int open_by_gdal(struct pb_raster *raster, const struct pb_tiff_header *header,
+                        const struct pb_limits *limits, struct pb_err *err)
+{
+    int rc = open_dataset(raster, raster->file.path, err);
+    rc = rc ? rc : pb_gdal_read_info(raster, limits, header, err);
+    rc = rc ? rc : pb_gdal_check_sidecars(raster, err);
+    return rc ? rc : open_blocks(raster, limits, err);
 }
 
 /* Chooses the page and checks the header. */
@@ -133,14 +178,10 @@ int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *
     if (rc == 0) {
         pb_gdal_file_add(raster);
         rc = pb_gdal_limit_sidecars(raster, limits, err);
-        rc = rc ? rc : open_dataset(raster, path, err);
     }
-    if (rc == 0)
-        rc = pb_gdal_read_info(raster, limits, &header, err);
-    if (rc == 0)
-        rc = pb_gdal_check_sidecars(raster, err);
-    if (rc == 0)
-        rc = open_blocks(raster, limits, err);
+    rc = rc ? rc : open_plain(raster, &header, limits, err);
+    if (rc == 0 && !raster->is_plain)
+        rc = open_by_gdal(raster, &header, limits, err);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata are of one state */
     if (rc == 0)

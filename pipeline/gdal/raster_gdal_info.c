@@ -13,6 +13,7 @@
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "kernels/expr/mask_presets.h"
 #include "pipeline/raster/tiff_header.h"
+#include "pipeline/raster/tiff_plain.h"
 #include "config/base/text_clean.h"
 
 #include <math.h>
@@ -31,21 +32,6 @@ static bool is_lossy(GDALDatasetH dataset, const char *compression)
         strcmp(compression, "JXL") == 0)
         return kind == NULL || strncmp(kind, "LOSSLESS", 8) != 0;
     return strstr(compression, "LERC") != NULL && error != NULL && CPLAtof(error) > 0;
-}
-
-/* Converts "2020:02:19 11:02:03" to "2020-02-19T11:02:03Z"; anything else to "". */
-static void read_datetime(GDALDatasetH dataset, char out[32])
-{
-    const char *text = GDALGetMetadataItem(dataset, "TIFFTAG_DATETIME", NULL);
-    unsigned y, mo, d, h, mi, s;
-    int used = 0;
-    out[0] = '\0';
-    if (text == NULL ||
-        sscanf(text, "%4u:%2u:%2u %2u:%2u:%2u%n", &y, &mo, &d, &h, &mi, &s, &used) != 6)
-        return;
-    if (text[used] == '\0' && y > 0 && mo >= 1 && mo <= 12 && d >= 1 && d <= 31 && h < 24 &&
-        mi < 60 && s < 61)
-        (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02uZ", y, mo, d, h, mi, s);
 }
 
 /* Returns true for a number: GDAL reads a nodata tag that is no number as 0. */
@@ -77,6 +63,7 @@ static void read_band(struct pb_raster *raster, const struct pb_tiff_header *hea
     struct pb_raster_band *out = &raster->info.band[i];
     int has = 0;
     out->nodata = GDALGetRasterNoDataValue(band, &has);
+    out->nodata = has ? out->nodata : 0;
     /* Without a tag in the file the value is the sidecar's. */
     bool told = header->geo.nodata ? is_number(header->nodata) : raster->has_sidecars;
     out->has_nodata = has && told;
@@ -226,7 +213,8 @@ int pb_gdal_read_info(struct pb_raster *raster, const struct pb_limits *limits,
     rc = read_layout(raster, header, err);
     if (rc == 0) {
         pb_gdal_read_place(raster);
-        read_datetime(raster->dataset, info->datetime);
+        pb_tiff_datetime(GDALGetMetadataItem(raster->dataset, "TIFFTAG_DATETIME", NULL),
+                         info->datetime);
         rc = check_limits(raster, limits, err);
     }
     pb_gdal_unlisten();
@@ -241,6 +229,8 @@ double pb_raster_cloud_cover(struct pb_raster *raster)
 {
     struct pb_gdal_words words;
     char *end = NULL;
+    if (raster->is_plain) /* has no metadata */
+        return (double)NAN;
     pb_gdal_listen(&words, raster);
     const char *text = GDALGetMetadataItem(raster->dataset, "CLOUDCOVER", "IMAGERY");
     double percent = text != NULL ? CPLStrtod(text, &end) : NAN;
@@ -252,6 +242,9 @@ double pb_raster_cloud_cover(struct pb_raster *raster)
 void pb_raster_acquired(struct pb_raster *raster, char *out, size_t bytes)
 {
     struct pb_gdal_words words;
+    out[0] = '\0';
+    if (raster->is_plain)
+        return;
     pb_gdal_listen(&words, raster);
     const char *text = GDALGetMetadataItem(raster->dataset, "ACQUISITIONDATETIME", "IMAGERY");
     int n = snprintf(out, bytes, "%s", text != NULL ? text : "");

@@ -99,6 +99,9 @@ enum { KNOWN_MAX = 32 };
 struct pb_known_system {
     struct pb_tiff_keys keys;
     OGRSpatialReferenceH system;
+    struct pb_ground_unit unit; /* unit of the sample; valid for all images if the law is EVEN */
+    char code[64];
+    bool writes_keys; /* GDAL writes the same keys for a product of this CRS */
 };
 
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below */
@@ -127,26 +130,57 @@ void pb_gdal_known_unlock(void)
     pthread_mutex_unlock(&known_lock);
 }
 
+bool pb_gdal_known_place(const struct pb_known_system *system, struct pb_raster_info *info)
+{
+    if (system->unit.law != PB_GROUND_EVEN)
+        return false;
+    info->unit = system->unit;
+    info->has_crs = true;
+    memcpy(info->crs_code, system->code, sizeof info->crs_code);
+    return true;
+}
+
+const struct pb_tiff_keys *pb_gdal_known_keys(const struct pb_known_system *system)
+{
+    return system->writes_keys ? &system->keys : NULL;
+}
+
+/* Takes the GeoKeys from the tags; false if they do not fit or are absent. */
+static bool take_keys(const struct pb_tiff_tags *tags, struct pb_tiff_keys *out)
+{
+    static const uint16_t wanted[] = {34735, 34736, 34737};
+    bool fine = true;
+    for (size_t i = 0, at = 0; i < 3 && fine; i++) {
+        while (at < tags->n && tags->tag[at].tag < wanted[i])
+            at++;
+        const bool there = at < tags->n && tags->tag[at].tag == wanted[i];
+        const struct pb_tiff_tag *tag = there ? &tags->tag[at] : NULL;
+        const uint64_t bytes = tag ? tag->count * pb_tiff_type_bytes(tag->type) : 0;
+        fine = pb_tiff_keys_add(out, tag ? tag->value : NULL, bytes) && (tag != NULL || i > 0);
+    }
+    return fine;
+}
+
 /* Adds the CRS that GDAL reads from the sample's own GeoKeys. A CRS with a vertical part is left
  * out, because its unit is that of the bands. */
-static void know(const char *name, GDALDatasetH sample)
+static void know(const char *name, const struct pb_raster *raster,
+                 const struct pb_tiff_tags *product)
 {
+    GDALDatasetH sample = raster->dataset;
     static const uint16_t tags[] = {34735, 34736, 34737};
     struct pb_tiff_tags found = {NULL, 0};
-    struct pb_known_system one = {.keys = {.n = 0}};
+    struct pb_known_system one = {.keys = {.n = 0}, .unit = raster->info.unit};
     vsi_l_offset n_bytes = 0;
     const GByte *bytes = VSIGetMemFileBuffer(name, &n_bytes, FALSE);
     OGRSpatialReferenceH srs = GDALGetSpatialRef(sample);
     bool fine = srs != NULL && GDALGetRasterUnitType(GDALGetRasterBand(sample, 1))[0] == '\0' &&
                 bytes != NULL && pb_tiff_tags_take(bytes, (size_t)n_bytes, tags, 3, &found) == 0;
-    for (size_t i = 0, at = 0; i < 3 && fine; i++) {
-        const bool there = at < found.n && found.tag[at].tag == tags[i];
-        const struct pb_tiff_tag *tag = there ? &found.tag[at++] : NULL;
-        const uint64_t bytes_of = tag ? tag->count * pb_tiff_type_bytes(tag->type) : 0;
-        fine = pb_tiff_keys_add(&one.keys, tag ? tag->value : NULL, bytes_of) &&
-               (tag != NULL || i > 0);
-    }
+    struct pb_tiff_keys written = {.n = 0};
+    fine = fine && take_keys(&found, &one.keys);
+    one.writes_keys = take_keys(product, &written) && written.n == one.keys.n &&
+                      memcmp(written.bytes, one.keys.bytes, written.n) == 0;
     pb_tiff_tags_free(&found);
+    memcpy(one.code, raster->info.crs_code, sizeof one.code);
     pthread_mutex_lock(&known_lock);
     if (fine && n_known < KNOWN_MAX && (one.system = OSRClone(srs)) != NULL) {
         (void)OSRGetAuthorityCode(one.system, NULL); /* makes its tree, for forks of this process */
@@ -172,8 +206,8 @@ void pb_raster_warm(int epsg)
         free(pb_raster_wkt2(&raster));
         free(pb_raster_projjson(&raster));
         (void)pb_raster_geo_tags(&raster, &extra, NULL, &tags);
+        know(name, &raster, &tags);
         pb_tiff_tags_free(&tags);
-        know(name, raster.dataset);
         GDALClose(raster.dataset);
     }
     (void)VSIUnlink(name);
@@ -183,6 +217,8 @@ void pb_raster_warm(int epsg)
 
 void pb_raster_cache_reserve(int64_t bytes)
 {
+    if (bytes == 0)
+        return;
     pthread_mutex_lock(&cache_lock);
     cache_bytes += bytes;
     assert(cache_bytes >= 0);

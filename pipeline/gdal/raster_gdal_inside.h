@@ -20,12 +20,13 @@
 #include <ogr_srs_api.h>
 
 struct pb_raster {
-    GDALDatasetH dataset;
+    GDALDatasetH dataset;       /* NULL: not opened; see pb_gdal_dataset */
     struct pb_raster_file file; /* GDAL reads through it and opens nothing itself */
     uint64_t vsi_id;            /* names the file for GDAL */
     char vsi_name[320];
     const struct pb_known_system *known; /* CRS of its GeoKeys, if that is loaded; else NULL */
     OGRSpatialReferenceH system; /* a sidecar's .prj, or a copy of `known`; NULL if unused */
+    bool is_plain;               /* read without GDAL: a plain GeoTIFF whose CRS is `known` */
     bool has_sidecars;           /* GDAL uses the file's own name and its sidecars */
     struct pb_raster *next;      /* in the list of open rasters */
     bool is_jp2;                 /* JPEG 2000, which GDAL decodes with OpenJPEG; else TIFF */

@@ -100,9 +100,10 @@ static void *open_placed(const struct pb_raster *raster, const char *wkt)
     static const char *const options[] = {"FORMAT=WKT2_2019", NULL};
     char *from = NULL;
     void *image = NULL;
-    if (GDALGetSpatialRef(raster->dataset) != NULL ||
-        OSRExportToWktEx(pb_gdal_srs(raster), &from, options) == OGRERR_NONE)
-        image = open_image(raster->dataset, from, "GEOTRANSFORM", NULL, wkt);
+    GDALDatasetH set = pb_gdal_dataset(raster);
+    if (set != NULL && (GDALGetSpatialRef(set) != NULL ||
+                        OSRExportToWktEx(pb_gdal_srs(raster), &from, options) == OGRERR_NONE))
+        image = open_image(set, from, "GEOTRANSFORM", NULL, wkt);
     CPLFree(from);
     return image;
 }

@@ -19,16 +19,42 @@ enum { POINTS = 128 }; /* transformed at once */
 #define EXTRAPOLATED 1000.0
 #define SQUEEZED     10000.0
 
+/* Makes what a plain raster gets when it is needed: it belongs to one thread. */
+static struct pb_raster *own(const struct pb_raster *raster)
+{
+    return (struct pb_raster *)(uintptr_t)raster;
+}
+
 OGRSpatialReferenceH pb_gdal_system(const struct pb_raster *raster)
 {
     OGRSpatialReferenceH srs = raster->known == NULL ? GDALGetSpatialRef(raster->dataset) : NULL;
+    if (raster->is_plain && raster->system == NULL) {
+        own(raster)->system = OSRClone(pb_gdal_known_lock(raster->known));
+        pb_gdal_known_unlock();
+    }
     return srs != NULL ? srs : raster->system;
 }
 
 OGRSpatialReferenceH pb_gdal_srs(const struct pb_raster *raster)
 {
     OGRSpatialReferenceH srs = pb_gdal_system(raster);
-    return srs != NULL ? srs : GDALGetGCPSpatialRef(raster->dataset);
+    return srs != NULL || raster->is_plain ? srs : GDALGetGCPSpatialRef(raster->dataset);
+}
+
+GDALDatasetH pb_gdal_dataset(const struct pb_raster *raster)
+{
+    const struct pb_raster_info *info = &raster->info;
+    if (raster->dataset != NULL || !raster->is_plain)
+        return raster->dataset;
+    OGRSpatialReferenceH srs = pb_gdal_system(raster);
+    GDALDatasetH set =
+        GDALCreate(GDALGetDriverByName("MEM"), "", info->width, info->height, 0, GDT_Byte, NULL);
+    const bool fine = set != NULL && srs != NULL && GDALSetSpatialRef(set, srs) == CE_None &&
+                      GDALSetGeoTransform(set, (double *)(uintptr_t)info->transform) == CE_None;
+    if (!fine && set != NULL)
+        GDALClose(set);
+    own(raster)->dataset = fine ? set : NULL;
+    return raster->dataset;
 }
 
 void pb_gdal_transform(GDALTransformerFunc transform, void *arg, double (*xy)[2], size_t n)
@@ -272,6 +298,14 @@ static void read_system(OGRSpatialReferenceH srs, struct pb_raster_info *info)
     if (name != NULL && code != NULL &&
         snprintf(both, sizeof both, "%s:%s", name, code) < (int)sizeof both)
         (void)pb_text_clean(both, info->crs_code, sizeof info->crs_code);
+}
+
+void pb_gdal_read_known(struct pb_raster *raster)
+{
+    if (pb_gdal_known_place(raster->known, &raster->info))
+        return;
+    read_system(pb_gdal_known_lock(raster->known), &raster->info);
+    pb_gdal_known_unlock();
 }
 
 /* The CRS of an image with GCPs is theirs. */

@@ -16,6 +16,14 @@ const struct pb_known_system *pb_gdal_known(const struct pb_tiff_keys *keys);
 /* Returns the CRS, for no other call on it until pb_gdal_known_unlock. */
 OGRSpatialReferenceH pb_gdal_known_lock(const struct pb_known_system *known);
 void pb_gdal_known_unlock(void);
+/* Returns the keys if GDAL writes them for a product, too; else NULL. */
+const struct pb_tiff_keys *pb_gdal_known_keys(const struct pb_known_system *known);
+/* Fills in unit, has_crs and crs_code; returns false if the unit depends on the image's place. */
+bool pb_gdal_known_place(const struct pb_known_system *known, struct pb_raster_info *info);
+
+/* Returns the dataset of a raster, NULL if it cannot be made; borrowed from the raster. A plain
+ * GeoTIFF has one without pixels, made when it is needed: with its size, transform and CRS. */
+GDALDatasetH pb_gdal_dataset(const struct pb_raster *raster);
 
 /* Returns the CRS of the transform, of the file or of its sidecar; borrowed from the raster; NULL
  * if absent. */
@@ -48,6 +56,8 @@ bool pb_gdal_rpc_to_ground(const struct pb_raster *raster, double (*xy)[2], size
 void pb_gdal_read_unit(OGRSpatialReferenceH srs, struct pb_raster_info *info);
 /* Fills in the georeferencing of raster->info. */
 void pb_gdal_read_place(struct pb_raster *raster);
+/* Fills in that of the CRS of raster->known, for a transform that is known. */
+void pb_gdal_read_known(struct pb_raster *raster);
 
 /* Checks that the georeferencing declared by the header was read; a product without it would
  * look correct. words: GDAL's messages of the open. */

@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Georeferencing of a product as TIFF tags, which GDAL writes into a file of one pixel. */
+ * Georeferencing of a product as TIFF tags, which GDAL writes into a file of one pixel unless they
+ * are plain. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_place.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/raster/tiff_plain.h"
 #include "pipeline/raster/tiff_tags.h"
 
 #include <errno.h>
@@ -60,10 +62,17 @@ static void copy_rpc(GDALDatasetH from, GDALDatasetH to, const struct pb_map *ma
     CSLDestroy(rpc);
 }
 
+/* A plain GeoTIFF has the GeoKeys of a sample, whose pixels are areas. */
+static const char *point_of(const struct pb_raster *raster)
+{
+    return raster->is_plain ? GDALMD_AOP_AREA
+                            : GDALGetMetadataItem(raster->dataset, GDALMD_AREA_OR_POINT, NULL);
+}
+
 static void copy_place(const struct pb_raster *raster, const struct pb_map *map, GDALDatasetH to)
 {
     GDALDatasetH from = raster->dataset;
-    const char *point = GDALGetMetadataItem(from, GDALMD_AREA_OR_POINT, NULL);
+    const char *point = point_of(raster);
     OGRSpatialReferenceH srs = pb_gdal_system(raster);
     if (point != NULL) /* before the transform, which is shifted by half a pixel when written */
         (void)GDALSetMetadataItem(to, GDALMD_AREA_OR_POINT, point, NULL);
@@ -78,7 +87,8 @@ static void copy_place(const struct pb_raster *raster, const struct pb_map *map,
         (void)GDALSetGCPs2(to, raster->info.n_gcps, gcps, GDALGetGCPSpatialRef(from));
         free_gcps(raster, gcps);
     }
-    copy_rpc(from, to, map);
+    if (raster->info.has_rpc)
+        copy_rpc(from, to, map);
 }
 
 static struct pb_map map_of(const struct pb_geo_extra *extra)
@@ -147,7 +157,7 @@ static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_e
                            struct pb_tiff_tags *tags)
 {
     const struct pb_map map = map_of(extra);
-    const char *point = GDALGetMetadataItem(raster->dataset, GDALMD_AREA_OR_POINT, NULL);
+    const char *point = point_of(raster);
     double shift = point != NULL && strcmp(point, GDALMD_AOP_POINT) == 0 ? 0.5 : 0;
     uint64_t n = extra->placed != NULL ? 0 : (uint64_t)raster->info.n_gcps;
     GDAL_GCP *gcp = n > 0 ? map_gcps(raster, &map) : NULL;
@@ -163,6 +173,21 @@ static void fix_tie_points(const struct pb_raster *raster, const struct pb_geo_e
     free_gcps(raster, gcp);
 }
 
+/* Makes the tags of a plain product of a plain GeoTIFF; see pb_tiff_plain_tags. */
+static int plain_tags(const struct pb_raster *raster, const struct pb_geo_extra *extra,
+                      struct pb_err *err, struct pb_tiff_tags *out_tags, bool *out_done)
+{
+    const struct pb_tiff_keys *keys = raster->is_plain ? pb_gdal_known_keys(raster->known) : NULL;
+    const struct pb_map map = map_of(extra);
+    double transform[6];
+    if (keys == NULL)
+        return 0;
+    pb_map_transform(&map, raster->info.transform, transform);
+    return pb_tiff_plain_tags(keys, transform, extra, out_tags, out_done) == 0
+               ? 0
+               : pb_fail(err, PB_E_MEMORY, "no memory for the tags of %s", raster->file.path);
+}
+
 int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extra,
                        struct pb_err *err, struct pb_tiff_tags *out_tags)
 {
@@ -172,6 +197,9 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
     char name[64];
     vsi_l_offset n_bytes = 0;
     int rc = -EIO, io = 0;
+    bool done = false;
+    if ((io = plain_tags(raster, extra, err, out_tags, &done)) < 0 || done)
+        return io;
     (void)snprintf(name, sizeof name, "/vsimem/pb_geo_tags_%p.tif", (void *)raster);
     pb_gdal_listen(&words, raster);
     bool fine = write_small(raster, extra, name) && raster->file.error == 0;

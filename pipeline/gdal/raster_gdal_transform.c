@@ -278,7 +278,7 @@ static bool suggest_part(const struct pb_gdal_model *model, const struct pb_grou
 static bool suggest_grid(struct transform *t, const struct pb_raster *raster, const char *wkt,
                          const struct pb_ground_ask *ask, struct suggestion *out)
 {
-    GDALDatasetH source = t->made != NULL ? t->made : raster->dataset;
+    GDALDatasetH source = t->made != NULL ? t->made : pb_gdal_dataset(raster);
     const double turn = pb_gdal_grid_turn(wkt);
     if (is_part(ask))
         return t->model.model == PB_GROUND_TRANSFORM
