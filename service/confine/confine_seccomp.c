@@ -408,12 +408,10 @@ static void put_rule(struct filter *filter, const struct rule *rule)
         end_jump(filter, jump[--n]);
 }
 
-/* Appends all rules of the call of rule[0]; the number of the call is loaded. */
+/* Appends all rules of the call of rule[0]. */
 static void put_call(struct filter *filter, const struct rule *rule, size_t n)
 {
     bool decided = false;
-    put_if(filter, BPF_JEQ, (uint32_t)rule[0].call, 1, 0);
-    put_return(filter, FAILS_WITH(EPERM));
     for (size_t i = 0; i < n && !decided; i++) {
         put_rule(filter, &rule[i]);
         decided = rule[i].n == 0;
@@ -439,40 +437,95 @@ static void sort(struct rules *rules)
     }
 }
 
-/* Finds the first rule of the call in the middle, so that each side has about half of the calls;
- * returns end if there is only one call. */
-static size_t middle(const struct rules *rules, size_t from, size_t end)
+/* Calls from `first` to the next range's, which end alike: by the rules of one call, or by an
+ * action. */
+struct range {
+    uint32_t first;
+    uint32_t action;
+    size_t rule, n; /* n 0: the action */
+};
+
+struct ranges {
+    struct range range[2 * RULES_MAX + 1];
+    size_t n;
+};
+
+/* Appends a range, or extends the last one if that has the same action. */
+static void add_range(struct ranges *ranges, const struct range *range)
 {
-    size_t at = from + (end - from) / 2;
-    while (at > from && rules->rule[at - 1].call == rules->rule[at].call)
-        at--;
-    while (at == from || (at < end && rules->rule[at - 1].call == rules->rule[at].call))
-        at++;
-    return at;
+    const struct range *const last = ranges->n > 0 ? &ranges->range[ranges->n - 1] : NULL;
+    if (last == NULL || last->n > 0 || range->n > 0 || last->action != range->action)
+        ranges->range[ranges->n++] = *range;
 }
 
-/* Appends a binary tree of comparisons with numbers of calls; its leaves are single calls. */
-static void put_tree(struct filter *filter, const struct rules *rules, size_t from, size_t end)
+/* Divides the numbers of calls into ranges: most calls have neighbours with the same action, and
+ * numbers without rules fail. The rules are sorted. */
+static void divide(const struct rules *rules, struct ranges *out)
 {
-    size_t at = middle(rules, from, end);
-    if (at >= end) {
-        put_call(filter, &rules->rule[from], end - from);
+    uint32_t next = 0; /* first number that has no range */
+    out->n = 0;
+    for (size_t i = 0, n; i < rules->n; i += n) {
+        const struct rule *const rule = &rules->rule[i];
+        const uint32_t call = (uint32_t)rule->call;
+        for (n = 1; i + n < rules->n && rules->rule[i + n].call == rule->call; n++)
+            ;
+        if (call > next)
+            add_range(out, &(struct range){.first = next, .action = FAILS_WITH(EPERM)});
+        add_range(out, &(struct range){call, rule->action, i, rule->n > 0 ? n : 0});
+        next = call + 1;
+    }
+    add_range(out, &(struct range){.first = next, .action = FAILS_WITH(EPERM)});
+}
+
+/* Makes the comparison at `from`, which is true for the later numbers, jump to the end of the
+ * code. Its own jump reaches 255 instructions; a longer one is an instruction of its own. */
+static void jump_over(struct filter *filter, unsigned from)
+{
+    const unsigned bytes = filter->n - from - 1;
+    if (filter->n >= CODE_MAX) {
+        filter->n = CODE_MAX + 1;
         return;
     }
-    put_if(filter, BPF_JGE, (uint32_t)rules->rule[at].call, 0, 1);
-    unsigned jump = put(filter, BPF_JMP | BPF_JA, 0);
-    put_tree(filter, rules, from, at);
-    end_jump(filter, jump);
-    put_tree(filter, rules, at, end);
+    struct sock_filter *const at = &filter->code[from];
+    if (bytes <= UINT8_MAX) {
+        at->jt = (uint8_t)bytes;
+        return;
+    }
+    memmove(at + 2, at + 1, bytes * sizeof *at);
+    at->jf = 1;
+    at[1] = (struct sock_filter){.code = BPF_JMP | BPF_JA, .k = bytes};
+    filter->n++;
+}
+
+/* Appends a binary tree of comparisons with numbers of calls; its leaves are ranges. Jumps are
+ * relative and stay inside a branch, which may therefore be moved. */
+static void put_tree(struct filter *filter, const struct rules *rules, const struct range *range,
+                     size_t n)
+{
+    if (n == 1 && range->n > 0) {
+        put_call(filter, &rules->rule[range->rule], range->n);
+        return;
+    }
+    if (n == 1) {
+        put_return(filter, range->action);
+        return;
+    }
+    const unsigned from = filter->n;
+    put_if(filter, BPF_JGE, range[n / 2].first, 0, 0);
+    put_tree(filter, rules, range, n / 2);
+    jump_over(filter, from);
+    put_tree(filter, rules, range + n / 2, n - n / 2);
 }
 
 static int compile(struct filter *filter)
 {
     struct rules rules;
+    struct ranges ranges;
     rules.n = 0;
     rules.full = false;
     filter->fill(&rules);
     sort(&rules);
+    divide(&rules, &ranges);
     put_load(filter, offsetof(struct seccomp_data, arch));
     put_if(filter, BPF_JEQ, ARCHITECTURE, 1, 0);
     put_return(filter, SECCOMP_RET_KILL_PROCESS);
@@ -481,7 +534,7 @@ static int compile(struct filter *filter)
     put_if(filter, BPF_JGE, X32_CALLS, 0, 1);
     put_return(filter, SECCOMP_RET_KILL_PROCESS);
 #endif
-    put_tree(filter, &rules, 0, rules.n);
+    put_tree(filter, &rules, ranges.range, ranges.n);
     if (filter->n <= CODE_MAX && !rules.full)
         return 0;
     filter->n = 0;
