@@ -94,6 +94,19 @@ static bool is_left(int fd, const struct sight *sight)
     return left;
 }
 
+void pb_publish_lock_break(int products_fd, const struct pb_holder *process)
+{
+    struct sight sight;
+    int fd = openat(products_fd, PB_PUBLISH_LOCK_DIRECTORY, DIRECTORY_FLAGS);
+    if (fd < 0)
+        return;
+    look(fd, &sight);
+    if (sight.has_holder && !sight.is_foreign && sight.holder.pid == process->pid &&
+        sight.holder.start == process->start && strcmp(sight.holder.node, process->node) == 0)
+        break_lock(products_fd, PB_PUBLISH_LOCK_DIRECTORY, fd);
+    (void)close(fd);
+}
+
 /* --- taking it -------------------------------------------------------------------------------*/
 
 /* Makes the directory under a unique name. -EAGAIN: a sweep removed it. */

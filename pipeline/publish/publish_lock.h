@@ -14,14 +14,16 @@
  * that process was stopped. The former holder then restarts with the content that others have
  * written.
  *
- * A lock is broken at once if its holder is a dead process of this machine, else if it did not
- * change for PB_PUBLISH_LOCK_STALE_MS. Thread: any; one thread per object. */
+ * A lock is broken at once if its holder is a dead process of this machine or its run is fenced
+ * (publish_temp.h), else if it did not change for PB_PUBLISH_LOCK_STALE_MS. Thread: any; one thread
+ * per object. */
 #include <stdint.h>
 
 #define PB_PUBLISH_LOCK_DIRECTORY ".pushbroom.lock"
 #define PB_PUBLISH_LOCK_STALE_MS  60000
 #define PB_PUBLISH_LOCK_WAIT_MS   150000 /* for publications: longer than a lock is stale */
 
+struct pb_holder;
 struct pb_publish_lock;
 
 /* Takes the lock. Returns 0; -ETIMEDOUT: others had it all the time; -EEXIST: a file that is not
@@ -36,6 +38,8 @@ int pb_publish_lock_file(struct pb_publish_lock *lock, const char *name, unsigne
  * broken; files not yet renamed have their older content. */
 int pb_publish_lock_place(struct pb_publish_lock *lock);
 void pb_publish_lock_drop(struct pb_publish_lock *lock); /* NULL is fine */
+/* Breaks the lock if that process has it, whose run must not publish any more. */
+void pb_publish_lock_break(int products_fd, const struct pb_holder *process);
 /* Removes the entry of that name if it is a lock of a dead process of this machine. */
 void pb_publish_lock_sweep(int products_fd, const char *name);
 #endif

@@ -490,8 +490,9 @@ static void fence(int products_fd, const char *name)
     (void)close(fd);
 }
 
-/* Fences the directory if it is of a run of the job up to that epoch, on any machine. Returns false
- * if it is of a later one. */
+/* Fences the directory if it is of a run of the job up to that epoch, on any machine, and breaks
+ * the lock of its process: others need not wait until it is stale. Returns false if it is of a
+ * later one. */
 static bool fence_if_earlier(int products_fd, const char *name, const struct temp_name *found,
                              const char *job, uint64_t epoch)
 {
@@ -500,6 +501,7 @@ static bool fence_if_earlier(int products_fd, const char *name, const struct tem
     if (found->epoch > epoch)
         return false;
     fence(products_fd, name);
+    pb_publish_lock_break(products_fd, &found->holder);
     return true;
 }
 

@@ -278,6 +278,40 @@ START_TEST(holder_of_a_broken_lock_changes_nothing)
 }
 END_TEST
 
+START_TEST(test_lock_of_a_fenced_run_is_broken_at_once)
+{
+    int products = open_root(), stopped[2], go[2];
+    char byte = 'x';
+    ck_assert_int_eq(pipe(stopped) | pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct pb_publish_options o = options_for("a", 1);
+        machine = "two";
+        o.epoch = 1;
+        struct pb_publish *p = begin(&o);
+        struct pb_publish_lock *late = take(products);
+        ck_assert_int_eq(write(stopped[1], &byte, 1), 1);
+        ck_assert_int_eq(read(go[0], &byte, 1), 1);
+        pb_publish_lock_drop(late);
+        pb_publish_close(p);
+        _exit(0);
+    }
+    ck_assert_int_eq(read(stopped[0], &byte, 1), 1);
+    struct pb_publish_lock *lock = NULL;
+    ck_assert_int_eq(pb_publish_fence(root, "another", 1), 0);
+    ck_assert(there(PB_PUBLISH_LOCK_DIRECTORY));
+    ck_assert_int_eq(pb_publish_fence(root, "job", 1), 0);
+    ck_assert(!there(PB_PUBLISH_LOCK_DIRECTORY));
+    ck_assert_int_eq(pb_publish_lock_take(products, 50, &lock), 0);
+    ck_assert_int_eq(write(go[1], &byte, 1), 1);
+    wait_for(child, false);
+    ck_assert(there(PB_PUBLISH_LOCK_DIRECTORY)); /* the other's */
+    pb_publish_lock_drop(lock);
+    ck_assert_int_eq(hidden(), 0);
+    close(products);
+}
+END_TEST
+
 START_TEST(lock_of_another_machine_is_broken_when_stale)
 {
     int products = open_root(), stopped[2], go[2];
@@ -603,6 +637,7 @@ int main(void)
     tcase_add_test(tc, sweep_removes_the_lock_of_a_dead_process);
     tcase_add_test(tc, lock_that_is_held_makes_others_wait);
     tcase_add_test(tc, holder_of_a_broken_lock_changes_nothing);
+    tcase_add_test(tc, test_lock_of_a_fenced_run_is_broken_at_once);
     tcase_add_test(tc, lock_of_another_machine_is_broken_when_stale);
     tcase_add_test(tc, rows_and_extent_follow_the_products);
     tcase_add_test(tc, extent_holds_all_items_of_a_publication);
