@@ -207,6 +207,39 @@ START_TEST(says_what_it_chose)
 }
 END_TEST
 
+START_TEST(test_tiles_have_order_and_batch_or_are_refused)
+{
+    const struct wic_tile_grid grid = {3, 5};
+    const struct wic_work work = {8, 40000, 0, 2};
+    struct wic_tile_way way = {WIC_COPY, WIC_ORDER_SNAKE, 15};
+    struct wic_transfer_plan plan;
+    char text[160];
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), 0);
+    ck_assert_uint_eq(plan.pieces, 15);
+    ck_assert_uint_eq(plan.batch, 15);
+    ck_assert_uint_eq(plan.blocks, 264);
+    ck_assert_uint_eq(plan.engine_backlog, 0);
+    ck_assert_int_eq(plan.order, WIC_ORDER_SNAKE);
+    (void)wic_transfer_plan_print(&plan, text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "15 tiles by snake, 15 a copy"));
+    way.batch = 16;
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), -EINVAL);
+    way.batch = 0;
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), -EINVAL);
+    way.transport = WIC_PULL_LOADS;
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), 0);
+    way.batch = 1;
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), -EINVAL);
+    way = (struct wic_tile_way){WIC_PULL_BULK, WIC_ORDER_ROWS, 0};
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), -EINVAL);
+    way = (struct wic_tile_way){WIC_IN_PLACE, WIC_ORDERS, 0};
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &work, &plan), -EINVAL);
+    const struct wic_work large = {8, 400000, 0, 1};
+    way.order = WIC_ORDER_ROWS;
+    ck_assert_int_eq(wic_transfer_plan_tiles(&h200, &way, &grid, &large, &plan), -E2BIG);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transfer_plan");
@@ -221,6 +254,7 @@ int main(void)
     tcase_add_test(tests, whole_tiles_are_cut_by_units_and_not_pulled);
     tcase_add_test(tests, results_much_longer_than_the_input_keep_their_size);
     tcase_add_test(tests, says_what_it_chose);
+    tcase_add_test(tests, test_tiles_have_order_and_batch_or_are_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -161,6 +161,93 @@ START_TEST(what_has_no_plan_has_no_candidates)
 }
 END_TEST
 
+/* --- tiles with a halo --- */
+
+static const struct wic_tile_grid grid = {8, 16};
+static const struct wic_work two_blocks = {8, 37440, 0, 2};
+
+START_TEST(test_tile_plans_fit_and_differ)
+{
+    size_t of_transport[5] = {0}, of_order[WIC_ORDERS] = {0};
+    n = wic_tune_tiles(&h200, &grid, &two_blocks, trials);
+    ck_assert_uint_gt(n, 20);
+    ck_assert_uint_lt(n, WIC_TUNE_TRIALS_MAX);
+    ck_assert_int_eq(trials[0].plan.transport, WIC_COPY);
+    ck_assert_int_eq(trials[0].plan.order, WIC_ORDER_ROWS);
+    for (size_t i = 0; i < n; i++) {
+        const struct wic_transfer_plan *plan = &trials[i].plan;
+        ck_assert_uint_eq(trials[i].number, i);
+        ck_assert_uint_eq(plan->pieces, 128);
+        ck_assert_uint_le(plan->batch, 128);
+        ck_assert_int_eq(plan->batch > 0, plan->transport == WIC_COPY);
+        ck_assert(plan->blocks == 132 || plan->blocks == 264);
+        ck_assert(trials[i].handicap >= 0 && trials[i].handicap <= WIC_TUNE_PREFERENCE);
+        of_transport[plan->transport]++;
+        of_order[plan->order]++;
+        for (size_t k = 0; k < i; k++)
+            ck_assert_int_ne(memcmp(&trials[k].plan, plan, sizeof(*plan)), 0);
+    }
+    ck_assert_uint_eq(of_transport[WIC_PULL_LOADS], 2 * WIC_ORDERS);
+    ck_assert_uint_eq(of_transport[WIC_IN_PLACE], 2 * WIC_ORDERS);
+    for (size_t i = 0; i < WIC_ORDERS; i++)
+        ck_assert_uint_eq(of_order[i], n / WIC_ORDERS);
+    ck_assert_uint_eq(wic_tune_tiles(NULL, &grid, NULL, trials), 0);
+    ck_assert_uint_eq(wic_tune_tiles(&h200, &(struct wic_tile_grid){0, 4}, NULL, trials), 0);
+}
+END_TEST
+
+/* The time of a copy, then bytes at the rate of the place; an order may be the better one. */
+struct tile_model {
+    struct model m; /* its noise, clock and random numbers */
+    double copy_ns, rate[5], by_order[WIC_ORDERS];
+};
+
+static double tile_rate(const struct tile_model *t, const struct wic_transfer_plan *plan)
+{
+    const double bytes = 128 * 128 * 128 * 2, copies = plan->batch > 0 ? 128.0 / plan->batch : 0;
+    const double tail = plan->batch > 0 ? 0.3 * plan->batch / 128 : 0;
+    const double ns = bytes * (1 + tail) / t->rate[plan->transport] * 1e9 + copies * t->copy_ns;
+    return bytes * 1e9 / ns * t->by_order[plan->order];
+}
+
+static int tile_measure(void *context, const struct wic_transfer_plan *plan, uint64_t ns,
+                        double *out_rate)
+{
+    struct tile_model *t = context;
+    t->m.now += ns + AROUND / 10;
+    *out_rate =
+        tile_rate(t, plan) * (1 + t->m.noise * (2 * uniform(&t->m) - 1) / sqrt((double)ns / 1e6));
+    return 0;
+}
+
+static uint64_t tile_now(void *context)
+{
+    return ((const struct tile_model *)context)->m.now;
+}
+
+START_TEST(test_search_of_tile_plans_is_within_2_percent)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct tile_model t = {.m = quiet, .copy_ns = 1000.0 * (double)(1 + seed % 9)};
+        const struct wic_tune_meter meter = {tile_measure, tile_now, &t};
+        double best = 0;
+        t.m.random = seed * 7919;
+        t.m.noise = 0.01;
+        t.rate[WIC_COPY] = 40e9 + 2e9 * (double)(seed % 8);
+        t.rate[WIC_PULL_LOADS] = 25e9 + 5e9 * (double)(seed % 7);
+        t.rate[WIC_IN_PLACE] = 20e9 + 7e9 * (double)(seed % 5);
+        for (uint32_t i = 0; i < WIC_ORDERS; i++)
+            t.by_order[i] = seed % WIC_ORDERS == i ? 1 : 0.97;
+        n = wic_tune_tiles(&h200, &grid, &two_blocks, trials);
+        ck_assert_int_eq(wic_tune_halve(trials, n, &meter, BUDGET), 0);
+        for (size_t i = 0; i < n; i++)
+            best = fmax(best, tile_rate(&t, &trials[i].plan));
+        ck_assert_msg(tile_rate(&t, &trials[0].plan) >= 0.98 * best, "seed %llu",
+                      (unsigned long long)seed);
+    }
+}
+END_TEST
+
 /* --- halving --- */
 
 START_TEST(finds_a_plan_within_2_percent_despite_noise)
@@ -324,6 +411,8 @@ int main(void)
     tcase_add_test(tests, candidates_fit_and_differ_and_the_table_is_first);
     tcase_add_test(tests, rows_good_elsewhere_are_candidates_too);
     tcase_add_test(tests, what_has_no_plan_has_no_candidates);
+    tcase_add_test(tests, test_tile_plans_fit_and_differ);
+    tcase_add_test(tests, test_search_of_tile_plans_is_within_2_percent);
     tcase_add_test(tests, finds_a_plan_within_2_percent_despite_noise);
     tcase_add_test(tests, those_that_are_left_are_measured_longer);
     tcase_add_test(tests, of_equals_the_one_that_takes_least_of_the_gpu_wins);

@@ -239,19 +239,15 @@ int wic_transfer_plan_by(const struct wic_gpu *gpu, const struct wic_tile_shape 
     return rc;
 }
 
-int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
-                            const struct wic_work *work, struct wic_transfer_plan *out_plan)
+/* A plan of pieces that are not pulled one after the other. */
+static int make_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t pieces,
+                      const struct wic_work *work, struct wic_transfer_plan *out_plan)
 {
-    wic_stay_forget();
-    work = work ? work : &no_work;
-    if (!is_valid(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
-        return refuse_shape();
-    }
     const struct wic_transfer_row *row = find_row(gpu, 0);
     if (row == NULL) {
         return refuse_gpu(gpu);
     }
-    struct wic_transfer_plan plan = {.transport = transport, .piece_units = 1, .pieces = units};
+    struct wic_transfer_plan plan = {.transport = transport, .piece_units = 1, .pieces = pieces};
     set_work(&plan, row, work);
     plan.results = WIC_PUSH_STORES;
     uint32_t percent = work->blocks ? 100 * work->blocks : 100;
@@ -266,6 +262,44 @@ int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transp
     set_blocks(&plan, gpu, percent, UINT32_MAX);
     *out_plan = plan;
     return 0;
+}
+
+int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
+                            const struct wic_work *work, struct wic_transfer_plan *out_plan)
+{
+    wic_stay_forget();
+    work = work ? work : &no_work;
+    if (!is_valid(gpu, work, out_plan) || units == 0 || transport < WIC_COPY) {
+        return refuse_shape();
+    }
+    return make_whole(gpu, transport, units, work, out_plan);
+}
+
+int wic_transfer_plan_tiles(const struct wic_gpu *gpu, const struct wic_tile_way *way,
+                            const struct wic_tile_grid *grid, const struct wic_work *work,
+                            struct wic_transfer_plan *out_plan)
+{
+    wic_stay_forget();
+    work = work ? work : &no_work;
+    const uint64_t tiles = (uint64_t)grid->rows * grid->cols;
+    const bool engine = way->transport == WIC_COPY;
+    const bool known = engine || way->transport == WIC_PULL_LOADS || way->transport == WIC_IN_PLACE;
+    if (!is_valid(gpu, work, out_plan) || !known || tiles == 0 || tiles > INT32_MAX ||
+        (unsigned)way->order >= WIC_ORDERS || way->batch > tiles || engine != (way->batch > 0)) {
+        return wic_stay_refuse(-EINVAL,
+                               "tiles of a grid are copied by engines in batches of 1 to %llu, or "
+                               "loaded or read in place without batches; work has up to %u warps",
+                               (unsigned long long)tiles, 32 - WIC_SERVICE_WARPS);
+    }
+    struct wic_transfer_plan plan;
+    int rc = make_whole(gpu, way->transport, (uint32_t)tiles, work, &plan);
+    if (rc == 0) {
+        plan.order = way->order;
+        plan.batch = way->batch;
+        plan.engine_backlog = 0;
+        *out_plan = plan;
+    }
+    return rc;
 }
 
 uint32_t wic_transfer_plan_shared_bytes(const struct wic_transfer_plan *plan)
@@ -283,10 +317,13 @@ const char *wic_transport_name(enum wic_transport transport)
 
 int wic_transfer_plan_print(const struct wic_transfer_plan *plan, char *text, size_t bytes)
 {
-    char pieces[64];
+    char pieces[96];
     if (plan->in_piece > 0) {
         (void)snprintf(pieces, sizeof(pieces), "pieces of %u bytes, %u deep", plan->in_piece,
                        plan->depth);
+    } else if (plan->batch > 0) {
+        (void)snprintf(pieces, sizeof(pieces), "%u tiles by %s, %u a copy", plan->pieces,
+                       wic_order_name(plan->order), plan->batch);
     } else {
         (void)snprintf(pieces, sizeof(pieces), "%u pieces a tile", plan->pieces);
     }

@@ -6,6 +6,8 @@
  * warps that work on them. Chosen by a table of measurements per GPU model (transfer_plan.c); a
  * model that was not measured uses the row of its architecture. Pure arithmetic; wic_link_why has
  * the words for a failure. Thread: any. */
+#include "wic/device/tiles.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -93,6 +95,8 @@ struct wic_transfer_plan {
     size_t engine_backlog;
     uint32_t warps; /* of a block that work, beside WIC_SERVICE_WARPS */
     uint32_t work_bytes, user_bytes;
+    enum wic_tile_order order; /* the first one, except for wic_transfer_plan_tiles */
+    uint32_t batch;            /* tiles that an engine copies at a time; 0: no engine */
 };
 
 /* For work whose units stand alone (no halo): a plan that pulls. work may be NULL. -EINVAL: the
@@ -115,6 +119,20 @@ bool wic_transfer_row_is_valid(const struct wic_transfer_row *row);
  * unit is a piece. transport: one of those that do not pull. Errors as above. */
 int wic_transfer_plan_whole(const struct wic_gpu *gpu, enum wic_transport transport, uint32_t units,
                             const struct wic_work *work, struct wic_transfer_plan *out_plan);
+
+/* The place and order in which the tiles of a frame, which have a halo, reach workers. */
+struct wic_tile_way {
+    enum wic_transport transport; /* WIC_COPY: engines copy the frame to device memory;
+                                     WIC_PULL_LOADS: workers load a tile and its halo into shared
+                                     memory; WIC_IN_PLACE: workers read where the frame is */
+    enum wic_tile_order order;
+    uint32_t batch; /* WIC_COPY: tiles of a copy, 1 .. those of the grid; else 0 */
+};
+
+/* For workers that take the tiles of a grid (wic/depend): a tile is a piece. Errors as above. */
+int wic_transfer_plan_tiles(const struct wic_gpu *gpu, const struct wic_tile_way *way,
+                            const struct wic_tile_grid *grid, const struct wic_work *work,
+                            struct wic_transfer_plan *out_plan);
 
 /* Shared memory that a block of this plan takes. */
 uint32_t wic_transfer_plan_shared_bytes(const struct wic_transfer_plan *plan);

@@ -51,24 +51,31 @@ static bool is_same(const struct wic_transfer_plan *a, const struct wic_transfer
 {
     return a->in_piece == b->in_piece && a->depth == b->depth && a->blocks == b->blocks &&
            a->pulls == b->pulls && a->results == b->results &&
-           a->engine_backlog == b->engine_backlog;
+           a->engine_backlog == b->engine_backlog && a->transport == b->transport &&
+           a->order == b->order && a->batch == b->batch;
 }
 
-static void add(struct list *list, const struct wic_transfer_row *row)
+/* A trial whose row and plan are set. */
+static void add_trial(struct list *list, struct wic_tune_trial trial)
 {
-    struct wic_tune_trial trial = {.row = *row};
-    if (list->n == WIC_TUNE_TRIALS_MAX ||
-        wic_transfer_plan_by(list->gpu, list->shape, list->work, row, &trial.plan) != 0) {
-        return;
-    }
     for (size_t i = 0; i < list->n; i++) {
         if (is_same(&list->trials[i].plan, &trial.plan)) {
             return;
         }
     }
-    trial.number = (uint32_t)list->n;
-    trial.handicap = handicap(list->gpu, &trial.plan);
-    list->trials[list->n++] = trial;
+    if (list->n < WIC_TUNE_TRIALS_MAX) {
+        trial.number = (uint32_t)list->n;
+        trial.handicap = handicap(list->gpu, &trial.plan);
+        list->trials[list->n++] = trial;
+    }
+}
+
+static void add(struct list *list, const struct wic_transfer_row *row)
+{
+    struct wic_tune_trial trial = {.row = *row};
+    if (wic_transfer_plan_by(list->gpu, list->shape, list->work, row, &trial.plan) == 0) {
+        add_trial(list, trial);
+    }
 }
 
 /* By copy engine: how the few tiles are pulled that come before the backlog matters less. */
@@ -139,6 +146,43 @@ size_t wic_tune_rows(const struct wic_gpu *gpu, const struct wic_tile_shape *sha
     }
     for (size_t i = 0; i < n_rows; i++) {
         add(&list, &rows[i]);
+    }
+    return list.n;
+}
+
+static void add_tiles(struct list *list, const struct wic_tile_grid *grid,
+                      const struct wic_tile_way *way, uint32_t blocks)
+{
+    static const struct wic_work no_work = {0};
+    struct wic_work work = list->work != NULL ? *list->work : no_work;
+    struct wic_tune_trial trial = {.number = 0};
+    work.blocks = blocks > 0 ? blocks : work.blocks;
+    if (wic_transfer_plan_tiles(list->gpu, way, grid, &work, &trial.plan) == 0) {
+        add_trial(list, trial);
+    }
+}
+
+size_t wic_tune_tiles(const struct wic_gpu *gpu, const struct wic_tile_grid *grid,
+                      const struct wic_work *work, struct wic_tune_trial *trials)
+{
+    static const enum wic_transport by_workers[] = {WIC_PULL_LOADS, WIC_IN_PLACE};
+    struct list list = {gpu, NULL, work, trials, 0};
+    if (gpu == NULL || grid == NULL) {
+        return 0;
+    }
+    const uint32_t tiles = grid->rows * grid->cols, line = grid->cols;
+    const uint32_t batches[] = {line, 4 * line, 16 * line, tiles, 4, 1};
+    for (uint32_t order = 0; order < WIC_ORDERS; order++) {
+        struct wic_tile_way way = {WIC_COPY, (enum wic_tile_order)order, 0};
+        for (size_t i = 0; i < COUNT(batches); i++) {
+            way.batch = batches[i] < tiles ? batches[i] : tiles;
+            add_tiles(&list, grid, &way, 0);
+        }
+        for (size_t i = 0; i < COUNT(by_workers); i++) {
+            way = (struct wic_tile_way){by_workers[i], (enum wic_tile_order)order, 0};
+            add_tiles(&list, grid, &way, 1);
+            add_tiles(&list, grid, &way, 2);
+        }
     }
     return list.n;
 }

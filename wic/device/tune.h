@@ -48,6 +48,12 @@ size_t wic_tune_rows(const struct wic_gpu *gpu, const struct wic_tile_shape *sha
                      const struct wic_work *work, const struct wic_transfer_row *rows,
                      size_t n_rows, struct wic_tune_trial *trials);
 
+/* Place of the copy x order x batch for the tiles of a frame with a halo, wic_transfer_plan_tiles;
+ * engines by rows of tiles first. `row` of these trials is empty. work may be NULL; its blocks are
+ * enumerated where workers load. Returns and needs what wic_tune_enumerate does. */
+size_t wic_tune_tiles(const struct wic_gpu *gpu, const struct wic_tile_grid *grid,
+                      const struct wic_work *work, struct wic_tune_trial *trials);
+
 struct wic_tune_meter {
     /* Lets the plan run for about `ns` and gives its bytes of input a second. -E2BIG, -ENOSPC,
      * -ENOMEM and -EINVAL: this plan does not work; another negative errno ends the whole. */
