@@ -24,7 +24,7 @@ struct pb_daemon {
     struct pb_config *config;
     struct pb_dirs dirs;
     struct pb_job_store *store;
-    struct pb_job_store *reader; /* reader of the store for the loop, which waits for no commit */
+    struct pb_job_store *reader; /* reader of the store for the pool, which waits for no commit */
     struct pb_metrics metrics;
     struct pb_troubles troubles;
     struct pb_intake intake;

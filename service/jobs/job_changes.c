@@ -43,14 +43,21 @@ static int call_result(int result)
 
 static int apply_take(struct pb_job_store *store, struct pb_job_change *change)
 {
-    return pb_job_row_take(store, change->jobs[0], &change->err);
+    for (size_t i = 0; i < change->n; i++) {
+        int rc = pb_job_row_take(store, change->jobs[i], &change->err);
+        if (rc < 0)
+            return rc;
+        change->results[i] = call_result(rc);
+    }
+    return 0;
 }
 
-int pb_store_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                  int *out_results, struct pb_err *err)
 {
-    struct pb_job *const jobs[] = {(struct pb_job *)job};
-    struct pb_job_change change = {.apply = apply_take, .jobs = jobs, .n = 1};
-    return call_result(pb_job_store_commit(store, &change, err));
+    struct pb_job_change change = {
+        .apply = apply_take, .jobs = jobs, .n = n, .results = out_results};
+    return n == 0 ? 0 : pb_job_store_commit(store, &change, err);
 }
 
 int pb_store_permit(struct pb_job_store *store, const char *id, int64_t epoch, struct pb_err *err)

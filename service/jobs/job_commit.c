@@ -156,6 +156,7 @@ static void lead(struct pb_job_store *store)
     store->in_use = true;
     (void)pthread_mutex_unlock(&store->lock);
     run_group(store, &group);
+    pb_job_row_count(store);
     atomic_fetch_add(&store->commits, 1);
     (void)pthread_mutex_lock(&store->lock);
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {

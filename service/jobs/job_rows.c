@@ -13,11 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The job of an archive waits until the jobs of its scenes are over. */
+/* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
+ * scene runs. */
 #define WAITING                                                                                    \
     "SELECT seq, id, scene, owned, input, pipeline, name, rank"                                    \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
-    " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2))"
+    " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
+    " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
+    " r.scene = jobs.scene)"
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
@@ -409,31 +412,27 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
     return rc;
 }
 
-static int read_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
-                       struct pb_err *err)
+void pb_job_row_count(struct pb_job_store *store)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_COUNTS, err);
+    int64_t n[PB_JOB_STATUS_COUNT] = {0};
+    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_COUNTS, NULL);
+    int rc = SQLITE_ERROR;
     if (s == NULL)
-        return -EIO;
-    memset(out_counts, 0, PB_JOB_STATUS_COUNT * sizeof out_counts[0]);
-    int rc;
+        return;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         int status = sqlite3_column_int(s, 0);
         if (status >= 0 && status < PB_JOB_STATUS_COUNT)
-            out_counts[status] = sqlite3_column_int64(s, 1);
+            n[status] = sqlite3_column_int64(s, 1);
     }
-    int result = rc == SQLITE_DONE ? 0 : db_fail(store, err, "count");
+    for (int i = 0; rc == SQLITE_DONE && i < PB_JOB_STATUS_COUNT; i++)
+        atomic_store(&store->counts[i], n[i]);
     pb_job_row_end(store, s);
-    return result;
 }
 
-int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
-                        struct pb_err *err)
+void pb_store_counts(const struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT])
 {
-    pb_job_store_lock(store);
-    int rc = read_counts(store, out_counts, err);
-    pb_job_store_unlock(store);
-    return rc;
+    for (int i = 0; i < PB_JOB_STATUS_COUNT; i++)
+        out_counts[i] = atomic_load(&store->counts[i]);
 }
 
 uint64_t pb_job_store_steps(const struct pb_job_store *store)

@@ -368,6 +368,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
             pb_job_store_disconnect(store);
     }
     if (rc == 0) {
+        pb_job_row_count(store);
         pb_job_store_count_pages(store);
         (void)pb_path_sync(directory);
     }

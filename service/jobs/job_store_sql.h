@@ -49,7 +49,7 @@ struct pb_job_change {
      * changes must be rolled back. */
     int (*apply)(struct pb_job_store *store, struct pb_job_change *change);
     struct pb_job *const *jobs; /* jobs to insert; for an update one job, which is not changed */
-    int *results;               /* insert: for each job 0 or -EEXIST */
+    int *results;               /* offer, take: for each job 0, -EEXIST or -ESTALE */
     size_t n;
     const char *sql; /* any other statement, with one integer */
     int64_t number;
@@ -71,6 +71,7 @@ struct pb_job_store {
     struct pb_job_change_queue changes;
     atomic_int wal_pages, checkpointed_pages; /* size of the log, now and at the last checkpoint */
     atomic_uint_fast64_t commits;
+    atomic_int_fast64_t counts[PB_JOB_STATUS_COUNT]; /* jobs after the last commit */
     sqlite3 *checkpointer;
     char path[PB_FILES_PATH_BYTES];
     atomic_bool admits; /* readers may connect */
@@ -127,6 +128,8 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* Does the same for a start, if the row waits in the epoch before and no job of its scene runs. */
 int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* Reads the counts of jobs into store->counts, which stay if that fails. */
+void pb_job_row_count(struct pb_job_store *store);
 /* Runs a statement with one integer; returns the number of changed rows. */
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err);

@@ -24,9 +24,11 @@ int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err
  * out_results[i]: 0 or -EEXIST as above. Negative errno: no job was stored. */
 int pb_store_offer_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                        int *out_results, struct pb_err *err);
-/* Stores the start of a job that was moved to running. -ESTALE (no *err), nothing stored: it does
- * not wait any more, or another job of its scene runs. */
-int pb_store_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* Stores the starts of jobs that were moved to running, in one transaction. out_results[i]: 0, or
+ * -ESTALE: job i is not started, because it does not wait any more or another job of its scene
+ * runs. Negative errno: no job is started. */
+int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                  int *out_results, struct pb_err *err);
 /* Call before a run publishes. -ESTALE (no *err): this session does not run the job in that epoch,
  * and nothing may be published. */
 int pb_store_permit(struct pb_job_store *store, const char *id, int64_t epoch, struct pb_err *err);
@@ -37,6 +39,8 @@ int pb_store_finish(struct pb_job_store *store, const struct pb_job *job, struct
 int pb_store_reap(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Number of changes so far; while it is the same, rows and counts are the same. Thread: any. */
 uint64_t pb_store_changes(const struct pb_job_store *store);
+/* Numbers of jobs by status after the last change of the writer, from memory. Thread: any. */
+void pb_store_counts(const struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT]);
 
 /* Finds a job by its id, or by an end of an id that only one job has. Initialises out_job, which
  * the caller frees with fini; untouched on failure (job.unknown, service.state). */
@@ -61,8 +65,6 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
 int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
                       int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
                       struct pb_err *err);
-int pb_job_store_counts(struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT],
-                        struct pb_err *err);
 /* Deletes finished jobs beyond `keep`: first those that failed with input.no_pipeline, then the
  * others; of both the oldest first. Jobs of scenes do not count; they are deleted together with the
  * job of their archive. Returns the number of deleted jobs, with those of scenes. */

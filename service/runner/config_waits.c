@@ -102,10 +102,12 @@ void pb_config_waits_over(struct pb_config_waits *waits, int64_t job)
     memmove(&waits->at[at], &waits->at[at + 1], (waits->n - at) * sizeof *waits->at);
 }
 
-bool pb_config_waits_has(const struct pb_config_waits *waits, int64_t job)
+int64_t *pb_config_waits_copy(const struct pb_config_waits *waits)
 {
-    size_t at = slot_of(waits, job);
-    return at < waits->n && waits->at[at].job == job;
+    int64_t *jobs = waits->n > 0 ? malloc(waits->n * sizeof *jobs) : NULL;
+    for (size_t i = 0; jobs != NULL && i < waits->n; i++)
+        jobs[i] = waits->at[i].job;
+    return jobs;
 }
 
 void pb_config_waits_clear(struct pb_config_waits *waits)

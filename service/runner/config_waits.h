@@ -39,7 +39,9 @@ int pb_config_waits_fault(struct pb_config_waits *waits, int64_t job, const char
 bool pb_config_waits_success(struct pb_config_waits *waits, const char *pipeline);
 /* Call when the job is over. */
 void pb_config_waits_over(struct pb_config_waits *waits, int64_t job);
-bool pb_config_waits_has(const struct pb_config_waits *waits, int64_t job);
+/* Returns the numbers of the jobs that wait, ascending, as a malloc'd array of waits->n; NULL if
+ * no job waits, or out of memory. */
+int64_t *pb_config_waits_copy(const struct pb_config_waits *waits);
 /* Call after a change of the configuration: no job waits and no pipeline has a success. Frees the
  * memory. */
 void pb_config_waits_clear(struct pb_config_waits *waits);

@@ -137,12 +137,6 @@ void pb_faults_clear(struct pb_faults *faults)
     pb_trouble_clear(faults->troubles, TROUBLE);
 }
 
-bool pb_faults_may_try(const struct pb_faults *faults, int64_t seq, int64_t mono_ms)
-{
-    return !pb_config_waits_has(&faults->waits, seq) &&
-           pb_hold_may_try(&faults->hold, seq, mono_ms);
-}
-
 void pb_faults_fini(struct pb_faults *faults)
 {
     pb_config_waits_clear(&faults->waits);

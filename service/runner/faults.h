@@ -37,7 +37,5 @@ void pb_faults_end(struct pb_faults *faults, const struct pb_job *job, bool over
 void pb_faults_config_changed(struct pb_faults *faults);
 /* Call when no job waits any more: ends the hold. */
 void pb_faults_clear(struct pb_faults *faults);
-/* Returns true if no fault of its own makes the job wait. */
-bool pb_faults_may_try(const struct pb_faults *faults, int64_t seq, int64_t mono_ms);
 void pb_faults_fini(struct pb_faults *faults);
 #endif

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "service/base/log.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { REPORT_MAX = 1 << 20, BANDS_LOGGED = 16 };
@@ -90,19 +91,28 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
     env->on_change(env->user, &pending->job);
 }
 
+static void archive_found(void *user, struct pb_lookup *lookup)
+{
+    struct pb_job_ends *ends = user;
+    if (lookup->rc == 0 && pb_pending_find(ends->pending, lookup->id) == NULL)
+        pb_job_end_scenes(ends, &lookup->job);
+    else if (lookup->rc == 0)
+        pb_job_fini(&lookup->job);
+    free(lookup);
+}
+
 /* Ends the job of the archive if it waits and all its scenes are over. If the store cannot be read,
  * the queue has the job. */
 static void end_archive(struct pb_job_ends *ends, const char *archive)
 {
-    struct pb_job job;
-    if (archive[0] == '\0' || pb_pending_find(ends->pending, archive) != NULL ||
-        pb_job_queue_is_open(ends->queue, archive, NULL) != 0 ||
-        pb_job_queue_find(ends->queue, archive, NULL, &job) != 0)
+    struct pb_lookup *lookup = archive[0] != '\0' ? calloc(1, sizeof *lookup) : NULL;
+    if (lookup == NULL)
         return;
-    if (job.status == PB_JOB_ACCEPTED && pb_job_has_scenes(&job))
-        pb_job_end_scenes(ends, &job);
-    else
-        pb_job_fini(&job);
+    lookup->kind = PB_LOOKUP_ARCHIVE;
+    (void)snprintf(lookup->id, sizeof lookup->id, "%s", archive);
+    lookup->then = archive_found;
+    lookup->user = ends;
+    pb_job_queue_find(ends->queue, lookup);
 }
 
 /* Settles the end of a job. If it is the last scene of an archive, the archive's job ends too. */
@@ -222,7 +232,7 @@ static void was_put_back(void *user, struct pb_pending *pending)
     pb_pending_settle(pending);
 }
 
-static void put_back(struct pb_job_ends *ends, struct pb_pending *pending)
+void pb_job_end_return(struct pb_job_ends *ends, struct pb_pending *pending)
 {
     struct pb_job *job = &pending->job;
     struct pb_job_error why = job->error;
@@ -237,7 +247,7 @@ static void put_back_looked(void *user, struct pb_pending *pending)
     if (pending->published)
         pb_job_end_finish(user, pending, PB_JOB_SUCCESSFUL);
     else
-        put_back(user, pending);
+        pb_job_end_return(user, pending);
 }
 
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job)
@@ -257,7 +267,7 @@ static void set_back_looked(void *user, struct pb_pending *pending)
         pb_job_end_finish(ends, pending, PB_JOB_FAILED);
     } else {
         pending->job.attempts--;
-        put_back(ends, pending);
+        pb_job_end_return(ends, pending);
     }
 }
 
@@ -382,7 +392,7 @@ static void disbelieve(struct pb_job_ends *ends, struct pb_pending *pending)
     if (job->attempts >= ends->env->config->service.max_attempts)
         pb_job_end_finish(ends, pending, PB_JOB_FAILED);
     else
-        put_back(ends, pending);
+        pb_job_end_return(ends, pending);
 }
 
 static void compared(void *user, struct pb_pending *pending)
@@ -398,7 +408,7 @@ static void compared(void *user, struct pb_pending *pending)
     } else {
         job->attempts--;
         memset(&job->error, 0, sizeof job->error);
-        put_back(ends, pending);
+        pb_job_end_return(ends, pending);
     }
 }
 

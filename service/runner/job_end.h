@@ -40,6 +40,8 @@ void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
                        enum pb_job_status status);
 /* Makes a waiting job successful whose products are in place after all. */
 void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending);
+/* Changes running to accepted. Its error is kept. */
+void pb_job_end_return(struct pb_job_ends *ends, struct pb_pending *pending);
 /* Dismisses a waiting job. If that cannot be stored, the job is unchanged. */
 void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending);
 #endif

@@ -1,35 +1,56 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs are chosen by a reader of the store, which waits for no commit; the store then takes only
+ * those that still wait in the same epoch. A job that it refuses was taken or changed since it was
+ * read: the choice begins again. */
 #include "service/runner/job_queue.h"
 
+#include "config/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
-#define READ_MAX          2000 /* waiting jobs read by one call, before it returns to the loop */
+#define READ_MAX          2000 /* waiting jobs among which the lowest rank is first */
 #define READ_SMALLEST_MAX 1000
+#define TRIES_MAX         8
+
+/* --- the choice, on the pool ----------------------------------------------------------------- */
 
 /* The jobs of a rank, and the lowest rank above it that was found. */
 struct ranked {
-    const struct pb_job_filter *filter;
+    const struct pb_job_queue *queue;
     int64_t rank, next;
     int highest; /* priority of the first job that may start */
     bool any;
 };
 
+/* Jobs that are chosen already are not in the store's answer yet. */
+static bool may_start(const struct pb_job_queue *queue, const struct pb_job *job)
+{
+    for (int i = 0; i < queue->n; i++) {
+        const struct pb_job *chosen = &queue->jobs[i].job;
+        if (strcmp(chosen->id, job->id) == 0 || strcmp(chosen->scene, job->scene) == 0)
+            return false;
+    }
+    return queue->ask.may(queue->ask.user, job);
+}
+
 static int64_t rank_of(struct ranked *ranked, const struct pb_job *job)
 {
-    const struct pb_job_filter *filter = ranked->filter;
-    int64_t rank = filter->rank != NULL ? filter->rank(filter->user, job) : 0;
+    const struct pb_job_ask *ask = &ranked->queue->ask;
+    int64_t rank = ask->rank != NULL ? ask->rank(ask->user, job) : 0;
     if (!ranked->any)
         ranked->highest = job->priority;
     ranked->any = true;
-    return filter->by_rank_alone ? rank : (ranked->highest - job->priority) * PB_JOB_RANKS + rank;
+    return ask->by_rank_alone ? rank : (ranked->highest - job->priority) * PB_JOB_RANKS + rank;
 }
 
-static bool may_start(void *user, const struct pb_job *job)
+static bool has_rank(void *user, const struct pb_job *job)
 {
     struct ranked *ranked = user;
-    const struct pb_job_filter *filter = ranked->filter;
-    if (!filter->may(filter->user, job))
+    if (!may_start(ranked->queue, job))
         return false;
     int64_t rank = rank_of(ranked, job);
     if (rank > ranked->rank && rank < ranked->next)
@@ -37,20 +58,23 @@ static bool may_start(void *user, const struct pb_job *job)
     return rank == ranked->rank;
 }
 
-int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *filter,
-                      struct pb_err *err, bool *out_more, struct pb_job *out_job)
+/* Finds the first job of the lowest rank: 1 and *out_job; 0: no job; negative errno. */
+static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
 {
-    struct ranked ranked = {.filter = filter, .next = INT64_MAX};
-    struct pb_job_place before = queue->after;
-    int rc =
-        pb_job_store_next(queue->reader, &queue->after, READ_MAX, may_start, &ranked, err, out_job);
-    if (rc == 0 && ranked.next != INT64_MAX) {
-        ranked.rank = ranked.next;
-        queue->after = before;
-        rc = pb_job_store_next(queue->reader, &queue->after, READ_MAX, may_start, &ranked, err,
+    struct pb_job_place after = {0};
+    int rc;
+    do {
+        struct ranked ranked = {.queue = queue, .next = INT64_MAX};
+        struct pb_job_place before = after;
+        rc = pb_job_store_next(queue->reader, &after, READ_MAX, has_rank, &ranked, &queue->err,
                                out_job);
-    }
-    *out_more = queue->after.seq != 0;
+        if (rc == 0 && ranked.next != INT64_MAX) {
+            ranked.rank = ranked.next;
+            after = before;
+            rc = pb_job_store_next(queue->reader, &after, READ_MAX, has_rank, &ranked, &queue->err,
+                                   out_job);
+        }
+    } while (rc == 0 && after.seq != 0);
     return rc;
 }
 
@@ -61,11 +85,11 @@ static int64_t input_bytes(const struct pb_job *job)
     struct stat st;
     bool known = job->owned && job->manifest.input != NULL &&
                  lstat(job->manifest.input, &st) == 0 && S_ISREG(st.st_mode);
-    return known ? (int64_t)st.st_size : INT64_MAX - 1;
+    return known ? (int64_t)st.st_size : INT64_MAX;
 }
 
 struct smallest {
-    const struct pb_job_filter *filter;
+    const struct pb_job_queue *queue;
     int64_t seq, bytes; /* the smallest so far; seq 0 = not found */
     int priority;
 };
@@ -74,9 +98,9 @@ struct smallest {
 static bool compare(void *user, const struct pb_job *job)
 {
     struct smallest *smallest = user;
-    if (!smallest->filter->may(smallest->filter->user, job))
+    if (!may_start(smallest->queue, job))
         return false;
-    int64_t bytes = input_bytes(job);
+    const int64_t bytes = input_bytes(job);
     if (smallest->seq == 0 || bytes < smallest->bytes) {
         smallest->seq = job->seq;
         smallest->priority = job->priority;
@@ -90,54 +114,185 @@ static bool is_it(void *user, const struct pb_job *job)
     return job->seq == *(const int64_t *)user;
 }
 
-int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter *filter,
-                          struct pb_err *err, struct pb_job *out_job)
+static int choose_smallest(struct pb_job_queue *queue, struct pb_job *out_job)
 {
-    struct smallest smallest = {.filter = filter};
+    struct smallest smallest = {.queue = queue};
     struct pb_job_place after = {0};
-    int rc = pb_job_store_next(queue->reader, &after, READ_SMALLEST_MAX, compare, &smallest, err,
-                               out_job);
+    int rc = pb_job_store_next(queue->reader, &after, READ_SMALLEST_MAX, compare, &smallest,
+                               &queue->err, out_job);
     if (rc < 0 || smallest.seq == 0)
         return rc;
     after = (struct pb_job_place){smallest.priority, smallest.seq - 1};
-    return pb_job_store_next(queue->reader, &after, 1, is_it, &smallest.seq, err, out_job);
+    return pb_job_store_next(queue->reader, &after, 1, is_it, &smallest.seq, &queue->err, out_job);
 }
 
-bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter)
+/* --- the start, on the pool ------------------------------------------------------------------ */
+
+/* Moves the chosen job to running, except one whose scenes are over: it ends. */
+static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
 {
-    struct pb_job job;
-    struct pb_job_place after = {0};
-    if (pb_job_store_next(queue->reader, &after, READ_SMALLEST_MAX, filter->may, filter->user, NULL,
-                          &job) <= 0)
-        return false;
-    pb_job_fini(&job);
+    const struct pb_job_ask *ask = &queue->ask;
+    struct pb_job *job = &taken->job;
+    taken->unmatched = (struct pb_err){0};
+    taken->before = job->error;
+    taken->ran = job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
+    if (pb_job_has_scenes(job))
+        return 0;
+    const int rc = ask->match != NULL ? ask->match(ask->user, taken, &queue->err) : 0;
+    return rc ? rc : pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+}
+
+/* Returns false if a job was changed while it was read. */
+static bool choose(struct pb_job_queue *queue)
+{
+    const struct pb_job_ask *ask = &queue->ask;
+    const int n = ask->n > 0 && ask->n <= PB_JOB_TAKE_MAX ? ask->n : 1;
+    while (queue->n < n) {
+        struct pb_taken *taken = &queue->jobs[queue->n];
+        int rc =
+            ask->smallest ? choose_smallest(queue, &taken->job) : choose_first(queue, &taken->job);
+        if (rc > 0) {
+            queue->found = true;
+            rc = ask->n > 0 ? prepare(queue, taken) : -ECANCELED;
+            queue->n += rc == 0;
+            if (rc != 0)
+                pb_job_fini(&taken->job);
+            else
+                continue;
+        }
+        queue->rc = rc == -ECANCELED || rc == -EPERM ? 0 : rc;
+        return rc != -EPERM;
+    }
     return true;
 }
 
-bool pb_job_queue_is_empty(struct pb_job_queue *queue)
+static void drop(struct pb_job_queue *queue, int i)
 {
-    int64_t counts[PB_JOB_STATUS_COUNT];
-    return pb_job_store_counts(queue->reader, counts, NULL) == 0 && counts[PB_JOB_ACCEPTED] == 0;
+    pb_job_fini(&queue->jobs[i].job);
+    memmove(&queue->jobs[i], &queue->jobs[i + 1], (size_t)(--queue->n - i) * sizeof queue->jobs[0]);
 }
 
-int pb_job_queue_is_open(struct pb_job_queue *queue, const char *archive, struct pb_err *err)
+/* Stores the starts. Returns the number of refused jobs, which are dropped. */
+static int store(struct pb_job_queue *queue)
 {
-    return pb_archive_rows_is_open(queue->reader, archive, err);
+    struct pb_job *jobs[PB_JOB_TAKE_MAX];
+    int results[PB_JOB_TAKE_MAX], at[PB_JOB_TAKE_MAX], n = 0, refused = 0;
+    for (int i = 0; i < queue->n; i++)
+        if (queue->jobs[i].job.status == PB_JOB_RUNNING) {
+            at[n] = i;
+            jobs[n++] = &queue->jobs[i].job;
+        }
+    if (n == 0)
+        return 0;
+    struct pb_err err = {0};
+    const int rc = pb_store_take(queue->store, jobs, (size_t)n, results, &err);
+    if (rc != 0) {
+        queue->rc = rc;
+        queue->err = err;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        if (rc == 0 && results[i] == 0)
+            continue;
+        drop(queue, at[i]);
+        refused++;
+    }
+    return refused;
 }
 
-int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
-                        struct pb_archive_ids *out)
+void pb_job_queue_take_now(struct pb_job_queue *queue)
 {
-    return pb_archive_rows_list_open(queue->reader, archive, err, out);
+    queue->n = queue->rc = 0;
+    queue->found = false;
+    queue->err = (struct pb_err){0};
+    (void)pthread_rwlock_rdlock(queue->moves);
+    for (int i = 0; i < TRIES_MAX; i++) {
+        const bool changed = !choose(queue);
+        const int refused = store(queue);
+        if ((!changed && refused == 0) || queue->n > 0 || queue->rc != 0)
+            break;
+    }
+    (void)pthread_rwlock_unlock(queue->moves);
 }
 
-int pb_job_queue_skipped(struct pb_job_queue *queue, const char *archive, struct pb_err *err)
+static void take(uv_work_t *request)
 {
-    return pb_archive_rows_skipped(queue->reader, archive, err);
+    pb_job_queue_take_now(request->data);
 }
 
-int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
-                      struct pb_job *out_job)
+/* --- on the loop ----------------------------------------------------------------------------- */
+
+static void on_taken(uv_work_t *request, int status)
 {
-    return pb_job_store_find(queue->reader, id, err, out_job);
+    struct pb_job_queue *queue = request->data;
+    (void)status;
+    queue->n_works--;
+    queue->takes = false;
+    queue->taken(queue->ask.user);
+}
+
+void pb_job_queue_take(struct pb_job_queue *queue, const struct pb_job_ask *ask,
+                       void (*taken)(void *user))
+{
+    queue->ask = *ask;
+    queue->taken = taken;
+    queue->takes = true;
+    queue->n_works++;
+    queue->work.data = queue;
+    (void)uv_queue_work(queue->loop, &queue->work, take, on_taken);
+}
+
+/* --- finding jobs ---------------------------------------------------------------------------- */
+
+static int find_archive(struct pb_lookup *lookup)
+{
+    struct pb_job_store *reader = lookup->queue->reader;
+    int rc = pb_archive_rows_is_open(reader, lookup->id, &lookup->err);
+    if (rc == 0)
+        rc = pb_job_store_find(reader, lookup->id, &lookup->err, &lookup->job);
+    if (rc == 0 && (lookup->job.status != PB_JOB_ACCEPTED || !pb_job_has_scenes(&lookup->job))) {
+        pb_job_fini(&lookup->job);
+        rc = -ENOENT;
+    }
+    return rc > 0 ? -ENOENT : rc;
+}
+
+static int find_job(struct pb_lookup *lookup)
+{
+    struct pb_job_store *reader = lookup->queue->reader;
+    const struct pb_job *job = &lookup->job;
+    int rc = pb_job_store_find(reader, lookup->id, &lookup->err, &lookup->job);
+    if (rc != 0 || !pb_job_has_scenes(job))
+        return rc;
+    if (job->status == PB_JOB_ACCEPTED)
+        rc = pb_archive_rows_list_open(reader, job->id, &lookup->err, &lookup->scenes);
+    else if (job->status == PB_JOB_SUCCESSFUL)
+        lookup->skipped = pb_archive_rows_skipped(reader, job->id, NULL) == 1;
+    if (rc != 0)
+        pb_job_fini(&lookup->job);
+    return rc;
+}
+
+static void look(uv_work_t *request)
+{
+    struct pb_lookup *lookup = request->data;
+    lookup->err = (struct pb_err){0};
+    lookup->scenes = (struct pb_archive_ids){.n = 0};
+    lookup->skipped = false;
+    lookup->rc = lookup->kind == PB_LOOKUP_ARCHIVE ? find_archive(lookup) : find_job(lookup);
+}
+
+static void on_looked(uv_work_t *request, int status)
+{
+    struct pb_lookup *lookup = request->data;
+    (void)status;
+    lookup->queue->n_works--;
+    lookup->then(lookup->user, lookup);
+}
+
+void pb_job_queue_find(struct pb_job_queue *queue, struct pb_lookup *lookup)
+{
+    lookup->queue = queue;
+    lookup->work.data = lookup;
+    queue->n_works++;
+    (void)uv_queue_work(queue->loop, &lookup->work, look, on_looked);
 }

@@ -3,50 +3,88 @@
 #ifndef PB_JOB_QUEUE_H
 #define PB_JOB_QUEUE_H
 /* The queue of waiting jobs. The queue is the job store, sorted by priority and order of
- * acceptance; this module reads it, and the caller's filter chooses the jobs that may start. No
- * other part of the runner reads the store. The caller frees jobs with pb_job_fini. Thread: loop.
- */
+ * acceptance; this module takes jobs from it and finds jobs in it. All of that happens on libuv's
+ * pool, because the store may wait for a disk or a network; results arrive on the loop. No other
+ * part of the runner reads the store. Thread: loop, unless noted. */
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/job_store.h"
 
-/* All-zero except the store at the start: reads from the first job. */
-struct pb_job_queue {
-    struct pb_job_store *reader; /* borrowed */
-    struct pb_job_place after;   /* jobs up to this one cannot start at present */
+#include <pthread.h>
+#include <uv.h>
+
+#define PB_JOB_TAKE_MAX 16 /* jobs that one call takes */
+#define PB_JOB_RANKS    ((int64_t)1 << 50)
+
+/* Job that was taken. */
+struct pb_taken {
+    struct pb_job job;          /* running; a job whose scenes are over still waits */
+    bool ran;                   /* it may have published already */
+    struct pb_job_error before; /* its error while it waited */
+    struct pb_err unmatched;    /* why no pipeline was found for its input; PB_OK: unknown */
 };
 
-#define PB_JOB_RANKS ((int64_t)1 << 50)
-
-/* Filter for the jobs that may start. Its functions see only seq, priority, id, scene, owned,
- * input, pipeline and name, borrowed. */
-struct pb_job_filter {
+/* Conditions of a take. The functions see only seq, priority, id, scene, owned, input, pipeline and
+ * name of a job, borrowed, except match, which sees all. Thread of the functions: pool. */
+struct pb_job_ask {
+    int n; /* jobs wanted; 0: the result is only whether one may start */
     bool (*may)(void *user, const struct pb_job *job);
     /* Rank >= 0 and below PB_JOB_RANKS, lowest first; NULL: all 0. */
     int64_t (*rank)(void *user, const struct pb_job *job);
     /* if false, a job of a higher priority is before all ranks of a lower priority */
     bool by_rank_alone;
+    bool smallest; /* only the job with the smallest input among the first 1000 */
+    /* Finds the pipeline of a job without one, before it starts; NULL: not called. Negative: no
+     * job starts. */
+    int (*match)(void *user, struct pb_taken *taken, struct pb_err *err);
     void *user;
 };
 
-/* Finds the first job of the lowest rank that may start: 1 and *out_job; 0: no job; negative
- * errno. *out_more: the call ended after 2000 jobs, and the next call continues after them. */
-int pb_job_queue_next(struct pb_job_queue *queue, const struct pb_job_filter *filter,
-                      struct pb_err *err, bool *out_more, struct pb_job *out_job);
-/* Finds the job with the smallest input among the first 1000; results like pb_job_queue_next. */
-int pb_job_queue_smallest(struct pb_job_queue *queue, const struct pb_job_filter *filter,
-                          struct pb_err *err, struct pb_job *out_job);
-/* Returns true if one of the first 1000 may start. */
-bool pb_job_queue_has(struct pb_job_queue *queue, const struct pb_job_filter *filter);
-/* Returns true if no job waits, false if the store cannot be read. */
-bool pb_job_queue_is_empty(struct pb_job_queue *queue);
-/* Returns 1 if a job of a scene of the archive is unfinished; see pb_archive_rows_is_open. */
-int pb_job_queue_is_open(struct pb_job_queue *queue, const char *archive, struct pb_err *err);
-/* Lists these jobs; see pb_archive_rows_list_open. */
-int pb_job_queue_scenes(struct pb_job_queue *queue, const char *archive, struct pb_err *err,
-                        struct pb_archive_ids *out);
-/* Returns 1 if a scene of the archive was skipped; see pb_archive_rows_skipped. */
-int pb_job_queue_skipped(struct pb_job_queue *queue, const char *archive, struct pb_err *err);
-/* Finds the job with that id in any state, as stored; see pb_job_store_find. */
-int pb_job_queue_find(struct pb_job_queue *queue, const char *id, struct pb_err *err,
-                      struct pb_job *out_job);
+struct pb_job_queue {
+    uv_loop_t *loop;
+    struct pb_job_store *store, *reader; /* borrowed, like all of these */
+    pthread_rwlock_t *moves;             /* lock of struct pb_intake */
+    /* ---------------------------------------------------------------------------------------- */
+    int n_works; /* calls on the pool */
+    bool takes;  /* a call of pb_job_queue_take is on the pool */
+    struct pb_job_ask ask;
+    uv_work_t work;
+    void (*taken)(void *user);
+    /* ---- results of the last take ---- */
+    struct pb_taken jobs[PB_JOB_TAKE_MAX];
+    int n;
+    bool found; /* a job may start */
+    int rc;     /* 0, or negative errno and *err: no further job can be taken */
+    struct pb_err err;
+};
+
+/* Takes at most n jobs that may start, in order, in one transaction; then calls taken(user) on
+ * the loop, with the results in *queue, whose jobs the callback takes. One call at a time. */
+void pb_job_queue_take(struct pb_job_queue *queue, const struct pb_job_ask *ask,
+                       void (*taken)(void *user));
+/* The same without a loop, without the callback. Thread: pool. */
+void pb_job_queue_take_now(struct pb_job_queue *queue);
+
+enum pb_lookup_kind {
+    PB_LOOKUP_JOB,    /* the job with that id in any state, as stored */
+    PB_LOOKUP_ARCHIVE /* the job of that archive, if it waits and its scenes are over */
+};
+
+struct pb_lookup {
+    uv_work_t work;
+    struct pb_job_queue *queue;
+    enum pb_lookup_kind kind;
+    char id[PB_JOB_ID_BYTES];
+    void (*then)(void *user, struct pb_lookup *lookup);
+    void *user;
+    /* ---- results ---- */
+    int rc; /* 0, or negative errno and *err */
+    struct pb_err err;
+    struct pb_job job;            /* the callback takes it if rc is 0 */
+    struct pb_archive_ids scenes; /* unfinished scenes of a waiting archive; malloc'd, taken too */
+    bool skipped;                 /* a scene of a successful archive was skipped */
+};
+
+/* Finds the job by lookup->id (set by the caller, like kind, then and user); then calls then(user,
+ * lookup) on the loop, which may free the lookup. */
+void pb_job_queue_find(struct pb_job_queue *queue, struct pb_lookup *lookup);
 #endif

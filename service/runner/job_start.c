@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Steps of a start: reserve a slot; if the job ran before, search for its products, because it may
- * be done; if its pipeline is gone, find another; store the start; run. Admission pauses when a
- * worker cannot start or the store refuses the start: the job is still accepted then. */
+ * Steps of a start: the runner reserves a slot; the queue finds the pipeline of the job, if its own
+ * is gone, and takes it (job_queue.h); if the job ran before, its products are searched for,
+ * because it may be done; other jobs that concern its run are read; it runs. Admission pauses when
+ * a worker cannot start: the job is put back. */
 #include "service/runner/job_start.h"
 
 #include "config/base/archive_name.h"
@@ -11,11 +12,16 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "config/pipeline_config.h"
+#include "pipeline/raster/raster_file.h"
 #include "pipeline/scene/single.h"
 #include "pipeline/scene/sidecars.h"
 #include "service/base/log.h"
+#include "service/inbox/intake.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* starts beyond max_attempts until a job fails that ends the service itself */
 #define EXTRA_STARTS_MAX 8
@@ -28,12 +34,41 @@ static bool is_named(const struct pb_config *config, const struct pb_job *job)
            (!pb_job_is_delivered(job) || pb_config_pipeline(config, job->pipeline) != NULL);
 }
 
-/* Finds the pipeline of the job. If that is gone, `taker` replaces it, the name of another that
- * takes the file as an input by itself (PB_PENDING_MATCH). */
-static const struct pb_pipeline_config *pipeline_of(const struct pb_config *config,
-                                                    const struct pb_job *job, const char *taker)
+/* Finds the pipeline that takes the input by itself; NULL if absent. A folder without a matching
+ * name may be that of a set of loose files, which are listed. */
+static int find_taker(const struct pb_config *config, const struct pb_job *job, struct pb_err *err,
+                      const struct pb_pipeline_config **out)
 {
-    return pb_config_pipeline(config, is_named(config, job) ? job->pipeline : taker);
+    struct stat st = {.st_mode = 0};
+    char main[PATH_MAX];
+    struct pb_single single;
+    const bool is_own = job->owned && job->manifest.input != NULL;
+    if (is_own && lstat(job->manifest.input, &st) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return pb_raster_file_fail(err, errno, job->manifest.input, "cannot stat the input");
+    if (!S_ISDIR(st.st_mode) || pb_sidecar_main(job->manifest.input, main)) {
+        pb_single_find(config, job->name, false, &single);
+        *out = single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
+        return 0;
+    }
+    *out = pb_config_match_folder(config, job->name);
+    return *out != NULL ? 0
+                        : pb_set_folder_pipeline(config, job->manifest.input, job->name, err, out);
+}
+
+int pb_job_start_match(const struct pb_config *config, struct pb_taken *taken, struct pb_err *err)
+{
+    struct pb_job *job = &taken->job;
+    const struct pb_pipeline_config *pipeline = NULL;
+    if (is_named(config, job))
+        return 0;
+    int rc = find_taker(config, job, &taken->unmatched, &pipeline);
+    if (rc < 0 && pb_code_class(taken->unmatched.code) != PB_CLASS_INPUT) {
+        *err = taken->unmatched; /* a fault of the machine: the input may have a pipeline */
+        return rc;
+    }
+    if (pipeline != NULL)
+        (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
+    return 0;
 }
 
 /* Guesses the priority of the job's pipeline by names alone, without a look at the input. Unless
@@ -107,8 +142,7 @@ static bool is_part(const struct pb_config *config, struct pb_job *job,
 }
 
 /* Checks whether the job of the change can run at all; sets its error if it cannot. */
-static bool is_runnable(const struct pb_config *config, struct pb_pending *pending,
-                        const struct pb_job_error *before)
+static bool is_runnable(const struct pb_config *config, struct pb_pending *pending)
 {
     struct pb_job *job = &pending->job;
     int starts_max = config->service.max_attempts + EXTRA_STARTS_MAX;
@@ -117,17 +151,18 @@ static bool is_runnable(const struct pb_config *config, struct pb_pending *pendi
                     job->attempts - 1);
         return false;
     }
-    const struct pb_pipeline_config *pipeline = pipeline_of(config, job, pending->taker);
+    const struct pb_pipeline_config *pipeline =
+        is_named(config, job) ? pb_config_pipeline(config, job->pipeline) : NULL;
     if (pipeline == NULL && job->pipeline[0] != '\0' && !pb_job_is_delivered(job)) {
         pb_job_fail(job, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s' in %s any more",
                     job->pipeline, config->path);
         return false;
     }
-    if (pipeline == NULL && pending->err.code != PB_OK) {
-        pb_job_fail(job, pending->err.code, "%s", pending->err.msg);
+    if (pipeline == NULL && pending->unmatched.code != PB_OK) {
+        pb_job_fail(job, pending->unmatched.code, "%s", pending->unmatched.msg);
         return false;
     }
-    if (pipeline == NULL && is_part(config, job, before))
+    if (pipeline == NULL && is_part(config, job, &pending->before))
         return false;
     if (pipeline == NULL) {
         bool is_archive = pb_archive_name_stem(job->name) > 0;
@@ -139,18 +174,23 @@ static bool is_runnable(const struct pb_config *config, struct pb_pending *pendi
                                : "");
         return false;
     }
-    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
     return true;
 }
 
-/* Ends the pending start; the job waits as before. */
+/* Returns the job, which did not run, to the queue. */
+static void give_up(struct pb_job_starts *starts, struct pb_pending *pending)
+{
+    pending->slot->reserved = false;
+    pending->job.attempts--;
+    pending->job.error = pending->before;
+    pb_job_end_return(starts->ends, pending);
+}
+
 static void cannot_start(struct pb_job_starts *starts, struct pb_pending *pending,
                          const struct pb_err *err)
 {
-    struct pb_err why = *err;
-    pending->slot->reserved = false;
-    pb_hold_end(&starts->faults->hold, pending->job.seq, false);
-    pb_pending_end(pending, 0, NULL);
+    const struct pb_err why = *err;
+    give_up(starts, pending);
     pb_faults_cannot_start(starts->faults, &why);
 }
 
@@ -163,8 +203,7 @@ static void fail(struct pb_job_starts *starts, struct pb_pending *pending)
     pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);
 }
 
-/* Checks the worker, which may have ended while the start was stored. */
-static int have_worker(struct pb_pool_slot *slot, struct pb_err *err)
+int pb_job_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
 {
     return pb_worker_slot_is_empty(slot->worker) ? pb_pool_start_worker(slot, err) : 0;
 }
@@ -173,7 +212,7 @@ static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct 
                 const char *known)
 {
     struct pb_err err = {0};
-    if (have_worker(slot, &err) != 0) {
+    if (pb_job_start_worker(slot, &err) != 0) {
         pb_job_fail(job, err.code, "%s", err.msg);
         pb_job_end_set_back(starts->ends, job, pb_clock_mono_ms());
         return;
@@ -184,66 +223,48 @@ static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct 
     pb_pool_run(starts->pool, slot, job, known);
 }
 
-static void stored(void *user, struct pb_pending *pending)
+/* A reload since the job was taken may have removed its pipeline: another is found then. */
+static void go(struct pb_job_starts *starts, struct pb_pending *pending)
 {
-    struct pb_job_starts *starts = user;
+    const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
-    if (pending->rc > 0) {
-        fail(starts, pending);
-        return;
-    }
-    if (pending->rc < 0) {
-        cannot_start(starts, pending, &pending->err);
+    if (env->drains || pb_config_pipeline(env->config, pending->job.pipeline) == NULL) {
+        give_up(starts, pending);
         return;
     }
     slot->reserved = false;
     struct pb_job job = pending->job;
     pb_job_init(&pending->job);
-    /* A reload while the start was stored may have removed its pipeline: another is found then. */
-    if (starts->env->drains || pb_config_pipeline(starts->env->config, job.pipeline) == NULL) {
-        job.attempts--;
-        pb_job_end_put_back(starts->ends, &job);
-    } else {
-        run(starts, slot, &job, pending->known);
-    }
+    run(starts, slot, &job, pending->known);
     pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
-static void matched(void *user, struct pb_pending *pending);
+static void prepared(void *user, struct pb_pending *pending)
+{
+    struct pb_job_starts *starts = user;
+    if (pending->rc > 0)
+        fail(starts, pending);
+    else if (pending->rc < 0)
+        cannot_start(starts, pending, &pending->err);
+    else
+        go(starts, pending);
+}
 
 static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
 {
-    const struct pb_runner_env *env = starts->env;
-    struct pb_pool_slot *slot = pending->slot;
+    const struct pb_config *config = starts->env->config;
+    const bool is_new = config != pending->config; /* loaded since the job was taken */
     struct pb_err err = {0};
-    if (env->drains) {
-        slot->reserved = false;
-        pb_pending_end(pending, 0, NULL);
-        return;
-    }
-    if (!is_named(env->config, &pending->job) && pending->config != env->config) {
-        pb_pending_work(pending, PB_PENDING_MATCH, matched, starts);
-        return;
-    }
-    const struct pb_job_error before = pending->job.error;
-    (void)pb_job_move(&pending->job, PB_JOB_RUNNING, pb_clock_wall_ms());
-    if (!is_runnable(env->config, pending, &before)) {
+    if (starts->env->drains || (is_new && !is_named(config, &pending->job)))
+        give_up(starts, pending);
+    else if (!is_runnable(config, pending))
         fail(starts, pending);
-    } else if (have_worker(slot, &err) != 0) {
+    else if (pb_job_start_worker(pending->slot, &err) != 0)
         cannot_start(starts, pending, &err);
-    } else {
-        pb_pending_work(pending, PB_PENDING_STORE, stored, starts);
-    }
-}
-
-/* An input that cannot be listed because of the machine may have a pipeline. */
-static void matched(void *user, struct pb_pending *pending)
-{
-    struct pb_job_starts *starts = user;
-    if (pending->rc < 0 && pb_code_class(pending->err.code) != PB_CLASS_INPUT)
-        cannot_start(starts, pending, &pending->err);
+    else if (pending->job.set_id[0] != '\0' || config->service.has_duplicates)
+        pb_pending_work(pending, PB_PENDING_PREPARE, prepared, starts);
     else
-        begin(starts, pending);
+        go(starts, pending);
 }
 
 static void looked(void *user, struct pb_pending *pending)
@@ -257,20 +278,25 @@ static void looked(void *user, struct pb_pending *pending)
     pb_job_end_is_done(starts->ends, pending);
 }
 
-void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job)
+void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_taken *taken,
+                  const struct pb_config *config)
 {
-    bool ran = job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
-    if (pb_job_has_scenes(job)) {
-        pb_job_end_scenes(starts->ends, job);
+    if (pb_job_has_scenes(&taken->job)) {
+        slot->reserved = false;
+        pb_job_end_scenes(starts->ends, &taken->job);
         return;
     }
-    struct pb_pending *pending = pb_pending_add(starts->pending, job);
-    if (pending == NULL)
+    struct pb_pending *pending = pb_pending_add(starts->pending, &taken->job);
+    if (pending == NULL) {
+        slot->reserved = false;
         return;
+    }
     pending->slot = slot;
-    slot->reserved = true;
+    pending->config = pb_config_hold(config);
+    pending->before = taken->before;
+    pending->unmatched = taken->unmatched;
     pb_hold_started(&starts->faults->hold, pending->job.seq, pb_clock_mono_ms());
-    if (ran)
+    if (taken->ran)
         pb_pending_work(pending, PB_PENDING_LOOK, looked, starts);
     else
         begin(starts, pending);

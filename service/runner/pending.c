@@ -12,11 +12,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/config.h"
-#include "config/match.h"
 #include "config/pipeline_config.h"
-#include "pipeline/raster/raster_file.h"
-#include "pipeline/scene/sidecars.h"
-#include "pipeline/scene/single.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/inbox/intake.h"
@@ -45,24 +41,25 @@ static bool is_finished(const struct pb_job *job)
 
 /* --- on the pool --- */
 
-/* Stores a job that is not finished. */
-static int store_state(struct pb_pending *pending)
+/* Describes the other files of the job's scene, and the contents that its input is compared with.
+ */
+static int prepare(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
-    int rc = job->status == PB_JOB_RUNNING && job->set_id[0] != '\0'
-                 ? pb_joined_describe(list->store, job, &pending->err)
-                 : 0;
-    if (rc == 0)
-        rc = job->status == PB_JOB_RUNNING ? pb_store_take(list->store, job, &pending->err)
-                                           : pb_store_finish(list->store, job, &pending->err);
-    pending->stored = pending->stored || rc == 0;
-    if (rc == 0 && job->status == PB_JOB_RUNNING && pending->duplicates_ms > 0) {
-        pb_job_fini(&pending->made);
+    int rc = job->set_id[0] != '\0' ? pb_joined_describe(list->store, job, &pending->err) : 0;
+    if (rc == 0 && pending->duplicates_ms > 0) {
         free(pending->known);
         pending->known =
             pb_duplicates_known(list->store, job, pb_clock_wall_ms() - pending->duplicates_ms);
     }
+    return rc;
+}
+
+static int store_state(struct pb_pending *pending)
+{
+    int rc = pb_store_finish(pending->list->store, &pending->job, &pending->err);
+    pending->stored = pending->stored || rc == 0;
     return rc;
 }
 
@@ -212,43 +209,10 @@ static int sum(struct pb_pending *pending)
                                &pending->status);
 }
 
-/* Finds the pipeline that takes the input by itself; NULL if absent. A folder without a matching
- * name may be that of a set of loose files, which are listed. */
-static int find_taker(const struct pb_config *config, const struct pb_job *job, struct pb_err *err,
-                      const struct pb_pipeline_config **out)
-{
-    struct stat st = {.st_mode = 0};
-    char main[PATH_MAX];
-    struct pb_single single;
-    const bool is_own = job->owned && job->manifest.input != NULL;
-    if (is_own && lstat(job->manifest.input, &st) != 0 && errno != ENOENT && errno != ENOTDIR)
-        return pb_raster_file_fail(err, errno, job->manifest.input, "cannot stat the input");
-    if (!S_ISDIR(st.st_mode) || pb_sidecar_main(job->manifest.input, main)) {
-        pb_single_find(config, job->name, false, &single);
-        *out = single.kind == PB_SINGLE_INPUT ? single.pipeline : NULL;
-        return 0;
-    }
-    *out = pb_config_match_folder(config, job->name);
-    return *out != NULL ? 0
-                        : pb_set_folder_pipeline(config, job->manifest.input, job->name, err, out);
-}
-
-static int match(struct pb_pending *pending)
-{
-    const struct pb_pipeline_config *pipeline = NULL;
-    int rc = find_taker(pending->config, &pending->job, &pending->err, &pipeline);
-    (void)snprintf(pending->taker, sizeof pending->taker, "%s", pipeline ? pipeline->name : "");
-    return rc;
-}
-
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     pending->err = pending->dispose_err = (struct pb_err){0};
-    if (pending->step == PB_PENDING_MATCH) {
-        pending->rc = match(pending);
-        return;
-    }
     if (pending->step == PB_PENDING_LOOK) {
         pending->published =
             pb_outcome_is_published(&pending->job, pending->products, pending->path);
@@ -261,12 +225,13 @@ static void do_step(struct pb_pending *pending)
         return;
     }
     (void)pthread_rwlock_rdlock(list->moves);
-    pending->rc = pending->step == PB_PENDING_STORE   ? store(pending)
-                  : pending->step == PB_PENDING_DROP  ? drop(pending)
-                  : pending->step == PB_PENDING_AGAIN ? again(pending)
-                  : pending->step == PB_PENDING_SPLIT ? split(pending)
-                  : pending->step == PB_PENDING_SUM   ? sum(pending)
-                                                      : restore(pending);
+    pending->rc = pending->step == PB_PENDING_STORE     ? store(pending)
+                  : pending->step == PB_PENDING_PREPARE ? prepare(pending)
+                  : pending->step == PB_PENDING_DROP    ? drop(pending)
+                  : pending->step == PB_PENDING_AGAIN   ? again(pending)
+                  : pending->step == PB_PENDING_SPLIT   ? split(pending)
+                  : pending->step == PB_PENDING_SUM     ? sum(pending)
+                                                        : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);
 }
 
@@ -347,10 +312,6 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
     pending->on_success = service->on_success;
     pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
-    if (step == PB_PENDING_MATCH) {
-        pb_config_destroy(pending->config);
-        pending->config = pb_config_hold(list->env->config);
-    }
     pending->step = step;
     pending->then = then;
     pending->user = user;
@@ -375,14 +336,14 @@ struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, con
     return pending;
 }
 
-bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job)
+void pb_pending_list_blocks(const struct pb_pending_list *list, struct pb_pending_block *out)
 {
-    for (const struct pb_pending *pending = list->first; pending != NULL; pending = pending->next) {
-        if (strcmp(pending->job.id, job->id) == 0 ||
-            ((pending->works || pending->failed) && strcmp(pending->job.scene, job->scene) == 0))
-            return true;
+    for (const struct pb_pending *pending = list->first; pending != NULL;
+         pending = pending->next, out++) {
+        const bool blocks = pending->works || pending->failed;
+        (void)snprintf(out->id, sizeof out->id, "%s", pending->job.id);
+        (void)snprintf(out->scene, sizeof out->scene, "%s", blocks ? pending->job.scene : "");
     }
-    return false;
 }
 
 /* Tries to store a kept change again. */

@@ -23,8 +23,8 @@
 struct pb_pool_slot;
 
 enum pb_pending_step {
-    PB_PENDING_LOOK,  /* checks whether the job's products are in place (outcome.h) */
-    PB_PENDING_MATCH, /* finds the pipeline that takes its input in place of its own */
+    PB_PENDING_LOOK,    /* checks whether the job's products are in place (outcome.h) */
+    PB_PENDING_PREPARE, /* reads what its run must know of other jobs */
     /* stores its state; then, when it is over, moves its input to its final place */
     PB_PENDING_STORE,
     PB_PENDING_RESTORE, /* fetches its input back for a retry, then stores its state */
@@ -70,24 +70,24 @@ struct pb_pending {
     /* Results of a step, for the callback `then`. */
     bool published;                     /* LOOK found the products in place */
     enum pb_duplicates_verdict verdict; /* result of COMPARE */
-    struct pb_config *config;      /* configuration of the last MATCH, held; NULL before a MATCH */
-    char taker[PB_JOB_NAME_BYTES]; /* MATCH: name of the pipeline; "" = no pipeline takes it */
-    char *known; /* STORE of a start: checksums that its input is compared with; NULL: no comparison
-                  */
+    char *known; /* PREPARE: checksums that its input is compared with; NULL: no comparison */
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */
     struct pb_job made;
     struct pb_job *scenes; /* jobs that SPLIT stored */
     size_t n_scenes;
     bool stored; /* STORE was successful once, at least */
-    /* result of all steps but LOOK and COMPARE; 1: STORE of a start set job.error, and the job must
-     * fail; after -ESTALE (store.h) `then` is not called */
+    /* result of all steps but LOOK and COMPARE; 1: PREPARE set job.error, and the job must fail;
+     * after -ESTALE (store.h) `then` is not called */
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
-    struct pb_pool_slot *slot; /* reserved for the job */
-    enum pb_job_status status; /* final state of the job; set by SUM */
-    int64_t began_ms;          /* monotonic: of the run that a fault of the machine ended */
-    bool announced;            /* on_change has reported the new state */
+    struct pb_pool_slot *slot;  /* reserved for the job */
+    struct pb_config *config;   /* configuration with which it was taken, held; NULL: none */
+    struct pb_job_error before; /* error of a job that was taken, while it waited */
+    struct pb_err unmatched;    /* why no pipeline was found for it */
+    enum pb_job_status status;  /* final state of the job; set by SUM */
+    int64_t began_ms;           /* monotonic: of the run that a fault of the machine ended */
+    bool announced;             /* on_change has reported the new state */
 };
 
 struct pb_pending_list {
@@ -129,9 +129,14 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
 struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id);
 /* Finds a change of a job with that archive, of a scene or one made again; NULL if absent. */
 struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, const char *archive);
-/* Returns true if a change keeps the job from starting: a change of the job itself, or one of its
- * scene that is in progress or kept, because the store then has an older place of that input. */
-bool pb_pending_blocks(const struct pb_pending_list *list, const struct pb_job *job);
+/* Job that must not start, and its scene, of which no job may start; "": any other job may. */
+struct pb_pending_block {
+    char id[PB_JOB_ID_BYTES];
+    char scene[PB_JOB_NAME_BYTES];
+};
+/* Lists the jobs with changes into out, list->n entries. A scene is blocked while its change is in
+ * progress or kept, because the store then has an older place of that input. */
+void pb_pending_list_blocks(const struct pb_pending_list *list, struct pb_pending_block *out);
 /* Tries kept changes again, every 5 s. */
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms);
 /* Call at the end: tries kept changes one last time, synchronously, if try_again is set, and frees

@@ -16,6 +16,8 @@
 /* waiter must be first: pending.c knows only this part */
 struct request {
     struct pb_pending_waiter waiter;
+    struct request *next_held; /* waits for the end of a take */
+    struct pb_lookup lookup;   /* its job, as stored */
     bool silent; /* a part of the request for the job of an archive, which was answered */
     struct pb_requests *requests;
     enum pb_request_kind kind;
@@ -192,7 +194,7 @@ static bool may(const struct request *request, const struct pb_job *job)
     if (request->kind == PB_REQUEST_CANCEL)
         return status == PB_JOB_ACCEPTED;
     if (request->kind == PB_REQUEST_RETRY && status == PB_JOB_SUCCESSFUL && pb_job_has_scenes(job))
-        return pb_job_queue_skipped(request->requests->queue, job->id, NULL) == 1;
+        return request->lookup.skipped;
     return status != PB_JOB_RUNNING && pb_job_may(status, PB_JOB_ACCEPTED);
 }
 
@@ -261,14 +263,13 @@ static struct request *make(struct pb_requests *requests, enum pb_request_kind k
 }
 
 /* Cancels the scenes that the archive's job waits for; the job ends when they are over. */
-static void cancel_scenes(struct request *request, const char *archive)
+static void cancel_scenes(struct request *request)
 {
-    struct pb_requests *requests = request->requests;
-    struct pb_archive_ids scenes;
+    const struct pb_archive_ids *scenes = &request->lookup.scenes;
     struct pb_err err = {0};
-    int rc = pb_job_queue_scenes(requests->queue, archive, &err, &scenes);
-    for (size_t i = 0; rc == 0 && i < scenes.n; i++) {
-        struct request *one = make(requests, PB_REQUEST_CANCEL, scenes.id[i]);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < scenes->n; i++) {
+        struct request *one = make(request->requests, PB_REQUEST_CANCEL, scenes->id[i]);
         if (one == NULL) {
             rc = pb_fail(&err, PB_E_MEMORY, "out of memory");
         } else {
@@ -276,16 +277,40 @@ static void cancel_scenes(struct request *request, const char *archive)
             step(one);
         }
     }
-    free(scenes.id);
     answer(request, rc, &err);
 }
 
-/* Does the next step of the request (taken). */
+/* The job may have been taken or changed while it was read: the request is then decided by its new
+ * state. */
+static void found(void *user, struct pb_lookup *lookup)
+{
+    struct request *request = user;
+    const struct pb_requests *requests = request->requests;
+    struct pb_archive_ids scenes = lookup->scenes; /* the request frees the lookup */
+    struct pb_job job = lookup->job;
+    if (requests->queue->takes || pb_pending_find(requests->pending, request->id) != NULL ||
+        pb_pool_find(requests->pool, request->id) != NULL) {
+        if (lookup->rc == 0)
+            pb_job_fini(&job);
+        step(request);
+    } else if (lookup->rc != 0) {
+        const struct pb_err err = lookup->err;
+        answer(request, lookup->rc, &err);
+    } else if (request->kind == PB_REQUEST_CANCEL && job.status == PB_JOB_ACCEPTED &&
+               pb_job_has_scenes(&job)) {
+        pb_job_fini(&job);
+        cancel_scenes(request);
+    } else {
+        change_stored(request, &job);
+    }
+    free(scenes.id);
+}
+
+/* Does the next step of the request (taken). While jobs are being taken, their states are unknown.
+ */
 static void step(struct request *request)
 {
     struct pb_requests *requests = request->requests;
-    struct pb_err err = {0};
-    struct pb_job job;
     struct pb_pending *pending = pb_pending_find(requests->pending, request->id);
     struct pb_pool_slot *slot = pb_pool_find(requests->pool, request->id);
     if (pending != NULL) {
@@ -294,17 +319,29 @@ static void step(struct request *request)
         cancel_running(request, slot);
     } else if (slot != NULL) {
         refuse(request, pb_pool_job(slot));
+    } else if (requests->queue->takes) {
+        struct request **last = &requests->held;
+        while (*last != NULL)
+            last = &(*last)->next_held;
+        *last = request;
     } else {
-        int rc = pb_job_queue_find(requests->queue, request->id, &err, &job);
-        if (rc != 0) {
-            answer(request, rc, &err);
-        } else if (request->kind == PB_REQUEST_CANCEL && job.status == PB_JOB_ACCEPTED &&
-                   pb_job_has_scenes(&job)) {
-            cancel_scenes(request, job.id);
-            pb_job_fini(&job);
-        } else {
-            change_stored(request, &job);
-        }
+        (void)snprintf(request->lookup.id, sizeof request->lookup.id, "%s", request->id);
+        request->lookup.kind = PB_LOOKUP_JOB;
+        request->lookup.then = found;
+        request->lookup.user = request;
+        pb_job_queue_find(requests->queue, &request->lookup);
+    }
+}
+
+void pb_requests_go_on(struct pb_requests *requests)
+{
+    struct request *request = requests->held;
+    requests->held = NULL;
+    while (request != NULL) {
+        struct request *next = request->next_held;
+        request->next_held = NULL;
+        step(request);
+        request = next;
     }
 }
 

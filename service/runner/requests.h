@@ -9,6 +9,8 @@
 #include "service/runner/request_kind.h"
 #include "service/runner/worker_pool.h"
 
+struct request;
+
 struct pb_requests {
     const struct pb_runner_env *env; /* borrowed, like all of these */
     struct pb_worker_pool *pool;
@@ -21,8 +23,12 @@ struct pb_requests {
     void (*on_answer)(void *answer_user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);
     void *answer_user;
+    /* ---------------------------------------------------------------------------------------- */
+    struct request *held; /* those that wait for the end of a take, oldest first */
 };
 
+/* Call after the jobs of a take are in their places. */
+void pb_requests_go_on(struct pb_requests *requests);
 /* Same contract as pb_runner_ask. */
 void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked);
 #endif

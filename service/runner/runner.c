@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Connects the parts of the runner and chooses the next job; each part has its own header and
- * reports by handlers. The next job is the oldest waiting job of the highest priority whose scene
- * is not running already (two runs of one scene would publish into one directory) and that does
- * not have to wait because of its own faults. A job whose tiles are all computed makes room for the
- * next one while it publishes. While the queue is held (hold.h) one job at a time
- * starts, as a probe. A change of state is stored before its effects are visible, so that a
- * restart repeats work at most (pending.c). A tick of 100 ms runs only while a time limit is
- * active. */
+ * Connects the parts of the runner and decides which jobs may start; each part has its own header
+ * and reports by handlers. The next job is the oldest waiting job of the highest priority whose
+ * scene is not running already (two runs of one scene would publish into one directory) and that
+ * does not have to wait because of its own faults. A job whose tiles are all computed makes room
+ * for the next one while it publishes. While the queue is held (hold.h) one job at a time starts,
+ * as a probe. A change of state is stored before its effects are visible, so that a restart repeats
+ * work at most (pending.c). A tick of 100 ms runs only while a time limit is active. */
 #include "service/runner/runner.h"
 
 #include "config/base/clock.h"
@@ -22,7 +21,6 @@
 
 #define TICK_MS      100
 #define LAST_SAVE_MS 6000
-#define BATCH        16 /* jobs that one call starts, before it returns to the loop */
 #define PENDING_MAX  64 /* jobs that wait for the disk before no further job is started */
 
 struct pb_runner {
@@ -36,8 +34,11 @@ struct pb_runner {
     struct pb_job_ends ends;
     struct pb_job_starts starts;
     struct pb_requests requests;
+    struct choice *choice; /* conditions of the take on the pool; NULL = no take */
+    struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
+    int n_slots;
     bool more;        /* the next tick starts further jobs */
-    bool kicks;       /* jobs are being started: a kick during that time is handled later */
+    bool again;       /* kicked while jobs were being taken */
     int64_t drain_ms; /* time of the call of drain; 0 = not called */
     void (*drained)(void *user);
     void *drained_user;
@@ -51,31 +52,215 @@ static void wake(struct pb_runner *runner)
         (void)uv_timer_start(&runner->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* --- the choice of the next job -------------------------------------------------------------*/
+/* --- the choice of the next jobs, on the pool ------------------------------------------------*/
+
+/* Copy of the state on the loop that the choice depends on. */
+struct choice {
+    struct pb_runner *runner;
+    struct pb_config *config; /* held */
+    struct pb_hold hold;
+    struct pb_express express;
+    int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
+    size_t n_waits;
+    int64_t mono_ms;
+    size_t n_blocks;
+    struct pb_pending_block blocks[];
+};
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
 
 static bool may_start(void *user, const struct pb_job *job)
 {
-    const struct pb_runner *runner = user;
-    return !pb_pool_blocks(&runner->pool, job) && !pb_pending_blocks(&runner->pending, job) &&
-           pb_faults_may_try(&runner->faults, job->seq, pb_clock_mono_ms());
+    const struct choice *choice = user;
+    for (size_t i = 0; i < choice->n_blocks; i++)
+        if (strcmp(choice->blocks[i].id, job->id) == 0 ||
+            (choice->blocks[i].scene[0] != '\0' &&
+             strcmp(choice->blocks[i].scene, job->scene) == 0))
+            return false;
+    return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
+           (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
+                                            sizeof *choice->waits, compare_numbers) == NULL);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
 {
-    const struct pb_runner *runner = user;
-    return !pb_express_is_long(&runner->express, job->seq) && may_start(user, job);
+    const struct choice *choice = user;
+    return !pb_express_is_long(&choice->express, job->seq) && may_start(user, job);
 }
 
 static int64_t probe_rank(void *user, const struct pb_job *job)
 {
-    const struct pb_runner *runner = user;
-    return pb_hold_rank(&runner->faults.hold, job->seq);
+    const struct choice *choice = user;
+    return pb_hold_rank(&choice->hold, job->seq);
 }
 
 static int64_t priority_rank(void *user, const struct pb_job *job)
 {
-    const struct pb_runner *runner = user;
-    return pb_job_start_rank(runner->env.config, job);
+    const struct choice *choice = user;
+    return pb_job_start_rank(choice->config, job);
+}
+
+static int match(void *user, struct pb_taken *taken, struct pb_err *err)
+{
+    const struct choice *choice = user;
+    return pb_job_start_match(choice->config, taken, err);
+}
+
+/* --- starting jobs --------------------------------------------------------------------------*/
+
+static struct choice *make_choice(struct pb_runner *runner)
+{
+    const size_t n = (size_t)runner->pending.n, n_waits = runner->faults.waits.n;
+    struct choice *choice = calloc(1, sizeof *choice + n * sizeof choice->blocks[0]);
+    int64_t *waits = pb_config_waits_copy(&runner->faults.waits);
+    if (choice == NULL || (waits == NULL && n_waits > 0)) {
+        free(choice);
+        free(waits);
+        return NULL;
+    }
+    choice->runner = runner;
+    choice->config = pb_config_hold(runner->env.config);
+    choice->hold = runner->faults.hold;
+    choice->express = runner->express;
+    choice->waits = waits;
+    choice->n_waits = n_waits;
+    choice->mono_ms = pb_clock_mono_ms();
+    choice->n_blocks = n;
+    pb_pending_list_blocks(&runner->pending, choice->blocks);
+    return choice;
+}
+
+static void free_choice(struct choice *choice)
+{
+    pb_config_destroy(choice->config);
+    free(choice->waits);
+    free(choice);
+}
+
+static void take(struct pb_runner *runner, struct pb_job_ask *ask, void (*taken)(void *user))
+{
+    ask->user = runner->choice = make_choice(runner);
+    if (runner->choice != NULL)
+        pb_job_queue_take(&runner->queue, ask, taken);
+    else
+        runner->more = true; /* out of memory */
+}
+
+/* Ends a take. Returns its choice, which must be freed. */
+static struct choice *end_take(struct pb_runner *runner)
+{
+    struct choice *choice = runner->choice;
+    runner->choice = NULL;
+    return choice;
+}
+
+/* Ends the hold if no job waits or runs, because then no success would ever end it. */
+static void clear_if_empty(struct pb_runner *runner)
+{
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    pb_store_counts(runner->queue.store, counts);
+    if (runner->faults.hold.on && pb_pool_busy(&runner->pool) == 0 &&
+        runner->pending.first == NULL && runner->choice == NULL && counts[PB_JOB_ACCEPTED] == 0)
+        pb_faults_clear(&runner->faults);
+}
+
+/* Frees the reserved slots from that number on. */
+static void release(struct pb_runner *runner, int first)
+{
+    for (int i = first; i < runner->n_slots; i++)
+        runner->slots[i]->reserved = runner->slots[i]->express = false;
+}
+
+static void on_taken(void *user)
+{
+    struct choice *choice = user;
+    struct pb_runner *runner = choice->runner;
+    struct pb_job_queue *queue = &runner->queue;
+    const int n = queue->n;
+    (void)end_take(runner);
+    release(runner, n);
+    runner->again = runner->again || n == runner->n_slots;
+    for (int i = 0; i < n; i++)
+        pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
+    free_choice(choice);
+    if (queue->rc != 0)
+        pb_faults_cannot_start(&runner->faults, &queue->err);
+    pb_requests_go_on(&runner->requests);
+    if (runner->again && !runner->env.drains)
+        pb_runner_kick(runner);
+    clear_if_empty(runner);
+}
+
+/* Reserves slots for the jobs that may begin now. */
+static void reserve(struct pb_runner *runner, int most, int64_t now_ms)
+{
+    struct pb_worker_pool *pool = &runner->pool;
+    const bool holds = runner->faults.hold.on;
+    bool express = false;
+    runner->n_slots = 0;
+    while (runner->n_slots < most && !express && !(holds && runner->n_slots > 0)) {
+        struct pb_pool_slot *slot = pb_pool_free_slot(pool);
+        express = !pb_pool_may_begin(pool);
+        if (slot == NULL ||
+            (express && (holds || runner->n_slots > 0 ||
+                         !pb_express_may_open(&runner->express, pool, runner->env.config, now_ms))))
+            return;
+        slot->reserved = true;
+        slot->express = express;
+        runner->slots[runner->n_slots++] = slot;
+    }
+}
+
+static void start_jobs(struct pb_runner *runner)
+{
+    const int64_t now = pb_clock_mono_ms();
+    const bool holds = runner->faults.hold.on;
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    struct pb_err err = {0};
+    if (runner->env.drains || !pb_hold_may_start(&runner->faults.hold, now))
+        return;
+    if (runner->pending.n >= PENDING_MAX) {
+        runner->more = true;
+        return;
+    }
+    pb_store_counts(runner->queue.store, counts);
+    const int64_t waiting = counts[PB_JOB_ACCEPTED];
+    reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
+    if (runner->n_slots == 0)
+        return;
+    if (pb_job_start_worker(runner->slots[0], &err) != 0) {
+        release(runner, 0);
+        pb_faults_cannot_start(&runner->faults, &err);
+        return;
+    }
+    struct pb_job_ask ask = {.n = runner->n_slots,
+                             .may = may_start,
+                             .rank = holds ? probe_rank : priority_rank,
+                             .by_rank_alone = holds,
+                             .match = match};
+    if (runner->slots[0]->express) {
+        ask.may = may_start_short;
+        ask.rank = NULL;
+        ask.smallest = true;
+    }
+    take(runner, &ask, on_taken);
+}
+
+void pb_runner_kick(struct pb_runner *runner)
+{
+    wake(runner);
+    if (runner->choice != NULL || runner->queue.takes) {
+        runner->again = true;
+        return;
+    }
+    runner->again = runner->more = false;
+    pb_pool_reap(&runner->pool);
+    start_jobs(runner);
+    clear_if_empty(runner);
 }
 
 /* Workers that stay: those of jobs, and idle ones for as many jobs as may run. Those for publishing
@@ -88,75 +273,6 @@ static int64_t workers_kept(const struct pb_runner *runner)
     if (taken > 0)
         idle += pb_publishing_jobs(&runner->env.config->service) - pb_pool_publishing(pool);
     return taken + (idle > 0 ? idle : 0);
-}
-
-/* Returns 1 and the job (owned by the caller), 0 if no job may start, negative errno. */
-static int next_job(struct pb_runner *runner, int64_t now_ms, struct pb_err *err, bool *out_express,
-                    struct pb_job *out_job)
-{
-    const struct pb_config *config = runner->env.config;
-    bool holds = runner->faults.hold.on;
-    *out_express = !pb_pool_may_begin(&runner->pool);
-    if (*out_express) {
-        const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
-        if (holds || !pb_express_may_open(&runner->express, &runner->pool, config, now_ms))
-            return 0;
-        return pb_job_queue_smallest(&runner->queue, &is_short, err, out_job);
-    }
-    const struct pb_job_filter filter = {.may = may_start,
-                                         .rank = holds ? probe_rank : priority_rank,
-                                         .by_rank_alone = holds,
-                                         .user = runner};
-    bool more = false;
-    int rc = pb_job_queue_next(&runner->queue, &filter, err, &more, out_job);
-    runner->more = runner->more || more;
-    return rc;
-}
-
-static void start_jobs(struct pb_runner *runner)
-{
-    int64_t now = pb_clock_mono_ms();
-    for (int i = 0; !runner->env.drains && pb_hold_may_start(&runner->faults.hold, now); i++) {
-        struct pb_job job;
-        struct pb_err err = {0};
-        if (i == BATCH || runner->pending.n >= PENDING_MAX) {
-            runner->more = true;
-            break;
-        }
-        struct pb_pool_slot *slot = pb_pool_free_slot(&runner->pool);
-        bool express = false;
-        int rc = slot ? next_job(runner, now, &err, &express, &job) : 0;
-        if (rc == 0)
-            break;
-        slot->express = express;
-        if (rc > 0)
-            pb_job_start(&runner->starts, slot, &job);
-        else
-            pb_faults_cannot_start(&runner->faults, &err);
-    }
-}
-
-/* Ends the hold if no job waits or runs, because then no success would ever end it. */
-static void clear_if_empty(struct pb_runner *runner)
-{
-    if (runner->faults.hold.on && pb_pool_busy(&runner->pool) == 0 &&
-        runner->pending.first == NULL && pb_job_queue_is_empty(&runner->queue))
-        pb_faults_clear(&runner->faults);
-}
-
-void pb_runner_kick(struct pb_runner *runner)
-{
-    wake(runner);
-    if (runner->kicks) { /* a start calls this function again: the next tick continues */
-        runner->more = true;
-        return;
-    }
-    runner->kicks = true;
-    runner->more = false;
-    pb_pool_reap(&runner->pool);
-    start_jobs(runner);
-    clear_if_empty(runner);
-    runner->kicks = false;
 }
 
 /* --- reports of the parts -------------------------------------------------------------------*/
@@ -187,24 +303,36 @@ static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *o
 
 /* --- time -----------------------------------------------------------------------------------*/
 
+static void on_peeked(void *user)
+{
+    struct choice *choice = user;
+    struct pb_runner *runner = choice->runner;
+    const int64_t now = pb_clock_mono_ms();
+    struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, now);
+    free_choice(end_take(runner));
+    if (slot != NULL && runner->queue.found)
+        pb_express_put_back(&runner->express, slot, runner->env.config->service.express_ms, now);
+    else if (slot != NULL)
+        pb_express_extend(slot, now);
+    pb_requests_go_on(&runner->requests);
+    if (runner->again && !runner->env.drains)
+        pb_runner_kick(runner);
+}
+
+/* Ends an express job that takes long if a short job waits. */
 static void express_tick(struct pb_runner *runner, int64_t now_ms)
 {
-    const struct pb_config *config = runner->env.config;
-    const struct pb_job_filter is_short = {.may = may_start_short, .user = runner};
-    struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, now_ms);
-    if (slot == NULL)
-        return;
-    if (pb_job_queue_has(&runner->queue, &is_short))
-        pb_express_put_back(&runner->express, slot, config->service.express_ms, now_ms);
-    else
-        pb_express_extend(slot, now_ms);
+    struct pb_job_ask ask = {.may = may_start_short};
+    if (runner->choice == NULL && pb_express_overdue(&runner->pool, now_ms) != NULL)
+        take(runner, &ask, on_peeked);
 }
 
 static void drain_tick(struct pb_runner *runner, int64_t now)
 {
     pb_pool_trim(&runner->pool, 0);
     pb_pool_drain(&runner->pool, runner->drain_ms, now);
-    if (pb_pool_busy(&runner->pool) > 0 || runner->pending.n_works + runner->pool.n_sweeps > 0)
+    if (pb_pool_busy(&runner->pool) > 0 ||
+        runner->pending.n_works + runner->pool.n_sweeps + runner->queue.n_works > 0)
         return;
     pb_pool_trim(&runner->pool, 0);
     if (pb_pool_workers(&runner->pool) == 0 && runner->drained != NULL) {
@@ -298,7 +426,10 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
 static void connect_parts(struct pb_runner *runner, const struct pb_runner_options *options)
 {
     const struct pb_runner_env *env = &runner->env;
+    runner->queue.loop = options->loop;
+    runner->queue.store = options->store;
     runner->queue.reader = options->reader;
+    runner->queue.moves = options->moves;
     runner->pool = (struct pb_worker_pool){.loop = options->loop,
                                            .worker = options->worker,
                                            .owner_program = options->owner_program,

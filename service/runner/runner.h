@@ -22,7 +22,7 @@ struct pb_runner;
 struct pb_runner_options {
     uv_loop_t *loop;
     struct pb_job_store *store;     /* borrowed, like all below, until destroy */
-    struct pb_job_store *reader;    /* a reader of that store, for the loop */
+    struct pb_job_store *reader;    /* a reader of that store, for the pool */
     pthread_rwlock_t *moves;        /* lock of struct pb_intake */
     const struct pb_dirs *dirs;     /* may change between calls into the loop */
     const struct pb_config *config; /* borrowed until set_config */

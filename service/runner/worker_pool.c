@@ -94,17 +94,6 @@ struct pb_pool_slot *pb_pool_express(struct pb_worker_pool *pool)
     return NULL;
 }
 
-bool pb_pool_blocks(const struct pb_worker_pool *pool, const struct pb_job *job)
-{
-    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
-        const struct pb_job *running = pb_pool_job(&pool->slots[i]);
-        if (running != NULL &&
-            (strcmp(running->scene, job->scene) == 0 || strcmp(running->id, job->id) == 0))
-            return true;
-    }
-    return false;
-}
-
 bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t mono_ms)
 {
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {

@@ -16,7 +16,7 @@
 /* Worker slot, and the runner's data about it. */
 struct pb_pool_slot {
     struct pb_worker_slot *worker;
-    bool reserved;  /* reserved for a job whose start is being stored */
+    bool reserved;  /* reserved for a job that is being taken */
     bool express;   /* its job runs in addition to parallel_jobs; see express.h */
     bool publishes; /* all tiles of its job are computed */
     bool has_left;  /* it publishes in addition to the jobs that compute */
@@ -80,8 +80,6 @@ const struct pb_job *pb_pool_job(const struct pb_pool_slot *slot);
 struct pb_pool_slot *pb_pool_find(struct pb_worker_pool *pool, const char *id);
 /* Finds the slot of the running express job; NULL if absent. */
 struct pb_pool_slot *pb_pool_express(struct pb_worker_pool *pool);
-/* Returns true if a running job has the same id or scene. */
-bool pb_pool_blocks(const struct pb_worker_pool *pool, const struct pb_job *job);
 /* Returns true if no slot is reserved, and each job has run for at least that time. */
 bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t mono_ms);
 int64_t pb_pool_busy(const struct pb_worker_pool *pool);  /* slots with a job */

@@ -203,20 +203,9 @@ static char *metrics_text(const struct pb_methods *methods,
     return pb_metrics_print(methods->metrics, &gauges);
 }
 
-/* Updates the counts; if the store cannot be read, they are unchanged. */
-static void count_jobs(struct pb_methods *methods)
-{
-    int64_t counts[PB_JOB_STATUS_COUNT];
-    uint64_t commits = pb_store_changes(methods->intake->store) + 1;
-    if (methods->counted == commits || pb_job_store_counts(methods->reader, counts, NULL) != 0)
-        return;
-    (void)memcpy(methods->counts, counts, sizeof counts);
-    methods->counted = commits;
-}
-
 void pb_methods_publish(struct pb_methods *methods)
 {
-    count_jobs(methods);
+    pb_store_counts(methods->intake->store, methods->counts);
     pb_facts_set(methods->facts, info_text(methods, methods->counts),
                  metrics_text(methods, methods->counts));
 }
@@ -334,22 +323,49 @@ static int acknowledge(struct pb_methods *methods, const struct pb_task *task, s
     return 0;
 }
 
-/* Finds the job in its state after the change. */
-static int find(const struct pb_methods *methods, const char *id, struct pb_outcome *out)
+/* Job that is being read for an answer. */
+struct reading {
+    uv_work_t work;
+    struct pb_methods *methods;
+    uint64_t ticket;
+    char id[PB_JOB_ID_BYTES];
+    int rc;
+    struct pb_outcome outcome;
+};
+
+static void read_job(uv_work_t *request)
 {
-    const struct pb_job *live = pb_runner_find(methods->runner, id);
-    if (live == NULL)
-        return pb_job_store_find(methods->reader, id, &out->err, &out->job);
-    return pb_job_copy(&out->job, live) == 0 ? 0 : pb_fail(&out->err, PB_E_MEMORY, "out of memory");
+    struct reading *reading = request->data;
+    reading->rc = pb_job_store_find(reading->methods->reader, reading->id, &reading->outcome.err,
+                                    &reading->outcome.job);
+}
+
+static void on_read(uv_work_t *request, int status)
+{
+    struct reading *reading = request->data;
+    (void)status;
+    answer(reading->methods, reading->ticket, reading->rc, &reading->outcome);
+    free(reading);
 }
 
 void pb_methods_answer(struct pb_methods *methods, uint64_t ticket, const char *id, int rc,
                        const struct pb_err *err)
 {
     struct pb_outcome outcome = {0};
+    const struct pb_job *live = rc == 0 ? pb_runner_find(methods->runner, id) : NULL;
+    struct reading *reading = rc == 0 && live == NULL ? calloc(1, sizeof *reading) : NULL;
+    if (reading != NULL) { /* the state after the change */
+        reading->methods = methods;
+        reading->ticket = ticket;
+        (void)snprintf(reading->id, sizeof reading->id, "%s", id);
+        reading->work.data = reading;
+        (void)uv_queue_work(methods->loop, &reading->work, read_job, on_read);
+        return;
+    }
     if (rc != 0 && err != NULL)
         outcome.err = *err;
-    rc = rc ? rc : find(methods, id, &outcome);
+    if (rc == 0 && (live == NULL || pb_job_copy(&outcome.job, live) != 0))
+        rc = pb_fail(&outcome.err, PB_E_MEMORY, "out of memory");
     answer(methods, ticket, rc, &outcome);
 }
 
@@ -391,7 +407,7 @@ void pb_methods_run(void *user, const struct pb_task *task)
 void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes)
 {
     const int64_t *counts = methods->counts;
-    count_jobs(methods);
+    pb_store_counts(methods->intake->store, methods->counts);
     pb_troubles_summary(methods->troubles, out, bytes);
     size_t n = strlen(out);
     (void)snprintf(out + n, bytes - n,

@@ -25,7 +25,7 @@ struct pb_config_state {
 struct pb_methods {
     uv_loop_t *loop;
     struct pb_intake *intake;
-    struct pb_job_store *reader; /* a reader of the intake's store */
+    struct pb_job_store *reader; /* a reader of the intake's store, for the pool */
     struct pb_runner *runner;    /* NULL until the job store is open */
     struct pb_feed *feed;        /* NULL until the job store is open, and during the stop */
     struct pb_status *status;
@@ -38,8 +38,7 @@ struct pb_methods {
     char confinement[PB_CONFINE_TEXT_BYTES]; /* confinement of processes that compute, in words */
     int64_t start_wall_ms;
     bool stopping;                       /* no new jobs are taken */
-    int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs from the last reading */
-    uint64_t counted;                    /* number of changes at that reading; 0 = not read yet */
+    int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs at the last call of publish */
 };
 
 /* Updates the texts. Call it before an event is sent, and once per iteration of the loop. */

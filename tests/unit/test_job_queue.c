@@ -1,5 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * ctest: threads */
 #include "service/runner/job_queue.h"
 
 #include "run_suite.h"
@@ -11,8 +13,9 @@
 #include <unistd.h>
 
 static char directory[64];
-static struct pb_job_store *store;
+static struct pb_job_store *store, *other; /* two sessions */
 static struct pb_job_queue queue;
+static pthread_rwlock_t moves = PTHREAD_RWLOCK_INITIALIZER;
 
 static void make(void)
 {
@@ -21,13 +24,15 @@ static void make(void)
     (void)snprintf(directory, sizeof directory, "/tmp/pb-queue-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
-    queue = (struct pb_job_queue){.reader = store};
+    ck_assert_msg(pb_job_store_open(directory, &err, moved, &other) == 0, "%s", err.msg);
+    queue = (struct pb_job_queue){.store = store, .reader = store, .moves = &moves};
 }
 
 static void end(void)
 {
     char command[128];
     pb_job_store_close(store);
+    pb_job_store_close(other);
     (void)snprintf(command, sizeof command, "rm -rf %s", directory);
     ck_assert_int_eq(system(command), 0);
 }
@@ -73,42 +78,51 @@ static int64_t from_the_end(void *user, const struct pb_job *job)
     return 'z' - job->id[0];
 }
 
-static const char *take(int rc, struct pb_job *job)
+/* Takes jobs that may start; returns their ids, "none" without. */
+static const char *take(struct pb_job_ask ask)
 {
-    static char id[PB_JOB_ID_BYTES];
-    ck_assert_int_ge(rc, 0);
-    (void)snprintf(id, sizeof id, "%s", rc > 0 ? job->id : "none");
-    if (rc > 0)
-        pb_job_fini(job);
-    return id;
+    static char ids[256];
+    queue.ask = ask;
+    pb_job_queue_take_now(&queue);
+    ck_assert_int_eq(queue.rc, 0);
+    ck_assert(queue.found == (queue.n > 0 || ask.n == 0));
+    ids[0] = '\0';
+    for (int i = 0; i < queue.n; i++) {
+        ck_assert_int_eq(queue.jobs[i].job.status, PB_JOB_RUNNING);
+        (void)strcat(ids, queue.jobs[i].job.id);
+        pb_job_fini(&queue.jobs[i].job);
+    }
+    return queue.n > 0 ? ids : "none";
 }
 
 static const char *next(char *barred, bool ranked)
 {
-    struct pb_job job;
-    struct pb_err err = {0};
-    bool more = true;
-    const struct pb_job_filter filter = {
-        .may = is_other, .rank = ranked ? from_the_end : NULL, .user = barred};
-    int rc = pb_job_queue_next(&queue, &filter, &err, &more, &job);
-    ck_assert(!more);
-    return take(rc, &job);
+    return take((struct pb_job_ask){
+        .n = 1, .may = is_other, .rank = ranked ? from_the_end : NULL, .user = barred});
 }
 
 static const char *smallest(char *barred)
 {
-    struct pb_job job;
-    struct pb_err err = {0};
-    const struct pb_job_filter filter = {.may = is_other, .user = barred};
-    return take(pb_job_queue_smallest(&queue, &filter, &err, &job), &job);
+    return take((struct pb_job_ask){.n = 1, .may = is_other, .smallest = true, .user = barred});
+}
+
+static bool has(char *barred)
+{
+    queue.ask = (struct pb_job_ask){.may = is_other, .user = barred};
+    pb_job_queue_take_now(&queue);
+    ck_assert_int_eq(queue.n, 0);
+    return queue.found;
 }
 
 START_TEST(gives_the_oldest_job_that_may_start)
 {
     insert("a", 0);
     insert("b", 0);
-    ck_assert_str_eq(next(NULL, false), "a");
+    insert("c", 0);
     ck_assert_str_eq(next("a", false), "b");
+    ck_assert_str_eq(next(NULL, false), "a");
+    ck_assert_str_eq(next(NULL, false), "c");
+    ck_assert_str_eq(next(NULL, false), "none");
 }
 END_TEST
 
@@ -117,8 +131,8 @@ START_TEST(job_of_the_least_rank_precedes_older_jobs)
     insert("a", 0);
     insert("b", 0);
     insert("c", 0);
-    ck_assert_str_eq(next(NULL, true), "c");
     ck_assert_str_eq(next("c", true), "b");
+    ck_assert_str_eq(next(NULL, true), "c");
 }
 END_TEST
 
@@ -128,9 +142,11 @@ START_TEST(higher_priority_precedes_all_ranks_of_a_lower_one)
     insert_with("a", 0, 5);
     insert_with("b", 0, 5);
     insert_with("d", 0, -5);
+    ck_assert_str_eq(next("a", false), "b");
+    insert_with("e", 0, 5);
+    ck_assert_str_eq(next(NULL, true), "e"); /* the highest priority, by rank */
     ck_assert_str_eq(next(NULL, false), "a");
-    ck_assert_str_eq(next(NULL, true), "b"); /* the highest priority, by rank */
-    ck_assert_str_eq(next("b", true), "a");
+    ck_assert_str_eq(next(NULL, true), "c");
 }
 END_TEST
 
@@ -140,23 +156,59 @@ START_TEST(gives_the_smallest_input_and_submitted_files_last)
     insert("b", 300);
     insert("c", 100);
     insert("d", 200);
-    ck_assert_str_eq(smallest(NULL), "c");
     ck_assert_str_eq(smallest("c"), "d");
+    ck_assert_str_eq(smallest(NULL), "c");
+    ck_assert_str_eq(smallest(NULL), "b");
+    ck_assert_str_eq(smallest(NULL), "a");
 }
 END_TEST
 
 START_TEST(gives_none_when_none_may_start)
 {
-    const struct pb_job_filter filter = {.may = is_other, .user = "a"};
-    ck_assert(pb_job_queue_is_empty(&queue));
     ck_assert_str_eq(next(NULL, false), "none");
     insert("a", 100);
-    ck_assert(!pb_job_queue_is_empty(&queue));
     ck_assert_str_eq(next("a", true), "none");
     ck_assert_str_eq(smallest("a"), "none");
-    ck_assert(!pb_job_queue_has(&queue, &filter));
+    ck_assert(!has("a"));
     insert("b", 100);
-    ck_assert(pb_job_queue_has(&queue, &filter));
+    ck_assert(has("a"));
+    ck_assert_str_eq(next("a", true), "b");
+}
+END_TEST
+
+START_TEST(test_several_jobs_are_taken_in_order)
+{
+    struct pb_job_ask ask = {.n = 3, .may = is_other};
+    insert("a", 0);
+    insert_with("b", 0, 1);
+    insert("c", 0);
+    insert("d", 0);
+    ck_assert_str_eq(take(ask), "bac");
+    ck_assert_str_eq(take(ask), "d");
+}
+END_TEST
+
+/* Takes the job in another session while the queue chooses it. */
+static bool take_first(void *user, const struct pb_job *chosen)
+{
+    struct pb_job job;
+    int *left = user, result = 1;
+    struct pb_job *const jobs[] = {&job};
+    if ((*left)-- <= 0 || pb_job_store_find(other, chosen->id, NULL, &job) != 0)
+        return true;
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 1), 0);
+    ck_assert_int_eq(pb_store_take(other, jobs, 1, &result, NULL), 0);
+    ck_assert_int_eq(result, 0);
+    pb_job_fini(&job);
+    return true;
+}
+
+START_TEST(test_job_taken_by_another_session_is_left)
+{
+    int left = 1;
+    insert("a", 0);
+    insert("b", 0);
+    ck_assert_str_eq(take((struct pb_job_ask){.n = 1, .may = take_first, .user = &left}), "b");
 }
 END_TEST
 
@@ -170,6 +222,8 @@ int main(void)
     tcase_add_test(t, higher_priority_precedes_all_ranks_of_a_lower_one);
     tcase_add_test(t, gives_the_smallest_input_and_submitted_files_last);
     tcase_add_test(t, gives_none_when_none_may_start);
+    tcase_add_test(t, test_several_jobs_are_taken_in_order);
+    tcase_add_test(t, test_job_taken_by_another_session_is_left);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

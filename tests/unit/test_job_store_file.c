@@ -365,7 +365,7 @@ START_TEST(a_store_of_an_older_service_is_brought_up)
     ck_assert_int_eq(job.epoch, 0);
     pb_job_fini(&job);
     insert("20261121-082850-bbbb", PB_JOB_FAILED);
-    ck_assert_int_eq(pb_job_store_counts(store, counts, NULL), 0);
+    pb_store_counts(store, counts);
     ck_assert_int_eq(counts[PB_JOB_FAILED], 2);
 }
 END_TEST

@@ -81,11 +81,14 @@ static enum pb_job_status status_of(const char *id)
     return status;
 }
 
-/* Moves the job and takes it in that session. */
+/* Moves a waiting job to running and takes it in that session. */
 static int take(struct pb_job_store *session, struct pb_job *job)
 {
-    ck_assert_int_eq(pb_job_move(job, PB_JOB_RUNNING, 10), 0);
-    return pb_store_take(session, job, NULL);
+    int result = 1;
+    if (job->status == PB_JOB_ACCEPTED)
+        ck_assert_int_eq(pb_job_move(job, PB_JOB_RUNNING, 10), 0);
+    ck_assert_int_eq(pb_store_take(session, &job, 1, &result, NULL), 0);
+    return result;
 }
 
 /* Puts the running job back into the queue. */
@@ -148,10 +151,29 @@ START_TEST(test_take_runs_one_job_of_a_scene)
     ck_assert_int_eq(take(other, &b), 0);
     ck_assert_int_eq(pb_job_move(&first, PB_JOB_SUCCESSFUL, 20), 0);
     ck_assert_int_eq(pb_store_finish(store, &first, NULL), 0);
-    ck_assert_int_eq(pb_store_take(other, &second, NULL), 0);
+    ck_assert_int_eq(take(other, &second), 0);
     pb_job_fini(&first);
     pb_job_fini(&second);
     pb_job_fini(&b);
+    end();
+}
+END_TEST
+
+START_TEST(test_take_of_several_jobs_starts_those_that_may)
+{
+    begin(_i);
+    struct pb_job a = offer("aaaa", "a"), b = offer("bbbb", "a"), c = offer("cccc", "c");
+    struct pb_job *const jobs[] = {&a, &b, &c};
+    int results[3];
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pb_job_move(jobs[i], PB_JOB_RUNNING, 10), 0);
+    ck_assert_int_eq(pb_store_take(store, jobs, 3, results, NULL), 0);
+    ck_assert_int_eq(results[0], 0);
+    ck_assert_int_eq(results[1], -ESTALE);
+    ck_assert_int_eq(results[2], 0);
+    ck_assert_str_eq(events(), "accepted accepted accepted running running ");
+    for (int i = 0; i < 3; i++)
+        pb_job_fini(jobs[i]);
     end();
 }
 END_TEST
@@ -229,6 +251,7 @@ int main(void)
     tcase_add_loop_test(t, test_take_starts_a_waiting_job_once, 0, IMPLEMENTATIONS);
     tcase_add_loop_test(t, test_take_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
     tcase_add_loop_test(t, test_take_runs_one_job_of_a_scene, 0, IMPLEMENTATIONS);
+    tcase_add_loop_test(t, test_take_of_several_jobs_starts_those_that_may, 0, IMPLEMENTATIONS);
     tcase_add_loop_test(t, test_finish_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
     tcase_add_loop_test(t, test_finish_may_be_repeated, 0, IMPLEMENTATIONS);
     tcase_add_loop_test(t, test_permit_is_for_the_running_epoch, 0, IMPLEMENTATIONS);
