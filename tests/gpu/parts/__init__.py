@@ -23,7 +23,7 @@ from .speed import speed
 from .throughput import throughput
 from .whole import whole_products, whole_sanitizer, whole_way
 from .wic import wic, wic_examples, wic_sanitizer
-from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer
+from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer, wic_pairs
 from .wic_figures import wic_figures, wic_frontier
 
 Part = collections.namedtuple("Part", "number name run what sanitizes", defaults=(False,))
@@ -66,6 +66,7 @@ PARTS = [
     Part("8.", "wic-figures", wic_figures, "wic-bench's short comparison, its table and its JSON (to WORK/wic-bench.json)"),
     Part("", "wic-frontier", wic_frontier, "latency against offered load, neighbours and ablations, and how wic stands beside the best rival (JSON to WORK)"),
     Part("", "wic-apps", wic_apps, "the WIC paper's applications: every result of every strategy in the two smallest sizes; mistakes that must be found"),
+    Part("", "wic-pairs", wic_pairs, "those with a G_ name between two kernels of one GPU: results, mistakes, a table (JSON to WORK)"),
     Part("", "wic-apps-sanitizer", wic_apps_sanitizer, "memcheck over the smallest size", sanitizes=True),
     Part("", "wic-apps-figures", wic_apps_figures, "all sizes, a table (JSON and picture to WORK)"),
     Part("9.", "cuda-faults", cuda_faults, "the n-th CUDA call of a run fails, for every n until a run passes; a GPU that ends nothing; a full GPU"),

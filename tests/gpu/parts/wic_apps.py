@@ -28,14 +28,24 @@ def wic_apps(host, _):
         host.check(done.returncode == 0, f"wic-apps --break {mistake}: found in every application, by every strategy, both ways (exit {done.returncode})")
 
 
+def wic_pairs(host, _):
+    print("8f. wic-pairs: two kernels of one GPU, results, mistakes, figures")
+    program = host.program("wic-pairs")
+    for option in (["--size", "tiny"], *(["--size", "tiny", "--break", mistake] for mistake in MISTAKES), ["--json", host.work / "wic-pairs.json"]):
+        done = host.call(program, *option, limit=300)
+        show(done)
+        host.check(done.returncode == 0, f"wic-pairs {' '.join(str(o) for o in option[:4])} (exit {done.returncode})")
+
+
 def wic_apps_sanitizer(host, _):
-    print("8d. compute-sanitizer over wic-apps")
+    print("8d. compute-sanitizer over wic-apps and wic-pairs")
     if shutil.which("compute-sanitizer") is None:
         host.check(False, "compute-sanitizer is not on PATH")
         return
-    done = host.call("compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99", host.program("wic-apps"), "--size", "tiny", "--check", limit=500)
-    show(done)
-    host.check(done.returncode == 0, f"memcheck of wic-apps --size tiny (exit {done.returncode})")
+    for program, options in (("wic-apps", ["--check"]), ("wic-pairs", ["--rounds", "1", "--limit", "60"])):
+        done = host.call("compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99", host.program(program), "--size", "tiny", *options, limit=500)
+        show(done)
+        host.check(done.returncode == 0, f"memcheck of {program} --size tiny (exit {done.returncode})")
 
 
 def wic_apps_figures(host, _):

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/device/emulator.h"
+
+#include "tests/device/emulate_pair.h"
+#include "wic/apps/apps.cuh"
+#include "wic/apps/pair/pair.cuh"
+
+#include <cstdio>
+#include <pthread.h>
+#include <thread>
+
+namespace
+{
+// Memory that the threads of a block share.
+struct block_memory {
+    pthread_barrier_t barrier;
+    uint64_t shared[2];
+};
+
+struct way {
+    uint32_t block, blocks;
+    app_part own;
+    block_memory *memory;
+    uint32_t turn = 0;
+
+    way(uint32_t block, uint32_t blocks, app_part own, block_memory *memory)
+        : block(block), blocks(blocks), own(own), memory(memory)
+    {
+    }
+    app_part part() const
+    {
+        return own;
+    }
+    uint64_t share(uint64_t value)
+    {
+        uint64_t *of = &memory->shared[turn++ % 2];
+        if (own.thread == 0) {
+            *of = value;
+        }
+        pthread_barrier_wait(&memory->barrier);
+        return *of;
+    }
+    uint64_t take(const pair_view &p, const pair_lane &lane, uint32_t number, size_t offset,
+                  const void **from)
+    {
+        uint64_t word = 0;
+        if (own.thread == 0) {
+            const bool is_here = pair_wait(p, [&] {
+                word = pair_look(lane, number);
+                return word != 0;
+            });
+            word = is_here ? static_cast<uint32_t>(word) : resident_leave;
+        }
+        *from = lane.data + size_t(number & lane.mask) * lane.bytes + offset;
+        return share(word);
+    }
+    void taken()
+    {
+    }
+};
+
+uint32_t ring(uint32_t chunks, uint32_t least)
+{
+    uint32_t places = least;
+    while (places < chunks) {
+        places *= 2;
+    }
+    return places;
+}
+
+// The memory of a round, poisoned or zero.
+struct memory {
+    std::vector<uint64_t> board[2], told;
+    std::vector<uint32_t> made[2], ups;
+    app_memory data[2];
+    uint32_t taken[2] = {}, met[2] = {}, started[2] = {}, state[2] = {}, begin = 0, stop = 0;
+
+    template <class A> pair_view lay_out(const emulate_pair &how)
+    {
+        const app_step most = A::most(A::sizes[0]);
+        const uint32_t chunks[2] = {most.up, most.down};
+        const size_t bytes[2] = {size_t(most.up_units) * A::facts.up_unit,
+                                 size_t(most.down_units) * A::facts.down_unit};
+        pair_view p = {};
+        for (int to = 0; to < 2; to++) {
+            const uint32_t places = ring(chunks[to], how.places);
+            board[to].assign(places, 0);
+            made[to].assign(places, 0);
+            pair_lane &lane = p.to[to];
+            lane.bytes = (bytes[to] + 15) / 16 * 16;
+            data[to] = app_allocate(places * lane.bytes);
+            lane.board = board[to].data();
+            lane.made = made[to].data();
+            lane.taken = &taken[to];
+            lane.data = data[to].get();
+            lane.mask = places - 1;
+            p.met[to] = &met[to];
+            p.started[to] = &started[to];
+            p.state[to] = &state[to];
+        }
+        told.assign(resident_steps_ring * resident_step_words, 0);
+        ups.assign(resident_steps_ring, 0);
+        p.steps = told.data();
+        p.ups = ups.data();
+        p.begin = &begin;
+        p.stop = &stop;
+        p.limit_ns = UINT64_MAX;
+        p.fault = {static_cast<app_break>(how.fault), how.receiver, 0, how.step};
+        return p;
+    }
+};
+
+template <class A, int party>
+void start(const emulate_pair &how, const typename A::view &v, const pair_view &p,
+           std::vector<block_memory> *blocks, std::vector<std::thread> *running)
+{
+    for (uint32_t i = 0; i < how.blocks[party] * how.threads; i++) {
+        block_memory *own = &(*blocks)[i / how.threads];
+        running->emplace_back([=, &how, &v, &p] {
+            way one(i / how.threads, how.blocks[party], {i % how.threads, how.threads}, own);
+            pair_party<A, party, way>(v, p, one).run();
+        });
+    }
+}
+
+template <class A> bool round_of(const emulate_pair &how, uint32_t round, std::string *why)
+{
+    memory m;
+    app_host<A> host(A::sizes[0]);
+    host.begin(7, round);
+    const pair_view p = m.lay_out<A>(how);
+    std::vector<block_memory> blocks[2] = {std::vector<block_memory>(how.blocks[0]),
+                                           std::vector<block_memory>(how.blocks[1])};
+    for (std::vector<block_memory> &of : blocks) {
+        for (block_memory &block : of) {
+            pthread_barrier_init(&block.barrier, nullptr, how.threads);
+        }
+    }
+    std::vector<std::thread> running;
+    start<A, 0>(how, host.view(0), p, &blocks[0], &running);
+    start<A, 1>(how, host.view(1), p, &blocks[1], &running);
+    __atomic_store_n(how.stops ? &m.stop : &m.begin, 1, __ATOMIC_RELEASE);
+    for (std::thread &thread : running) {
+        thread.join();
+    }
+    for (std::vector<block_memory> &of : blocks) {
+        for (block_memory &block : of) {
+            pthread_barrier_destroy(&block.barrier);
+        }
+    }
+    *why = "a party has not reached the end";
+    return m.state[0] == RESIDENT_DONE && m.state[1] == RESIDENT_DONE && host.verify(why);
+}
+
+template <class A> unsigned rounds_of(const emulate_pair *how, char why[200])
+{
+    unsigned right = 0;
+    why[0] = 0;
+    for (uint32_t round = 0; round < how->rounds; round++) {
+        std::string what;
+        const bool is_right = round_of<A>(*how, round, &what);
+        right += is_right;
+        if (!is_right && why[0] == 0) {
+            snprintf(why, 200, "round %u: %s", round, what.c_str());
+        }
+    }
+    return right;
+}
+
+const struct {
+    const char *name;
+    unsigned (*rounds)(const emulate_pair *how, char why[200]);
+} apps[] = {{"c2d", rounds_of<c2d>}, {"stn", rounds_of<stn>}, {"bs", rounds_of<bs>},
+            {"bfs", rounds_of<bfs>}, {"gem", rounds_of<gem>}, {"kmn", rounds_of<kmn>}};
+} // namespace
+
+const char *emulate_pair_app(unsigned app)
+{
+    return app < sizeof apps / sizeof *apps ? apps[app].name : nullptr;
+}
+
+unsigned emulate_pair_rounds(unsigned app, const struct emulate_pair *how, char why[200])
+{
+    return apps[app].rounds(how, why);
+}

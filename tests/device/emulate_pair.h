@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_EMULATE_PAIR_H
+#define PB_EMULATE_PAIR_H
+/* The applications of wic/apps in their smallest size between two kernels (wic/apps/pair): each
+ * thread of each block of both is a thread of the host. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct emulate_pair {
+    uint32_t blocks[2], threads; /* blocks by party, threads in a block */
+    uint32_t places;             /* the least in a ring, a power of two */
+    uint32_t rounds;
+    int fault, receiver; /* EMULATE_EARLY_READ and so on (emulate_apps.h); 0: none */
+    uint32_t step;
+    bool stops; /* the host stops each round at once */
+};
+
+/* NULL after the last one. */
+const char *emulate_pair_app(unsigned app);
+
+/* Runs the rounds; returns the number of those that are right. why: the first mistake. */
+unsigned emulate_pair_rounds(unsigned app, const struct emulate_pair *how, char why[200]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_PAIR_CUH
+#define WIC_APP_PAIR_CUH
+// The frame of an application between two resident kernels of one GPU: party 0 is a kernel, too,
+// and both are symmetrical. Chunks, words and credits are in device memory; the host only begins
+// the round and sees its end. A way adds how a block finds out that a chunk is there.
+//
+//   board[n]    chunk n for this party, or that it is lost    (number + 1) << 32 | units
+//   taken       number of chunks of which this party has read all: the other one may write to their
+//               places again
+//   steps, ups  a step, and the number of chunks that party 1 makes in it, if the data decides
+//
+// Chunks are counted from 0 in a round, by receiver; words and chunks are rings of a power of two.
+// A chunk is cut into pieces, enough for all blocks of its sender; the last block to make a piece
+// posts the chunk. Between phases all blocks of a party meet at a counter. Each wait looks at the
+// host's stop word and has a time limit; a block that gives up leaves, and so do the others.
+//
+// Both kernels are resident at once, because a block of either takes more than half of a
+// multiprocessor, and both together have no more blocks than there are multiprocessors.
+//
+// Nothing here needs CUDA's headers: tests/unit/test_wic_pair_device.c runs both parties by threads
+// of the host.
+#include "wic/apps/strategies/resident.cuh"
+
+#include <sched.h>
+
+// The chunks for one party.
+struct pair_lane {
+    uint64_t *board;
+    uint32_t *made;  // number of pieces of each chunk that are made
+    uint32_t *taken; // number of chunks
+    unsigned char *data;
+    size_t bytes; // distance between chunks
+    uint32_t mask;
+};
+
+struct pair_view {
+    pair_lane to[2]; // lane of each receiver
+    uint64_t *steps; // ring of steps, from party 0
+    uint32_t *ups;   // word of each step
+    uint32_t *met[2], *started[2];
+    // Words in the host's memory.
+    const uint32_t *begin, *stop;
+    uint32_t *state[2];
+    uint64_t limit_ns;
+    app_fault fault; // mistake that the sender makes on purpose
+};
+
+// One thread waits until seen() is true. False: leave.
+template <class Seen> __device__ __forceinline__ bool pair_wait(const pair_view &p, Seen seen)
+{
+    wic_watchdog dog = {0, 0};
+    for (uint32_t turn = 1; !seen(); turn++) {
+#ifndef __CUDA_ARCH__
+        sched_yield(); // in tests threads are more than cores
+#endif
+        if (turn % resident_turns == 0 &&
+            (wic_word_peek(p.stop) != 0 ||
+             wic_watchdog_expired(&dog, wic_depend_now(), p.limit_ns))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// One thread. False: the round has ended, or the kernel must leave (step->down is not
+// resident_over then).
+__device__ inline bool pair_told_step(const pair_view &p, app_step *step)
+{
+    uint32_t *const values[resident_step_words] = {&step->down, &step->up, &step->down_units,
+                                                   &step->up_units};
+    step->down = 0;
+    return pair_wait(p,
+                     [&] {
+                         for (uint32_t i = 0; i < resident_step_words; i++) {
+                             if (!resident_step_word(p.steps, step->index, i, values[i])) {
+                                 step->down = 0;
+                                 return false;
+                             }
+                         }
+                         return true;
+                     }) &&
+           step->down != resident_over;
+}
+
+// One thread; the number of chunks that party 1 makes; resident_leave.
+__device__ inline uint64_t pair_told_ups(const pair_view &p, uint32_t index)
+{
+    uint32_t word = 0;
+    const bool is_here = pair_wait(p, [&] {
+        word = wic_word_see(&p.ups[index % resident_steps_ring]);
+        return word >> resident_ups_bits == index + 1;
+    });
+    return is_here ? word & ((1u << resident_ups_bits) - 1) : resident_leave;
+}
+
+// One thread of the last block that made a piece of the chunk.
+__device__ inline void pair_post(const pair_lane &lane, uint32_t number, uint32_t pieces,
+                                 uint32_t units)
+{
+    uint32_t *made = &lane.made[number & lane.mask];
+    if (pieces == 1 || wic_arrive(made, pieces)) {
+        *made = 0;
+        const uint64_t word = uint64_t(number + 1) << 32 | units;
+        uint64_t *to = &lane.board[number & lane.mask];
+#ifdef __CUDA_ARCH__
+        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
+#else
+        __atomic_store_n(to, word, __ATOMIC_RELEASE);
+#endif
+    }
+}
+
+// The word of a chunk once it is there, else 0; polls half of it, relaxed.
+__device__ __forceinline__ uint64_t pair_look(const pair_lane &lane, uint32_t number)
+{
+    const uint64_t *word = &lane.board[number & lane.mask];
+    return wic_word_peek(reinterpret_cast<const uint32_t *>(word) + 1) == number + 1
+               ? wic_entry_see(word)
+               : 0;
+}
+
+// The whole round of a party. A way has
+//
+//   part(), block, blocks
+//   share(value)   the value of thread 0, for all threads of the block; a barrier of them
+//   take(p, lane, number, offset, from)
+//                  the units of chunk `number`, of which a piece at this offset is at *from; 0: it
+//                  is lost; resident_leave
+//   taken()        all threads are done with that piece
+template <class A, int party, class Way> class pair_party
+{
+  public:
+    static_assert(A::facts.order != APP_PIPED, "no application of two kernels is piped");
+
+    __device__ pair_party(const typename A::view &v, const pair_view &p, Way &way)
+        : v_(v), p_(p), way_(way), part_(way.part()),
+          all_(resident_spread(way.block, way.blocks, part_))
+    {
+    }
+
+    __device__ void run()
+    {
+        if (part_.thread == 0 && wic_arrive(p_.started[party], way_.blocks)) {
+            wic_word_post_host(p_.state[party], RESIDENT_HERE);
+        }
+        if (!begin()) {
+            return;
+        }
+        for (app_step step = {}; next(&step); step.index++) {
+            if (!take_step(step)) {
+                is_left_ = true;
+                return;
+            }
+        }
+        if (!is_left_ && meet() && is_first()) {
+            wic_word_post_host(p_.state[party], RESIDENT_DONE);
+        }
+    }
+    __device__ bool is_left() const
+    {
+        return is_left_;
+    }
+
+  private:
+    static constexpr int other = 1 - party;
+
+    __device__ bool is_first() const
+    {
+        return way_.block == 0 && part_.thread == 0;
+    }
+    __device__ bool begin()
+    {
+        if (way_.block == 0) {
+            const bool begins =
+                part_.thread == 0 && pair_wait(p_, [&] { return wic_word_peek(p_.begin) != 0; });
+            is_left_ = way_.share(begins) == 0;
+        }
+        return !is_left_ && meet();
+    }
+    // Party 0 has settled the step before, and posts the next one.
+    __device__ bool next(app_step *step)
+    {
+        if constexpr (!A::facts.told) {
+            return A::next(v_, step);
+        } else if constexpr (party == 0) {
+            const bool is_step = A::next(v_, step);
+            if (is_first()) {
+                app_step told = *step;
+                told.down = is_step ? step->down : resident_over;
+                tell(told);
+            }
+            return is_step;
+        } else {
+            bool is_step = false;
+            if (part_.thread == 0) {
+                is_step = pair_told_step(p_, step);
+                is_left_ = !is_step && step->down != resident_over;
+            }
+            step->down = static_cast<uint32_t>(way_.share(step->down));
+            step->up = static_cast<uint32_t>(way_.share(step->up));
+            step->down_units = static_cast<uint32_t>(way_.share(step->down_units));
+            step->up_units = static_cast<uint32_t>(way_.share(step->up_units));
+            is_left_ = way_.share(is_left_) != 0;
+            return way_.share(is_step) != 0;
+        }
+    }
+    __device__ void tell(const app_step &step)
+    {
+        const uint32_t values[resident_step_words] = {step.down, step.up, step.down_units,
+                                                      step.up_units};
+        for (uint32_t i = 0; i < resident_step_words; i++) {
+            wic_entry_store(&p_.steps[step.index % resident_steps_ring * resident_step_words + i],
+                            uint64_t(step.index + 1) << 32 | values[i]);
+        }
+    }
+
+    __device__ bool take_step(const app_step &step)
+    {
+        constexpr bool answers = A::facts.order == APP_ANSWERS;
+        if (party == 0 || !answers) {
+            if (!make(step) || (answers && !meet())) {
+                return false;
+            }
+        }
+        if (!receive(step) || !meet()) {
+            return false;
+        }
+        if (is_first()) {
+            wic_word_post(p_.to[party].taken, got_);
+        }
+        for (uint32_t phase = 0; phase < A::settles(step); phase++) {
+            A::template settle<party>(v_, step, phase, all_);
+            if (!meet()) {
+                return false;
+            }
+        }
+        return party == 0 || !answers || (make(step) && meet());
+    }
+
+    // A barrier of all threads of all blocks of the party. False: leave.
+    __device__ bool meet()
+    {
+        barriers_++;
+        way_.share(0);
+        bool is_met = true;
+        if (part_.thread == 0) {
+            wic_offer(p_.met[party], 1);
+            const uint32_t all = barriers_ * way_.blocks;
+            is_met =
+                pair_wait(p_, [&] { return wic_word_is_at(wic_word_peek(p_.met[party]), all); }) &&
+                wic_word_is_at(wic_word_see(p_.met[party]), all); // acquires
+        }
+        is_left_ = way_.share(is_met) == 0;
+        return !is_left_;
+    }
+
+    static __device__ uint32_t units(const app_step &step, int receiver)
+    {
+        return receiver == 1 ? step.down_units : step.up_units;
+    }
+    static constexpr __device__ uint32_t unit_bytes(int receiver)
+    {
+        return receiver == 1 ? A::facts.down_unit : A::facts.up_unit;
+    }
+
+    __device__ bool make(const app_step &step)
+    {
+        const pair_lane &lane = p_.to[other];
+        const uint32_t chunks = party == 0 ? step.down : A::ups(v_, step);
+        if (A::facts.told && party == 1 && is_first()) {
+            wic_word_post(&p_.ups[step.index % resident_steps_ring],
+                          (step.index + 1) << resident_ups_bits | chunks);
+        }
+        bool has_room = true;
+        if (part_.thread == 0 && chunks > 0) {
+            has_room = pair_wait(
+                p_, [&] { return sent_ + chunks - wic_word_see(lane.taken) <= lane.mask + 1; });
+        }
+        if (way_.share(has_room) == 0) {
+            return false;
+        }
+        const uint32_t all = units(step, other);
+        const resident_cut cut(chunks, all, unit_bytes(other), way_.blocks);
+        for (uint32_t at = way_.block; at < chunks * cut.pieces; at += way_.blocks) {
+            const app_piece piece = cut.piece(at, all);
+            const uint32_t number = sent_ + piece.chunk;
+            unsigned char *to = lane.data + size_t(number & lane.mask) * lane.bytes +
+                                size_t(piece.first) * unit_bytes(other);
+            const bool is_wrong = p_.fault.kind != APP_BREAK_NONE && p_.fault.receiver == other &&
+                                  p_.fault.step == step.index && piece.chunk + 1 == chunks;
+            if (!is_wrong) {
+                A::template make<party>(v_, step, piece, to, part_);
+            } else if (p_.fault.kind == APP_EARLY_READ) {
+                for (uint32_t i = part_.thread; i < piece.units * unit_bytes(other);
+                     i += part_.threads) {
+                    to[i] = app_poison;
+                }
+            }
+            way_.share(0);
+            if (part_.thread == 0) {
+                pair_post(lane, number, cut.pieces,
+                          is_wrong && p_.fault.kind == APP_LOST_LAST ? 0 : all);
+            }
+        }
+        sent_ += chunks;
+        return true;
+    }
+
+    // `independent` and `dependent`, pieces in turn.
+    __device__ bool receive(const app_step &step)
+    {
+        A::template independent<party>(v_, step, all_);
+        uint64_t chunks = party == 1 ? step.down : step.up;
+        if (A::facts.told && party == 0) {
+            chunks = way_.share(part_.thread == 0 ? pair_told_ups(p_, step.index) : 0);
+            if (chunks == resident_leave) {
+                return false;
+            }
+        }
+        const uint32_t all = units(step, party);
+        const resident_cut cut(static_cast<uint32_t>(chunks), all, unit_bytes(party), way_.blocks);
+        for (uint32_t at = way_.block; at < chunks * cut.pieces; at += way_.blocks) {
+            const app_piece piece = cut.piece(at, all);
+            const void *from = nullptr;
+            const uint64_t found = way_.take(p_, p_.to[party], got_ + piece.chunk,
+                                             size_t(piece.first) * unit_bytes(party), &from);
+            if (found == resident_leave) {
+                return false;
+            }
+            if (found > 0) {
+                A::template dependent<party>(v_, step, piece, from, part_);
+            }
+            way_.taken();
+        }
+        got_ += static_cast<uint32_t>(chunks);
+        return true;
+    }
+
+    const typename A::view &v_;
+    const pair_view &p_;
+    Way &way_;
+    app_part part_, all_;                        // threads of the block, of all blocks
+    uint32_t barriers_ = 0, sent_ = 0, got_ = 0; // numbers of chunks before this step
+    bool is_left_ = false;
+};
+#endif

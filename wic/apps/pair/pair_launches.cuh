@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_APP_PAIR_LAUNCHES_CUH
+#define WIC_APP_PAIR_LAUNCHES_CUH
+// A pair without resident kernels: each party has a stream, and a kernel for each part of a step,
+// of the same shape as a resident one, therefore on half of the multiprocessors. All chunks of a
+// step are made by one kernel and taken by one kernel; events join the streams.
+//
+//   stream   the host launches; if the data decides the steps, it reads them after each one
+//   graph    the whole round is one graph that was captured before; not if the data decides
+#include "wic/apps/pair/pair_kernel.cuh"
+
+// --- device -----------------------------------------------------------------------------------
+
+// Chunks first .. first + count - 1 of the party's receiver.
+template <class A, int party>
+__global__ void __launch_bounds__(pair_threads_all, 1)
+    pair_make(const __grid_constant__ typename A::view v, const __grid_constant__ pair_lane lane,
+              const __grid_constant__ app_step step, uint32_t first, uint32_t count,
+              app_break mistake)
+{
+    constexpr uint32_t unit = party == 0 ? A::facts.down_unit : A::facts.up_unit;
+    const uint32_t units = party == 0 ? step.down_units : step.up_units;
+    const resident_cut cut(count, units, unit, gridDim.x);
+    for (uint32_t at = blockIdx.x; at < count * cut.pieces; at += gridDim.x) {
+        const app_piece piece = cut.piece(at, units);
+        unsigned char *to = lane.data + size_t((first + piece.chunk) & lane.mask) * lane.bytes +
+                            size_t(piece.first) * unit;
+        if (mistake == APP_BREAK_NONE || piece.chunk + 1 < count) {
+            A::template make<party>(v, step, piece, to, {threadIdx.x, blockDim.x});
+        } else if (mistake == APP_EARLY_READ) {
+            for (uint32_t i = threadIdx.x; i < piece.units * unit; i += blockDim.x) {
+                to[i] = app_poison;
+            }
+        }
+    }
+}
+template <class A, int party>
+__global__ void __launch_bounds__(pair_threads_all, 1)
+    pair_independent(const __grid_constant__ typename A::view v,
+                     const __grid_constant__ app_step step)
+{
+    A::template independent<party>(
+        v, step, resident_spread(blockIdx.x, gridDim.x, {threadIdx.x, blockDim.x}));
+}
+// `count` of the step's `all` chunks are taken; the last one may be lost.
+template <class A, int party>
+__global__ void __launch_bounds__(pair_threads_all, 1)
+    pair_dependent(const __grid_constant__ typename A::view v,
+                   const __grid_constant__ pair_lane lane, const __grid_constant__ app_step step,
+                   uint32_t first, uint32_t count)
+{
+    constexpr uint32_t unit = party == 1 ? A::facts.down_unit : A::facts.up_unit;
+    const uint32_t units = party == 1 ? step.down_units : step.up_units;
+    const resident_cut cut(count, units, unit, gridDim.x);
+    for (uint32_t at = blockIdx.x; at < count * cut.pieces; at += gridDim.x) {
+        const app_piece piece = cut.piece(at, units);
+        A::template dependent<party>(v, step, piece,
+                                     lane.data +
+                                         size_t((first + piece.chunk) & lane.mask) * lane.bytes +
+                                         size_t(piece.first) * unit,
+                                     {threadIdx.x, blockDim.x});
+    }
+}
+template <class A, int party>
+__global__ void __launch_bounds__(pair_threads_all, 1)
+    pair_settle(const __grid_constant__ typename A::view v, const __grid_constant__ app_step step,
+                uint32_t phase)
+{
+    A::template settle<party>(v, step, phase,
+                              resident_spread(blockIdx.x, gridDim.x, {threadIdx.x, blockDim.x}));
+}
+
+struct pair_told {
+    app_step step;
+    uint32_t is_step, ups;
+};
+template <class A>
+__global__ void pair_decide(const __grid_constant__ typename A::view v0, uint32_t index,
+                            pair_told *told)
+{
+    app_step step = {};
+    step.index = index;
+    told->is_step = A::next(v0, &step);
+    told->step = step;
+}
+template <class A>
+__global__ void pair_count(const __grid_constant__ typename A::view v1,
+                           const __grid_constant__ app_step step, pair_told *told)
+{
+    told->ups = A::ups(v1, step);
+}
+
+// --- host -------------------------------------------------------------------------------------
+
+template <class A> class pair_launches : public pair_strategy<A>
+{
+  public:
+    pair_launches(const pair_place<A> &place, bool is_graph)
+        : place_(place), is_graph_(is_graph), shared_bytes_(place.shared_bytes / 2 + 1024),
+          room_(place, false)
+    {
+        told_.pinned(sizeof(pair_told));
+        for (cudaStream_t &stream : stream_) {
+            APP_MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        }
+        for (cudaEvent_t *event : {made_[0], made_[1], taken_[0], taken_[1], &end_}) {
+            for (int i = 0; i < (event == &end_ ? 1 : 2); i++) {
+                APP_MUST(cudaEventCreateWithFlags(&event[i], cudaEventDisableTiming));
+            }
+        }
+        allow<0>();
+        allow<1>();
+    }
+    ~pair_launches() override
+    {
+        drop_graph();
+        for (cudaEvent_t *event : {made_[0], made_[1], taken_[0], taken_[1], &end_}) {
+            for (int i = 0; i < (event == &end_ ? 1 : 2); i++) {
+                cudaEventDestroy(event[i]);
+            }
+        }
+        for (cudaStream_t stream : stream_) {
+            cudaStreamDestroy(stream);
+        }
+    }
+
+    void ready(const app_fault &fault) override
+    {
+        room_.clear(fault);
+        if (is_graph_ && (graph_ == nullptr || fault.kind != captured_.kind ||
+                          fault.receiver != captured_.receiver || fault.step != captured_.step)) {
+            capture(fault);
+        }
+        if (is_graph_) {
+            APP_MUST(cudaGraphUpload(graph_, stream_[0]));
+            APP_MUST(cudaStreamSynchronize(stream_[0]));
+        }
+    }
+    bool run() override
+    {
+        begin_ = app_host_now();
+        if (is_graph_) {
+            APP_MUST(cudaGraphLaunch(graph_, stream_[0]));
+        } else if (!steps()) {
+            return false;
+        }
+        return until_idle(stream_[0]) && until_idle(stream_[1]);
+    }
+    void rest() override
+    {
+        for (cudaStream_t stream : stream_) {
+            APP_MUST(cudaStreamSynchronize(stream));
+        }
+    }
+
+  private:
+    template <int party> void allow()
+    {
+        for (const void *kernel : {reinterpret_cast<const void *>(pair_make<A, party>),
+                                   reinterpret_cast<const void *>(pair_independent<A, party>),
+                                   reinterpret_cast<const void *>(pair_dependent<A, party>),
+                                   reinterpret_cast<const void *>(pair_settle<A, party>)}) {
+            APP_MUST(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          static_cast<int>(shared_bytes_)));
+        }
+    }
+    bool until_idle(cudaStream_t stream)
+    {
+        cudaError_t error;
+        while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+            if (app_host_now() - begin_ > place_.limit_ns) {
+                return false;
+            }
+        }
+        APP_MUST(error);
+        return true;
+    }
+
+    void drop_graph()
+    {
+        if (graph_ != nullptr) {
+            cudaGraphExecDestroy(graph_);
+        }
+        graph_ = nullptr;
+    }
+    void capture(const app_fault &fault)
+    {
+        cudaGraph_t made = nullptr;
+        drop_graph();
+        APP_MUST(cudaStreamBeginCapture(stream_[0], cudaStreamCaptureModeThreadLocal));
+        APP_MUST(cudaEventRecord(end_, stream_[0]));
+        APP_MUST(cudaStreamWaitEvent(stream_[1], end_));
+        (void)steps();
+        APP_MUST(cudaEventRecord(end_, stream_[1]));
+        APP_MUST(cudaStreamWaitEvent(stream_[0], end_));
+        APP_MUST(cudaStreamEndCapture(stream_[0], &made));
+        APP_MUST(cudaGraphInstantiate(&graph_, made, 0));
+        APP_MUST(cudaGraphDestroy(made));
+        captured_ = fault;
+    }
+
+    // False: too late.
+    bool steps()
+    {
+        for (int to = 0; to < 2; to++) {
+            sent_[to] = got_[to] = makes_[to] = takes_[to] = 0;
+        }
+        for (app_step step = {};; step.index++) {
+            uint32_t ups = 0;
+            const int is_step = next(&step, &ups);
+            if (is_step <= 0) {
+                return is_step == 0;
+            }
+            constexpr bool answers = A::facts.order == APP_ANSWERS;
+            const uint32_t chunks[2] = {ups, step.down};
+            make<0>(step, chunks[1]);
+            if (!answers) {
+                make<1>(step, chunks[0]);
+                independent<0>(step);
+            }
+            independent<1>(step);
+            dependent<1>(step, chunks[1]);
+            settle<1>(step);
+            if (answers) {
+                make<1>(step, chunks[0]);
+                independent<0>(step);
+            }
+            dependent<0>(step, chunks[0]);
+            settle<0>(step);
+        }
+    }
+    // 1: a step, 0: the round has ended; < 0: too late.
+    int next(app_step *step, uint32_t *ups)
+    {
+        const typename A::view &v0 = place_.view[0];
+        if constexpr (!A::facts.told) {
+            const bool is_step = A::next(v0, step);
+            *ups = step->up;
+            return is_step;
+        } else {
+            pair_told *told = reinterpret_cast<pair_told *>(told_.at());
+            pair_decide<A><<<1, 1, 0, stream_[0]>>>(v0, step->index, told);
+            if (!until_idle(stream_[0])) {
+                return -1;
+            }
+            *step = told->step;
+            if (told->is_step == 0) {
+                return 0;
+            }
+            pair_count<A><<<1, 1, 0, stream_[1]>>>(place_.view[1], *step, told);
+            if (!until_idle(stream_[1])) {
+                return -1;
+            }
+            *ups = told->ups;
+            return 1;
+        }
+    }
+
+    // The chunks keep their places until those of two steps later.
+    template <int party> void make(const app_step &step, uint32_t chunks)
+    {
+        constexpr int to = 1 - party;
+        if (chunks == 0) {
+            return;
+        }
+        const app_fault &fault = room_.view().fault;
+        const bool is_wrong =
+            fault.kind != APP_BREAK_NONE && fault.receiver == to && fault.step == step.index;
+        const uint32_t turn = makes_[to] % 2;
+        if (makes_[to] >= 2) {
+            APP_MUST(cudaStreamWaitEvent(stream_[party], taken_[to][turn]));
+        }
+        pair_make<A, party><<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+            place_.view[party], room_.view().to[to], step, sent_[to], chunks,
+            is_wrong ? fault.kind : APP_BREAK_NONE);
+        APP_MUST(cudaGetLastError());
+        APP_MUST(cudaEventRecord(made_[to][turn], stream_[party]));
+        sent_[to] += chunks;
+        makes_[to]++;
+    }
+    template <int party> void independent(const app_step &step)
+    {
+        constexpr bool has = &A::template independent<party> !=
+                             &app_base<typename A::view>::template independent<party>;
+        if constexpr (has) {
+            pair_independent<A, party>
+                <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                    place_.view[party], step);
+            APP_MUST(cudaGetLastError());
+        }
+    }
+    template <int party> void dependent(const app_step &step, uint32_t chunks)
+    {
+        if (chunks == 0) {
+            return;
+        }
+        const app_fault &fault = room_.view().fault;
+        const bool is_lost =
+            fault.kind == APP_LOST_LAST && fault.receiver == party && fault.step == step.index;
+        const uint32_t turn = takes_[party] % 2;
+        APP_MUST(cudaStreamWaitEvent(stream_[party], made_[party][turn]));
+        pair_dependent<A, party>
+            <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                place_.view[party], room_.view().to[party], step, got_[party], chunks - is_lost);
+        APP_MUST(cudaGetLastError());
+        APP_MUST(cudaEventRecord(taken_[party][turn], stream_[party]));
+        got_[party] += chunks;
+        takes_[party]++;
+    }
+    template <int party> void settle(const app_step &step)
+    {
+        for (uint32_t phase = 0; phase < A::settles(step); phase++) {
+            pair_settle<A, party>
+                <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                    place_.view[party], step, phase);
+            APP_MUST(cudaGetLastError());
+        }
+    }
+
+    const pair_place<A> &place_;
+    const bool is_graph_;
+    const uint32_t shared_bytes_; // size of a block's: more than half of a multiprocessor's
+    pair_room<A> room_;
+    resident_allocation told_;
+    cudaStream_t stream_[2];
+    cudaEvent_t made_[2][2], taken_[2][2], end_; // events of each receiver, in turn
+    cudaGraphExec_t graph_ = nullptr;
+    app_fault captured_ = {};
+    uint32_t sent_[2], got_[2], makes_[2], takes_[2];
+    uint64_t begin_ = 0;
+};
+
+template <class A>
+std::unique_ptr<pair_strategy<A>> pair_by_stream(const pair_place<A> &place, std::string *)
+{
+    return std::make_unique<pair_launches<A>>(place, false);
+}
+template <class A>
+std::unique_ptr<pair_strategy<A>> pair_by_graph(const pair_place<A> &place, std::string *why)
+{
+    if (A::facts.told) {
+        *why = "the data decides the steps";
+        return nullptr;
+    }
+    return std::make_unique<pair_launches<A>>(place, true);
+}
+#endif
