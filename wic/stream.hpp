@@ -65,6 +65,7 @@ struct options {
     int64_t idle_ns = 0;
     uint32_t nap_ns = 0;     // sleep between looks, as in struct wic_options
     uint32_t user_bytes = 0; // size of the part of frame::user() in piece.user; multiple of 16
+    wic_share share = {};    // next to other kernels (wic/device/share.h)
 };
 
 class flow;
@@ -138,6 +139,15 @@ class flow
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         return error_;
+    }
+    // The share of the kernel of an opened stream.
+    wic_shaped shaped() const
+    {
+        wic_shaped found = {};
+        if (device_) {
+            wic_device_shaped(device_, &found);
+        }
+        return found;
     }
     // Refuses frames from now on; the results of those before can still be popped.
     void close()
@@ -223,6 +233,7 @@ class flow
         device.hang_ns = o.hang_ns;
         device.idle_ns = o.idle_ns;
         device.nap_ns = o.nap_ns;
+        device.share = o.share;
         const int rc = wic_device_open(&device, &device_);
         if (rc != 0) {
             device_ = nullptr;

@@ -195,6 +195,12 @@ int wic_link_destroy(struct wic_link *link)
     return 0;
 }
 
+void wic_link_shaped(const struct wic_link *link, struct wic_shaped *out_shaped)
+{
+    *out_shaped =
+        (struct wic_shaped){link->options.share.way, 1, link->options.plan.blocks, {'\0'}};
+}
+
 void wic_link_share(struct wic_link *link, uint32_t share)
 {
     fake_expect(!link->joinable && share > 0 && share <= WIC_SHARE_WHOLE);

@@ -5,6 +5,7 @@
 //   --frontier   latency against offered load, and what it costs (frontier.cu)
 //   --check      every element of every result of every strategy
 //   --neighbours what waiting costs compute kernels on the same multiprocessors (beside.cu)
+//   --shares     what a stream and other kernels cost each other (shares.cu)
 //   --joins      what a join of tasks costs (joins.cu)
 //   --guests     ordinary kernels that wait for frames (guests.cu)
 //   --ablation   wic's kernel with parts exchanged (ablation.cu)
@@ -13,6 +14,7 @@
 // Exit: 0, or 1 when an element was wrong or the kernel did not leave as it must.
 #include "wic/bench/guests.cuh"
 #include "wic/bench/joins.cuh"
+#include "wic/bench/shares.cuh"
 #include "wic/bench/patterns/patterns.cuh"
 #include "wic/bench/measure/report.cuh"
 
@@ -153,6 +155,9 @@ int main(int argc, char **argv)
     }
     if (opt.joins) {
         return measure_joins() ? 0 : 1;
+    }
+    if (opt.shares) {
+        return measure_shares(opt) ? 0 : 1;
     }
     if (!opt.patterns.empty()) {
         return measure_patterns(opt) ? 0 : 1;

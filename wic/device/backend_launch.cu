@@ -19,7 +19,8 @@ struct wic_launch {
     wic_lanes lanes; // the kernel's argument
     int gpu;
     unsigned threads;
-    size_t shared_bytes;
+    size_t shared_bytes, padded_bytes; // shared memory of a block, and its least
+    wic_shape shape;
     cudaStream_t stream;
     cudaEvent_t left;
     decltype(&cuStreamWriteValue64) write_value;
@@ -64,7 +65,8 @@ bool is_valid(const wic_launch_options *o)
 {
     return o->kernel && o->depth - 1u < WIC_PLAN_DEPTH_MAX &&
            o->warps - 1u < 32 - WIC_SERVICE_WARPS && o->blocks > WIC_LANES_MAX &&
-           o->stage_bytes % 128 == 0 && o->work_bytes % 128 == 0 && o->argument_bytes % 16 == 0;
+           o->stage_bytes % 128 == 0 && o->work_bytes % 128 == 0 && o->argument_bytes % 16 == 0 &&
+           o->share.way <= WIC_SHARE_GREEN;
 }
 
 cudaError_t make_memory(wic_launch *launch)
@@ -95,8 +97,7 @@ cudaError_t make_memory(wic_launch *launch)
     lanes.open = reinterpret_cast<uint64_t *>(launch->device + open_at);
     lanes.views = reinterpret_cast<wic_view *>(launch->device + launch->words_bytes);
     lanes.arguments = launch->device + arguments_at;
-    error = cudaStreamCreateWithFlags(&launch->stream, cudaStreamNonBlocking);
-    return error ? error : cudaEventCreateWithFlags(&launch->left, cudaEventDisableTiming);
+    return cudaEventCreateWithFlags(&launch->left, cudaEventDisableTiming);
 }
 
 // Shared memory of a block: stages, work, views of the lanes.
@@ -107,6 +108,29 @@ void lay_out(wic_launch *launch, uint32_t work_bytes)
     lanes.base.plan.work_bytes = work_bytes;
     lanes.views_at = WIC_STAGES_OFFSET + o.depth * o.stage_bytes + work_bytes;
     launch->shared_bytes = lanes.views_at + WIC_LANES_BYTES;
+    if (launch->shared_bytes < launch->padded_bytes) {
+        launch->shared_bytes = launch->padded_bytes;
+    }
+}
+
+int shape(wic_launch *launch)
+{
+    wic_launch_options &o = launch->options;
+    wic_residency wanted = {o.kernel, o.blocks, launch->threads, launch->shared_bytes};
+    int rc = wic_shape_begin(o.share, o.blocks, &launch->shape);
+    rc = rc ? rc : wic_prove_residency(launch->gpu, &wanted, &launch->shape);
+    if (rc == 0 && wanted.blocks <= WIC_LANES_MAX) {
+        rc =
+            wic_stay_refuse(-ENOSPC,
+                            "%u blocks fit on the %u multiprocessors of the share, and a kernel "
+                            "of lanes needs %u: give it a larger share",
+                            wanted.blocks, launch->shape.shaped.multiprocessors, WIC_LANES_MAX + 1);
+    }
+    o.blocks = launch->limit = wanted.blocks;
+    if (o.share.way == WIC_SHARE_PADDED) {
+        launch->padded_bytes = launch->shared_bytes = wanted.shared_bytes;
+    }
+    return rc ? rc : wic_shape_stream(launch->shape, &launch->stream);
 }
 
 void describe(wic_launch *launch)
@@ -271,9 +295,7 @@ int wic_launch_create_as(uint64_t layout, const wic_launch_options *options,
     int rc = wic_may_launch();
     rc = rc ? rc : wic_cuda_errno(cudaGetDevice(&launch->gpu));
     rc = rc ? rc : wic_find_write_value(&launch->write_value);
-    rc = rc ? rc
-            : wic_prove_residency(launch->gpu, {options->kernel, options->blocks, launch->threads,
-                                                launch->shared_bytes});
+    rc = rc ? rc : shape(launch);
     rc = rc ? rc : wic_cuda_errno(make_memory(launch));
     if (rc != 0) {
         wic_launch_destroy(launch);
@@ -295,6 +317,7 @@ int wic_launch_destroy(wic_launch *launch)
     if (launch->stream) {
         cudaStreamDestroy(launch->stream);
     }
+    wic_shape_end(&launch->shape);
     if (launch->left) {
         cudaEventDestroy(launch->left);
     }
@@ -319,6 +342,11 @@ void wic_launch_count(wic_launch *launch, uint64_t *out_launches, uint32_t *out_
     const locked hold(launch);
     *out_launches = launch->number;
     *out_open = launch->open;
+}
+
+const wic_shaped *wic_launch_shaped(const wic_launch *launch)
+{
+    return &launch->shape.shaped;
 }
 
 uint32_t wic_launch_blocks(const wic_launch *launch)

@@ -47,7 +47,8 @@ bool is_valid(const wic_link_options *o)
     return o->in && o->out && (o->kernel || o->launch) && o->in_slots - 1u < WIC_LINK_RING_MAX &&
            o->out_slots - 1u < WIC_LINK_RING_MAX && is_multiple(o->in_stride) &&
            is_multiple(o->out_stride) && is_multiple(reinterpret_cast<uintptr_t>(o->in)) &&
-           is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan);
+           is_multiple(reinterpret_cast<uintptr_t>(o->out)) && is_plan(o->plan) &&
+           o->share.way <= WIC_SHARE_GREEN;
 }
 
 // The words of doorbell and ready board begin with the number of the tile before the first.
@@ -122,7 +123,7 @@ int wait_until_started(wic_link *link, int64_t until)
 
 // All blocks wait for the Monitor, and each tile for several blocks: a block that is not resident
 // while the others are would make them wait without end.
-int wic_prove_residency(int gpu, const wic_residency &wanted)
+int wic_prove_residency(int gpu, wic_residency *wanted, wic_shape *shape)
 {
     int processors = 0, each = 0, most = 0, limited = 0;
     cudaFuncAttributes kernel = {};
@@ -134,19 +135,23 @@ int wic_prove_residency(int gpu, const wic_residency &wanted)
         error = cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, gpu);
     }
     if (!error) {
-        error = cudaFuncGetAttributes(&kernel, wanted.kernel);
+        error = cudaFuncGetAttributes(&kernel, wanted->kernel);
     }
     if (error) {
         return wic_cuda_refuse(error, "the kernel cannot be examined");
+    }
+    const int rest = most - static_cast<int>(kernel.sharedSizeBytes);
+    if (shape->share.way == WIC_SHARE_PADDED && rest > static_cast<int>(wanted->shared_bytes)) {
+        wanted->shared_bytes = static_cast<size_t>(rest);
     }
     wic_stay stay = {limited != 0,
                      static_cast<uint32_t>(processors),
                      static_cast<uint32_t>(most),
                      static_cast<uint32_t>(kernel.maxThreadsPerBlock),
                      static_cast<uint32_t>(kernel.sharedSizeBytes),
-                     wanted.blocks,
-                     wanted.threads,
-                     wanted.shared_bytes,
+                     wanted->blocks,
+                     wanted->threads,
+                     wanted->shared_bytes,
                      UINT32_MAX};
     const int rc = wic_stay_check(&stay);
     if (rc != 0) {
@@ -154,19 +159,25 @@ int wic_prove_residency(int gpu, const wic_residency &wanted)
     }
     // The limit is the kernel's, not the link's: it is never lowered, as another link may launch
     // the same kernel again.
-    const int bytes = static_cast<int>(wanted.shared_bytes);
+    const int bytes = static_cast<int>(wanted->shared_bytes);
     if (bytes > kernel.maxDynamicSharedSizeBytes) {
-        error =
-            cudaFuncSetAttribute(wanted.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        error = cudaFuncSetAttribute(wanted->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     bytes);
     }
     if (!error) {
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &each, wanted.kernel, static_cast<int>(wanted.threads), wanted.shared_bytes);
+            &each, wanted->kernel, static_cast<int>(wanted->threads), wanted->shared_bytes);
     }
     if (error) {
         return wic_cuda_refuse(error, "the kernel cannot be examined");
     }
-    stay.blocks_each = static_cast<uint32_t>(each);
+    const wic_share_room room = {static_cast<uint32_t>(processors),
+                                 shape->part ? wic_part_multiprocessors(shape->part) : 0,
+                                 static_cast<uint32_t>(each)};
+    wic_share_settle(&shape->share, wanted->blocks, &room, &shape->shaped);
+    stay.blocks_each = room.blocks_each;
+    stay.blocks = wanted->blocks = shape->shaped.blocks;
+    stay.multiprocessors = shape->shaped.multiprocessors;
     return wic_stay_check(&stay);
 }
 
@@ -192,6 +203,21 @@ int wic_may_launch()
                                               "unset it")
                : 0;
 }
+
+namespace
+{
+// Shapes a link with a kernel of its own.
+int shape(wic_link *link, const wic_share &share)
+{
+    wic_residency wanted = {link->kernel, link->blocks, link->threads, link->shared_bytes};
+    int rc = wic_shape_begin(share, link->blocks, &link->shape);
+    rc = rc ? rc : wic_prove_residency(link->gpu, &wanted, &link->shape);
+    link->blocks = wanted.blocks;
+    link->pulls = link->pulls < wanted.blocks ? link->pulls : wanted.blocks;
+    link->shared_bytes = wanted.shared_bytes;
+    return rc;
+}
+} // namespace
 
 int wic_link_create(const wic_link_options *options, wic_link **out_link)
 {
@@ -220,8 +246,7 @@ int wic_link_create(const wic_link_options *options, wic_link **out_link)
         rc = -ENOLCK;
     }
     if (rc == 0 && !link->launch) {
-        rc = wic_prove_residency(link->gpu,
-                                 {link->kernel, link->blocks, link->threads, link->shared_bytes});
+        rc = shape(link, options->share);
     }
     if (rc == 0) {
         rc = wic_link_allocate(link, options);
@@ -254,6 +279,11 @@ int wic_link_destroy(wic_link *link)
     wic_link_free(link);
     free(link);
     return 0;
+}
+
+void wic_link_shaped(const wic_link *link, wic_shaped *out_shaped)
+{
+    *out_shaped = link->launch ? *wic_launch_shaped(link->launch) : link->shape.shaped;
 }
 
 void wic_link_share(wic_link *link, uint32_t share)

@@ -99,10 +99,13 @@ cudaError_t make_own(wic_link *link, const wic_link_options *o, uint32_t entries
     return error;
 }
 
-cudaError_t make_queues(wic_link *link)
+// The stream of a lane has copies only.
+int make_queues(wic_link *link)
 {
-    const cudaError_t error = cudaStreamCreateWithFlags(&link->stream, cudaStreamNonBlocking);
-    return error ? error : cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming);
+    const int rc = wic_shape_stream(link->shape, &link->stream);
+    return rc ? rc
+              : wic_cuda_refuse(cudaEventCreateWithFlags(&link->left, cudaEventDisableTiming),
+                                "an event cannot be made");
 }
 
 // Managed slots stay in the host's memory, where the device reads and writes them over the link as
@@ -217,6 +220,8 @@ cudaError_t fill_view(wic_link *link, const wic_link_options *o)
     view.in_slots = o->in_slots;
     view.out_slots = o->out_slots;
     view.plan = o->plan;
+    view.plan.blocks = link->blocks;
+    view.plan.pulls = link->pulls;
     view.doorbell = reinterpret_cast<uint64_t *>(seen(link->doorbell));
     view.control = reinterpret_cast<wic_link_control *>(seen(link->control));
     view.user = seen(link->user);
@@ -294,15 +299,13 @@ int wic_link_allocate(wic_link *link, const wic_link_options *options)
         error = make_own(link, options, entries);
     }
     if (!error) {
-        error = make_queues(link);
-    }
-    if (!error) {
         error = fill_view(link, options);
     }
     if (error) {
         return wic_cuda_refuse(error, "the memory of the link cannot be allocated or pinned");
     }
-    return uses_engine(options) ? make_engine(link, options) : 0;
+    const int rc = make_queues(link);
+    return rc ? rc : uses_engine(options) ? make_engine(link, options) : 0;
 }
 
 void wic_link_free(wic_link *link)
@@ -314,6 +317,7 @@ void wic_link_free(wic_link *link)
     if (link->left) {
         cudaEventDestroy(link->left);
     }
+    wic_shape_end(&link->shape);
     free(link->posted);
     cudaFree(link->device);
     cudaFreeHost(link->control);

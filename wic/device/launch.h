@@ -51,6 +51,9 @@ struct wic_launch_options {
     uint32_t warps, depth, stage_bytes, work_bytes;
     uint32_t blocks;  /* more than WIC_LANES_MAX */
     uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
+    /* Its share next to other kernels. It has fewer blocks than these, but more than WIC_LANES_MAX,
+     * if no more fit on the multiprocessors of the share. */
+    struct wic_share share;
 };
 
 struct wic_launch;

@@ -38,6 +38,7 @@
  * first launch of a lazily loaded kernel. All functions return 0 or a negative errno. Thread: one
  * at a time, unless said otherwise; its current device must be the one of create, or be set by
  * start. */
+#include "wic/device/share.h"
 #include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>
@@ -121,7 +122,8 @@ struct wic_link_options {
     /* __global__ void kernel(struct wic_view view, A argument); argument may be NULL if the kernel
      * takes only a view, is borrowed until destroy. */
     const void *kernel, *argument;
-    uint64_t beat_ns; /* 0: WIC_LINK_BEAT_NS */
+    uint64_t beat_ns;       /* 0: WIC_LINK_BEAT_NS */
+    struct wic_share share; /* not with a launch, which has its own */
     /* The link is a lane of this launch (wic/device/launch.h), borrowed until destroy; `kernel` is
      * not used, and `argument` has so many bytes, copied. NULL: a kernel of its own. */
     struct wic_launch *launch;
@@ -155,6 +157,9 @@ const char *wic_link_why(void);
  * because CUDA calls that free memory, those at exit among them, would wait for that kernel without
  * limit. */
 int wic_link_destroy(struct wic_link *link);
+
+/* How its kernel, or its launch's, shares the GPU. */
+void wic_link_shaped(const struct wic_link *link, struct wic_shaped *out_shaped);
 
 #define WIC_SHARE_WHOLE 1000u
 /* The part of the plan's blocks and pulls, of WIC_SHARE_WHOLE, that launches from now on have: at

@@ -7,6 +7,7 @@
  * as different sides write them; one of device memory holds state, ready board and the counters. */
 #include "wic/device/cuda_errno.h"
 #include "wic/device/launch.h"
+#include "wic/device/share.h"
 #include "wic/device/way.h"
 
 #include <cuda.h>
@@ -49,6 +50,13 @@ struct wic_residency {
     size_t shared_bytes;
 };
 
+// How a kernel shares the GPU (wic/device/share.h).
+struct wic_shape {
+    wic_share share;
+    wic_part *part, *own; // NULL: none; own: the same, to be destroyed with the kernel
+    wic_shaped shaped;    // once the kernel's residency is proven
+};
+
 struct wic_link {
     wic_view view;
     int gpu;
@@ -63,6 +71,7 @@ struct wic_link {
     uint32_t blocks, pulls; // of the plan; view.plan has those of a launch
     unsigned threads;
     size_t shared_bytes;
+    wic_shape shape;
     cudaStream_t stream; // of the kernel
     cudaEvent_t left;
     bool stuck;                // work on the device did not end within its time limit
@@ -114,8 +123,9 @@ inline uint64_t wic_link_load(const uint64_t *word)
 int wic_link_drain(cudaStream_t stream, int64_t until_ns);
 int64_t wic_link_now_ns();
 
-// 0, or as wic_link_create. Also lets the kernel have that much shared memory.
-int wic_prove_residency(int gpu, const wic_residency &wanted);
+// 0, or as wic_link_create. Reduces the blocks, and increases the shared memory of each, by the
+// shape, and lets the kernel have that much shared memory.
+int wic_prove_residency(int gpu, wic_residency *wanted, wic_shape *shape);
 // The errno of a CUDA error, 0 for none; sets the sentence of wic_link_why to `what` and CUDA's
 // words.
 int wic_cuda_refuse(cudaError_t error, const char *what);
@@ -124,6 +134,13 @@ uint32_t wic_share_of(uint32_t all, uint32_t share);
 // -EOPNOTSUPP where CUDA_LAUNCH_BLOCKING is set: a launch that returns only after the kernel's end
 // would never return, as the caller has to end the kernel.
 int wic_may_launch();
+
+// backend_share.cu. Makes the part of a kernel of this many blocks if it is to have one; 0 also if
+// the driver cannot. End it in any case, after its streams.
+int wic_shape_begin(const wic_share &share, uint32_t blocks, wic_shape *out);
+void wic_shape_end(wic_shape *shape);
+// The stream of the kernel.
+int wic_shape_stream(const wic_shape &shape, cudaStream_t *out);
 
 // backend_launch.cu. The lane of a link. Reserves it, and makes the link's view one of the launch's
 // blocks.
@@ -138,6 +155,7 @@ int wic_launch_running(wic_link *link);
 int wic_launch_part(wic_link *link, int64_t until_ns);
 // At most.
 uint32_t wic_launch_blocks(const wic_launch *launch);
+const wic_shaped *wic_launch_shaped(const wic_launch *launch);
 void wic_launch_share(wic_launch *launch, uint32_t share);
 void wic_launch_beat(wic_launch *launch);
 

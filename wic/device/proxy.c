@@ -296,6 +296,7 @@ static int make_link(struct wic_device *device)
         .launch = o->launch,
         .argument_bytes = o->argument_bytes,
         .priority = o->priority,
+        .share = o->share,
     };
     return wic_link_create(&link, &device->link);
 }
@@ -350,8 +351,18 @@ int wic_device_open_as(uint64_t layout, const struct wic_device_options *options
         free_device(device);
         return rc;
     }
+    if (options->launch == NULL) {
+        struct wic_shaped shaped;
+        wic_link_shaped(device->link, &shaped);
+        device->stats.blocks = shaped.blocks;
+    }
     *out_device = device;
     return 0;
+}
+
+void wic_device_shaped(const struct wic_device *device, struct wic_shaped *out_shaped)
+{
+    wic_link_shaped(device->link, out_shaped);
 }
 
 void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats)

@@ -56,7 +56,8 @@ struct wic_device_options {
     const void *kernel, *argument; /* as in struct wic_link_options, and below */
     struct wic_launch *launch;     /* NULL: a kernel of its own */
     size_t argument_bytes;
-    int32_t priority;
+    int32_t priority;       /* priority of the lane */
+    struct wic_share share; /* share of a kernel of its own */
     /* Gives the size of a ticket's tile; may describe the results in the user bytes of `out` (they
      * hold a copy of the input's). 0, or a negative errno that ends the run. NULL: its bytes are a
      * multiple of plan.in_unit and become units * plan.out_unit. Thread: the one in run. */
@@ -136,6 +137,9 @@ const char *wic_strerror(const struct wic_device *device);
 
 /* What it has done so far. Thread: the one of run, or any after it. */
 void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats);
+
+/* How its kernel shares the GPU; it may have fewer blocks than the plan. Thread: any. */
+void wic_device_shaped(const struct wic_device *device, struct wic_shaped *out_shaped);
 
 /* Frees the device in any case, in a pause of the other kernels of the process. out_stats may be
  * NULL. 0, or -ETIMEDOUT: a kernel or a copy is still on the GPU, and the memory that it may use

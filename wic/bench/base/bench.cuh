@@ -129,6 +129,8 @@ const void *resident_kernel(wait_kind kind);
 // With one of those or another kernel of a link. NULL when the plan does not fit on the device.
 std::unique_ptr<strategy> make_resident(const void *kernel, const bench_pool &pool,
                                         const wic_transfer_plan &plan);
+// With a link that was created for it, which it destroys; NULL: there is no room on the device.
+std::unique_ptr<strategy> start_resident(wic_link *link, const bench_pool &pool, uint32_t unit);
 const void *pipeline_kernel();
 // That kernel between the slots of the pool.
 wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,

@@ -98,6 +98,10 @@ const option table[] = {
      [](O *o, const char *) { o->joins = true; }},
     {"--guests", nullptr, "ordinary kernels of 64 to 1,048,576 threads that wait for frames",
      [](O *o, const char *) { o->guests = true; }},
+    {"--shares", nullptr,
+     "a stream of chunks next to kernels that fill the GPU, by the ways to share it",
+     [](O *o, const char *) { o->shares = true; }},
+    {"--rates", "GB/S,..", "of that stream [5,20,45]", [](O *o, const char *v) { o->rates = v; }},
     {"--replay", nullptr, "host and kernel walk the same schedules",
      [](O *o, const char *) { o->replay = true; }},
     {"--patterns", "SIZES",
@@ -144,7 +148,7 @@ void bench_help()
            "  wic-bench [options]          throughput, latency and leaving of each\n"
            "  wic-bench --frontier | --neighbours WHERE | --ablation | --check [options]\n"
            "  wic-bench --soak TILES [--transport NAME | --lanes N] | --ways-out | --replay | "
-           "--joins | "
+           "--joins | --shares | "
            "--guests | --park MS\n\n");
     for (const option &o : table) {
         const std::string name =

@@ -29,8 +29,9 @@ struct bench_options {
     uint64_t soak = 0;     // tiles
     uint32_t lanes = 0;    // of the soak, or to be measured
     std::string transport; // of the soak; empty: all
-    bool ways_out = false, replay = false, joins = false, guests = false;
-    std::string patterns; // all or small; empty: not measured
+    bool ways_out = false, replay = false, joins = false, guests = false, shares = false;
+    std::string rates = "5,20,45"; // GB/s of the stream that shares the GPU
+    std::string patterns;          // all or small; empty: not measured
     double park_ms = 0;
 };
 

@@ -16,9 +16,6 @@ class resident : public strategy
         : strategy(pool.slots), link_(link), bytes_(static_cast<uint32_t>(pool.chunk)),
           units_(bytes_ / unit)
     {
-        if (wic_link_start(link_, 0, 0) != 0) {
-            bench_fail("a resident kernel does not start", __LINE__);
-        }
     }
 
     ~resident() override
@@ -85,6 +82,16 @@ wic_link_options bench_link_options(wait_kind kind, const bench_pool &pool,
     return options;
 }
 
+std::unique_ptr<strategy> start_resident(wic_link *link, const bench_pool &pool, uint32_t unit)
+{
+    std::unique_ptr<strategy> way = std::make_unique<resident>(link, pool, unit);
+    const int rc = wic_link_start(link, 0, 0);
+    if (rc != 0 && rc != -EBUSY) {
+        bench_fail("a resident kernel does not start", __LINE__);
+    }
+    return rc == 0 ? std::move(way) : nullptr;
+}
+
 std::unique_ptr<strategy> make_resident(const void *kernel, const bench_pool &pool,
                                         const wic_transfer_plan &plan)
 {
@@ -101,5 +108,10 @@ std::unique_ptr<strategy> make_resident(const void *kernel, const bench_pool &po
     if (rc != 0) {
         bench_fail("a link cannot be made", __LINE__);
     }
-    return std::make_unique<resident>(link, pool, plan.in_unit ? plan.in_unit : line_in);
+    std::unique_ptr<strategy> way =
+        start_resident(link, pool, plan.in_unit ? plan.in_unit : line_in);
+    if (!way) {
+        bench_fail("a resident kernel does not start", __LINE__);
+    }
+    return way;
 }
