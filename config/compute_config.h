@@ -20,6 +20,7 @@ struct pb_compute_config {
     enum pb_codecs codecs;
     uint64_t
         device_memory_bytes; /* for what codecs there hold; 0 = a quarter of what the GPU has */
+    int32_t share_percent;   /* part of a GPU's multiprocessors; 0: all */
     int32_t threads;         /* 0 = all cores */
     int32_t tile_px;         /* side of a tile, 0 = chosen by the plan; power of two, 64 .. 8192 */
 };

@@ -20,6 +20,7 @@ const char *pb_key_form(enum pb_key_type type)
         [PB_KEY_INT] = "whole number",
         [PB_KEY_ODD] = "odd whole number",
         [PB_KEY_POWER] = "power of two",
+        [PB_KEY_PERCENT] = "percentage",
         [PB_KEY_COUNT] = "whole number",
         [PB_KEY_SIZE] = "size",
         [PB_KEY_DURATION] = "duration",
@@ -65,6 +66,10 @@ const char *pb_key_range(const struct pb_key *key, char *out, size_t out_bytes)
     case PB_KEY_DURATION:
         pb_units_duration_text((int64_t)key->min, low);
         pb_units_duration_text((int64_t)key->max, high);
+        break;
+    case PB_KEY_PERCENT:
+        (void)snprintf(low, sizeof low, "%.0f%%", key->min);
+        (void)snprintf(high, sizeof high, "%.0f%%", key->max);
         break;
     default:
         pb_units_number_text(key->min, low);

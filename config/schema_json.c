@@ -153,6 +153,10 @@ static bool add_scalar(struct pb_json *json, const struct pb_key *key)
     case PB_KEY_DURATION:
         add_number(json, key, "integer", "^([0-9.]+ ?(ms|s|m|h|d) ?)+$");
         return true;
+    case PB_KEY_PERCENT:
+        add_type(json, "string");
+        pb_json_string(json, "pattern", "^[0-9]+%$");
+        return true;
     case PB_KEY_DEVICE:
         add_type(json, "string");
         pb_json_string(json, "pattern", "^(auto|cpu|cuda(:[0-9]+)?)$");

@@ -189,6 +189,9 @@ static const struct pb_key compute_keys[] = {
     RANGED(
         "device_memory", PB_KEY_SIZE, AT(pb_compute_config, device_memory_bytes), 0, 16 * TIB, "0",
         "GPU memory for blocks and pixels that are decoded there; 0 = a quarter of what it has."),
+    RANGED("share", PB_KEY_PERCENT, AT(pb_compute_config, share_percent), 1, 100, "100%",
+           "Part of a GPU's multiprocessors for the kernels of this service; the rest is free for "
+           "other programs. A driver since CUDA 12.5 keeps kernels on their part."),
     RANGED("threads", PB_KEY_INT, AT(pb_compute_config, threads), 0, 1024, "0",
            "Threads of a job; 0 = all cores."),
     RANGED("tile", PB_KEY_POWER, AT(pb_compute_config, tile_px), 64, 8192, "0",

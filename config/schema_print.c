@@ -175,6 +175,9 @@ static void print_value(struct pb_text *out, const struct pb_key *key, const voi
     case PB_KEY_POWER:
         pb_text_add(out, "%d", *(const int32_t *)at);
         break;
+    case PB_KEY_PERCENT:
+        pb_text_add(out, "%d%%", *(const int32_t *)at);
+        break;
     case PB_KEY_COUNT:
         pb_text_add(out, "%llu", (unsigned long long)*(const uint64_t *)at);
         break;

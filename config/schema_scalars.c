@@ -99,6 +99,22 @@ static bool read_power(const struct slot *s)
     return false;
 }
 
+static bool read_percent(const struct slot *s)
+{
+    char number[24];
+    int64_t value = 0;
+    const size_t length = strlen(s->node->text);
+    int rc = -EINVAL;
+    if (length > 1 && length < sizeof number && s->node->text[length - 1] == '%') {
+        (void)snprintf(number, sizeof number, "%.*s", (int)length - 1, s->node->text);
+        rc = pb_units_int(number, &value);
+    }
+    bool good = is_good(s, rc, (double)value, "a whole percentage; write it as 25%");
+    if (good)
+        *(int32_t *)target(s) = (int32_t)value;
+    return good;
+}
+
 static bool read_size(const struct slot *s)
 {
     uint64_t value = 0;
@@ -253,6 +269,7 @@ void pb_read_scalar(struct pb_load *load, const struct pb_key *key, const struct
         [PB_KEY_INT] = {"a whole number", read_int},
         [PB_KEY_ODD] = {"an odd whole number", read_int},
         [PB_KEY_POWER] = {"a power of two", read_power},
+        [PB_KEY_PERCENT] = {"a percentage such as 25%", read_percent},
         [PB_KEY_COUNT] = {"a whole number", read_int},
         [PB_KEY_SIZE] = {"a size such as 512MiB", read_size},
         [PB_KEY_DURATION] = {"a duration such as 2s", read_duration},

@@ -11,6 +11,7 @@ bool pb_key_is_number(enum pb_key_type type)
     case PB_KEY_INT:
     case PB_KEY_ODD:
     case PB_KEY_POWER:
+    case PB_KEY_PERCENT:
     case PB_KEY_COUNT:
     case PB_KEY_SIZE:
     case PB_KEY_DURATION:
@@ -86,6 +87,7 @@ static double number_at(enum pb_key_type type, const void *at)
     case PB_KEY_INT:
     case PB_KEY_ODD:
     case PB_KEY_POWER:
+    case PB_KEY_PERCENT:
         return *(const int32_t *)at;
     case PB_KEY_COUNT:
     case PB_KEY_SIZE:

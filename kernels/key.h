@@ -37,6 +37,7 @@ enum pb_key_type {
     PB_KEY_INT,         /* int32_t; more: given                                */
     PB_KEY_ODD,         /* int32_t, odd; more: given                           */
     PB_KEY_POWER,       /* int32_t, power of two, 0 if that is the default; more: given */
+    PB_KEY_PERCENT,     /* int32_t, a whole number with %; more: given         */
     PB_KEY_COUNT,       /* uint64_t; more: given                               */
     PB_KEY_SIZE,        /* uint64_t bytes; more: given                         */
     PB_KEY_DURATION,    /* int64_t milliseconds; more: given                   */

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * pushbroomd: the service. Some options are not in --help: --worker, and --device with --socket
- * and --sessions, with which the service starts its own processes; --worker-command, with which
+, --sessions and --share, with which the service starts its own processes; --worker-command, with
+which
  * tests replace the worker by another program, and --owner, with which tests have all jobs
  * computed by the owner of that device, or of several ("cpu,cpu"). */
 #include "service/daemon/daemon.h"
@@ -25,6 +26,7 @@ enum {
     OPTION_DEVICE,
     OPTION_SOCKET,
     OPTION_SESSIONS,
+    OPTION_SHARE,
     OPTION_OWNER
 };
 
@@ -40,6 +42,7 @@ static const struct option options[] = {
     {"device", required_argument, NULL, OPTION_DEVICE},
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"sessions", required_argument, NULL, OPTION_SESSIONS},
+    {"share", required_argument, NULL, OPTION_SHARE},
     {"owner", required_argument, NULL, OPTION_OWNER},
     {NULL, 0, NULL, 0},
 };
@@ -50,7 +53,7 @@ int main(int argc, char **argv)
     enum pb_log_level level = PB_LOG_INFO;
     bool check = false, drop_in = false;
     const char *device = NULL, *socket = NULL;
-    int option, sessions = 1;
+    int option, sessions = 1, share_percent = 100;
     while ((option = getopt_long(argc, argv, "c:vVh", options, NULL)) != -1) {
         switch (option) {
         case 'c':
@@ -85,6 +88,9 @@ int main(int argc, char **argv)
         case OPTION_SESSIONS:
             sessions = atoi(optarg);
             break;
+        case OPTION_SHARE:
+            share_percent = atoi(optarg);
+            break;
         case OPTION_OWNER:
             daemon.owner = optarg;
             break;
@@ -107,7 +113,7 @@ int main(int argc, char **argv)
         return PB_DAEMON_EXIT_CONFIG;
     }
     if (device != NULL)
-        return pb_owner_main(device, socket, sessions);
+        return pb_owner_main(device, socket, sessions, share_percent);
     bool named = daemon.config != NULL;
     daemon.config = named ? daemon.config : PB_DAEMON_CONFIG;
     if (drop_in)

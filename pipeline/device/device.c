@@ -59,7 +59,22 @@ int pb_device_others(int32_t index, int32_t *out_pid)
     *out_pid = 0;
     return 0;
 }
+
+void pb_device_share(int32_t percent, struct pb_device_traits *traits)
+{
+    pb_device_limit(traits, percent);
+}
 #endif
+
+void pb_device_limit(struct pb_device_traits *traits, int32_t percent)
+{
+    const uint32_t all = traits->gpu.multiprocessors;
+    if (percent <= 0 || percent >= 100 || all == 0)
+        return;
+    const uint32_t part = all * (uint32_t)percent / 100;
+    traits->all_multiprocessors = all;
+    traits->gpu.multiprocessors = part > 0 ? part : 1;
+}
 
 void pb_device_pretend(struct pb_device_traits *traits)
 {

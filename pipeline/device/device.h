@@ -8,12 +8,14 @@
 
 #include "pipeline/device/tuning.h"
 
+#include "wic/device/share.h"
 #include "wic/device/transfer_plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct pb_compute_config;
+struct CUstream_st; /* cudaStream_t points to it */
 
 /* Properties of a CUDA device that a plan needs. */
 struct pb_device_traits {
@@ -23,6 +25,10 @@ struct pb_device_traits {
                           device */
     bool mps;          /* processes share it through MPS, concurrently instead of by time slices */
     bool managed;      /* it moves managed memory to its own while the host runs */
+    /* Multiprocessors of the device if gpu has only those that compute.share allows, else 0; and
+     * why kernels that are launched may still use all of them, "" = they do not. */
+    uint32_t all_multiprocessors;
+    char share_why[120];
     uint64_t memory_bytes;   /* total; 0: unknown */
     struct pb_tuning tuning; /* measurements of it (pipeline/device/tuning.h) */
 };
@@ -62,6 +68,17 @@ void pb_device_driver(char out[PB_DEVICE_DRIVER_BYTES]);
  * "multiprocessors=N", separated by commas. Runs plans for other GPUs on the present one;
  * unknown words are ignored. */
 void pb_device_pretend(struct pb_device_traits *traits);
+/* Limits a device to a part of its multiprocessors, at least one; 0 and 100: all. Pure. */
+void pb_device_limit(struct pb_device_traits *traits, int32_t percent);
+/* The same, and reserves that part of the current device for this process's kernels where the
+ * driver can. The first call with a part decides for the process. Thread: init. */
+void pb_device_share(int32_t percent, struct pb_device_traits *traits);
+#ifdef PB_HAVE_CUDA
+/* The share for resident kernels. Thread: any. */
+struct wic_share pb_device_wic_share(void);
+/* Makes a stream whose kernels run on that part, or on any multiprocessor. Thread: any. */
+int pb_device_stream(int priority, struct CUstream_st **out_stream, struct pb_err *err);
+#endif
 /* Returns 0 or negative errno. */
 int pb_device_traits(int32_t index, struct pb_device_traits *out_traits);
 /* Finds the device that a configuration selects now: *out_index = CUDA device or -1 for the CPU;

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/device/device.h"
+#include "pipeline/device/cuda_err.h"
 #include "pipeline/device/tuning.h"
 
 #include "wic/device/link.h"
@@ -8,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,4 +152,39 @@ void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from
 bool pb_device_calls_wait(int32_t index)
 {
     return cudaSetDevice(index) == cudaSuccess && wic_gpu_calls_wait() == 1;
+}
+
+/* --- the part of the device for this process -------------------------------------------------- */
+
+static struct wic_part *_Atomic part; /* never freed: streams may be in it until the process ends */
+
+void pb_device_share(int32_t percent, struct pb_device_traits *traits)
+{
+    struct wic_part *made = atomic_load(&part);
+    pb_device_limit(traits, percent);
+    if (traits->all_multiprocessors == 0)
+        return;
+    if (made == NULL && wic_part_create(traits->gpu.multiprocessors, &made) != 0) {
+        (void)snprintf(traits->share_why, sizeof traits->share_why, "%s", wic_link_why());
+        return;
+    }
+    atomic_store(&part, made);
+    traits->gpu.multiprocessors = wic_part_multiprocessors(made);
+}
+
+struct wic_share pb_device_wic_share(void)
+{
+    struct wic_part *const made = atomic_load(&part);
+    return made == NULL ? (struct wic_share){0}
+                        : (struct wic_share){.way = WIC_SHARE_GREEN, .part = made};
+}
+
+int pb_device_stream(int priority, struct CUstream_st **out_stream, struct pb_err *err)
+{
+    struct wic_part *const made = atomic_load(&part);
+    if (made == NULL)
+        return pb_cuda_err(
+            err, cudaStreamCreateWithPriority(out_stream, cudaStreamNonBlocking, priority),
+            "creating a stream");
+    return pb_cuda_rc(err, wic_part_stream(made, false, priority, out_stream), "creating a stream");
 }

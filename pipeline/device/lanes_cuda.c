@@ -8,6 +8,7 @@
 #include "pipeline/device/lanes.h"
 #include "config/base/clock.h"
 
+#include "pipeline/device/device.h"
 #include "pipeline/device/residency.h"
 
 #include "wic/device/pause.h"
@@ -89,6 +90,7 @@ static bool shape_blocks(const struct wic_gpu *gpu, const struct wic_transfer_pl
         .stage_bytes = usual,
         .work_bytes = (most - taken) / LINE * LINE,
         .blocks = gpu->multiprocessors * kernel->blocks_each,
+        .share = pb_device_wic_share(),
     };
     return o->blocks > WIC_LANES_MAX;
 }

@@ -5,6 +5,7 @@
  * a transfer needs some hundred kilobytes to be fast. And large enough that a scene has TILES_MAX
  * tiles at most, because the memory per tile in plans and runs must not grow with the scene without
  * limit. */
+#include "pipeline/device/device.h"
 #include "pipeline/plan/choose.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
@@ -203,11 +204,21 @@ static int fit(const struct pb_plan *base, const struct pb_plan_request *r, int3
     return rc;
 }
 
+static void set_share(const struct pb_device_traits *traits, struct pb_plan_engine *engine)
+{
+    if (traits == NULL || traits->all_multiprocessors == 0)
+        return;
+    engine->share = traits->gpu.multiprocessors;
+    engine->share_of = traits->all_multiprocessors;
+    memcpy(engine->share_why, traits->share_why, sizeof engine->share_why);
+}
+
 int32_t pb_plan_begin(struct pb_plan *plan, const struct pb_plan_request *request)
 {
     plan->engine.device_index = request->device_index;
     plan->work.priority = request->pipeline->priority;
     plan->engine.cuda = request->cuda;
+    set_share(request->traits, &plan->engine);
     int32_t side = plan->engine.cuda ? choose_device_side(plan, request) : 0;
     const struct pb_engine_case facts = {.plan = plan, .request = request, .side = side};
     if (plan->engine.cuda)

@@ -256,6 +256,19 @@ static void describe_idle(const struct pb_plan *plan, char *text, size_t bytes)
                        least->layout.threads_wanted, (unsigned long long)pb_plan_mib(wanted));
 }
 
+/* Describes the part of the GPU that kernels may use. */
+static void describe_share(const struct pb_plan *plan, char *text, size_t bytes)
+{
+    const struct pb_plan_engine *engine = &plan->engine;
+    const bool is_kept = engine->share_why[0] == '\0';
+    text[0] = '\0';
+    if (engine->cuda && engine->share > 0)
+        (void)snprintf(
+            text, bytes, "share      %u of the GPU's %u multiprocessors%s%s\n", engine->share,
+            engine->share_of,
+            is_kept ? "" : "; kernels that do not stay may use all: ", engine->share_why);
+}
+
 /* Describes managed planes of the scene. */
 static void describe_planes(const struct pb_plan *plan, char *text, size_t bytes)
 {
@@ -300,10 +313,11 @@ static size_t bands_in(const struct pb_plan *plan)
 int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char decoding[200], device[700], passes[440], memory[440], gate[240], digits[400], idle[160];
-    char kind[80] = "", threads[160], planes[300];
+    char kind[80] = "", threads[160], planes[300], share[260];
     const struct pb_plan_valid *valid = &plan->work.valid;
     (void)describe_cells(plan, decoding, sizeof decoding);
     describe_device(plan, device, sizeof device);
+    describe_share(plan, share, sizeof share);
     describe_passes(plan, passes, sizeof passes);
     describe_gate(plan, gate, sizeof gate);
     describe_digits(plan, digits, sizeof digits);
@@ -323,12 +337,12 @@ int pb_plan_describe(const struct pb_plan *plan, char *text, size_t bytes)
                     "valid      %s%s%s\n"
                     "%s"
                     "chain      %zu band%s in, %zu out, %zu instructions\n"
-                    "%s%s%s%s%s%s%s",
+                    "%s%s%s%s%s%s%s%s",
                     pb_grid_count(&plan->layout.grid), plan->layout.grid.side_px,
                     plan->layout.grid.side_px, plan->work.halo,
                     plan->layout.order == PB_ORDER_Z ? "along a Z curve" : "by rows", decoding,
                     kind, valid->by, valid->notes[0] != '\0' ? "; " : "", valid->notes, digits,
                     bands_in(plan), bands_in(plan) == 1 ? "" : "s", plan->work.outputs.n,
-                    pb_chain_instruction_count(plan->work.chain), gate, passes, threads, device,
-                    planes, memory, idle);
+                    pb_chain_instruction_count(plan->work.chain), gate, passes, threads, share,
+                    device, planes, memory, idle);
 }

@@ -279,6 +279,10 @@ struct pb_plan_engine {
     const char *cpu_why; /* why the CPU is used although there is a GPU; NULL = not the case */
     int32_t device_index;
     enum pb_mem_kind mem; /* kind of memory for the slots */
+    /* Multiprocessors that kernels use, if compute.share limits them, else 0; count of all; and
+     * why kernels that are launched may use all, "" = they do not. */
+    uint32_t share, share_of;
+    char share_why[120];
     struct pb_plan_resident resident;
     struct pb_plan_whole whole;
     struct pb_plan_out out; /* with whole.used */

@@ -47,8 +47,10 @@ static int find_device(struct pb_run *run, struct pb_plan_request *request, stru
     int rc =
         choose_device(&run->options.config->compute, &request->device_index, run->device, why, err);
     request->cuda = rc == 0 && request->device_index >= 0;
-    if (request->cuda && pb_device_traits(request->device_index, &run->traits) == 0)
+    if (request->cuda && pb_device_traits(request->device_index, &run->traits) == 0) {
+        pb_device_share(run->options.config->compute.share_percent, &run->traits);
         request->traits = &run->traits;
+    }
     return rc;
 }
 

@@ -91,8 +91,9 @@ int cli_as_find(const char *command, const char *name, struct cli_as *as)
     return CLI_USAGE;
 }
 
-void cli_as_apply(const struct cli_as *as, struct pb_compute_config *compute)
+void cli_as_apply(struct cli_as *as, struct pb_compute_config *compute)
 {
+    pb_device_limit(&as->traits, compute->share_percent);
     if (compute->device == PB_DEVICE_CPU)
         compute->device = PB_DEVICE_CUDA;
     if (compute->threads == 0)

@@ -22,7 +22,7 @@ struct cli_as {
  * moved: it has pointers to itself. */
 int cli_as_find(const char *command, const char *name, struct cli_as *as);
 /* Replaces the configured device by this one, and the number of all cores by its cores. */
-void cli_as_apply(const struct cli_as *as, struct pb_compute_config *compute);
+void cli_as_apply(struct cli_as *as, struct pb_compute_config *compute);
 /* `pushbroom devices --as`: prints the device, its estimate and its plan. Returns the exit code. */
 int cli_as_show(const char *name, bool as_json);
 /* Adds members to the open object: figures and estimate; in the plan of a scene also the decoder.

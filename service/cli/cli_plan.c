@@ -236,15 +236,15 @@ static void say_as(const struct pb_json_value *plan, const struct pb_json_value 
     cli_line("decode", "%s", cli_json_text(as, "decoding"));
 }
 
-/* Prints the schedule. Complex pixels, kept digits, a gate, passes before and idle cores concern
- * all readers; the other lines only those who tune. */
+/* Prints the schedule. Complex pixels, kept digits, a gate, passes before, idle cores and a part of
+ * the GPU concern all readers; the other lines only those who tune. */
 static void say_schedule(const struct pb_json_value *plan, bool verbose)
 {
     const struct pb_json_value *schedule = pb_json_get(plan, "schedule", NULL);
     const char *key;
     for (size_t i = 0; (key = pb_json_key(schedule, i)) != NULL; i++) {
         if (strcmp(key, "gate") == 0 || strcmp(key, "before") == 0 || strcmp(key, "pixels") == 0 ||
-            strcmp(key, "digits") == 0 || strcmp(key, "idle") == 0)
+            strcmp(key, "digits") == 0 || strcmp(key, "idle") == 0 || strcmp(key, "share") == 0)
             cli_line(key, "%s", cli_json_text(schedule, key));
     }
     if (pb_json_get(plan, "as", NULL) != NULL)

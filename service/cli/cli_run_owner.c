@@ -18,6 +18,7 @@ struct cli_run_owner {
     struct pb_device_owner *own; /* NULL if the service's owner is used */
     uv_timer_t soon;
     char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], directory[64];
+    int32_t share_percent;
     bool told;
     void (*ready)(void *user);
     void *user;
@@ -28,7 +29,7 @@ static const struct cli_run_owner *the_owner;
 
 static int own_main(void)
 {
-    return pb_owner_main(the_owner->device, the_owner->path, 1);
+    return pb_owner_main(the_owner->device, the_owner->path, 1, the_owner->share_percent);
 }
 
 static void tell(struct cli_run_owner *owner)
@@ -74,7 +75,7 @@ static bool start_own(struct cli_run_owner *owner, uv_loop_t *loop)
     if (owner->own == NULL)
         return false;
     the_owner = owner;
-    pb_device_owner_set(owner->own, owner->device, owner->path, 1);
+    pb_device_owner_set(owner->own, owner->device, owner->path, 1, owner->share_percent);
     return true;
 }
 
@@ -115,6 +116,7 @@ struct cli_run_owner *cli_run_owner_create(uv_loop_t *loop, const struct pb_conf
     if (owner == NULL)
         return NULL;
     (void)snprintf(owner->device, sizeof owner->device, "%s", devices[0]);
+    owner->share_percent = config->compute.share_percent;
     owner->ready = ready;
     owner->user = user;
     (void)uv_timer_init(loop, &owner->soon);

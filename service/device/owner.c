@@ -120,6 +120,11 @@ static void say_traits(struct owner *owner, int sessions)
     if (sessions > 1)
         (void)fprintf(stderr, "up to %d jobs at a time share its %u multiprocessors\n", sessions,
                       t->gpu.multiprocessors);
+    if (t->all_multiprocessors > 0)
+        (void)fprintf(stderr, "it has %u of %u multiprocessors (compute.share)%s%s\n",
+                      t->gpu.multiprocessors, t->all_multiprocessors,
+                      t->share_why[0] != '\0' ? ", but kernels that do not stay may use all: " : "",
+                      t->share_why);
     if (t->mps)
         (void)fprintf(stderr, "MPS shares the GPU with other programs\n");
     if (t->tuning.why[0] != '\0')
@@ -179,7 +184,7 @@ static int accept_all(int listener)
     }
 }
 
-int pb_owner_main(const char *device, const char *socket, int sessions_max)
+int pb_owner_main(const char *device, const char *socket, int sessions_max, int share_percent)
 {
     struct pb_err err = {0};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -207,6 +212,8 @@ int pb_owner_main(const char *device, const char *socket, int sessions_max)
         say_device(out, "", err.msg);
         return PB_OWNER_NO_DEVICE;
     }
+    if (the_owner.index >= 0)
+        pb_device_share(share_percent, &the_owner.traits);
     int sessions = session_count(&the_owner, sessions_max);
     pb_admission_init(&the_owner.admission, sessions);
     say_traits(&the_owner, sessions);

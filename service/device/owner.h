@@ -32,5 +32,5 @@
 
 /* device: "cpu" or a number; sessions_max: number of sessions that compute at the same time,
  * further ones wait. Returns the exit code of the process. */
-int pb_owner_main(const char *device, const char *socket, int sessions_max);
+int pb_owner_main(const char *device, const char *socket, int sessions_max, int share_percent);
 #endif

@@ -20,8 +20,8 @@ struct pb_device_owner {
     struct pb_device_owner_options options;
     uv_timer_t again;
     struct pb_worker_proc *proc;
-    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16];
-    const char *arguments[8];
+    char device[16], path[PB_DEVICE_OWNER_PATH_BYTES], sessions[16], share[16];
+    const char *arguments[10];
     bool told;    /* it has reported its device */
     bool missing; /* true if it found no device */
     char why[256];
@@ -130,22 +130,24 @@ static void stop(struct pb_device_owner *owner)
 }
 
 void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
-                         int32_t sessions)
+                         int32_t sessions, int32_t share_percent)
 {
-    char text[sizeof owner->sessions];
+    char text[sizeof owner->sessions], share[sizeof owner->share];
     (void)snprintf(text, sizeof text, "%d", sessions);
+    (void)snprintf(share, sizeof share, "%d", share_percent);
     if (device == NULL) {
         stop(owner);
         return;
     }
     bool same = strcmp(owner->device, device) == 0 && strcmp(owner->path, path) == 0 &&
-                strcmp(owner->sessions, text) == 0;
+                strcmp(owner->sessions, text) == 0 && strcmp(owner->share, share) == 0;
     if (same && !owner->missing)
         return;
     stop(owner);
     (void)snprintf(owner->device, sizeof owner->device, "%s", device);
     (void)snprintf(owner->path, sizeof owner->path, "%s", path);
     (void)snprintf(owner->sessions, sizeof owner->sessions, "%s", text);
+    (void)snprintf(owner->share, sizeof owner->share, "%s", share);
     owner->missing = owner->told = false;
     owner->wait_ms = 0;
     owner->set_ms = pb_clock_mono_ms();
@@ -180,8 +182,9 @@ struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_opti
     owner->options = *options;
     (void)uv_timer_init(options->loop, &owner->again);
     owner->again.data = owner;
-    const char *const arguments[] = {"--device",   owner->device,   "--socket", owner->path,
-                                     "--sessions", owner->sessions, NULL};
+    const char *const arguments[] = {"--device",  owner->device, "--socket",
+                                     owner->path, "--sessions",  owner->sessions,
+                                     "--share",   owner->share,  NULL};
     memcpy(owner->arguments, arguments, sizeof arguments);
     return owner;
 }

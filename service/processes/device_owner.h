@@ -35,10 +35,10 @@ struct pb_device_owner *pb_device_owner_create(const struct pb_device_owner_opti
 /* Kills the process. NULL is allowed. */
 void pb_device_owner_destroy(struct pb_device_owner *owner);
 
-/* Sets the device ("0", "cpu"; NULL: no process), the socket and the maximum number of concurrent
- * sessions of the process from now on. A running process for the same device stays. */
+/* Sets the device ("0", "cpu"; NULL: no process), the socket, the maximum number of concurrent
+ * sessions and compute.share of the process from now on. A running process for the same stays. */
 void pb_device_owner_set(struct pb_device_owner *owner, const char *device, const char *path,
-                         int32_t sessions);
+                         int32_t sessions, int32_t share_percent);
 /* Returns true until it reports its device, at most for 30 s. */
 bool pb_device_owner_is_coming(const struct pb_device_owner *owner);
 /* Socket for later jobs; NULL if there is no owner, or it found no device. */

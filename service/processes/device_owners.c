@@ -145,10 +145,10 @@ bool pb_device_owners_follow(struct pb_device_owners *owners, const struct pb_co
         if (owners->n != i + 1)
             break;
         pb_device_owner_set(owners->member[i].owner, devices[i], path,
-                            pb_device_jobs(&config->service));
+                            pb_device_jobs(&config->service), config->compute.share_percent);
     }
     for (int i = owners->n; i < before; i++)
-        pb_device_owner_set(owners->member[i].owner, NULL, NULL, 0);
+        pb_device_owner_set(owners->member[i].owner, NULL, NULL, 0, 0);
     return owners->n > 0;
 }
 

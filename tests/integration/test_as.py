@@ -86,6 +86,24 @@ def test_a_scene_is_planned_as_on_that_device(scratch):
     assert told["plan"]["as"]["device"] == told["plan"]["device"] == "t4" and told["plan"]["as"]["decoded_at_a_time"] == 40, told
 
 
+def test_share_limits_the_multiprocessors(scratch):
+    scene = scratch / "s.tif"
+    run("make_scene", "--size", "1400x1400", "--compress", "DEFLATE", scene)
+
+    def plan(compute):
+        (scratch / "c.yaml").write_text(f"compute: {{{compute}}}\n" + CONFIG)
+        done = run("pushbroom", "run", "--dry-run", "--json", "--as", "h200", "-c", scratch / "c.yaml", "-o", scratch / "o", scene)
+        return json.loads(done.stdout)["plan"]["schedule"]
+    part, whole = plan("codecs: host, share: 25%"), plan("codecs: host")
+    assert part["share"] == "33 of the GPU's 132 multiprocessors" and "share" not in whole, (part, whole)
+    text = run("pushbroom", "run", "--dry-run", "--as", "h200", "-c", scratch / "c.yaml", "-o", scratch / "o", scene).stdout
+    assert "\n  share " not in text, text
+    assert ", 12 blocks of " in part["kernel"] and ", 51 blocks of " in whole["kernel"], (part, whole)
+    (scratch / "c.yaml").write_text("compute: {share: 25}\n" + CONFIG)
+    told = run("pushbroom", "check-config", scratch / "c.yaml", code=2).stderr
+    assert "compute.share: '25' is not a whole percentage; write it as 25%" in told, told
+
+
 def test_unused_engines_have_reason_and_remedy(scratch):
     scene = scratch / "s.tif"
     run("make_scene", "--size", "1400x1400", "--compress", "DEFLATE", scene)

@@ -70,6 +70,24 @@ START_TEST(a_build_without_cuda_has_none)
 END_TEST
 #endif
 
+START_TEST(share_rounds_down_and_leaves_one)
+{
+    static const struct {
+        int32_t percent;
+        uint32_t of, part, all; /* all: 0 = no part */
+    } cases[] = {
+        {25, 132, 33, 132}, {50, 7, 3, 7}, {1, 16, 1, 16}, {100, 132, 132, 0}, {0, 132, 132, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pb_device_traits traits = h200;
+        traits.gpu.multiprocessors = cases[i].of;
+        pb_device_limit(&traits, cases[i].percent);
+        ck_assert_uint_eq(traits.gpu.multiprocessors, cases[i].part);
+        ck_assert_uint_eq(traits.all_multiprocessors, cases[i].all);
+        ck_assert_str_eq(traits.share_why, "");
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device_plan");
@@ -79,6 +97,7 @@ int main(void)
     tcase_add_test(tests, where_there_is_none_the_reason_is_said);
 #ifndef PB_HAVE_CUDA
     tcase_add_test(tests, a_build_without_cuda_has_none);
+    tcase_add_test(tests, share_rounds_down_and_leaves_one);
 #endif
     suite_add_tcase(suite, tests);
     return run_suite(suite);

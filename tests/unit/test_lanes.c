@@ -58,6 +58,11 @@ void wic_launch_count(struct wic_launch *launch, uint64_t *out_launches, uint32_
     *out_open = 0;
 }
 
+struct wic_share pb_device_wic_share(void)
+{
+    return (struct wic_share){.way = WIC_SHARE_GREEN};
+}
+
 size_t pb_chain_resident_argument_bytes(void)
 {
     return 1000;
@@ -104,6 +109,7 @@ START_TEST(jobs_share_a_launch_that_has_room_for_their_plans)
     ck_assert_ptr_nonnull(a);
     ck_assert_ptr_nonnull(b);
     ck_assert_ptr_eq(pb_lane_launch(a), pb_lane_launch(b));
+    ck_assert_int_eq(pb_lane_launch(a)->options.share.way, WIC_SHARE_GREEN);
     ck_assert_uint_eq(pb_lane_blocks(a), 200);
     ck_assert_uint_ge(pb_lane_launch(a)->options.stage_bytes, 16384);
     ck_assert_ptr_null(join(30000, 40000, 40, 0)); /* its pieces are too long */

@@ -61,7 +61,7 @@ static void start_owner(void)
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
         (void)dup2(err[1], STDERR_FILENO);
-        _exit(pb_owner_main("cpu", path, 1));
+        _exit(pb_owner_main("cpu", path, 1, 100));
     }
     (void)close(in[0]);
     (void)close(err[1]);

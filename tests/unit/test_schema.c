@@ -128,7 +128,10 @@ START_TEST(both_ends_of_every_range_are_allowed)
             if (key->type == PB_KEY_NUMBER || (end == 2 && key->min == 0))
                 continue;
             pb_text_add(&text, key->type == PB_KEY_WEIGHTS ? "%s: [%.0f%s]\n" : "%s: %.0f%s\n",
-                        key->name, edge + step, key->type == PB_KEY_DURATION ? "ms" : "");
+                        key->name, edge + step,
+                        key->type == PB_KEY_DURATION  ? "ms"
+                        : key->type == PB_KEY_PERCENT ? "%"
+                                                      : "");
             char *yaml = pb_text_take(&text);
             memset(&errors, 0, sizeof errors);
             pb_schema_read(&load, section, pb_default_node(&load, yaml), &values);

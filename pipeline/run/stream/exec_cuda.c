@@ -206,6 +206,7 @@ static int make_device(struct exec_cuda *e, struct pb_err *err)
         .enter = enter,
         .left = left,
         .is_unwanted = is_unwanted,
+        .share = pb_device_wic_share(),
         .starts = 1, /* after that the run continues with streams */
     };
     if (e->lane != NULL)

@@ -114,16 +114,17 @@ static void lane_fini(struct lane *lane)
 static int lane_init(struct lane *lane, const struct pb_plan *plan, struct pb_err *err)
 {
     const unsigned flags = cudaEventDisableTiming;
-    CHECK(err, cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking),
-          "creating a stream");
+    int rc = pb_device_stream(0, &lane->stream, err);
+    if (rc < 0)
+        return rc;
     CHECK(err, cudaEventCreateWithFlags(&lane->copied, flags), "creating an event");
     CHECK(err, cudaEventCreateWithFlags(&lane->finished, flags), "creating an event");
     CHECK(err, cudaMalloc(&lane->in, plan->layout.in_slot_bytes), "allocating device buffers");
     CHECK(err, cudaMalloc(&lane->out, plan->layout.out_slot_bytes), "allocating device buffers");
     if (plan->layout.sums.chain.n > 0)
         return 0;
-    int rc = pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
-                                  plan->layout.grid.side_px, &lane->chain);
+    rc = pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
+                              plan->layout.grid.side_px, &lane->chain);
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 

@@ -100,10 +100,7 @@ static int make_queues(struct cuda *c, struct pb_err *err)
         pb_cuda_err(err, cudaDeviceGetStreamPriorityRange(&least, &most), "querying priorities");
     for (uint32_t i = 0; i < c->counts.queues && rc == 0; i++) {
         const bool slow = i - c->counts.first_slow < c->counts.n_slow;
-        rc = pb_cuda_err(
-            err,
-            cudaStreamCreateWithPriority(&c->queue[i], cudaStreamNonBlocking, slow ? least : most),
-            "creating a stream");
+        rc = pb_device_stream(slow ? least : most, &c->queue[i], err);
     }
     for (uint32_t i = 0; i < c->counts.events && rc == 0; i++)
         rc = pb_cuda_err(err, cudaEventCreate(&c->event[i]), "creating an event");
