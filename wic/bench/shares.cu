@@ -10,6 +10,7 @@
 #include "wic/bench/measure/report.cuh"
 
 #include <algorithm>
+#include <cerrno>
 #include <cuda_pipeline.h>
 #include <mma.h>
 
@@ -145,6 +146,10 @@ enum work_kind { WORK_GEMM, WORK_PASSES, WORK_KINDS };
 const char *const work_names[WORK_KINDS] = {"GEMM", "memory"};
 const char *const work_units[WORK_KINDS] = {"TFLOP/s", "GB/s"};
 
+struct lanes {
+    cudaStream_t stream[2];
+};
+
 // Kernels that fill the GPU, for as long as a measurement takes.
 class work
 {
@@ -160,8 +165,9 @@ class work
         CUDA_MUST(cudaMalloc(&device_words_, 2 * sizeof *device_words_));
         CUDA_MUST(cudaMemset(device_words_, 0, 2 * sizeof *device_words_));
         CUDA_MUST(cudaHostAlloc(&words_, 2 * sizeof *words_, cudaHostAllocDefault));
-        CUDA_MUST(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
-        CUDA_MUST(cudaStreamCreateWithFlags(&anywhere_, cudaStreamNonBlocking));
+        for (cudaStream_t *stream : {&copies_, &anywhere_.stream[0], &anywhere_.stream[1]}) {
+            CUDA_MUST(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+        }
         CUDA_MUST(cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(gemm_padded)));
         fill<<<dim3(side / 256, side), 256>>>(a, b);
@@ -181,27 +187,30 @@ class work
         cudaFree(memory_);
         cudaFree(device_words_);
         cudaFreeHost(words_);
-        cudaStreamDestroy(copies_);
-        cudaStreamDestroy(anywhere_);
+        for (cudaStream_t stream : {copies_, anywhere_.stream[0], anywhere_.stream[1]}) {
+            cudaStreamDestroy(stream);
+        }
     }
 
     work(const work &) = delete;
 
-    // Queues it in a stream, NULL: one without a part of the GPU.
-    void start(work_kind kind, cudaStream_t stream, bool padded, unsigned launches)
+    // Queues launches in two streams, so that the last blocks of one run next to the first ones of
+    // the next. rest: these streams; NULL: streams for any multiprocessor.
+    void start(work_kind kind, const lanes *rest, bool padded, unsigned launches)
     {
         kind_ = kind;
-        stream_ = stream ? stream : anywhere_;
+        lanes_ = rest ? *rest : anywhere_;
         words_[1] = 0;
         CUDA_MUST(cudaMemcpyAsync(device_words_ + 1, words_ + 1, sizeof *words_,
                                   cudaMemcpyHostToDevice, copies_));
         CUDA_MUST(cudaStreamSynchronize(copies_));
         for (unsigned i = 0; i < std::min(launches, most_queued); i++) {
+            const cudaStream_t stream = lanes_.stream[i % 2];
             if (kind == WORK_GEMM) {
                 multiply<<<dim3(side / tile, side / tile), gemm_threads,
-                           padded ? gemm_padded : gemm_shared, stream_>>>(view_);
+                           padded ? gemm_padded : gemm_shared, stream>>>(view_);
             } else {
-                pass<<<4 * pass_bytes / sizeof(float4) / pass_vectors, pass_threads, 0, stream_>>>(
+                pass<<<4 * pass_bytes / sizeof(float4) / pass_vectors, pass_threads, 0, stream>>>(
                     view_);
             }
             CUDA_MUST(cudaGetLastError());
@@ -221,7 +230,7 @@ class work
 
     bool is_running() const
     {
-        const cudaError_t error = cudaStreamQuery(stream_);
+        const cudaError_t error = cudaStreamQuery(lanes_.stream[0]);
         if (error != cudaErrorNotReady) {
             CUDA_MUST(error);
         }
@@ -234,7 +243,8 @@ class work
         CUDA_MUST(cudaMemcpyAsync(device_words_ + 1, words_ + 1, sizeof *words_,
                                   cudaMemcpyHostToDevice, copies_));
         CUDA_MUST(cudaStreamSynchronize(copies_));
-        CUDA_MUST(cudaStreamSynchronize(stream_));
+        CUDA_MUST(cudaStreamSynchronize(lanes_.stream[0]));
+        CUDA_MUST(cudaStreamSynchronize(lanes_.stream[1]));
     }
 
     // Wrong elements of one product, of a sample.
@@ -242,7 +252,7 @@ class work
     {
         unsigned bad = 0;
         start(WORK_GEMM, nullptr, false, 1);
-        CUDA_MUST(cudaStreamSynchronize(stream_));
+        CUDA_MUST(cudaStreamSynchronize(lanes_.stream[0]));
         for (unsigned i = 0; i < 64; i++) {
             const unsigned y = i * 2654435761u % side, x = i * 40503u * 7 % side;
             int sum = 0;
@@ -262,28 +272,46 @@ class work
     neighbour_view view_ = {};
     void *memory_ = nullptr;
     uint64_t *device_words_ = nullptr, *words_ = nullptr; // done and stop, and the same pinned
-    cudaStream_t copies_ = nullptr, anywhere_ = nullptr, stream_ = nullptr;
+    cudaStream_t copies_ = nullptr;
+    lanes anywhere_ = {}, lanes_ = {};
     work_kind kind_ = WORK_GEMM;
 };
 
 struct manner {
     const char *name;
     wic_share_way way;
+    bool few;    // it has a place of its own, else the plan of the library
     bool rest;   // the neighbour runs on the rest of the GPU only
     bool padded; // a GEMM's blocks have so much shared memory that one is on a multiprocessor
 };
 
 const manner manners[] = {
-    {"unshaped", WIC_SHARE_UNSHAPED, false, false},
-    {"priority", WIC_SHARE_PRIORITY, false, false},
-    {"padded", WIC_SHARE_PADDED, false, false},
-    {"green", WIC_SHARE_GREEN, false, false},
-    {"green, both", WIC_SHARE_GREEN, true, false},
-    {"padded GEMM", WIC_SHARE_PRIORITY, false, true},
+    {"unshaped", WIC_SHARE_UNSHAPED, false, false, false},
+    {"priority", WIC_SHARE_PRIORITY, false, false, false},
+    {"few blocks", WIC_SHARE_UNSHAPED, true, false, false},
+    {"padded", WIC_SHARE_PADDED, true, false, false},
+    {"green", WIC_SHARE_GREEN, true, false, false},
+    {"green, both", WIC_SHARE_GREEN, true, true, false},
+    {"padded GEMM", WIC_SHARE_PRIORITY, false, false, true},
+};
+
+// Blocks of a plan for few multiprocessors.
+struct shape {
+    uint32_t warps, blocks_each, piece, depth;
+};
+const shape shapes[] = {{16, 1, 16384, 2}, {8, 2, 16384, 2}, {4, 4, 8192, 3}};
+const shape padded_shapes[] = {{16, 1, 16384, 2}, {28, 1, 16384, 4}};
+
+// A count of multiprocessors with a plan for them.
+struct place {
+    uint32_t processors;
+    wic_transfer_plan plan;
+    wic_part *part; // NULL: none
 };
 
 // Figures of all rounds of a case.
 struct figures {
+    wic_shaped shaped;
     std::vector<double> start_ms, gbs, p50, p99, speed; // speed: of the neighbour
 };
 
@@ -304,25 +332,30 @@ class shares
     bool measure();
 
   private:
-    unsigned fewest(wic_share_way way, double gbs, double p99);
-    bool run(const manner &m, const wic_share &share, double gbs, int kind, figures *out);
-    void print(const char *beside, double gbs, const char *name, const wic_shaped &shaped,
-               const figures &f, double alone_p99, double alone_speed, double unshaped);
-    void compare(double gbs);
+    place place_of(const shape &s, uint32_t processors, bool green) const;
+    place find(const manner &m, double gbs, int kind, double p99, double alone);
+    void run(const manner &m, const place &at, double gbs, int kind, double seconds, bool checks,
+             figures *out);
+    void print(const char *beside, double gbs, const char *name, const figures &f,
+               const figures &alone, double alone_speed, double unshaped) const;
+    void compare(double gbs, int kind, const figures &alone);
     double speed_alone(work_kind kind);
+    bool is_small() const // for compute-sanitizer
+    {
+        return opt_.seconds < 0.02;
+    }
 
     const bench_options &opt_;
     bench_pool pool_;
     bench_case of_;
     work work_;
     uint64_t wrong_ = 0;
-    wic_shaped shaped_ = {};
 };
 
-// Wrong elements in the results of the slots that the chunks were in.
-void check(const bench_pool &pool, uint64_t chunks, uint64_t *wrong)
+void spin(double seconds)
 {
-    *wrong += pool.wrong(static_cast<uint32_t>(std::min<uint64_t>(chunks, pool.slots)));
+    for (const double until = bench_seconds() + seconds; bench_seconds() < until;) {
+    }
 }
 
 unsigned launches_for(double seconds)
@@ -330,34 +363,47 @@ unsigned launches_for(double seconds)
     return static_cast<unsigned>(seconds / 0.2e-3); // each takes longer
 }
 
-// False: the kernel found no room. kind < 0: alone.
-bool shares::run(const manner &m, const wic_share &share, double gbs, int kind, figures *out)
+wic_share share_of(const manner &m, const place &at)
 {
-    wic_link_options options = bench_link_options(WAIT_PARKED, pool_, of_.plan);
-    options.share = share;
-    cudaStream_t rest = nullptr;
+    return {m.way, m.way == WIC_SHARE_PADDED ? at.processors : 0,
+            m.way == WIC_SHARE_GREEN ? at.part : nullptr};
+}
+
+// kind < 0: alone. No figures if the kernel found no room.
+void shares::run(const manner &m, const place &at, double gbs, int kind, double seconds,
+                 bool checks, figures *out)
+{
+    wic_link_options options = bench_link_options(WAIT_PARKED, pool_, at.plan);
+    options.share = share_of(m, at);
+    lanes rest = {};
     wic_link *link = nullptr;
-    if (m.rest && wic_part_stream(share.part, true, 0, &rest) != 0) {
+    const int rc = wic_link_create(&options, &link);
+    if (rc == -E2BIG || rc == -ENOSPC) { // a plan that does not fit on this GPU
+        return;
+    }
+    if (rc != 0) {
         bench_fail(wic_link_why(), __LINE__);
     }
-    if (wic_link_create(&options, &link) != 0) {
-        bench_fail(wic_link_why(), __LINE__);
-    }
-    wic_link_shaped(link, &shaped_);
-    if (kind >= 0) {
-        work_.start(static_cast<work_kind>(kind), rest, m.padded, launches_for(4 * opt_.seconds));
-        for (const double until = bench_seconds() + 5e-3; bench_seconds() < until;) {
+    wic_link_shaped(link, &out->shaped);
+    for (cudaStream_t &stream : rest.stream) {
+        if (m.rest && kind >= 0 && wic_part_stream(at.part, true, 0, &stream) != 0) {
+            bench_fail(wic_link_why(), __LINE__);
         }
     }
+    if (kind >= 0) {
+        work_.start(static_cast<work_kind>(kind), m.rest ? &rest : nullptr, m.padded,
+                    launches_for(4 * seconds + 10e-3));
+        spin(5e-3);
+    }
     const double begin = bench_seconds();
-    std::unique_ptr<strategy> way = start_resident(link, pool_, of_.plan.in_unit);
+    std::unique_ptr<strategy> way = start_resident(link, pool_, at.plan.in_unit);
     const double start_ms = 1e3 * (bench_seconds() - begin);
     if (way) {
         bench_load load(*way, pool_);
         const double gap = 1e-9 * static_cast<double>(chunk) / gbs;
-        load.offer(gap, opt_.seconds / 5, 100);
+        load.offer(gap, seconds / 5, 100);
         const double before = kind >= 0 ? work_.done() : 0, since = bench_seconds();
-        const load_result found = load.offer(gap, opt_.seconds, 100);
+        const load_result found = load.offer(gap, seconds, 100);
         const double took = bench_seconds() - since;
         if (kind >= 0) {
             const double after = work_.done();
@@ -370,45 +416,76 @@ bool shares::run(const manner &m, const wic_share &share, double gbs, int kind, 
         out->gbs.push_back(found.gbs);
         out->p50.push_back(found.p50_us);
         out->p99.push_back(found.p99_us);
-        check(pool_, found.samples, &wrong_);
-        pool_.poison();
+        if (checks) {
+            wrong_ +=
+                pool_.wrong(static_cast<uint32_t>(std::min<uint64_t>(found.samples, pool_.slots)));
+            pool_.poison();
+        }
     }
     if (kind >= 0) {
         work_.stop();
     }
-    const bool started = way != nullptr;
     way.reset();
-    if (rest) {
-        CUDA_MUST(cudaStreamDestroy(rest));
+    for (cudaStream_t stream : rest.stream) {
+        if (stream) {
+            CUDA_MUST(cudaStreamDestroy(stream));
+        }
     }
-    return started;
 }
 
-// The fewest multiprocessors on which the stream keeps up, and its 99th percentile is close to that
-// of the plan's blocks.
-unsigned shares::fewest(wic_share_way way, double gbs, double p99)
+place shares::place_of(const shape &s, uint32_t processors, bool green) const
 {
-    for (const unsigned count : {2u, 4u, 6u, 8u, 12u, 16u, 24u, 32u, 48u}) {
-        figures f;
-        const wic_share share = {way, count, nullptr};
-        for (int i = 0; i < 3; i++) {
-            run(manners[0], share, gbs, -1, &f);
-        }
-        if (middle(f.gbs) > 0.98 * gbs && middle(f.p99) < 1.2 * p99) {
-            return count;
+    place at = {processors, of_.plan, nullptr};
+    bench_set_piece(&at.plan, s.piece, chunk);
+    at.plan.pulls = of_.plan.pulls * of_.plan.in_piece / at.plan.in_piece;
+    at.plan.depth = s.depth;
+    at.plan.warps = s.warps;
+    at.plan.blocks = processors * s.blocks_each;
+    at.plan.pulls = std::min(at.plan.pulls, at.plan.blocks);
+    if (green && wic_part_create(processors, &at.part) != 0) {
+        bench_fail(wic_link_why(), __LINE__);
+    }
+    return at;
+}
+
+// The fewest multiprocessors, and their blocks, with which the stream next to the neighbour keeps
+// up with a 99th percentile of at most 1.4 times that of the stream alone. If none does, those with
+// which both together keep the most.
+place shares::find(const manner &m, double gbs, int kind, double p99, double alone)
+{
+    const bool green = m.way == WIC_SHARE_GREEN;
+    const shape *const first = green ? shapes : padded_shapes;
+    const size_t n = green ? std::size(shapes) : std::size(padded_shapes);
+    place best = {};
+    double most = -1;
+    for (const uint32_t count : {2u, 4u, 6u, 8u, 12u, 16u, 20u, 24u, 32u, 40u, 48u, 64u}) {
+        for (size_t i = 0; i < n && !(is_small() && count != 4); i++) {
+            const place at = place_of(first[i], count, green);
+            figures f;
+            run(m, at, gbs, kind, opt_.seconds / 3, false, &f);
+            const double kept = middle(f.speed) / alone + middle(f.gbs) / gbs;
+            const bool good = middle(f.gbs) > 0.99 * gbs && middle(f.p99) < 1.4 * p99;
+            if (kept > most || good) {
+                wic_part_destroy(best.part);
+                best = at;
+                most = kept;
+            } else {
+                wic_part_destroy(at.part);
+            }
+            if (good) {
+                return best;
+            }
         }
     }
-    return of_.plan.blocks;
+    return best;
 }
 
 double shares::speed_alone(work_kind kind)
 {
     work_.start(kind, nullptr, false, launches_for(2 * opt_.seconds));
-    for (const double until = bench_seconds() + 5e-3; bench_seconds() < until;) {
-    }
+    spin(5e-3);
     const double before = work_.done(), since = bench_seconds();
-    for (const double until = since + opt_.seconds / 2; bench_seconds() < until;) {
-    }
+    spin(opt_.seconds / 2);
     const double took = bench_seconds() - since, after = work_.done();
     if (!work_.is_running()) {
         bench_fail("the neighbour ended before the measurement", __LINE__);
@@ -417,96 +494,90 @@ double shares::speed_alone(work_kind kind)
     return (after - before) / took;
 }
 
-void shares::print(const char *beside, double gbs, const char *name, const wic_shaped &shaped,
-                   const figures &f, double alone_p99, double alone_speed, double unshaped)
+void shares::print(const char *beside, double gbs, const char *name, const figures &f,
+                   const figures &alone, double alone_speed, double unshaped) const
 {
+    const wic_shaped &s = f.shaped;
     if (f.gbs.empty()) {
         printf("%-7s %5.0f  %-12s %4u %6u  the kernel found no room\n", beside, gbs, name,
-               shaped.multiprocessors, shaped.blocks);
+               s.multiprocessors, s.blocks);
         return;
     }
     printf("%-7s %5.0f  %-12s %4u %6u %8.2f %7.2f %8.1f %8.1f", beside, gbs, name,
-           shaped.multiprocessors, shaped.blocks, middle(f.start_ms), middle(f.gbs), middle(f.p50),
+           s.multiprocessors, s.blocks, middle(f.start_ms), middle(f.gbs), middle(f.p50),
            middle(f.p99));
     if (alone_speed > 0) {
         const double kept = middle(f.speed) / alone_speed, total = kept + middle(f.gbs) / gbs;
-        printf(" %7.2f %8.1f %7.1f %7.3f %7.3f", middle(f.p99) / alone_p99, middle(f.speed),
-               100 * (1 - kept), total, unshaped > 0 ? total / unshaped : 1.0);
+        printf(" %7.2f %8.1f %7.1f %7.3f %7.3f", middle(f.p99) / middle(alone.p99), middle(f.speed),
+               100 * (1 - kept), total, total / unshaped);
     }
-    printf("  %s\n", shaped.why);
+    printf("  %s\n", s.why);
     fflush(stdout);
 }
 
-void shares::compare(double gbs)
+void shares::compare(double gbs, int kind, const figures &alone)
 {
     constexpr size_t n = std::size(manners);
-    figures alone, found[WORK_KINDS][n];
-    wic_shaped shaped[n] = {}, whole = {};
-    std::vector<double> speed[WORK_KINDS];
+    figures found[n];
+    std::vector<double> speed = {speed_alone(static_cast<work_kind>(kind))};
     wic_part *part = nullptr;
-    const wic_share any = {};
-    for (int i = 0; i < 3; i++) {
-        run(manners[0], any, gbs, -1, &alone);
-    }
-    const double p99 = middle(alone.p99);
-    const unsigned padded = fewest(WIC_SHARE_PADDED, gbs, p99);
-    if (wic_part_create(2, &part) != 0) {
+    const bool has_parts = wic_part_create(2, &part) == 0;
+    if (!has_parts) {
         printf("no green context: %s\n", wic_link_why());
-    } else {
-        wic_part_destroy(part);
-        part = nullptr;
-        if (wic_part_create(fewest(WIC_SHARE_GREEN, gbs, p99), &part) != 0) {
-            bench_fail(wic_link_why(), __LINE__);
-        }
-    }
-    alone = {};
-    for (uint32_t round = 0; round < opt_.rounds; round++) {
-        run(manners[0], any, gbs, -1, &alone);
-        whole = shaped_;
-        for (int kind = 0; kind < WORK_KINDS; kind++) {
-            speed[kind].push_back(speed_alone(static_cast<work_kind>(kind)));
-            for (size_t i = 0; i < n; i++) {
-                const manner &m = manners[i];
-                if ((m.way == WIC_SHARE_GREEN && !part) || (m.padded && kind != WORK_GEMM)) {
-                    continue;
-                }
-                const wic_share share = {m.way, m.way == WIC_SHARE_PADDED ? padded : 0,
-                                         m.way == WIC_SHARE_GREEN ? part : nullptr};
-                run(m, share, gbs, kind, &found[kind][i]);
-                shaped[i] = shaped_;
-            }
-        }
-    }
-    print("-", gbs, "alone", whole, alone, 0, 0, 0);
-    for (int kind = 0; kind < WORK_KINDS; kind++) {
-        const double kept = middle(found[kind][0].speed) / middle(speed[kind]);
-        const double unshaped = kept + middle(found[kind][0].gbs) / gbs;
-        printf("%-7s %5s  alone: %.1f %s\n", work_names[kind], "", middle(speed[kind]),
-               work_units[kind]);
-        for (size_t i = 0; i < n; i++) {
-            if (!(manners[i].way == WIC_SHARE_GREEN && !part) &&
-                !(manners[i].padded && kind != WORK_GEMM)) {
-                print(work_names[kind], gbs, manners[i].name, shaped[i], found[kind][i],
-                      middle(alone.p99), middle(speed[kind]), unshaped);
-            }
-        }
     }
     wic_part_destroy(part);
+    const place whole = {0, of_.plan, nullptr};
+    const place padded = find(manners[3], gbs, kind, middle(alone.p99), speed[0]);
+    const place green =
+        has_parts ? find(manners[5], gbs, kind, middle(alone.p99), speed[0]) : padded;
+    const auto is_possible = [&](const manner &m) {
+        return (has_parts || m.way != WIC_SHARE_GREEN) && (!m.padded || kind == WORK_GEMM);
+    };
+    speed.clear();
+    for (uint32_t round = 0; round < opt_.rounds; round++) {
+        speed.push_back(speed_alone(static_cast<work_kind>(kind)));
+        for (size_t i = 0; i < n; i++) {
+            const manner &m = manners[i];
+            if (is_possible(m)) {
+                const place &at = !m.few ? whole : m.way == WIC_SHARE_PADDED ? padded : green;
+                run(m, at, gbs, kind, opt_.seconds, true, &found[i]);
+            }
+        }
+    }
+    wic_part_destroy(green.part);
+    const double unshaped = middle(found[0].speed) / middle(speed) + middle(found[0].gbs) / gbs;
+    printf("%-7s        alone: %.1f %s; few blocks and green: blocks of %u warps, %u bytes x %u; "
+           "padded: %u warps, %u x %u\n",
+           work_names[kind], middle(speed), work_units[kind], green.plan.warps, green.plan.in_piece,
+           green.plan.depth, padded.plan.warps, padded.plan.in_piece, padded.plan.depth);
+    for (size_t i = 0; i < n; i++) {
+        if (is_possible(manners[i])) {
+            print(work_names[kind], gbs, manners[i].name, found[i], alone, middle(speed), unshaped);
+        }
+    }
 }
 
 bool shares::measure()
 {
     const unsigned bad = work_.wrong();
-    printf("a stream of chunks of %zu KiB beside kernels that fill the GPU; medians of %u rounds\n"
+    printf("a stream of chunks of %zu KiB next to kernels that fill the GPU; medians of %u rounds\n"
            "SMs: that its kernel's blocks can be on; start: until the kernel runs; times: of the "
            "stream's p99 alone; loss: of the neighbour;\n"
            "total: the parts that both keep, and over that of unshaped\n",
            chunk / 1024, opt_.rounds);
-    printf("%-7s %5s  %-12s %4s %6s %8s %7s %8s %8s %7s %8s %7s %7s %7s\n", "beside", "GB/s", "way",
-           "SMs", "blocks", "start ms", "GB/s", "p50 us", "p99 us", "times", "speed", "loss %",
-           "total", "ratio");
+    printf("%-7s %5s  %-12s %4s %6s %8s %7s %8s %8s %7s %8s %7s %7s %7s\n", "next to", "GB/s",
+           "way", "SMs", "blocks", "start ms", "GB/s", "p50 us", "p99 us", "times", "speed",
+           "loss %", "total", "ratio");
     for (const std::string &rate : bench_split(opt_.rates)) {
-        compare(atof(rate.c_str()));
+        const double gbs = atof(rate.c_str());
+        figures alone = {};
+        for (uint32_t round = 0; round < 2 * opt_.rounds + 1; round++) {
+            run(manners[0], {0, of_.plan, nullptr}, gbs, -1, opt_.seconds, true, &alone);
+        }
+        print("-", gbs, "alone", alone, alone, 0, 1);
+        for (int kind = 0; kind < WORK_KINDS; kind++) {
+            compare(gbs, kind, alone);
+        }
     }
     printf("%llu elements of the stream wrong, %u of 64 of the product\n",
            static_cast<unsigned long long>(wrong_), bad);
