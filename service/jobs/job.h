@@ -77,6 +77,9 @@ struct pb_job {
                         stored (published.h) */
     /* requested again by a client: it runs even if its content was processed before */
     bool anyway;
+    /* size of its files at delivery, as far as known; 0 = unknown. Set by the store. */
+    int64_t bytes;
+    bool is_long; /* a run ended because it took longer than service.express */
     int attempts;
     /* number of its starts: unlike attempts it never falls, so that the files of a run can be
      * distinguished from those of any later one (pipeline/publish/publish_temp.h) */

@@ -16,7 +16,7 @@
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
 #define WAITING                                                                                    \
-    "SELECT seq, id, scene, owned, input, pipeline, name, rank"                                    \
+    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long"                    \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -24,7 +24,7 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ", session) = (" PB_JOB_HOLD_SET ",?) WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
@@ -88,8 +88,19 @@ void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s)
     (void)sqlite3_clear_bindings(s);
 }
 
+/* Sum of the known sizes of the files of a delivery. */
+static int64_t bytes_of(const struct pb_job *job)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < job->manifest.n_entries; i++)
+        if (job->manifest.entry[i].bytes > 0)
+            bytes += job->manifest.entry[i].bytes;
+    return bytes;
+}
+
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
+    job->bytes = bytes_of(job);
     sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
@@ -370,6 +381,8 @@ static int look_on(struct pb_job_store *store, enum pb_job_statement which, stru
         pb_job_read_text(s, 5, job.pipeline, sizeof job.pipeline);
         pb_job_read_text(s, 6, job.name, sizeof job.name);
         job.priority = -sqlite3_column_int(s, 7);
+        job.bytes = sqlite3_column_int64(s, 8);
+        job.is_long = sqlite3_column_int(s, 9) != 0;
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;

@@ -17,7 +17,7 @@
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
  * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
- * 20: epoch; 21: session */
+ * 20: epoch; 21: session; 22: bytes, is_long */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -268,6 +268,10 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN session INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX jobs_running ON jobs (scene) WHERE status = 1;"
     "PRAGMA user_version = 21;",
+
+    "ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN is_long INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 22;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

@@ -99,7 +99,7 @@ sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what,
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
 /* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 21
+#define PB_JOB_SCHEMA_VERSION 22
 /* Order in which finished jobs are forgotten: those of files that no pipeline takes are first,
  * because foreign files must not push the jobs of scenes out of the store. */
 #define PB_JOB_PRUNE_ORDER "(error_code = 'input.no_pipeline') DESC, seq"
@@ -172,16 +172,16 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
  * checkpoints. */
 void pb_job_store_count_pages(struct pb_job_store *store);
 
-#define PB_JOB_FIXED     10 /* columns that never change */
-#define PB_JOB_SET_COUNT 33 /* columns that may change */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_FIXED     11 /* columns that never change */
+#define PB_JOB_SET_COUNT 34 /* columns that may change */
+#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, "
+    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch"
+    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, reversed: the sort key of jobs_by_tail. */

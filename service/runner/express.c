@@ -12,7 +12,7 @@
  *
  * The express job is computed on the CPU when the others use a GPU: a device runs one job at a
  * time unless parallel_jobs allows more. If the configuration requires a GPU, no express job runs.
- * After a restart each long job may cost one more try. */
+ */
 #include "service/runner/express.h"
 
 #include "config/config.h"
@@ -21,15 +21,6 @@
 #define PAUSE_DOUBLINGS 6
 #define CHECK_MS        1000 /* interval of checks whether an express job may start */
 #define PUT_BACK_MS     5000 /* time from the cancel line to SIGKILL */
-
-bool pb_express_is_long(const struct pb_express *express, int64_t seq)
-{
-    for (size_t i = 0; i < PB_EXPRESS_LONG_MAX; i++) {
-        if (express->known_long[i] == seq)
-            return true;
-    }
-    return false;
-}
 
 bool pb_express_may_open(const struct pb_express *express, struct pb_worker_pool *pool,
                          const struct pb_config *config, int64_t mono_ms)
@@ -71,7 +62,6 @@ void pb_express_put_back(struct pb_express *express, struct pb_pool_slot *slot, 
                          int64_t mono_ms)
 {
     const struct pb_job *job = pb_pool_job(slot);
-    express->known_long[express->next_long++ % PB_EXPRESS_LONG_MAX] = job->seq;
     express->pause_until_ms = mono_ms + (express_ms << express->in_vain);
     express->in_vain += express->in_vain < PAUSE_DOUBLINGS;
     pb_log(PB_LOG_NOTICE, "job %s: takes longer than service.express; it waits for its turn",

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs among which the lowest rank is first */
 #define READ_SMALLEST_MAX 1000
@@ -78,16 +77,6 @@ static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
     return rc;
 }
 
-/* Reads the size only of files in the service's directories: a submitted path may be on storage
- * that hangs. */
-static int64_t input_bytes(const struct pb_job *job)
-{
-    struct stat st;
-    bool known = job->owned && job->manifest.input != NULL &&
-                 lstat(job->manifest.input, &st) == 0 && S_ISREG(st.st_mode);
-    return known ? (int64_t)st.st_size : INT64_MAX;
-}
-
 struct smallest {
     const struct pb_job_queue *queue;
     int64_t seq, bytes; /* the smallest so far; seq 0 = not found */
@@ -100,7 +89,7 @@ static bool compare(void *user, const struct pb_job *job)
     struct smallest *smallest = user;
     if (!may_start(smallest->queue, job))
         return false;
-    const int64_t bytes = input_bytes(job);
+    const int64_t bytes = job->bytes > 0 ? job->bytes : INT64_MAX;
     if (smallest->seq == 0 || bytes < smallest->bytes) {
         smallest->seq = job->seq;
         smallest->priority = job->priority;

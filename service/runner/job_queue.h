@@ -23,8 +23,9 @@ struct pb_taken {
     struct pb_err unmatched;    /* why no pipeline was found for its input; PB_OK: unknown */
 };
 
-/* Conditions of a take. The functions see only seq, priority, id, scene, owned, input, pipeline and
- * name of a job, borrowed, except match, which sees all. Thread of the functions: pool. */
+/* Conditions of a take. The functions see only seq, priority, id, scene, owned, input,
+ * pipeline, name, bytes and is_long of a job, borrowed, except match, which sees all. Thread of the
+ * functions: pool. */
 struct pb_job_ask {
     int n; /* jobs wanted; 0: the result is only whether one may start */
     bool (*may)(void *user, const struct pb_job *job);

@@ -59,7 +59,6 @@ struct choice {
     struct pb_runner *runner;
     struct pb_config *config; /* held */
     struct pb_hold hold;
-    struct pb_express express;
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms;
@@ -88,8 +87,7 @@ static bool may_start(void *user, const struct pb_job *job)
 
 static bool may_start_short(void *user, const struct pb_job *job)
 {
-    const struct choice *choice = user;
-    return !pb_express_is_long(&choice->express, job->seq) && may_start(user, job);
+    return !job->is_long && may_start(user, job);
 }
 
 static int64_t probe_rank(void *user, const struct pb_job *job)
@@ -125,7 +123,6 @@ static struct choice *make_choice(struct pb_runner *runner)
     choice->runner = runner;
     choice->config = pb_config_hold(runner->env.config);
     choice->hold = runner->faults.hold;
-    choice->express = runner->express;
     choice->waits = waits;
     choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
@@ -297,6 +294,9 @@ static void on_freed(void *user)
 static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
 {
     struct pb_runner *runner = user;
+    if (slot->express && over->end == PB_RUN_ENDED && over->ending == PB_ENDING_PUT_BACK &&
+        !runner->env.drains)
+        over->job.is_long = true;
     if (pb_job_end_run(&runner->ends, over) && slot->express)
         pb_express_done(&runner->express);
 }

@@ -37,26 +37,19 @@ static void end(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* bytes: of its input in our directory; 0 = a submitted file. */
+/* bytes: size of its file at delivery; 0 = unknown. */
 static void insert_with(const char *id, int bytes, int priority)
 {
     struct pb_job job;
-    char path[PB_SCENE_MANIFEST_PATH_BYTES];
+    const struct pb_manifest_entry file = {.path = (char *)"a.tif", .bytes = bytes};
     pb_job_init(&job);
     job.priority = priority;
     (void)snprintf(job.id, sizeof job.id, "%s", id);
     (void)snprintf(job.scene, sizeof job.scene, "%s", id);
-    job.status = PB_JOB_ACCEPTED;
-    job.owned = bytes > 0;
-    (void)snprintf(path, sizeof path, "%s/%s.tif", directory, id);
-    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, path), 0);
-    if (bytes > 0) {
-        FILE *file = fopen(path, "w");
-        ck_assert_ptr_nonnull(file);
-        ck_assert_int_eq(ftruncate(fileno(file), bytes), 0);
-        (void)fclose(file);
-    }
+    if (bytes > 0)
+        ck_assert_int_eq(pb_job_add_delivered(&job, "/inbox", &file, NULL), 0);
     ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    ck_assert_int_eq(job.bytes, bytes);
     pb_job_fini(&job);
 }
 
@@ -150,7 +143,7 @@ START_TEST(higher_priority_precedes_all_ranks_of_a_lower_one)
 }
 END_TEST
 
-START_TEST(gives_the_smallest_input_and_submitted_files_last)
+START_TEST(gives_the_smallest_input_and_unknown_sizes_last)
 {
     insert("a", 0);
     insert("b", 300);
@@ -220,7 +213,7 @@ int main(void)
     tcase_add_test(t, gives_the_oldest_job_that_may_start);
     tcase_add_test(t, job_of_the_least_rank_precedes_older_jobs);
     tcase_add_test(t, higher_priority_precedes_all_ranks_of_a_lower_one);
-    tcase_add_test(t, gives_the_smallest_input_and_submitted_files_last);
+    tcase_add_test(t, gives_the_smallest_input_and_unknown_sizes_last);
     tcase_add_test(t, gives_none_when_none_may_start);
     tcase_add_test(t, test_several_jobs_are_taken_in_order);
     tcase_add_test(t, test_job_taken_by_another_session_is_left);
