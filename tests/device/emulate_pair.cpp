@@ -137,12 +137,27 @@ template <class A> bool round_of(const emulate_pair &how, uint32_t round, std::s
             pthread_barrier_init(&block.barrier, nullptr, how.threads);
         }
     }
-    std::vector<std::thread> running;
-    start<A, 0>(how, host.view(0), p, &blocks[0], &running);
-    start<A, 1>(how, host.view(1), p, &blocks[1], &running);
-    __atomic_store_n(how.stops ? &m.stop : &m.begin, 1, __ATOMIC_RELEASE);
-    for (std::thread &thread : running) {
-        thread.join();
+    const auto run = [&](bool first, bool second) {
+        std::vector<std::thread> running;
+        if (first) {
+            start<A, 0>(how, host.view(0), p, &blocks[0], &running);
+        }
+        if (second) {
+            start<A, 1>(how, host.view(1), p, &blocks[1], &running);
+        }
+        __atomic_store_n(how.stops ? &m.stop : &m.begin, 1, __ATOMIC_RELEASE);
+        for (std::thread &thread : running) {
+            thread.join();
+        }
+    };
+    run(true, true);
+    if (how.alone && m.state[0] == RESIDENT_DONE && m.state[1] == RESIDENT_DONE) {
+        host.begin(7, round);
+        for (int party = 0; party < 2; party++) {
+            m.begin = m.state[party] = 0;
+            pair_forget(p, party, [](void *at, size_t bytes) { memset(at, 0, bytes); });
+            run(party == 0, party == 1);
+        }
     }
     for (std::vector<block_memory> &of : blocks) {
         for (block_memory &block : of) {

@@ -18,6 +18,7 @@ struct emulate_pair {
     int fault, receiver; /* EMULATE_EARLY_READ and so on (emulate_apps.h); 0: none */
     uint32_t step;
     bool stops; /* the host stops each round at once */
+    bool alone; /* then each party repeats the round alone; needs a place for each chunk */
 };
 
 /* NULL after the last one. */

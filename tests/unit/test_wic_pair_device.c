@@ -23,6 +23,16 @@ START_TEST(test_all_steps_are_right)
 }
 END_TEST
 
+START_TEST(test_party_repeats_round_alone)
+{
+    const struct emulate_pair how = {
+        .blocks = {2, 1}, .threads = 2, .places = 2048, .rounds = 1, .alone = true};
+    char why[200];
+    ck_assert_msg(emulate_pair_rounds((unsigned)_i, &how, why) == 1, "%s: %s",
+                  emulate_pair_app((unsigned)_i), why);
+}
+END_TEST
+
 START_TEST(test_every_mistake_is_found)
 {
     const unsigned app = (unsigned)_i;
@@ -57,6 +67,7 @@ int main(void)
     TCase *tc = tcase_create("pair");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_all_steps_are_right, 0, apps);
+    tcase_add_loop_test(tc, test_party_repeats_round_alone, 0, apps);
     tcase_add_loop_test(tc, test_every_mistake_is_found, 0, apps);
     tcase_add_loop_test(tc, test_kernels_leave_if_the_host_stops, 0, apps);
     suite_add_tcase(suite, tc);

@@ -121,6 +121,18 @@ __device__ __forceinline__ uint64_t pair_look(const pair_lane &lane, uint32_t nu
                : 0;
 }
 
+// After a round by both parties whose rings had a place for each chunk, this party can repeat the
+// round alone: clear(at, bytes) is called for the words that must be 0 then, in addition to those
+// of the host. The words of its chunks, of steps and their numbers stay.
+template <class Clear> inline void pair_forget(const pair_view &p, int party, Clear clear)
+{
+    const pair_lane &other = p.to[1 - party];
+    clear(other.made, (other.mask + 1) * sizeof(uint32_t));
+    clear(other.taken, sizeof(uint32_t));
+    clear(p.met[party], sizeof(uint32_t));
+    clear(p.started[party], sizeof(uint32_t));
+}
+
 // The whole round of a party. A way has
 //
 //   part(), block, blocks

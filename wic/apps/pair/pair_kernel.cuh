@@ -337,14 +337,12 @@ template <class A> class pair_room
         }
         APP_MUST(cudaDeviceSynchronize());
     }
-    // Before a kernel of this party runs alone: only the counters of the party are cleared.
+    // Before a kernel of this party runs alone.
     void clear_for(int party)
     {
         memset(place_.words, 0, 4 * line);
-        const pair_lane &other = view_.to[1 - party];
-        APP_MUST(cudaMemset(other.made, 0, (other.mask + 1) * sizeof(uint32_t)));
-        APP_MUST(cudaMemset(view_.met[party], 0, line));
-        APP_MUST(cudaMemset(view_.started[party], 0, line));
+        pair_forget(view_, party,
+                    [](void *at, size_t bytes) { APP_MUST(cudaMemset(at, 0, bytes)); });
         APP_MUST(cudaDeviceSynchronize());
     }
     const pair_view &view() const

@@ -23,7 +23,7 @@ struct pair_row {
     std::string app, paper, size, strategy;
     std::string why;            // it cannot be done; empty: it can
     std::vector<double> totals; // seconds of each round
-    double total, oracle;       // medians
+    double total, oracle;       // medians; oracle: 0 if a party did not end
     uint32_t runs, wrong;
     std::string what; // about the first wrong element
 };

@@ -134,7 +134,7 @@ void print_end(const pair_report &report)
             of = of == nullptr || row.total < of->total ? &row : of;
             managed = row.strategy == "managed-flag" ? &row : managed;
         }
-        if (wic == nullptr || best == nullptr) {
+        if (wic == nullptr || best == nullptr || wic->oracle == 0.0) {
             continue;
         }
         const double noise = std::max(spread(wic->totals), spread(best->totals));
