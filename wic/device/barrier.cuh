@@ -82,6 +82,23 @@ __device__ __forceinline__ wic_word_pair wic_load_pair_system(const uint64_t *p)
     return pair;
 }
 
+// Relaxed, for polls: a load that acquires empties the L1 cache of the multiprocessor.
+__device__ __forceinline__ wic_word_pair wic_peek_pair_system(const uint64_t *p)
+{
+    wic_word_pair pair;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(pair.first), "=l"(pair.second)
+                 : "l"(p)
+                 : "memory");
+    return pair;
+}
+
+// Acquires what the words that were peeked at publish.
+__device__ __forceinline__ void wic_acquire_system()
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
 __device__ __forceinline__ uint64_t wic_load_device(const uint64_t *p)
 {
     uint64_t value;

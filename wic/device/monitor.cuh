@@ -72,7 +72,11 @@ __device__ __forceinline__ uint64_t wic_first_missing(uint64_t next, uint32_t fi
 
 // (Two polls in flight, half a round trip apart, were slower: the release of the ready board's
 // words waits for the poll in flight.)
-__device__ inline void wic_monitor(const wic_view &view)
+//
+// is_quiet: its polls leave the L1 cache of the multiprocessor alone, which a poll that acquires
+// empties; a fence acquires what is new. For kernels whose work lives from L1. In a ring of 4 KiB
+// chunks the fences cost throughput.
+template <bool is_quiet = false> __device__ inline void wic_monitor(const wic_view &view)
 {
     const uint32_t lane = wic_lane();
     const bool doorbell = lane < WIC_DOORBELL_LANES;
@@ -82,8 +86,12 @@ __device__ inline void wic_monitor(const wic_view &view)
     uint64_t beat_at = wic_warp_now();
     for (uint32_t idle = 0;;) {
         wic_doorbell_look look = {next / 2 * 2 + 2 * lane, {0, 0}, false, false};
-        look.words = wic_load_pair_system(doorbell ? &view.doorbell[look.tile & view.ring_mask]
-                                                   : &view.control->end);
+        const uint64_t at = look.tile & view.ring_mask;
+        if constexpr (is_quiet) {
+            look.words = wic_peek_pair_system(doorbell ? &view.doorbell[at] : &view.control->end);
+        } else {
+            look.words = wic_load_pair_system(doorbell ? &view.doorbell[at] : &view.control->end);
+        }
         const uint64_t value = lane == WIC_DOORBELL_LANES ? look.words.first : look.words.second;
         if (doorbell) {
             wic_judge(view, next, landed, &look);
@@ -97,6 +105,9 @@ __device__ inline void wic_monitor(const wic_view &view)
                 continue;
             }
             known = WIC_LINK_ABORT; // the host died or hangs
+        }
+        if constexpr (is_quiet) {
+            wic_acquire_system();
         }
         if (doorbell) {
             wic_post_tiles(view, look, next, stop);
