@@ -52,6 +52,32 @@ START_TEST(test_geometric_mean_of_ratios)
 }
 END_TEST
 
+START_TEST(test_trials_end_with_the_fastest_shape)
+{
+    const double time[] = {10.0, 30.0, 9.0, 11.0};
+    const size_t wanted[] = {0, 1, 2, 3, 0, 2, 3}; /* shape 1 is too slow for a second trial */
+    struct app_trials trials = {.shapes = 4};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        ck_assert(!app_trials_end(&trials));
+        const size_t shape = app_trials_next(&trials);
+        ck_assert_uint_eq(shape, wanted[i]);
+        app_trials_add(&trials, shape, shape == 3 && i > 4 ? 8.0 : time[shape]);
+    }
+    ck_assert(app_trials_end(&trials));
+    ck_assert_uint_eq(app_trials_next(&trials), 3); /* its second time counts */
+    app_trials_add(&trials, 3, 50.0);
+    ck_assert_uint_eq(app_trials_next(&trials), 3); /* later times are noise */
+}
+END_TEST
+
+START_TEST(test_single_shape_needs_no_trials)
+{
+    struct app_trials trials = {.shapes = 1};
+    ck_assert(app_trials_end(&trials));
+    ck_assert_uint_eq(app_trials_next(&trials), 0);
+}
+END_TEST
+
 START_TEST(test_half_of_headroom_is_enough)
 {
     near(app_headroom(8.0, 10.0), 0.2);
@@ -85,6 +111,8 @@ int main(void)
     tcase_add_test(tc, test_overlap_is_hidden_part_of_producer);
     tcase_add_test(tc, test_overhead_begins_when_data_and_block_are_ready);
     tcase_add_test(tc, test_geometric_mean_of_ratios);
+    tcase_add_test(tc, test_trials_end_with_the_fastest_shape);
+    tcase_add_test(tc, test_single_shape_needs_no_trials);
     tcase_add_test(tc, test_half_of_headroom_is_enough);
     tcase_add_test(tc, test_small_headroom_allows_three_per_cent);
     tcase_add_test(tc, test_oracle_may_be_beaten_by_noise_only);

@@ -24,6 +24,7 @@ START_TEST(test_all_steps_are_right)
 {
     const struct emulate_resident how[] = {
         {.blocks = 1, .threads = 1, .slots = 1, .rounds = 2},
+        {.blocks = 1, .threads = 3, .slots = 2, .rounds = 2},
         {.blocks = 3, .threads = 1, .slots = 2, .rounds = 2},
         {.blocks = 2, .threads = 2, .sliced = true, .slots = 2, .rounds = 2},
     };

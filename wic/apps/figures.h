@@ -85,4 +85,46 @@ static inline enum app_verdict app_judge(double wic, double oracle, double best,
     }
     return wic <= APP_RIVAL_MOST * best ? APP_NOTHING_TO_WIN : APP_NOTHING_BUT_SLOWER;
 }
+
+/* Trials of several shapes of one thing: each twice, but only once if it is slower by more than a
+ * factor. Then the fastest is used. All zero: no shape yet. */
+#define APP_SHAPES_MOST 8
+#define APP_TRIAL_HOPE  1.3
+struct app_trials {
+    size_t shapes, runs;           /* number of shapes; of trials that were made or left out */
+    double least[APP_SHAPES_MOST]; /* shortest time, by shape */
+};
+
+static inline size_t app_trials_fastest(const struct app_trials *t)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < t->shapes && i < t->runs; i++) {
+        best = t->least[i] < t->least[best] ? i : best;
+    }
+    return best;
+}
+
+/* True if app_trials_next() stays the same. */
+static inline int app_trials_end(const struct app_trials *t)
+{
+    return t->shapes < 2 || t->runs >= 2 * t->shapes;
+}
+
+/* The shape of the next run. */
+static inline size_t app_trials_next(struct app_trials *t)
+{
+    const size_t best = app_trials_fastest(t);
+    while (t->runs >= t->shapes && !app_trials_end(t) &&
+           t->least[t->runs % t->shapes] > APP_TRIAL_HOPE * t->least[best]) {
+        t->runs++;
+    }
+    return app_trials_end(t) ? best : t->runs % t->shapes;
+}
+
+/* The time of a run of that shape. */
+static inline void app_trials_add(struct app_trials *t, size_t shape, double time)
+{
+    t->least[shape] = t->runs < t->shapes || time < t->least[shape] ? time : t->least[shape];
+    t->runs++;
+}
 #endif

@@ -35,11 +35,11 @@ class demandcpy_side : public resident_monitor_side
     demandcpy_side(const demandcpy_side &) = delete;
     demandcpy_side &operator=(const demandcpy_side &) = delete;
 
-    wic_view ready(const resident_view &r, uint32_t blocks, cudaStream_t stream)
+    wic_view ready(const resident_view &r, uint32_t blocks, uint32_t warps, cudaStream_t stream)
     {
         down_bytes_ = r.down_bytes;
         up_bytes_ = r.up_bytes;
-        return resident_monitor_side::ready(r, blocks, stream);
+        return resident_monitor_side::ready(r, blocks, warps, stream);
     }
     void sent(unsigned char *chunk)
     {
@@ -108,7 +108,12 @@ class demandcpy_side : public resident_monitor_side
 template <class A>
 std::unique_ptr<app_strategy<A>> app_by_demandcpy(const app_place<A> &place, std::string *why)
 {
-    return resident_strategy<A, resident_mirrored<1>, demandcpy_side>::open(place, {false, true},
-                                                                            why);
+    using way = resident_mirrored<1, RESIDENT_HALF>;
+    using strategy = resident_strategy<A, way::argument, demandcpy_side>;
+    auto made = strategy::open(place, {false, true}, why);
+    if (made != nullptr) {
+        made->template add<way>(2 * static_cast<uint32_t>(place.processors));
+    }
+    return strategy::fit(std::move(made), why);
 }
 #endif

@@ -22,7 +22,12 @@ struct managed_flag_see {
 template <class A>
 std::unique_ptr<app_strategy<A>> app_by_managed_flag(const app_place<A> &place, std::string *why)
 {
-    return resident_strategy<A, resident_polling<managed_flag_see, 1>>::open(place, {true, true},
-                                                                             why);
+    using way = resident_polling<managed_flag_see, 1>;
+    using strategy = resident_strategy<A, way::argument>;
+    auto made = strategy::open(place, {true, true}, why);
+    if (made != nullptr) {
+        made->template add<way>(2 * static_cast<uint32_t>(place.processors));
+    }
+    return strategy::fit(std::move(made), why);
 }
 #endif

@@ -9,10 +9,11 @@
 
 constexpr uint32_t nblocking_slices = 4;
 
+template <uint32_t density> using nblocking_way = resident_mirrored<nblocking_slices, density>;
+
 template <class A>
 std::unique_ptr<app_strategy<A>> app_by_nblocking(const app_place<A> &place, std::string *why)
 {
-    return resident_strategy<A, resident_mirrored<nblocking_slices>, resident_monitor_side>::open(
-        place, {false, false}, why);
+    return resident_open<A, nblocking_way, resident_monitor_side>(place, {false, false}, why);
 }
 #endif

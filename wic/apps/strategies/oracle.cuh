@@ -4,8 +4,9 @@
 #define WIC_APP_ORACLE_CUH
 // The oracle: party 1 of a round alone, with all chunks of party 0 already in device memory, so
 // that it never waits for the host. It has the chunks that another strategy recorded. Its time is
-// that of the fastest of several shapes: a resident kernel of few or many blocks, or the kernels of
-// the launching strategies in one graph.
+// that of the fastest of several shapes: a resident kernel of one block up to as many as there is
+// room for, with few registers for each thread or with many, or the kernels of the launching
+// strategies in one graph.
 #include "wic/apps/strategies/resident.cuh"
 #include "wic/apps/strategies/step_kernels.cuh"
 
@@ -53,8 +54,8 @@ __device__ void app_oracle_make(const typename A::view &view, const app_step &st
     }
 }
 
-template <class A>
-__global__ void __launch_bounds__(app_oracle_threads)
+template <class A, int each>
+__global__ void __launch_bounds__(app_oracle_threads, each)
     app_oracle_kernel(typename A::view view, app_oracle_work work)
 {
     uint32_t barriers = 0;
@@ -92,15 +93,11 @@ template <class A> class app_oracle
         APP_MUST(cudaEventCreate(&begin_));
         APP_MUST(cudaEventCreate(&end_));
         arrived_ = app_take_device(sizeof(uint32_t));
-        int most = 0;
         if constexpr (!is_piped) {
-            APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, app_oracle_kernel<A>,
-                                                                   app_oracle_threads, 0));
+            add(app_oracle_kernel<A, 1>);
+            add(app_oracle_kernel<A, 4>);
         }
-        for (int each = 1; each <= most; each *= 2) {
-            shapes_.push_back(each * place.processors);
-        }
-        shapes_.push_back(0); // the graph
+        shapes_.push_back({nullptr, 0}); // the graph
     }
     ~app_oracle()
     {
@@ -148,10 +145,10 @@ template <class A> class app_oracle
         APP_MUST(cudaMemset(arrived_.get(), 0, sizeof(uint32_t)));
         APP_MUST(cudaDeviceSynchronize());
         APP_MUST(cudaEventRecord(begin_, stream_));
-        if (shapes_[shape] == 0) {
+        if (shapes_[shape].run == nullptr) {
             APP_MUST(cudaGraphLaunch(graph_, stream_));
         } else {
-            launch_resident(static_cast<unsigned>(shapes_[shape]));
+            launch_resident(shapes_[shape]);
         }
         APP_MUST(cudaEventRecord(end_, stream_));
         APP_MUST(cudaStreamSynchronize(stream_));
@@ -163,6 +160,25 @@ template <class A> class app_oracle
   private:
     static constexpr bool is_piped = A::facts.order == APP_PIPED;
 
+    using kernel = void(typename A::view, app_oracle_work);
+    struct shape {
+        kernel *run; // NULL: the graph
+        unsigned blocks;
+    };
+
+    // A resident kernel of one block up to as many as there is room for.
+    void add(kernel *run)
+    {
+        int most = 0;
+        APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, run, app_oracle_threads, 0));
+        most *= place_.processors;
+        for (int blocks = 1; blocks < place_.processors; blocks *= 4) {
+            shapes_.push_back({run, static_cast<unsigned>(blocks)});
+        }
+        for (int blocks = place_.processors; blocks <= most; blocks *= 2) {
+            shapes_.push_back({run, static_cast<unsigned>(blocks)});
+        }
+    }
     void forget()
     {
         if (graph_ != nullptr) {
@@ -170,7 +186,7 @@ template <class A> class app_oracle
             graph_ = nullptr;
         }
     }
-    void launch_resident(unsigned blocks)
+    void launch_resident(const shape &of)
     {
         if constexpr (!is_piped) {
             const size_t at = app_stride(count_ * sizeof(app_step));
@@ -184,9 +200,9 @@ template <class A> class app_oracle
                                     place_.limit_ns};
             typename A::view view = place_.view;
             void *arguments[] = {&view, &work};
-            APP_MUST(cudaLaunchCooperativeKernel(
-                reinterpret_cast<const void *>(app_oracle_kernel<A>), dim3(blocks),
-                dim3(app_oracle_threads), arguments, 0, stream_));
+            APP_MUST(cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(of.run),
+                                                 dim3(of.blocks), dim3(app_oracle_threads),
+                                                 arguments, 0, stream_));
         }
     }
     void launch(const app_step &step, const unsigned char *chunks)
@@ -217,7 +233,7 @@ template <class A> class app_oracle
     const app_kernels<A> kernels_;
     app_stream stream_;
     cudaEvent_t begin_, end_;
-    std::vector<int> shapes_; // blocks of a resident kernel; 0: the graph
+    std::vector<shape> shapes_;
     app_on_device index_, chunks_, up_, arrived_;
     uint32_t count_ = 0;
     cudaGraphExec_t graph_ = nullptr;

@@ -11,7 +11,7 @@
 //   taken        <==  chunks of which party 1 has read all, after a step without answers
 //   steps        ==>  a step, if the data decides it
 //   ups          <==  number of chunks that party 1 makes in such a step
-//   letters      ==>, <==  words of a chunk of at most 256 bytes, the only one of its step, each
+//   letters      ==>, <==  words of a chunk of at most 512 bytes, the only one of its step, each
 //                          with the number of the chunk; if the strategy has letters
 //   begin        ==>  the round has begun
 //   state        <==  all blocks have started; party 1 has written the last byte
@@ -30,9 +30,10 @@
 // and has a time limit; a block that gives up leaves, and so do the others.
 //
 // A step with n phases of settle has n + 1 barriers of all blocks, and another one after the answer
-// if parties answer; that one lasts no longer than the host's part of the step. A chunk down takes
-// one round trip over the link if it is a letter, else one for its word and one for its data; a
-// chunk up takes one way as a letter, else a round trip for the fence in front of its word.
+// if parties answer; that one lasts no longer than the host's part of the step. A block alone
+// needs no barrier. A chunk down takes one round trip over the link if it is a letter, else one for
+// its word and one for its data; a chunk up takes one way as a letter, else a round trip for the
+// fence in front of its word.
 //
 // Nothing here needs CUDA's headers: tests/unit/test_wic_resident_device.c runs both parties by
 // threads of the host.
@@ -43,6 +44,7 @@
 #include "wic/watchdog.h"
 
 #include <algorithm>
+#include <sched.h>
 
 constexpr uint32_t resident_steps_ring = 64;   // number of steps
 constexpr uint32_t resident_step_words = 4;    // down, up and their units
@@ -56,8 +58,8 @@ constexpr uint32_t resident_piece_most = 16384;
 
 // A letter: the 32-bit words of a chunk, each in a word of 64 bits below number + 1. The load that
 // sees the chunk has it, and its stores need no fence.
-constexpr uint32_t resident_letter_words = 64; // the most words of a chunk
-constexpr uint32_t resident_lost = 1u << 31;   // added to the number: the chunk is lost
+constexpr uint32_t resident_letter_words = 128; // the most words of a chunk
+constexpr uint32_t resident_lost = 1u << 31;    // added to the number: the chunk is lost
 
 // The number of words, an even one, because two are written and read together. 0: not a letter.
 APP_DO uint32_t resident_letter(uint32_t chunks, uint32_t units, uint32_t unit_bytes)
@@ -126,18 +128,39 @@ __device__ __forceinline__ bool resident_wait(const resident_view &r, Seen seen)
         if (turn % resident_turns == 0 && resident_gives_up(r, &dog)) {
             return false;
         }
+#ifndef __CUDA_ARCH__
+        sched_yield(); // threads of the host: more than it has cores
+#endif
     }
     return true;
 }
 
-// Reads one word of the step in the ring; false: it is not there yet.
+// Reads one word of the step in the ring; false: it is not there yet. Relaxed, because these words
+// publish nothing but themselves.
 __device__ __forceinline__ bool resident_step_word(const uint64_t *steps, uint32_t index,
                                                    uint32_t word, uint32_t *value)
 {
-    const uint64_t seen =
-        wic_brought_see(&steps[index % resident_steps_ring * resident_step_words + word]);
+    const uint64_t *at = &steps[index % resident_steps_ring * resident_step_words + word];
+#ifdef __CUDA_ARCH__
+    uint64_t seen;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(seen) : "l"(at) : "memory");
+#else
+    const uint64_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
     *value = static_cast<uint32_t>(seen);
     return static_cast<uint32_t>(seen >> 32) == index + 1;
+}
+
+// Reads a step, all of its words in one round trip.
+__device__ __forceinline__ bool resident_read_step(const uint64_t *steps, app_step *step)
+{
+    uint32_t *const values[resident_step_words] = {&step->down, &step->up, &step->down_units,
+                                                   &step->up_units};
+    bool is_here = true;
+    for (uint32_t i = 0; i < resident_step_words; i++) {
+        is_here &= resident_step_word(steps, step->index, i, values[i]);
+    }
+    return is_here;
 }
 
 // One thread calls it. False: the round has ended, or the kernel must leave.
@@ -148,14 +171,7 @@ __device__ inline bool resident_next(const typename A::view &v, const resident_v
     if constexpr (!A::facts.told) {
         return A::next(v, step);
     } else {
-        return resident_wait(r,
-                             [&] {
-                                 return resident_step_word(steps, step->index, 0, &step->down) &&
-                                        resident_step_word(steps, step->index, 1, &step->up) &&
-                                        resident_step_word(steps, step->index, 2,
-                                                           &step->down_units) &&
-                                        resident_step_word(steps, step->index, 3, &step->up_units);
-                             }) &&
+        return resident_wait(r, [&] { return resident_read_step(steps, step); }) &&
                step->down != resident_over;
     }
 }
@@ -250,12 +266,15 @@ template <class A, class Way> class resident_party
                 }
                 is_left_ = !is_step && step->down != resident_over;
             }
-            step->down = static_cast<uint32_t>(way_.share(step->down));
-            step->up = static_cast<uint32_t>(way_.share(step->up));
-            step->down_units = static_cast<uint32_t>(way_.share(step->down_units));
-            step->up_units = static_cast<uint32_t>(way_.share(step->up_units));
-            is_left_ = way_.share(is_left_) != 0;
-            return way_.share(is_step) != 0;
+            const uint64_t chunks = way_.share(uint64_t(step->up) << 32 | step->down);
+            const uint64_t units = way_.share(uint64_t(step->up_units) << 32 | step->down_units);
+            const uint64_t flags = way_.share(2u * is_left_ + is_step);
+            step->down = static_cast<uint32_t>(chunks);
+            step->up = static_cast<uint32_t>(chunks >> 32);
+            step->down_units = static_cast<uint32_t>(units);
+            step->up_units = static_cast<uint32_t>(units >> 32);
+            is_left_ = flags / 2 != 0;
+            return flags % 2 != 0;
         }
     }
 
@@ -292,6 +311,9 @@ template <class A, class Way> class resident_party
     {
         barriers_++;
         way_.share(0);
+        if (way_.blocks == 1) {
+            return true;
+        }
         bool is_met = true;
         if (part_.thread == 0) {
             wic_offer(r_.met, 1);

@@ -9,6 +9,8 @@
 constexpr size_t resident_managed_most = size_t{1} << 30;
 constexpr size_t resident_ring_bytes = size_t{64} << 20; // chunks of steps ahead
 constexpr uint32_t resident_ring_least = 32, resident_ring_most = 4096;
+constexpr size_t resident_thread_bytes = 16; // memory of a step for each thread, as in launches
+constexpr size_t resident_alone_bytes = 64 << 10; // the most memory for a block alone to be tried
 
 // Words and chunks are pinned, unless they are managed.
 struct resident_memory {
@@ -16,6 +18,17 @@ struct resident_memory {
 };
 
 // --- device -----------------------------------------------------------------------------------
+
+// The working threads of a multiprocessor, and the registers that are left for each.
+enum resident_density : uint32_t {
+    RESIDENT_FEW,  // 512 of up to 128 registers, for work of dependent loads
+    RESIDENT_HALF, // 1024 of up to 64
+    RESIDENT_FULL, // 2048 of 32, for streams from memory
+};
+template <uint32_t density> struct resident_shape {
+    static constexpr uint32_t threads = density == RESIDENT_FULL ? 1024 : 512;
+    static constexpr uint32_t each = density == RESIDENT_FEW ? 1 : 2;
+};
 
 class resident_threads : public resident_plain
 {
@@ -57,11 +70,17 @@ struct resident_nothing {
 
 // Thread 0 of each block looks at the doorbell's words with See, and the block reads chunks where
 // they are.
-template <class See, uint32_t slices_> class resident_polling : public resident_threads
+template <class See, uint32_t slices_>
+class resident_polling : public resident_threads, public resident_shape<RESIDENT_HALF>
 {
   public:
-    static constexpr uint32_t slices = slices_, threads = 512, each = 2, shared_bytes = 0;
+    static constexpr uint32_t slices = slices_, workers = threads / 32, shared_bytes = 0;
     using argument = resident_nothing;
+
+    static constexpr uint32_t grid(uint32_t blocks)
+    {
+        return blocks;
+    }
 
     __device__ resident_polling() : resident_threads(gridDim.x)
     {
@@ -95,7 +114,9 @@ __global__ void __launch_bounds__(Way::threads, Way::each)
 
 // A side that adds nothing. In addition to the hooks of resident_drive, a side has
 //
-//   ready(view, blocks, stream)   before the launch: the third argument of the kernel
+//   ready(view, blocks, warps, stream)
+//                                 before the launch: the third argument of the kernel; warps that
+//                                 work in a block
 //   stop()                        the host has given up
 //   rest()                        the round is over
 struct resident_no_side {
@@ -104,7 +125,7 @@ struct resident_no_side {
     template <class A> explicit resident_no_side(const app_place<A> &)
     {
     }
-    resident_nothing ready(const resident_view &, uint32_t, cudaStream_t)
+    resident_nothing ready(const resident_view &, uint32_t, uint32_t, cudaStream_t)
     {
         return {};
     }
@@ -270,13 +291,21 @@ template <class A> class resident_room
     size_t word_bytes_[kinds], device_bytes_;
 };
 
-template <class A, class Way, class Side = resident_no_side>
+// A shape of the kernel: threads and blocks.
+template <class A, class Argument> struct resident_candidate {
+    void (*run)(resident_view, typename A::view, Argument);
+    uint32_t threads, warps, shared_bytes; // warps that work; of a block
+    uint32_t grid;                         // number of blocks
+};
+
+// Its first rounds try the shapes that were added, twice each; then it keeps the fastest.
+template <class A, class Argument, class Side = resident_no_side>
 class resident_strategy : public app_strategy<A>
 {
   public:
     // NULL: *why.
-    static std::unique_ptr<app_strategy<A>> open(const app_place<A> &place,
-                                                 const resident_memory &memory, std::string *why)
+    static std::unique_ptr<resident_strategy> open(const app_place<A> &place,
+                                                   const resident_memory &memory, std::string *why)
     {
         std::unique_ptr<resident_strategy> made(new resident_strategy(place));
         if ((memory.managed_chunks || memory.managed_flags) &&
@@ -284,23 +313,11 @@ class resident_strategy : public app_strategy<A>
             *why = "more than 1 GiB of managed memory";
             return nullptr;
         }
-        int each = 0;
-        APP_MUST(cudaFuncSetAttribute(
-            resident_run<A, Way>, cudaFuncAttributeMaxDynamicSharedMemorySize, Way::shared_bytes));
-        APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_run<A, Way>,
-                                                               Way::threads, Way::shared_bytes));
-        if (each == 0) {
-            *why = "no block of the kernel fits on a multiprocessor";
-            return nullptr;
-        }
-        made->blocks_ = static_cast<uint32_t>(place.processors) *
-                        std::min(static_cast<uint32_t>(each), Way::each);
         made->room_.allocate(memory);
         made->view_ = made->room_.view();
         APP_MUST(cudaStreamCreateWithFlags(&made->stream_, cudaStreamNonBlocking));
         return made;
     }
-
     ~resident_strategy() override
     {
         if (stream_ != nullptr) {
@@ -308,12 +325,49 @@ class resident_strategy : public app_strategy<A>
         }
     }
 
+    // Adds a shape with that many blocks that work, or as many as are resident at once.
+    template <class Way> void add(uint32_t blocks)
+    {
+        int each = 0;
+        APP_MUST(cudaFuncSetAttribute(
+            resident_run<A, Way>, cudaFuncAttributeMaxDynamicSharedMemorySize, Way::shared_bytes));
+        APP_MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_run<A, Way>,
+                                                               Way::threads, Way::shared_bytes));
+        const uint32_t most = static_cast<uint32_t>(place_.processors) *
+                              std::min(static_cast<uint32_t>(each), Way::each);
+        blocks = std::min(blocks, most);
+        while (blocks > 0 && Way::grid(blocks) > most) {
+            blocks--;
+        }
+        if (blocks > 0) {
+            shapes_.push_back({resident_run<A, Way>, Way::threads, Way::workers, Way::shared_bytes,
+                               Way::grid(blocks)});
+            trials_.shapes = shapes_.size();
+        }
+    }
+    // NULL if no shape fits.
+    static std::unique_ptr<app_strategy<A>> fit(std::unique_ptr<resident_strategy> made,
+                                                std::string *why)
+    {
+        if (made != nullptr && made->shapes_.empty()) {
+            *why = "no block of the kernel fits on a multiprocessor";
+            return nullptr;
+        }
+        return made;
+    }
+
+    bool is_settled() const override
+    {
+        return app_trials_end(&trials_) != 0;
+    }
     void ready() override
     {
+        shape_ = app_trials_next(&trials_);
+        const resident_candidate<A, Argument> &shape = shapes_[shape_];
         room_.clear(stream_);
-        const typename Way::argument argument = side_.ready(view_, blocks_, stream_);
-        resident_run<A, Way>
-            <<<blocks_, Way::threads, Way::shared_bytes, stream_>>>(view_, place_.view, argument);
+        const Argument argument = side_.ready(view_, shape.grid, shape.warps, stream_);
+        shape.run<<<shape.grid, shape.threads, shape.shared_bytes, stream_>>>(view_, place_.view,
+                                                                              argument);
         APP_MUST(cudaGetLastError());
         while (__atomic_load_n(view_.state, __ATOMIC_ACQUIRE) == 0) {
             const cudaError_t error = cudaStreamQuery(stream_);
@@ -328,7 +382,9 @@ class resident_strategy : public app_strategy<A>
 
     bool run(app_run<A> &host) override
     {
+        const uint64_t begin = app_host_now();
         if (resident_drive<A, app_run<A>, Side>(view_, host, side_).run()) {
+            app_trials_add(&trials_, shape_, static_cast<double>(app_host_now() - begin) / 1e9);
             return true;
         }
         side_.stop();
@@ -351,7 +407,38 @@ class resident_strategy : public app_strategy<A>
     resident_room<A> room_;
     Side side_;
     resident_view view_ = {};
-    uint32_t blocks_ = 0;
+    std::vector<resident_candidate<A, Argument>> shapes_;
+    app_trials trials_ = {};
+    size_t shape_ = 0; // the current one
     cudaStream_t stream_ = nullptr;
 };
+
+// A strategy in the shapes that may be the fastest, by the bytes that a step may touch: the memory
+// of party 1 and the chunks. The first one is likely to be good.
+template <class A, template <uint32_t density> class Way, class Side>
+std::unique_ptr<app_strategy<A>> resident_open(const app_place<A> &place,
+                                               const resident_memory &memory, std::string *why)
+{
+    auto made =
+        resident_strategy<A, typename Way<RESIDENT_FEW>::argument, Side>::open(place, memory, why);
+    if (made == nullptr) {
+        return nullptr;
+    }
+    const uint32_t all = static_cast<uint32_t>(place.processors);
+    const size_t chunks = A::facts.order == APP_PIPED ? place.slots : place.most.down;
+    const size_t bytes = app_bytes<A>(place.size, 1) + chunks * place.bytes[1];
+    const bool fills = bytes / resident_thread_bytes >= size_t(all) * Way<RESIDENT_FEW>::threads;
+    if (fills) {
+        made->template add<Way<RESIDENT_HALF>>(2 * all);
+        made->template add<Way<RESIDENT_FULL>>(2 * all);
+    } else {
+        made->template add<Way<RESIDENT_FEW>>(all / 2);
+        made->template add<Way<RESIDENT_FEW>>(all / 8);
+    }
+    made->template add<Way<RESIDENT_FEW>>(all);
+    if (bytes <= resident_alone_bytes) {
+        made->template add<Way<RESIDENT_FEW>>(1);
+    }
+    return made->fit(std::move(made), why);
+}
 #endif

@@ -10,11 +10,18 @@
 
 // The Monitor has the last block for itself. Thread 0 of each other block polls the ready board,
 // and the block reads chunks where they are.
-template <uint32_t slices_> class resident_mirrored : public resident_threads
+template <uint32_t slices_, uint32_t density>
+class resident_mirrored : public resident_threads, public resident_shape<density>
 {
   public:
-    static constexpr uint32_t slices = slices_, threads = 512, each = 2, shared_bytes = 0;
+    static constexpr uint32_t slices = slices_, shared_bytes = 0;
+    static constexpr uint32_t workers = resident_shape<density>::threads / 32;
     using argument = wic_view;
+
+    static constexpr uint32_t grid(uint32_t blocks)
+    {
+        return blocks + 1;
+    }
 
     __device__ explicit resident_mirrored(const uint64_t *board)
         : resident_threads(gridDim.x - 1), board_(board)
@@ -28,7 +35,7 @@ template <uint32_t slices_> class resident_mirrored : public resident_threads
             resident_mirrored way(view.ready_board);
             resident_party<A, resident_mirrored>(v, r, way).run();
         } else if (threadIdx.x < 32) {
-            wic_monitor(view);
+            wic_monitor<true>(view);
         }
     }
 
@@ -58,7 +65,7 @@ class resident_monitor_side : public resident_no_side
     {
         pinned_.pinned(sizeof(wic_link_control));
     }
-    wic_view ready(const resident_view &r, uint32_t blocks, cudaStream_t stream);
+    wic_view ready(const resident_view &r, uint32_t blocks, uint32_t warps, cudaStream_t stream);
     void beat()
     {
         if (++beats_ % 256 == 0) {
@@ -80,18 +87,20 @@ class resident_monitor_side : public resident_no_side
         return reinterpret_cast<wic_link_control *>(pinned_.at());
     }
 
+    static constexpr size_t blocks_most = 4096;
+
     uint64_t limit_ns_, beats_ = 0;
     resident_allocation pinned_, device_;
     size_t device_bytes_ = 0;
 };
 
-inline wic_view resident_monitor_side::ready(const resident_view &r, uint32_t blocks,
+inline wic_view resident_monitor_side::ready(const resident_view &r, uint32_t blocks, uint32_t,
                                              cudaStream_t stream)
 {
     constexpr size_t line = 128;
     const size_t board = (r.bell_mask + 1) * sizeof(uint64_t);
     if (device_bytes_ == 0) {
-        device_bytes_ = line + board + blocks * sizeof(uint64_t);
+        device_bytes_ = line + board + blocks_most * sizeof(uint64_t);
         device_.device(device_bytes_);
     }
     *control() = {WIC_LINK_OPEN, 0};
