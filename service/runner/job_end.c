@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "service/base/log.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,11 +94,8 @@ static void announce_end(struct pb_job_ends *ends, struct pb_pending *pending)
 
 static void archive_found(void *user, struct pb_lookup *lookup)
 {
-    struct pb_job_ends *ends = user;
-    if (lookup->rc == 0 && pb_pending_find(ends->pending, lookup->id) == NULL)
-        pb_job_end_scenes(ends, &lookup->job);
-    else if (lookup->rc == 0)
-        pb_job_fini(&lookup->job);
+    if (lookup->rc == 0)
+        pb_job_end_scenes(user, &lookup->job);
     free(lookup);
 }
 
@@ -338,6 +336,10 @@ static void summed(void *user, struct pb_pending *pending)
 {
     struct pb_job_ends *ends = user;
     struct pb_job *job = &pending->job;
+    if (pending->rc == -ESTALE) { /* its end was found twice */
+        pb_pending_end(pending, 0, NULL);
+        return;
+    }
     if (pending->rc != 0) {
         struct pb_err err = pending->err;
         pb_pending_end(pending, 0, NULL);
@@ -359,6 +361,10 @@ static void summed(void *user, struct pb_pending *pending)
 
 void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job)
 {
+    if (pb_pending_find(ends->pending, job->id) != NULL) {
+        pb_job_fini(job);
+        return;
+    }
     struct pb_pending *pending = pb_pending_add(ends->pending, job);
     if (pending != NULL)
         pb_pending_work(pending, PB_PENDING_SUM, summed, ends);

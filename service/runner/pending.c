@@ -203,8 +203,18 @@ static int split(struct pb_pending *pending)
     return rc;
 }
 
+/* -ESTALE: the archive's job does not wait for its scenes any more, because its end was found in
+ * the meantime by another look. */
 static int sum(struct pb_pending *pending)
 {
+    struct pb_job now;
+    int rc = pb_job_store_find(pending->list->store, pending->job.id, &pending->err, &now);
+    if (rc != 0)
+        return pending->err.code == PB_E_JOB_UNKNOWN ? -ESTALE : rc;
+    const bool waits = now.status == PB_JOB_ACCEPTED && pb_job_has_scenes(&now);
+    pb_job_fini(&now);
+    if (!waits)
+        return -ESTALE;
     return pb_archive_rows_sum(pending->list->store, &pending->job, &pending->err,
                                &pending->status);
 }

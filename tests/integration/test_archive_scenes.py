@@ -64,6 +64,20 @@ class ArchiveScenes(DaemonCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
+    def test_archive_ends_once(self):
+        """Its last scene and the queue find its end at the same time."""
+        d = self.service(parallel=3)
+        made = self.make(d)
+        names = ["order_%d.zip" % i for i in range(24)]
+        for name in names:
+            shutil.copy(made, d.root / name)
+            os.rename(d.root / name, d.root / "inbox" / name)
+        for name in names:
+            archive, _ = self.ended(d, "successful", name)
+            self.assertTrue(os.path.exists(archive["input"]), archive)
+        d.stop()
+        self.assertEqual(sorted(re.findall(r"all scenes in (\S+) are done", d.log_text())), sorted(names))
+
     def test_each_scene_is_a_job_with_products(self):
         d = self.service(text=with_group(PIPELINES.replace("EXPIRE", "1h"), "S2._.+?"))
         path = make_odd_zip(d.root / "made/S2X_many.zip", files_of(small_folder(d.root / "made")))
