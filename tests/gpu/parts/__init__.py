@@ -18,6 +18,7 @@ from .products import products
 from .rival import rival
 from .sanitizer import grid_sanitizer, sanitizer
 from .service import service
+from .share import share
 from .soak import soak
 from .speed import speed
 from .throughput import throughput
@@ -45,6 +46,7 @@ PARTS = [
     Part("", "golden", golden, "products of tests/golden/products.txt: every sample and pipelines of every feature, blocks decoded there and on the host"),
     Part("", "lanes", lanes, "several jobs at once, as lanes of one kernel: the CPU's products, jobs that are killed, six jobs beside streams"),
     Part("", "beside", beside, "a job by launches while another job has a resident kernel (check_beside)"),
+    Part("", "share", share, "compute.share: products of a quarter of the GPU"),
     Part("3d.", "service", service, "the real service: jobs of several chains at once, on every GPU there is; an owner that is killed (service_on_gpus.py)"),
     Part("4.", "sanitizer", sanitizer, "compute-sanitizer memcheck over 2 and a part of 3", sanitizes=True),
     Part("", "grid-sanitizer", grid_sanitizer, "the same over the chains of grids", sanitizes=True),
