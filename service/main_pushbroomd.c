@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * pushbroomd: the service. Some options are not in --help: --worker, and --device with --socket
-, --sessions and --share, with which the service starts its own processes; --worker-command, with
-which
- * tests replace the worker by another program, and --owner, with which tests have all jobs
+ * pushbroomd: the service. Some options are not in --help: --worker, and --device with --socket,
+ * --sessions and --share, with which the service starts its own processes; --worker-command, with
+ * which tests replace the worker by another program, and --owner, with which tests have all jobs
  * computed by the owner of that device, or of several ("cpu,cpu"). */
 #include "service/daemon/daemon.h"
 #include "service/base/log.h"
