@@ -200,6 +200,8 @@ int pb_raster_geo_tags(struct pb_raster *raster, const struct pb_geo_extra *extr
     bool done = false;
     if ((io = plain_tags(raster, extra, err, out_tags, &done)) < 0 || done)
         return io;
+    if (raster->is_plain && pb_gdal_system(raster) == NULL)
+        return pb_fail(err, PB_E_MEMORY, "no memory for the coordinate system of a product");
     (void)snprintf(name, sizeof name, "/vsimem/pb_geo_tags_%p.tif", (void *)raster);
     pb_gdal_listen(&words, raster);
     bool fine = write_small(raster, extra, name) && raster->file.error == 0;

@@ -256,7 +256,10 @@ static bool is_nodata(const struct plain *p, enum pb_type type, double *out)
         *out = (double)strtoll(text, NULL, 10);
     else
         return false;
-    return pb_nodata_fits(type, *out);
+    const bool fits = pb_nodata_fits(type, *out);
+    if (fits && type == PB_F32)
+        *out = (double)(float)*out; /* GDAL has it so */
+    return fits;
 }
 
 static bool is_transform(const struct plain *p, double out[6])

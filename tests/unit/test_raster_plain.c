@@ -238,7 +238,8 @@ static void write_scene(const char *path, const char *const *options, GDALDataTy
     ck_assert_int_eq(OSRImportFromEPSG(srs, 32632), OGRERR_NONE);
     GDALSetSpatialRef(set, srs);
     GDALSetGeoTransform(set, place);
-    GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), 7);
+    /* a float32 cannot hold the second one */
+    GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), type == GDT_Float32 ? 123456789 : 7);
     GDALSetMetadataItem(set, "TIFFTAG_DATETIME", "2020:02:19 11:02:03", NULL);
     for (int i = 1; i <= bands; i++)
         GDALFillRaster(GDALGetRasterBand(set, i), 5 + i, 0);
