@@ -40,7 +40,8 @@
 // The kernel is a parameter of the constructor, which loads and examines it, because a kernel that
 // is loaded at its first launch may wait for others. Guests must have left before the stream is
 // destroyed; they leave after close() and the last frame, or after cancel(). While the stream is
-// open wic_gpu_pause() runs out of time. A wait of a guest ends after options.wait_ns.
+// open wic_gpu_pause() runs out of time: other streams of the process wait for that, up to 90 s,
+// when they are destroyed. A wait of a guest ends after options.wait_ns.
 //
 // Units are read where the frame is: in pinned memory, over the link, or, with options.copies, in
 // device memory, where copy engines bring frames, and from where they take the results.
