@@ -441,18 +441,18 @@ bool pb_publish_temp_discard(int products_fd, const char *name)
 
 /* Renames an entry to a free name that no run uses. The file system orders this and a rename by
  * the run: the second one finds no entry. */
-static void fence_entry(int at, const char *name)
+static void fence_entry(int at, const char *name, const char *prefix)
 {
     char fenced[32];
     for (int i = 0; i < FENCED_MAX; i++) {
-        (void)snprintf(fenced, sizeof fenced, FENCED "-%d", i);
+        (void)snprintf(fenced, sizeof fenced, "%s" FENCED "-%d", prefix, i);
         if (renameat(at, name, at, fenced) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
             return;
     }
 }
 
-/* Renames the directories in a fenced scene/. Reads them again until all are renamed, because the
- * run may rename one in between. */
+/* Renames the directories in a fenced scene/, to names that no directory of products can have.
+ * Reads them again until all are renamed, because the run may rename one in between. */
 static void fence_leaves(int temp_fd, const char *name)
 {
     int fd = openat(temp_fd, name, DIRECTORY_FLAGS);
@@ -461,8 +461,8 @@ static void fence_leaves(int temp_fd, const char *name)
         DIR *dir = pb_path_entries(fd);
         again = false;
         for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-            if (e->d_name[0] != '.' && !is_fenced(e->d_name)) {
-                fence_entry(fd, e->d_name);
+            if (e->d_name[0] != '.') {
+                fence_entry(fd, e->d_name, ".");
                 again = true;
             }
         if (dir != NULL)
@@ -480,7 +480,7 @@ static void fence(int products_fd, const char *name)
     int fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return;
-    fence_entry(fd, PB_PUBLISH_SCENE);
+    fence_entry(fd, PB_PUBLISH_SCENE, "");
     DIR *dir = pb_path_entries(fd);
     for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         if (is_fenced(e->d_name)) /* a fence may have been interrupted */

@@ -184,6 +184,8 @@ static void on_taken(void *user)
     for (int i = 0; i < n; i++)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
     free_choice(choice);
+    if (n > 0)
+        wake(runner); /* the tick may have ended meanwhile, and limits the time of these jobs */
     if (queue->rc != 0)
         pb_faults_cannot_start(&runner->faults, &queue->err);
     pb_requests_go_on(&runner->requests);
@@ -245,6 +247,8 @@ static void start_jobs(struct pb_runner *runner)
         ask.smallest = true;
     }
     take(runner, &ask, on_taken);
+    if (runner->choice == NULL)
+        release(runner, 0);
 }
 
 void pb_runner_kick(struct pb_runner *runner)

@@ -808,13 +808,13 @@ START_TEST(test_fence_reaches_runs_of_other_machines)
     ck_assert_int_eq(mkdir(at(name), 0755), 0);
     snprintf(path, sizeof path, "%s/scene", at(name));
     ck_assert_int_eq(mkdir(path, 0755), 0);
-    snprintf(path, sizeof path, "%s/scene/p", at(name));
+    snprintf(path, sizeof path, "%s/scene/fenced-area", at(name)); /* a pipeline's name */
     ck_assert_int_eq(mkdir(path, 0755), 0);
     ck_assert_int_eq(pb_publish_fence(root, "20260101-120000-efgh", 9), 0);
     ck_assert_int_eq(access(path, F_OK), 0);
     ck_assert_int_eq(pb_publish_fence(root, "20260101-120000-abcd", 1), 0);
     ck_assert_int_ne(access(path, F_OK), 0);
-    snprintf(path, sizeof path, "%s/fenced-0/fenced-0", at(name));
+    snprintf(path, sizeof path, "%s/fenced-0/.fenced-0", at(name));
     ck_assert_int_eq(access(path, F_OK), 0);
 }
 END_TEST
