@@ -97,8 +97,8 @@ int main(void)
     tcase_add_test(tests, where_there_is_none_the_reason_is_said);
 #ifndef PB_HAVE_CUDA
     tcase_add_test(tests, a_build_without_cuda_has_none);
-    tcase_add_test(tests, share_rounds_down_and_leaves_one);
 #endif
+    tcase_add_test(tests, share_rounds_down_and_leaves_one);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
