@@ -184,8 +184,7 @@ static void on_taken(void *user)
     for (int i = 0; i < n; i++)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
     free_choice(choice);
-    if (n > 0)
-        wake(runner); /* the tick may have ended meanwhile, and limits the time of these jobs */
+    wake(runner); /* it may have stopped meanwhile; it limits the time of jobs and tries again */
     if (queue->rc != 0)
         pb_faults_cannot_start(&runner->faults, &queue->err);
     pb_requests_go_on(&runner->requests);
