@@ -112,7 +112,7 @@ static const struct bad_config bad_configs[] = {
     {"compute: {memry: 1GiB}\n" PIPE,
      1, 11, 1, "unknown key 'memry' in compute; did you mean 'memory'?"},
     {"compute: {zzz: 1}\n" PIPE,
-     1, 11, 1, "unknown key 'zzz' in compute; allowed: device, memory, buffers, sync, codecs, device_memory, threads, tile"},
+     1, 11, 1, "unknown key 'zzz' in compute; allowed: device, memory, buffers, sync, codecs, device_memory, share, threads, tile"},
     {"compute: [1]\n" PIPE,
      1, 10, 1, "'compute' must be a map of keys, not a list"},
     {"compute: 5\n" PIPE,
