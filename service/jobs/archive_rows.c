@@ -205,8 +205,12 @@ int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_sp
         pb_job_fini(&change.archive);
         return rc;
     }
-    pb_job_fini(split->archive);
-    *split->archive = change.archive;
+    /* Its id, scene and archive are not written: other threads may read them. */
+    (void)pb_job_move(split->archive, PB_JOB_ACCEPTED, split->wall_ms);
+    (void)snprintf(split->archive->stage, sizeof split->archive->stage, "scenes");
+    split->archive->report = change.archive.report;
+    change.archive.report = NULL;
+    pb_job_fini(&change.archive);
     *out_jobs = change.jobs;
     *out_n = change.n;
     return 0;
