@@ -188,6 +188,13 @@ static int apply_split(struct pb_job_store *store, struct pb_job_change *base)
     return rc == PB_JOB_STALE ? -ESTALE : rc; /* negative: the rows of the scenes are rolled back */
 }
 
+/* Returns the archive's job to the queue, where it waits for its scenes. */
+static void await_scenes(struct pb_job *archive, int64_t wall_ms)
+{
+    (void)pb_job_move(archive, PB_JOB_ACCEPTED, wall_ms);
+    (void)snprintf(archive->stage, sizeof archive->stage, "scenes");
+}
+
 int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_split *split,
                           struct pb_err *err, struct pb_job **out_jobs, size_t *out_n)
 {
@@ -197,8 +204,7 @@ int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_sp
         free(change.jobs);
         return pb_fail(err, PB_E_MEMORY, "out of memory for the scenes of an archive");
     }
-    (void)pb_job_move(&change.archive, PB_JOB_ACCEPTED, split->wall_ms);
-    (void)snprintf(change.archive.stage, sizeof change.archive.stage, "scenes");
+    await_scenes(&change.archive, split->wall_ms);
     int rc = pb_job_store_commit(store, &change.base, err);
     if (rc < 0) {
         pb_archive_rows_free(change.jobs, change.n);
@@ -206,8 +212,7 @@ int pb_archive_rows_split(struct pb_job_store *store, const struct pb_archive_sp
         return rc;
     }
     /* Its id, scene and archive are not written: other threads may read them. */
-    (void)pb_job_move(split->archive, PB_JOB_ACCEPTED, split->wall_ms);
-    (void)snprintf(split->archive->stage, sizeof split->archive->stage, "scenes");
+    await_scenes(split->archive, split->wall_ms);
     split->archive->report = change.archive.report;
     change.archive.report = NULL;
     pb_job_fini(&change.archive);

@@ -235,6 +235,11 @@ bool pb_job_has_scenes(const struct pb_job *job)
     return strcmp(job->stage, "scenes") == 0;
 }
 
+bool pb_job_began(const struct pb_job *job)
+{
+    return job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
+}
+
 bool pb_job_publishes(const struct pb_job *job)
 {
     return strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;

@@ -168,6 +168,9 @@ bool pb_job_is_delivered(const struct pb_job *job);
 /* Returns true for the job of an archive of several scenes since they have jobs of their own
  * (archive_rows.h): its stage is "scenes". */
 bool pb_job_has_scenes(const struct pb_job *job);
+/* Returns true if a run of the job began, so that there may be products of it. Rows of versions
+ * without epochs have attempts, or an error, instead. */
+bool pb_job_began(const struct pb_job *job);
 /* Returns true if it publishes and all of its tiles are computed. While tiles are missing, a worker
  * of this stage can only wait for the checksum of its input. */
 bool pb_job_publishes(const struct pb_job *job);

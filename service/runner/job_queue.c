@@ -124,7 +124,7 @@ static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
     struct pb_job *job = &taken->job;
     taken->unmatched = (struct pb_err){0};
     taken->before = job->error;
-    taken->ran = job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
+    taken->ran = pb_job_began(job);
     if (pb_job_has_scenes(job))
         return 0;
     const int rc = ask->match != NULL ? ask->match(ask->user, taken, &queue->err) : 0;

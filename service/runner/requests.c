@@ -214,7 +214,7 @@ static struct pb_pending *find_other(const struct request *request, const struct
 static void change_stored(struct request *request, struct pb_job *job)
 {
     struct pb_requests *requests = request->requests;
-    bool ran = job->epoch > 0 || job->attempts > 0 || job->error.code[0] != '\0';
+    bool ran = pb_job_began(job);
     struct pb_pending *other = find_other(request, job);
     if (other != NULL) {
         pb_pending_wait(other, &request->waiter);
