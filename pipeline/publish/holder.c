@@ -105,6 +105,11 @@ bool pb_holder_is_here(const struct pb_holder *holder)
     return strcmp(node, holder->node) == 0;
 }
 
+bool pb_holder_is_same_process(const struct pb_holder *a, const struct pb_holder *b)
+{
+    return a->pid == b->pid && a->start == b->start && strcmp(a->node, b->node) == 0;
+}
+
 bool pb_holder_is_dead_here(const struct pb_holder *holder)
 {
     uint64_t start;

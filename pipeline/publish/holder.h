@@ -34,6 +34,8 @@ bool pb_holder_start(long pid, uint64_t *out_start);
  * The calling process counts as dead too: only its locks show if it still uses something. */
 bool pb_holder_is_dead_here(const struct pb_holder *holder);
 bool pb_holder_is_here(const struct pb_holder *holder); /* true if it is of this node */
+/* Returns true if both are of one process, whatever their serial numbers. */
+bool pb_holder_is_same_process(const struct pb_holder *a, const struct pb_holder *b);
 
 /* Locks an open file until its open file description is closed. Network file systems that
  * support locks forward it to the server. Returns 0; -EAGAIN: another process has the lock;

@@ -128,6 +128,6 @@ int pb_publish_sweep(const char *products);
 /* Before that it takes the files of the job's runs up to that epoch away from them
  * (publish_temp.h), so that none of them can publish any more. Call it before a look for the
  * products of a job whose runs are over (manifest.h): the result of the look then stays true until
- * the job runs again. */
+ * the job runs again. Negative errno: a run was not fenced, and may still publish. */
 int pb_publish_fence(const char *products, const char *job, uint64_t epoch);
 #endif

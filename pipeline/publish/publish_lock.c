@@ -101,8 +101,7 @@ void pb_publish_lock_break(int products_fd, const struct pb_holder *process)
     if (fd < 0)
         return;
     look(fd, &sight);
-    if (sight.has_holder && !sight.is_foreign && sight.holder.pid == process->pid &&
-        sight.holder.start == process->start && strcmp(sight.holder.node, process->node) == 0)
+    if (sight.has_holder && !sight.is_foreign && pb_holder_is_same_process(&sight.holder, process))
         break_lock(products_fd, PB_PUBLISH_LOCK_DIRECTORY, fd);
     (void)close(fd);
 }

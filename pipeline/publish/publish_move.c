@@ -49,16 +49,19 @@ static int settle(struct pb_publish_move *move, int rc, int back)
     return 0;
 }
 
-static bool is_there(int fd, const char *name)
+/* Returns 0; -ESTALE: the run has lost its own entry; or another negative errno. */
+static int look_for(int fd, const char *name)
 {
-    return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    return errno == ENOENT ? -ESTALE : -errno;
 }
 
 /* Maps the error of a rename to a name that had to be free, or of an exchange. */
 static int failed(int rc, int from_fd, const char *from)
 {
-    if (rc == -ENOENT)
-        return is_there(from_fd, from) ? -EAGAIN : -ESTALE;
+    if (rc == -ENOENT && (rc = look_for(from_fd, from)) == 0)
+        return -EAGAIN;
     return rc == -EEXIST ? -EAGAIN : rc;
 }
 
@@ -107,9 +110,10 @@ static int undo_replace(const struct pb_publish_move *move)
 
 static int replace(struct pb_publish_move *move, const struct stat *old)
 {
-    if (!is_there(move->from_fd, move->leaf))
-        return -ESTALE;
-    int rc = rename_new(move->scene_fd, move->name, move->from_fd, PB_PUBLISH_OLD);
+    int rc = look_for(move->from_fd, move->leaf);
+    if (rc < 0)
+        return rc;
+    rc = rename_new(move->scene_fd, move->name, move->from_fd, PB_PUBLISH_OLD);
     if (rc == -ENOENT)
         return -EAGAIN;
     if (rc < 0)

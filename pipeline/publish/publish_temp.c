@@ -246,7 +246,7 @@ static bool take_left(int products_fd, struct pb_publish_temp *out)
     return true;
 }
 
-static bool fence_runs(int products_fd, const char *job, uint64_t epoch);
+static int fence_runs(int products_fd, const char *job, uint64_t epoch);
 
 static bool is_job(const char *job)
 {
@@ -272,12 +272,17 @@ static void name_directory(const struct pb_publish_run *run, char out[256])
 int pb_publish_temp_make(int products_fd, const char *shown, const struct pb_publish_run *run,
                          struct pb_err *err, struct pb_publish_temp *out)
 {
-    int rc = -EEXIST;
+    const bool fences = is_job(run->job) && run->epoch > 1;
     *out = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
-    if (is_job(run->job) && run->epoch > 1 && !fence_runs(products_fd, run->job, run->epoch))
+    int rc = fences ? fence_runs(products_fd, run->job, run->epoch) : 0;
+    if (rc == -ESTALE)
         return pb_fail(err, PB_E_OUTPUT_WRITE,
                        "cannot publish '%s' in %s: a later run of the job has begun", run->scene,
                        shown);
+    if (rc < 0)
+        return pb_io_fail(err, -rc, "cannot keep earlier runs of the job from publishing in",
+                          shown);
+    rc = -EEXIST;
     for (int i = 0; i < TEMP_TRIES; i++) {
         name_directory(run, out->name);
         if (take_left(products_fd, out))
@@ -439,84 +444,119 @@ bool pb_publish_temp_discard(int products_fd, const char *name)
 
 /* --- earlier runs of a job -------------------------------------------------------------------*/
 
+/* All functions here return 0 or the negative errno of an entry that could not be fenced; then its
+ * run may still publish. */
+
 /* Renames an entry to a free name that no run uses. The file system orders this and a rename by
  * the run: the second one finds no entry. */
-static void fence_entry(int at, const char *name, const char *prefix)
+static int fence_entry(int at, const char *name, const char *prefix)
 {
     char fenced[32];
     for (int i = 0; i < FENCED_MAX; i++) {
         (void)snprintf(fenced, sizeof fenced, "%s" FENCED "-%d", prefix, i);
-        if (renameat(at, name, at, fenced) == 0 || (errno != ENOTEMPTY && errno != EEXIST))
-            return;
+        if (renameat(at, name, at, fenced) == 0 || errno == ENOENT)
+            return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return -errno;
     }
+    return -EEXIST;
+}
+
+/* Opens a directory of a run: its descriptor; 0: it is gone, or is no directory. */
+static int open_run(int at, const char *name)
+{
+    int fd = openat(at, name, DIRECTORY_FLAGS);
+    if (fd >= 0)
+        return fd;
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+}
+
+/* Fences the entries of an open directory; *out_any: there was one. */
+static int fence_entries(int fd, bool *out_any)
+{
+    int rc = 0;
+    DIR *dir = pb_path_entries(fd);
+    if (dir == NULL)
+        return -errno;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (e->d_name[0] == '.')
+            continue;
+        const int one = fence_entry(fd, e->d_name, ".");
+        rc = rc ? rc : one;
+        *out_any = true;
+    }
+    (void)closedir(dir);
+    return rc;
 }
 
 /* Renames the directories in a fenced scene/, to names that no directory of products can have.
  * Reads them again until all are renamed, because the run may rename one in between. */
-static void fence_leaves(int temp_fd, const char *name)
+static int fence_leaves(int temp_fd, const char *name)
 {
-    int fd = openat(temp_fd, name, DIRECTORY_FLAGS);
-    bool again = fd >= 0;
-    for (int i = 0; again && i < FENCED_MAX; i++) {
-        DIR *dir = pb_path_entries(fd);
+    int fd = open_run(temp_fd, name), rc = fd < 0 ? fd : 0;
+    bool again = fd > 0;
+    for (int i = 0; rc == 0 && again; i++) {
         again = false;
-        for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-            if (e->d_name[0] != '.') {
-                fence_entry(fd, e->d_name, ".");
-                again = true;
-            }
-        if (dir != NULL)
-            (void)closedir(dir);
+        rc = i < FENCED_MAX ? fence_entries(fd, &again) : -EBUSY;
     }
-    if (fd >= 0)
+    if (fd > 0)
         (void)close(fd);
+    return rc;
 }
 
 /* Renames scene/ first, then the directories in it. Under its new name scene/ cannot be a
  * published directory; therefore published products are never touched. The run may have scene/
  * open, and would find its <leaf> without the second step. */
-static void fence(int products_fd, const char *name)
+static int fence(int products_fd, const char *name)
 {
-    int fd = openat(products_fd, name, DIRECTORY_FLAGS);
-    if (fd < 0)
-        return;
-    fence_entry(fd, PB_PUBLISH_SCENE, "");
+    int fd = open_run(products_fd, name);
+    if (fd <= 0)
+        return fd;
+    int rc = fence_entry(fd, PB_PUBLISH_SCENE, "");
     DIR *dir = pb_path_entries(fd);
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (is_fenced(e->d_name)) /* a fence may have been interrupted */
-            fence_leaves(fd, e->d_name);
+    if (dir == NULL)
+        rc = rc ? rc : -errno;
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        const int one = is_fenced(e->d_name) ? fence_leaves(fd, e->d_name) : 0;
+        rc = rc ? rc : one; /* a fence may have been interrupted */
+    }
     if (dir != NULL)
         (void)closedir(dir);
     (void)close(fd);
+    return rc;
 }
 
 /* Fences the directory if it is of a run of the job up to that epoch, on any machine, and breaks
- * the lock of its process: others need not wait until it is stale. Returns false if it is of a
- * later one. */
-static bool fence_if_earlier(int products_fd, const char *name, const struct temp_name *found,
-                             const char *job, uint64_t epoch)
+ * the lock of its process: others need not wait until it is stale. -ESTALE: it is of a later one.
+ */
+static int fence_if_earlier(int products_fd, const char *name, const struct temp_name *found,
+                            const char *job, uint64_t epoch)
 {
     if (strcmp(found->job, job) != 0)
-        return true;
+        return 0;
     if (found->epoch > epoch)
-        return false;
-    fence(products_fd, name);
+        return -ESTALE;
+    const int rc = fence(products_fd, name);
     pb_publish_lock_break(products_fd, &found->holder);
-    return true;
+    return rc;
 }
 
-/* Returns false if there is a directory of a later run. */
-static bool fence_runs(int products_fd, const char *job, uint64_t epoch)
+/* -ESTALE: there is a directory of a later run. */
+static int fence_runs(int products_fd, const char *job, uint64_t epoch)
 {
-    bool is_last = true;
+    int rc = 0;
     struct temp_name found;
     DIR *dir = pb_path_entries(products_fd);
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        if (parse_name(e->d_name, &found))
-            is_last = fence_if_earlier(products_fd, e->d_name, &found, job, epoch) && is_last;
-    if (dir != NULL)
-        (void)closedir(dir);
-    return is_last;
+    if (dir == NULL)
+        return -errno;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        const int one = parse_name(e->d_name, &found)
+                            ? fence_if_earlier(products_fd, e->d_name, &found, job, epoch)
+                            : 0;
+        rc = rc == -ESTALE || one == 0 ? rc : one;
+    }
+    (void)closedir(dir);
+    return rc;
 }
 
 /* --- after a crash ---------------------------------------------------------------------------*/
@@ -616,18 +656,20 @@ static bool sweep_earlier(int products_fd, const char *name)
     return gone;
 }
 
-/* One listing for both: there may be 100,000 entries. */
+/* One listing for both: there may be 100,000 entries. A later run is none of this job's runs so
+ * far, and no failure here. */
 static int fence_and_sweep(const char *products, const char *job, uint64_t epoch)
 {
     struct temp_name found;
     DIR *dir = opendir(products);
     if (dir == NULL)
-        return 0;
-    int removed = 0;
+        return job == NULL || errno == ENOENT ? 0 : -errno;
+    int removed = 0, rc = 0;
     for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (parse_name(e->d_name, &found)) {
-            if (is_job(job))
-                (void)fence_if_earlier(dirfd(dir), e->d_name, &found, job, epoch);
+            const int one =
+                is_job(job) ? fence_if_earlier(dirfd(dir), e->d_name, &found, job, epoch) : 0;
+            rc = rc == 0 && one != -ESTALE ? one : rc;
             removed += pb_holder_is_dead_here(&found.holder) && sweep_one(dirfd(dir), e->d_name);
         } else if (is_earlier_name(e->d_name)) {
             removed += sweep_earlier(dirfd(dir), e->d_name);
@@ -636,7 +678,7 @@ static int fence_and_sweep(const char *products, const char *job, uint64_t epoch
         }
     }
     (void)closedir(dir);
-    return removed;
+    return rc ? rc : removed;
 }
 
 int pb_publish_sweep(const char *products)

@@ -109,7 +109,10 @@ static void on_retry(void *user, int number, const struct pb_job *job, enum pb_d
 static void clear_products(uv_work_t *request)
 {
     const struct sweep *sweep = request->data;
-    (void)pb_publish_fence(sweep->products, sweep->job, (uint64_t)sweep->epoch);
+    const int rc = pb_publish_fence(sweep->products, sweep->job, (uint64_t)sweep->epoch);
+    if (rc < 0)
+        pb_log(PB_LOG_ERROR, "job %s: cannot keep its last try from publishing in %s: %s",
+               sweep->job, sweep->products, strerror(-rc));
 }
 
 static void on_swept(uv_work_t *request, int status)

@@ -51,9 +51,12 @@ bool pb_outcome_is_published(struct pb_job *job, const char *products, const cha
     if (job->pipeline[0] == '\0')
         return false;
     /* also restores products that an interrupted exchange had moved aside */
-    (void)pb_publish_fence(products, job->id, (uint64_t)job->epoch);
+    int rc = pb_publish_fence(products, job->id, (uint64_t)job->epoch);
+    if (rc < 0) /* the next run does not begin before it has fenced the earlier ones */
+        pb_log(PB_LOG_ERROR, "job %s: cannot keep its earlier runs from publishing in %s: %s",
+               job->id, products, strerror_r(-rc, words, sizeof words));
     const struct pb_manifest_job known = {job->id, job->scene, job->pipeline, path};
-    int rc = pb_manifest_find(products, &known, directory, &manifest);
+    rc = pb_manifest_find(products, &known, directory, &manifest);
     if (rc != 0 && rc != -ENOENT)
         pb_log(PB_LOG_WARNING, "job %s: cannot look for its products in %s: %s", job->id, products,
                strerror_r(-rc, words, sizeof words));

@@ -19,6 +19,8 @@ static bool logging, no_flags, fail_renames_back, read_only;
 static int fail_sync_after_rename; /* errno of the first fsync of a directory after a rename */
 static int renames, kill_after;    /* SIGKILL after this many renames; 0 = never */
 static int stop_before;            /* SIGSTOP before this rename; 0 = never */
+static int fail_fence;             /* errno of renames by a fence */
+static int fail_look;              /* errno of a look for an entry */
 
 static void note(const char *what, const char *a, const char *b)
 {
@@ -77,6 +79,10 @@ static int renamed(int rc, const char *from, const char *to)
 int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
     stop_if_due(from);
+    if (fail_look != 0 && strcmp(from, "p") == 0 && !(no_flags && flags != 0)) {
+        errno = ENOENT;
+        return -1;
+    }
     if (read_only || (no_flags && flags != 0)) {
         errno = read_only ? EROFS : EINVAL;
         return -1;
@@ -87,14 +93,25 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
     stop_if_due(from);
+    if (fail_fence != 0 && strstr(to, "fenced") != NULL) {
+        errno = fail_fence;
+        return -1;
+    }
     return renamed((int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0), from, to);
+}
+
+int faccessat(int fd, const char *name, int mode, int flags)
+{
+    struct stat st;
+    errno = fail_look;
+    return fail_look != 0 || mode != F_OK ? -1 : fstatat(fd, name, &st, flags);
 }
 
 static void reset(void)
 {
     setup();
     logging = no_flags = fail_renames_back = read_only = false;
-    fail_sync_after_rename = renames = kill_after = stop_before = 0;
+    fail_sync_after_rename = renames = kill_after = stop_before = fail_fence = fail_look = 0;
     log_text[0] = '\0';
 }
 
@@ -369,6 +386,49 @@ START_TEST(test_stopped_run_of_an_ended_job_is_refused)
 }
 END_TEST
 
+START_TEST(test_run_waits_until_earlier_ones_are_fenced)
+{
+    char path[PATH_MAX];
+    struct pb_err err = {0};
+    struct pb_publish_options o = options_for("scene", 1);
+    o.epoch = 1;
+    struct pb_publish *late = begin(&o);
+    struct pb_manifest_file file = {"cog", "", "a.txt", "text/plain", 4, "", 0};
+    write_product(late, "late");
+    fail_fence = EIO;
+    ck_assert_int_eq(pb_publish_fence(root, o.job, 1), -EIO);
+    o.epoch = 2;
+    refuse(&o, PB_E_OUTPUT_WRITE, "cannot keep earlier runs of the job from publishing");
+    fail_fence = 0;
+    publish(&o, "next");
+    ck_assert_int_lt(pb_publish_commit(late, &file, 1, &err, path), 0);
+    pb_publish_close(late);
+    ck_assert_str_eq(get("scene/p/a.txt"), "next");
+}
+END_TEST
+
+START_TEST(test_failed_look_is_not_taken_for_a_later_run)
+{
+    for (int i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        struct pb_err err = {0};
+        struct pb_publish_options o = options_for("scene", 1);
+        no_flags = i == 1;
+        publish(&o, "old");
+        o.epoch = 1;
+        struct pb_publish *p = begin(&o);
+        write_product(p, "late");
+        fail_look = EIO;
+        ck_assert_int_lt(commit(p, "late", &err, path), 0);
+        ck_assert_msg(strstr(err.msg, "a later run") == NULL, "%s", err.msg);
+        ck_assert_ptr_nonnull(strstr(err.msg, strerror(EIO)));
+        fail_look = 0;
+        pb_publish_close(p);
+        ck_assert_str_eq(get("scene/p/a.txt"), "old");
+    }
+}
+END_TEST
+
 START_TEST(set_aside_products_wait_for_a_foreign_directory)
 {
     struct pb_publish_options o = options_for("scene", 1);
@@ -401,6 +461,8 @@ int main(void)
     tcase_add_test(tc, fenced_run_without_flags_sets_nothing_aside);
     tcase_add_test(tc, test_stopped_run_replaces_nothing_later);
     tcase_add_test(tc, test_stopped_run_of_an_ended_job_is_refused);
+    tcase_add_test(tc, test_run_waits_until_earlier_ones_are_fenced);
+    tcase_add_test(tc, test_failed_look_is_not_taken_for_a_later_run);
     tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
