@@ -160,8 +160,8 @@ void pb_daemon_become_ready(struct pb_daemon *daemon)
            daemon->dirs.n_inboxes > 1 ? " and others" : "", daemon->socket, text);
 }
 
-/* Becomes ready after the first scan of the inbox, so that clients see its jobs; earlier if there
- * is no store, or if the scan takes long. */
+/* Becomes ready after the first scan of the inbox, so that clients see its jobs; earlier if the
+ * store does not open, or if the scan takes long. */
 static void on_beat(uv_timer_t *timer)
 {
     struct pb_daemon *daemon = timer->data;
@@ -178,7 +178,7 @@ static void on_beat(uv_timer_t *timer)
     if (daemon->ready) {
         pb_methods_summary(&daemon->methods, text, sizeof text);
         pb_notify_status(text);
-    } else if (daemon->methods.feed == NULL || daemon->beats > 0) {
+    } else if (daemon->opening == NULL && (daemon->methods.feed == NULL || daemon->beats > 0)) {
         pb_daemon_become_ready(daemon);
     }
     daemon->beats++;

@@ -10,6 +10,8 @@
 #include "service/inbox/intake.h"
 #include "service/jobs/service_time.h"
 
+#include <stdlib.h>
+
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
 #define SAVE_TIME_MS 600000 /* maximum service time that a power failure loses */
@@ -75,8 +77,21 @@ static void on_looked(void *user)
     pb_daemon_become_ready(user);
 }
 
-static int open_store(struct pb_daemon *daemon, struct pb_err *err)
+/* The store, which is being opened on the pool. */
+struct pb_opening {
+    uv_work_t work;
+    struct pb_daemon *daemon;
+    struct pb_subscribing *subscribers;
+    int keep_jobs;
+    bool adopts; /* the jobs of the last run and the entries of work/ were looked at */
+    int rc;
+    struct pb_err err;
+};
+
+static int open_store(struct pb_opening *opening)
 {
+    struct pb_daemon *daemon = opening->daemon;
+    struct pb_err *err = &opening->err;
     char moved[PB_FILES_PATH_BYTES];
     int rc = pb_job_store_connect(daemon->store, err, moved);
     if (moved[0] != '\0')
@@ -86,7 +101,7 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
                moved);
     if (rc != 0)
         return rc;
-    rc = pb_daemon_subscribe_now(daemon, err);
+    rc = pb_daemon_subscribers_store(opening->subscribers, err);
     rc = rc ? rc : pb_store_reap(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
@@ -95,10 +110,16 @@ static int open_store(struct pb_daemon *daemon, struct pb_err *err)
         return rc;
     }
     pb_job_store_admit_readers(daemon->store);
+    opening->adopts = true;
     pb_adopt_work(&daemon->intake, true, &daemon->swept);
-    pb_adopt_report(&daemon->swept, &daemon->troubles);
-    (void)pb_job_store_prune(daemon->store, daemon->config->service.keep_jobs, NULL);
+    (void)pb_job_store_prune(daemon->store, opening->keep_jobs, NULL);
     return 0;
+}
+
+static void open_on_pool(uv_work_t *request)
+{
+    struct pb_opening *opening = request->data;
+    opening->rc = open_store(opening);
 }
 
 static int start_work(struct pb_daemon *daemon, struct pb_err *err)
@@ -140,24 +161,76 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
     return rc;
 }
 
-void pb_daemon_open_jobs(struct pb_daemon *daemon)
+/* The wait doubles, because a try reads the whole store. */
+static void try_later(struct pb_daemon *daemon)
 {
-    struct pb_err err = {0};
-    int64_t now = pb_clock_mono_ms();
-    if (daemon->methods.feed != NULL || daemon->methods.stopping || now < daemon->open_at_ms)
-        return;
-    int rc = daemon->store_open ? 0 : open_store(daemon, &err);
-    daemon->store_open = rc == 0;
-    rc = rc ? rc : start_work(daemon, &err);
-    /* Doubles: a try reads the whole store, and the service answers nothing meanwhile. */
     daemon->open_wait_ms = daemon->open_wait_ms == 0                ? TRY_AGAIN_MS
                            : daemon->open_wait_ms * 2 < OPEN_MAX_MS ? daemon->open_wait_ms * 2
                                                                     : OPEN_MAX_MS;
     daemon->open_at_ms = pb_clock_mono_ms() + daemon->open_wait_ms;
-    if (rc == 0)
+}
+
+/* Starts the parts that use the store, which is open. */
+static void begin_work(struct pb_daemon *daemon)
+{
+    struct pb_err err = {0};
+    if (start_work(daemon, &err) == 0) {
         pb_trouble_clear(&daemon->troubles, "store");
-    else
-        pb_trouble_raise(&daemon->troubles, "store", err.code, err.msg);
+        return;
+    }
+    try_later(daemon);
+    pb_trouble_raise(&daemon->troubles, "store", err.code, err.msg);
+    pb_daemon_become_ready(daemon);
+}
+
+static void on_opened(uv_work_t *request, int status)
+{
+    struct pb_opening *opening = request->data;
+    struct pb_daemon *daemon = opening->daemon;
+    const int rc = opening->rc;
+    const struct pb_err err = opening->err;
+    const bool stopping = daemon->methods.stopping, adopts = opening->adopts;
+    (void)status;
+    (void)pb_daemon_subscribers_end(opening->subscribers);
+    free(opening);
+    daemon->opening = NULL;
+    daemon->store_open = rc == 0;
+    if (stopping)
+        return;
+    if (adopts)
+        pb_adopt_report(&daemon->swept, &daemon->troubles);
+    if (rc == 0) {
+        begin_work(daemon);
+        return;
+    }
+    try_later(daemon);
+    pb_trouble_raise(&daemon->troubles, "store", err.code, err.msg);
+    pb_daemon_become_ready(daemon);
+}
+
+void pb_daemon_open_jobs(struct pb_daemon *daemon)
+{
+    if (daemon->methods.feed != NULL || daemon->methods.stopping || daemon->opening != NULL ||
+        pb_clock_mono_ms() < daemon->open_at_ms)
+        return;
+    if (daemon->store_open) {
+        begin_work(daemon);
+        return;
+    }
+    struct pb_opening *opening = calloc(1, sizeof *opening);
+    struct pb_subscribing *subscribers = pb_daemon_subscribers(daemon);
+    if (opening == NULL || subscribers == NULL) {
+        (void)pb_daemon_subscribers_end(subscribers);
+        free(opening);
+        try_later(daemon);
+        pb_trouble_raise(&daemon->troubles, "store", PB_E_MEMORY, "out of memory");
+        return;
+    }
+    *opening = (struct pb_opening){.daemon = daemon,
+                                   .subscribers = subscribers,
+                                   .keep_jobs = daemon->config->service.keep_jobs};
+    opening->work.data = daemon->opening = opening;
+    (void)uv_queue_work(&daemon->loop, &opening->work, open_on_pool, on_opened);
 }
 
 static void sweep(uv_work_t *request)

@@ -39,6 +39,7 @@ struct pb_daemon {
     struct pb_chores chores;
     struct pb_machine machine;
     struct pb_job_store *chores_reader;
+    struct pb_opening *opening; /* the store is being opened on the pool; NULL: it is not */
     /* the entries of notify are being stored, or must be stored again */
     bool subscribes, subscribe_again;
     uv_work_t sweep; /* sweep of work/ */
@@ -62,14 +63,21 @@ struct pb_daemon {
     bool failed; /* stops because it cannot serve; the exit status shows it */
 };
 
-/* Opens the job store and starts the parts that need it. While it does not open (a full disk, an
- * I/O error), the service runs, reports that, and tries again: this is called repeatedly and does
- * nothing once the store is open. */
+/* Opens the job store on the pool, then starts the parts that need it. While it does not open (a
+ * full disk, an I/O error), the service runs, reports that, and tries again: this is called
+ * repeatedly and does nothing once the store is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
-/* Make the entries of notify subscribers of the journal: subscribe_now immediately, before jobs
- * change; subscribe on the pool, after a reload. A failure is a trouble; it is tried again at each
- * beat while subscribe_again. */
-int pb_daemon_subscribe_now(struct pb_daemon *daemon, struct pb_err *err);
+
+/* Entries of notify that become subscribers of the journal. */
+struct pb_subscribing;
+/* Copies the entries. NULL = out of memory. */
+struct pb_subscribing *pb_daemon_subscribers(struct pb_daemon *daemon);
+/* Stores them. Returns 0 or a negative errno. Thread: pool. */
+int pb_daemon_subscribers_store(struct pb_subscribing *all, struct pb_err *err);
+/* Reports the result and frees them (NULL is allowed). Returns false if they are not stored. */
+bool pb_daemon_subscribers_end(struct pb_subscribing *all);
+/* Stores them on the pool, after a reload. A failure is a trouble; it is tried again at each beat
+ * while subscribe_again. */
 void pb_daemon_subscribe(struct pb_daemon *daemon);
 /* Call after the states of the subscribers were read: raises or clears the trouble of events that
  * wait too long. user: the daemon. */

@@ -24,7 +24,7 @@ struct pb_subscribing {
     struct pb_subscriber at[PB_SUBSCRIBERS_MAX];
     char *names[PB_SUBSCRIBERS_MAX];
     size_t n;
-    int rc; /* negative, or the number of deleted subscribers with waiting events */
+    int rc; /* negative, or the number of deleted subscribers with waiting events; 0: not stored */
     struct pb_err err;
 };
 
@@ -51,8 +51,8 @@ static void drop(struct pb_subscribing *all)
     free(all);
 }
 
-/* Copies the entries, because the configuration may be replaced meanwhile. NULL = out of memory. */
-static struct pb_subscribing *collect(struct pb_daemon *daemon)
+/* The configuration may be replaced while they are stored. */
+struct pb_subscribing *pb_daemon_subscribers(struct pb_daemon *daemon)
 {
     const struct pb_config *config = daemon->config;
     struct pb_subscribing *all = calloc(1, sizeof *all);
@@ -74,13 +74,15 @@ static struct pb_subscribing *collect(struct pb_daemon *daemon)
     return all;
 }
 
-static void set(struct pb_subscribing *all)
+int pb_daemon_subscribers_store(struct pb_subscribing *all, struct pb_err *err)
 {
     all->rc = pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
+    if (all->rc < 0)
+        *err = all->err;
+    return all->rc < 0 ? all->rc : 0;
 }
 
-/* Reports the result. Returns true if the entries are stored; otherwise they are tried again. */
-static bool report(struct pb_subscribing *all)
+static bool report(const struct pb_subscribing *all)
 {
     struct pb_daemon *daemon = all->daemon;
     if (all->rc < 0) {
@@ -95,22 +97,18 @@ static bool report(struct pb_subscribing *all)
     return true;
 }
 
-int pb_daemon_subscribe_now(struct pb_daemon *daemon, struct pb_err *err)
+bool pb_daemon_subscribers_end(struct pb_subscribing *all)
 {
-    struct pb_subscribing *all = collect(daemon);
-    if (all == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory");
-    set(all);
-    int rc = all->rc < 0 ? all->rc : 0;
-    *err = all->err;
-    (void)report(all);
-    drop(all);
-    return rc;
+    const bool stored = all != NULL && (all->daemon->methods.stopping || report(all));
+    if (all != NULL)
+        drop(all);
+    return stored;
 }
 
 static void work(uv_work_t *request)
 {
-    set(request->data);
+    struct pb_err err = {0};
+    (void)pb_daemon_subscribers_store(request->data, &err);
 }
 
 static void on_worked(uv_work_t *request, int status)
@@ -119,9 +117,8 @@ static void on_worked(uv_work_t *request, int status)
     struct pb_daemon *daemon = all->daemon;
     (void)status;
     daemon->subscribes = false;
-    if (!daemon->methods.stopping && !report(all))
+    if (!pb_daemon_subscribers_end(all))
         daemon->subscribe_again = true;
-    drop(all);
 }
 
 void pb_daemon_subscribe(struct pb_daemon *daemon)
@@ -129,7 +126,7 @@ void pb_daemon_subscribe(struct pb_daemon *daemon)
     daemon->subscribe_again = true;
     if (!daemon->store_open || daemon->subscribes || daemon->methods.stopping)
         return; /* tried at the next beat */
-    struct pb_subscribing *all = collect(daemon);
+    struct pb_subscribing *all = pb_daemon_subscribers(daemon);
     if (all == NULL)
         return;
     daemon->subscribe_again = false;
