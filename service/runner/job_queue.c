@@ -111,7 +111,8 @@ static int choose_smallest(struct pb_job_queue *queue, struct pb_job *out_job)
                                &queue->err, out_job);
     if (rc < 0 || smallest.seq == 0)
         return rc;
-    after = (struct pb_job_place){smallest.priority, smallest.seq - 1};
+    /* A place with seq 0 is before all jobs of all priorities. */
+    after = (struct pb_job_place){smallest.priority, smallest.seq > 1 ? smallest.seq - 1 : -1};
     return pb_job_store_next(queue->reader, &after, 1, is_it, &smallest.seq, &queue->err, out_job);
 }
 

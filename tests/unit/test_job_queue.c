@@ -156,6 +156,15 @@ START_TEST(gives_the_smallest_input_and_unknown_sizes_last)
 }
 END_TEST
 
+START_TEST(test_first_stored_job_is_found_as_smallest)
+{
+    insert("a", 100);
+    insert_with("b", 300, 5);
+    ck_assert_str_eq(smallest(NULL), "a");
+    ck_assert_str_eq(smallest(NULL), "b");
+}
+END_TEST
+
 START_TEST(gives_none_when_none_may_start)
 {
     ck_assert_str_eq(next(NULL, false), "none");
@@ -214,6 +223,7 @@ int main(void)
     tcase_add_test(t, job_of_the_least_rank_precedes_older_jobs);
     tcase_add_test(t, higher_priority_precedes_all_ranks_of_a_lower_one);
     tcase_add_test(t, gives_the_smallest_input_and_unknown_sizes_last);
+    tcase_add_test(t, test_first_stored_job_is_found_as_smallest);
     tcase_add_test(t, gives_none_when_none_may_start);
     tcase_add_test(t, test_several_jobs_are_taken_in_order);
     tcase_add_test(t, test_job_taken_by_another_session_is_left);
