@@ -341,9 +341,8 @@ static void summed(void *user, struct pb_pending *pending)
         return;
     }
     if (pending->rc != 0) {
-        struct pb_err err = pending->err;
+        pb_faults_cannot_start(ends->faults, &pending->err);
         pb_pending_end(pending, 0, NULL);
-        pb_faults_cannot_start(ends->faults, &err);
         return;
     }
     /* Its row is accepted until the end is stored; the run that listed its scenes counts. */

@@ -384,6 +384,7 @@ static void end_waiters(struct pb_pending_waiter *waiter, int rc, const struct p
 
 void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err)
 {
+    struct pb_pending_list *list = pending->list;
     struct pb_pending_waiter *waiters = pending->waiters;
     take_out(pending);
     end_waiters(waiters, rc, err);
@@ -394,6 +395,7 @@ void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err
     pb_config_destroy(pending->config);
     free(pending->known);
     free(pending);
+    list->on_settled(list->user);
 }
 
 void pb_pending_answer(struct pb_pending *pending)
@@ -458,7 +460,6 @@ void pb_pending_settle(struct pb_pending *pending)
     pb_pending_end(pending, 0, NULL);
     if (!is_one_kept(list))
         pb_trouble_clear(list->troubles, TROUBLE);
-    list->on_settled(list->user);
 }
 
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms)

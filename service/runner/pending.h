@@ -97,7 +97,7 @@ struct pb_pending_list {
     const struct pb_dirs *dirs;
     struct pb_troubles *troubles;
     const struct pb_runner_env *env;
-    /* called when a change is on the disk: other jobs may start */
+    /* called when a change is over: other jobs may start, and its job if it waits */
     void (*on_settled)(void *user);
     /* called when the store refused a change: pb_pending_tick tries it again */
     void (*on_kept)(void *user);

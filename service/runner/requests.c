@@ -132,7 +132,6 @@ static void retried(void *user, struct pb_pending *pending)
         requests->env->on_change(requests->env->user, &pending->job);
     }
     pb_pending_end(pending, pending->rc, &err);
-    requests->on_waiting(requests->user);
 }
 
 static void dropped(void *user, struct pb_pending *pending)
@@ -162,7 +161,6 @@ static void made_again(void *user, struct pb_pending *pending)
         (void)snprintf(request->id, sizeof request->id, "%s", made->id);
     }
     pb_pending_end(pending, pending->rc, &err);
-    requests->on_waiting(requests->user);
 }
 
 static void make_again(struct request *request, struct pb_pending *pending)

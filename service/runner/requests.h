@@ -17,8 +17,6 @@ struct pb_requests {
     struct pb_pending_list *pending;
     struct pb_job_queue *queue;
     struct pb_job_ends *ends;
-    void (*on_waiting)(void *user); /* called when a job waits to run again */
-    void *user;
     /* See runner.h; answer_user is its user. */
     void (*on_answer)(void *answer_user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);

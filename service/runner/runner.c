@@ -178,12 +178,11 @@ static void on_taken(void *user)
     struct pb_runner *runner = choice->runner;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
-    (void)end_take(runner);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
-    free_choice(choice);
+    free_choice(end_take(runner)); /* a kick before this would reserve the same slots */
     wake(runner); /* it may have stopped meanwhile; it limits the time of jobs and tries again */
     if (queue->rc != 0)
         pb_faults_cannot_start(&runner->faults, &queue->err);
@@ -463,8 +462,6 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                             .pending = &runner->pending,
                                             .queue = &runner->queue,
                                             .ends = &runner->ends,
-                                            .on_waiting = on_kick,
-                                            .user = runner,
                                             .on_answer = options->on_answer,
                                             .answer_user = options->user};
 }
