@@ -157,9 +157,7 @@ static void finish_looked(void *user, struct pb_pending *pending)
 static void finish(struct pb_job_ends *ends, struct pb_job *job, enum pb_job_status status)
 {
     hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending == NULL)
-        return;
+    struct pb_pending *pending = pb_pending_add_taken(ends->pending, job);
     pending->status = status;
     if (status == PB_JOB_SUCCESSFUL)
         pb_job_end_finish(ends, pending, status);
@@ -251,17 +249,14 @@ static void put_back_looked(void *user, struct pb_pending *pending)
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job)
 {
     hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending != NULL)
-        pb_pending_work(pending, PB_PENDING_LOOK, put_back_looked, ends);
+    struct pb_pending *pending = pb_pending_add_taken(ends->pending, job);
+    pb_pending_work(pending, PB_PENDING_LOOK, put_back_looked, ends);
 }
 
-static void set_back_looked(void *user, struct pb_pending *pending)
+void pb_job_end_fault(struct pb_job_ends *ends, struct pb_pending *pending, int64_t began_ms)
 {
-    struct pb_job_ends *ends = user;
-    if (pending->published) {
-        pb_job_end_finish(ends, pending, PB_JOB_SUCCESSFUL);
-    } else if (pb_faults_machine(ends->faults, &pending->job, pending->began_ms) == PB_HOLD_ASIDE) {
+    hold(ends, &pending->job);
+    if (pb_faults_machine(ends->faults, &pending->job, began_ms) == PB_HOLD_ASIDE) {
         pb_job_end_finish(ends, pending, PB_JOB_FAILED);
     } else {
         pending->job.attempts--;
@@ -269,12 +264,18 @@ static void set_back_looked(void *user, struct pb_pending *pending)
     }
 }
 
-void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
+static void set_back_looked(void *user, struct pb_pending *pending)
+{
+    if (pending->published)
+        pb_job_end_finish(user, pending, PB_JOB_SUCCESSFUL);
+    else
+        pb_job_end_fault(user, pending, pending->began_ms);
+}
+
+static void set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
 {
     hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending == NULL)
-        return;
+    struct pb_pending *pending = pb_pending_add_taken(ends->pending, job);
     pending->began_ms = began_ms;
     pb_pending_work(pending, PB_PENDING_LOOK, set_back_looked, ends);
 }
@@ -288,8 +289,7 @@ static void was_split(void *user, struct pb_pending *pending)
     const struct pb_job *job = &pending->job;
     if (pending->rc != 0) { /* a later run lists the scenes again */
         pb_job_fail(&pending->job, pending->err.code, "%s", pending->err.msg);
-        pending->began_ms = pb_clock_mono_ms();
-        set_back_looked(ends, pending);
+        pb_job_end_fault(ends, pending, pb_clock_mono_ms());
         return;
     }
     pb_faults_end(ends->faults, job, false);
@@ -309,9 +309,8 @@ static void was_split(void *user, struct pb_pending *pending)
 static void split(struct pb_job_ends *ends, struct pb_job *job)
 {
     hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending != NULL)
-        pb_pending_work(pending, PB_PENDING_SPLIT, was_split, ends);
+    struct pb_pending *pending = pb_pending_add_taken(ends->pending, job);
+    pb_pending_work(pending, PB_PENDING_SPLIT, was_split, ends);
 }
 
 /* Returns true if the worker found several scenes in the archive, where the job expects one or
@@ -365,8 +364,13 @@ void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job)
         return;
     }
     struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending != NULL)
-        pb_pending_work(pending, PB_PENDING_SUM, summed, ends);
+    if (pending == NULL) { /* the queue has the job */
+        struct pb_err err = {0};
+        (void)pb_fail(&err, PB_E_MEMORY, "out of memory");
+        pb_faults_cannot_start(ends->faults, &err);
+        return;
+    }
+    pb_pending_work(pending, PB_PENDING_SUM, summed, ends);
 }
 
 /* --- the end of a run -----------------------------------------------------------------------*/
@@ -377,7 +381,7 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
      * answer. */
     int rc = pb_job_is_delivered(job) ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
-        pb_job_end_set_back(ends, job, began_ms);
+        set_back(ends, job, began_ms);
     } else if (rc == 0) {
         finish(ends, job, PB_JOB_FAILED);
     } else {
@@ -421,9 +425,8 @@ static void compared(void *user, struct pb_pending *pending)
 static void compare(struct pb_job_ends *ends, struct pb_job *job)
 {
     hold(ends, job);
-    struct pb_pending *pending = pb_pending_add(ends->pending, job);
-    if (pending != NULL)
-        pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
+    struct pb_pending *pending = pb_pending_add_taken(ends->pending, job);
+    pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
 }
 
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
@@ -442,7 +445,7 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
     else if (class == PB_CLASS_CONFIG)
         await_config(ends, &over->job, over->began_ms);
     else
-        pb_job_end_set_back(ends, &over->job, over->began_ms);
+        set_back(ends, &over->job, over->began_ms);
     return class == PB_CLASS_INPUT;
 }
 

@@ -22,10 +22,6 @@ struct pb_job_ends {
 bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
 /* Changes running to accepted, or to successful if its products are in place. Its error is kept. */
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
-/* Call after the fault of the machine in job->error ended a run that began at began_ms: the job
- * waits again, or fails. */
-void pb_job_end_set_back(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms);
-
 /* Ends a waiting job with scenes (pb_job_has_scenes), which are over; or keeps it waiting if the
  * store cannot be read. The end of the last scene does so too, because it needs no slot; the queue
  * has the jobs whose scenes ended before a restart. */
@@ -40,6 +36,9 @@ void pb_job_end_finish(struct pb_job_ends *ends, struct pb_pending *pending,
                        enum pb_job_status status);
 /* Makes a waiting job successful whose products are in place after all. */
 void pb_job_end_is_done(struct pb_job_ends *ends, struct pb_pending *pending);
+/* Call after the fault of the machine in the job's error ended its start or its run, which began at
+ * began_ms: it waits again, or fails. */
+void pb_job_end_fault(struct pb_job_ends *ends, struct pb_pending *pending, int64_t began_ms);
 /* Changes running to accepted. Its error is kept. */
 void pb_job_end_return(struct pb_job_ends *ends, struct pb_pending *pending);
 /* Dismisses a waiting job. If that cannot be stored, the job is unchanged. */

@@ -177,10 +177,16 @@ static bool is_runnable(const struct pb_config *config, struct pb_pending *pendi
     return true;
 }
 
+static void release(struct pb_pending *pending)
+{
+    pending->slot->reserved = false;
+    pending->slot = NULL; /* another job may reserve it from now on */
+}
+
 /* Returns the job, which did not run, to the queue. */
 static void give_up(struct pb_job_starts *starts, struct pb_pending *pending)
 {
-    pending->slot->reserved = false;
+    release(pending);
     pending->job.attempts--;
     pending->job.error = pending->before;
     pb_job_end_return(starts->ends, pending);
@@ -198,7 +204,7 @@ static void cannot_start(struct pb_job_starts *starts, struct pb_pending *pendin
 static void fail(struct pb_job_starts *starts, struct pb_pending *pending)
 {
     const struct pb_runner_env *env = starts->env;
-    pending->slot->reserved = false;
+    release(pending);
     env->on_hold(env->user, &pending->job);
     pb_job_end_finish(starts->ends, pending, PB_JOB_FAILED);
 }
@@ -208,19 +214,13 @@ int pb_job_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
     return pb_worker_slot_is_empty(slot->worker) ? pb_pool_start_worker(slot, err) : 0;
 }
 
-static void run(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_job *job,
-                const char *known)
+/* Returns the job, whose start failed by a fault of the machine, to the queue, or fails it. */
+static void set_back(struct pb_job_starts *starts, struct pb_pending *pending,
+                     const struct pb_err *err)
 {
-    struct pb_err err = {0};
-    if (pb_job_start_worker(slot, &err) != 0) {
-        pb_job_fail(job, err.code, "%s", err.msg);
-        pb_job_end_set_back(starts->ends, job, pb_clock_mono_ms());
-        return;
-    }
-    pb_metrics_count(starts->env->metrics, job);
-    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job->id, job->name, job->pipeline,
-           pb_worker_slot_pid(slot->worker));
-    pb_pool_run(starts->pool, slot, job, known);
+    release(pending);
+    pb_job_fail(&pending->job, err->code, "%s", err->msg);
+    pb_job_end_fault(starts->ends, pending, pb_clock_mono_ms());
 }
 
 /* A reload since the job was taken may have removed its pipeline: another is found then. */
@@ -228,14 +228,22 @@ static void go(struct pb_job_starts *starts, struct pb_pending *pending)
 {
     const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
+    struct pb_err err = {0};
     if (env->drains || pb_config_pipeline(env->config, pending->job.pipeline) == NULL) {
         give_up(starts, pending);
         return;
     }
-    slot->reserved = false;
+    if (pb_job_start_worker(slot, &err) != 0) {
+        set_back(starts, pending, &err);
+        return;
+    }
+    release(pending);
     struct pb_job job = pending->job;
     pb_job_init(&pending->job);
-    run(starts, slot, &job, pending->known);
+    pb_metrics_count(env->metrics, &job);
+    pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job.id, job.name, job.pipeline,
+           pb_worker_slot_pid(slot->worker));
+    pb_pool_run(starts->pool, slot, &job, pending->known);
     pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
@@ -274,7 +282,7 @@ static void looked(void *user, struct pb_pending *pending)
         begin(starts, pending);
         return;
     }
-    pending->slot->reserved = false;
+    release(pending);
     pb_job_end_is_done(starts->ends, pending);
 }
 
@@ -286,11 +294,7 @@ void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struc
         pb_job_end_scenes(starts->ends, &taken->job);
         return;
     }
-    struct pb_pending *pending = pb_pending_add(starts->pending, &taken->job);
-    if (pending == NULL) {
-        slot->reserved = false;
-        return;
-    }
+    struct pb_pending *pending = pb_pending_add_taken(starts->pending, &taken->job);
     pending->slot = slot;
     pending->config = pb_config_hold(config);
     pending->before = taken->before;

@@ -24,6 +24,7 @@
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@
 
 #define TROUBLE       "jobs"
 #define SAVE_EVERY_MS 5000
+#define CHANGES_MAX   2 /* changes of one job: its run may end before the change of its start */
 
 static bool is_finished(const struct pb_job *job)
 {
@@ -290,15 +292,10 @@ static void on_worked(uv_work_t *request, int status)
     pending->then(pending->user, pending);
 }
 
-struct pb_pending *pb_pending_add(struct pb_pending_list *list, struct pb_job *job)
+static struct pb_pending *add(struct pb_pending_list *list, struct pb_pending *pending,
+                              struct pb_job *job)
 {
-    struct pb_pending *pending = calloc(1, sizeof *pending);
-    if (pending == NULL) {
-        pb_log(PB_LOG_ERROR, "job %s: out of memory; a restart takes it up again", job->id);
-        pb_job_fini(job);
-        return NULL;
-    }
-    pending->list = list;
+    *pending = (struct pb_pending){.list = list};
     pending->work.data = pending;
     pending->job = *job;
     memset(job, 0, sizeof *job);
@@ -306,6 +303,44 @@ struct pb_pending *pb_pending_add(struct pb_pending_list *list, struct pb_job *j
     list->first = pending;
     list->n++;
     return pending;
+}
+
+struct pb_pending *pb_pending_add(struct pb_pending_list *list, struct pb_job *job)
+{
+    struct pb_pending *pending = malloc(sizeof *pending);
+    if (pending != NULL)
+        return add(list, pending, job);
+    pb_job_fini(job);
+    return NULL;
+}
+
+static void keep_spare(struct pb_pending_list *list, struct pb_pending *pending)
+{
+    pending->next = list->spare;
+    list->spare = pending;
+    list->n_spare++;
+}
+
+int pb_pending_reserve(struct pb_pending_list *list, int64_t n)
+{
+    n *= CHANGES_MAX;
+    while (list->n_spare < n) {
+        struct pb_pending *pending = malloc(sizeof *pending);
+        if (pending == NULL)
+            return -ENOMEM;
+        keep_spare(list, pending);
+    }
+    list->n_reserved = n;
+    return 0;
+}
+
+struct pb_pending *pb_pending_add_taken(struct pb_pending_list *list, struct pb_job *job)
+{
+    struct pb_pending *pending = list->spare;
+    assert(pending != NULL);
+    list->spare = pending->next;
+    list->n_spare--;
+    return add(list, pending, job);
 }
 
 void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
@@ -382,19 +417,27 @@ static void end_waiters(struct pb_pending_waiter *waiter, int rc, const struct p
     }
 }
 
-void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err)
+static void fini(struct pb_pending *pending)
 {
-    struct pb_pending_list *list = pending->list;
-    struct pb_pending_waiter *waiters = pending->waiters;
-    take_out(pending);
-    end_waiters(waiters, rc, err);
     pb_job_fini(&pending->job);
     pb_input_lists_fini(&pending->lists);
     pb_job_fini(&pending->made);
     pb_archive_rows_free(pending->scenes, pending->n_scenes);
     pb_config_destroy(pending->config);
     free(pending->known);
-    free(pending);
+}
+
+void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err)
+{
+    struct pb_pending_list *list = pending->list;
+    struct pb_pending_waiter *waiters = pending->waiters;
+    take_out(pending);
+    end_waiters(waiters, rc, err);
+    fini(pending);
+    if (list->n_spare < list->n_reserved)
+        keep_spare(list, pending);
+    else
+        free(pending);
     list->on_settled(list->user);
 }
 
@@ -479,12 +522,11 @@ void pb_pending_free(struct pb_pending_list *list, bool try_again)
         pending->step = PB_PENDING_STORE;
         if (try_again && pending->failed)
             do_step(pending);
-        pb_job_fini(&pending->job);
-        pb_input_lists_fini(&pending->lists);
-        pb_job_fini(&pending->made);
-        pb_archive_rows_free(pending->scenes, pending->n_scenes);
-        pb_config_destroy(pending->config);
-        free(pending->known);
+        fini(pending);
+        free(pending);
+    }
+    while ((pending = list->spare) != NULL) {
+        list->spare = pending->next;
         free(pending);
     }
 }

@@ -104,13 +104,20 @@ struct pb_pending_list {
     void *user;
     /* ---------------------------------------------------------------------------------------- */
     struct pb_pending *first;
+    struct pb_pending *spare; /* reserved memory that is not in use */
+    int64_t n_spare, n_reserved;
     int n, n_works; /* n_works: count of changes on the pool */
     int64_t save_at_ms;
 };
 
-/* Adds a change; takes the job's memory. NULL = out of memory: this run of the service does not
- * handle the job any more. */
+/* Adds a change of a job that waits or is over; takes the job's memory. NULL = out of memory. */
 struct pb_pending *pb_pending_add(struct pb_pending_list *list, struct pb_job *job);
+/* Call before jobs are taken: makes memory for the changes of n jobs that are being taken or run,
+ * so that each can be put back or ended. Returns 0, or -ENOMEM: no job may be taken. */
+int pb_pending_reserve(struct pb_pending_list *list, int64_t n);
+/* Adds a change of a job that was taken or has run, in memory that was reserved for it; takes the
+ * job's memory. */
+struct pb_pending *pb_pending_add_taken(struct pb_pending_list *list, struct pb_job *job);
 /* Does the step on the pool; then calls then(user, pending) on the loop. */
 void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
                      void (*then)(void *user, struct pb_pending *pending), void *user);

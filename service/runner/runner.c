@@ -244,7 +244,10 @@ static void start_jobs(struct pb_runner *runner)
         ask.rank = NULL;
         ask.smallest = true;
     }
-    take(runner, &ask, on_taken);
+    if (pb_pending_reserve(&runner->pending, pb_pool_taken(&runner->pool)) == 0)
+        take(runner, &ask, on_taken);
+    else
+        runner->more = true;
     if (runner->choice == NULL)
         release(runner, 0);
 }

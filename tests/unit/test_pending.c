@@ -58,20 +58,88 @@ static void end(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Stores a job that runs. */
-static struct pb_job start_job(const char *id)
+static struct pb_job take_job(const char *id)
 {
     struct pb_job job, *const jobs[] = {&job};
     int result = 1;
-    pb_job_init(&job);
-    (void)snprintf(job.id, sizeof job.id, "%s", id);
-    (void)snprintf(job.scene, sizeof job.scene, "%s", id);
-    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 1), 0);
     ck_assert_int_eq(pb_store_take(store, jobs, 1, &result, NULL), 0);
     ck_assert_int_eq(result, 0);
     return job;
 }
+
+/* Stores a job that runs. */
+static struct pb_job start_job(const char *id)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "%s", id);
+    (void)snprintf(job.scene, sizeof job.scene, "%s", id);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    pb_job_fini(&job);
+    return take_job(id);
+}
+
+static bool lacks_memory;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return lacks_memory ? NULL : __real_malloc(bytes);
+}
+
+static void stored_then(void *user, struct pb_pending *pending)
+{
+    (void)user;
+    ck_assert_int_eq(pending->rc, 0);
+    pb_pending_settle(pending);
+}
+
+static enum pb_job_status status_of(const char *id)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    const enum pb_job_status status = job.status;
+    pb_job_fini(&job);
+    return status;
+}
+
+static void put_back(struct pb_job *job)
+{
+    ck_assert_int_eq(pb_job_move(job, PB_JOB_ACCEPTED, 2), 0);
+    lacks_memory = true;
+    struct pb_pending *pending = pb_pending_add_taken(&list, job);
+    lacks_memory = false;
+    ck_assert_ptr_nonnull(pending);
+    pb_pending_work(pending, PB_PENDING_STORE, stored_then, NULL);
+    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    ck_assert_int_eq(list.n_spare, list.n_reserved);
+}
+
+/* A job that stays running would be lost until a restart. */
+START_TEST(test_taken_job_is_put_back_without_memory)
+{
+    struct pb_job a = start_job("a"), b = start_job("b"), waiting;
+    pb_job_init(&waiting);
+    ck_assert_int_eq(pb_pending_reserve(&list, 2), 0);
+    lacks_memory = true;
+    const bool unreserved = pb_pending_add(&list, &waiting) != NULL;
+    const int more = pb_pending_reserve(&list, 3);
+    lacks_memory = false;
+    ck_assert(!unreserved);
+    ck_assert_int_eq(more, -ENOMEM);
+    put_back(&a);
+    ck_assert_int_eq(status_of("a"), PB_JOB_ACCEPTED);
+    put_back(&b);
+    ck_assert_int_eq(status_of("b"), PB_JOB_ACCEPTED);
+    a = take_job("a");
+    put_back(&a); /* in memory that was used before */
+    ck_assert_int_eq(status_of("a"), PB_JOB_ACCEPTED);
+}
+END_TEST
 
 static void fail_then(void *user, struct pb_pending *pending)
 {
@@ -113,6 +181,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, test_dropped_change_wakes_the_queue);
     tcase_add_test(tests, test_refused_change_wakes_the_queue);
+    tcase_add_test(tests, test_taken_job_is_put_back_without_memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
