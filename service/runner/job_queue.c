@@ -118,7 +118,8 @@ static int choose_smallest(struct pb_job_queue *queue, struct pb_job *out_job)
 
 /* --- the start, on the pool ------------------------------------------------------------------ */
 
-/* Moves the chosen job to running, except one whose scenes are over: it ends. */
+/* Moves the chosen job to running, except one whose scenes are over: it ends. A job whose
+ * input cannot be examined is moved as well, because the fault concerns this job alone. */
 static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
 {
     const struct pb_job_ask *ask = &queue->ask;
@@ -128,8 +129,9 @@ static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
     taken->ran = pb_job_began(job);
     if (pb_job_has_scenes(job))
         return 0;
-    const int rc = ask->match != NULL ? ask->match(ask->user, taken, &queue->err) : 0;
-    return rc ? rc : pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
+    if (ask->match != NULL)
+        ask->match(ask->user, taken);
+    return pb_job_move(job, PB_JOB_RUNNING, pb_clock_wall_ms());
 }
 
 /* Returns false if a job was changed while it was read. */

@@ -34,9 +34,8 @@ struct pb_job_ask {
     /* if false, a job of a higher priority is before all ranks of a lower priority */
     bool by_rank_alone;
     bool smallest; /* only the job with the smallest input among the first 1000 */
-    /* Finds the pipeline of a job without one, before it starts; NULL: not called. Negative: no
-     * job starts. */
-    int (*match)(void *user, struct pb_taken *taken, struct pb_err *err);
+    /* Finds the pipeline of a job without one, before it starts; NULL: not called. */
+    void (*match)(void *user, struct pb_taken *taken);
     void *user;
 };
 

@@ -55,20 +55,13 @@ static int find_taker(const struct pb_config *config, const struct pb_job *job, 
                         : pb_set_folder_pipeline(config, job->manifest.input, job->name, err, out);
 }
 
-int pb_job_start_match(const struct pb_config *config, struct pb_taken *taken, struct pb_err *err)
+void pb_job_start_match(const struct pb_config *config, struct pb_taken *taken)
 {
     struct pb_job *job = &taken->job;
     const struct pb_pipeline_config *pipeline = NULL;
-    if (is_named(config, job))
-        return 0;
-    int rc = find_taker(config, job, &taken->unmatched, &pipeline);
-    if (rc < 0 && pb_code_class(taken->unmatched.code) != PB_CLASS_INPUT) {
-        *err = taken->unmatched; /* a fault of the machine: the input may have a pipeline */
-        return rc;
-    }
-    if (pipeline != NULL)
+    if (!is_named(config, job) && find_taker(config, job, &taken->unmatched, &pipeline) == 0 &&
+        pipeline != NULL)
         (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline->name);
-    return 0;
 }
 
 /* Guesses the priority of the job's pipeline by names alone, without a look at the input. Unless
@@ -223,13 +216,21 @@ static void set_back(struct pb_job_starts *starts, struct pb_pending *pending,
     pb_job_end_fault(starts->ends, pending, pb_clock_mono_ms());
 }
 
+/* Returns false if the queue was held since the job was let through. */
+static bool is_let_through(const struct pb_job_starts *starts, const struct pb_pending *pending)
+{
+    const struct pb_hold *hold = &starts->faults->hold;
+    return !hold->on || hold->probe == pending->job.seq;
+}
+
 /* A reload since the job was taken may have removed its pipeline: another is found then. */
 static void go(struct pb_job_starts *starts, struct pb_pending *pending)
 {
     const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
     struct pb_err err = {0};
-    if (env->drains || pb_config_pipeline(env->config, pending->job.pipeline) == NULL) {
+    if (env->drains || !is_let_through(starts, pending) ||
+        pb_config_pipeline(env->config, pending->job.pipeline) == NULL) {
         give_up(starts, pending);
         return;
     }
@@ -258,13 +259,23 @@ static void prepared(void *user, struct pb_pending *pending)
         go(starts, pending);
 }
 
+/* Returns true if a fault of the machine hides whether a pipeline takes the input. */
+static bool is_unreadable(const struct pb_config *config, const struct pb_pending *pending)
+{
+    return pending->unmatched.code != PB_OK && !is_named(config, &pending->job) &&
+           pb_code_class(pending->unmatched.code) != PB_CLASS_INPUT;
+}
+
 static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
 {
     const struct pb_config *config = starts->env->config;
     const bool is_new = config != pending->config; /* loaded since the job was taken */
     struct pb_err err = {0};
-    if (starts->env->drains || (is_new && !is_named(config, &pending->job)))
+    if (starts->env->drains || !is_let_through(starts, pending) ||
+        (is_new && !is_named(config, &pending->job)))
         give_up(starts, pending);
+    else if (is_unreadable(config, pending))
+        set_back(starts, pending, &pending->unmatched);
     else if (!is_runnable(config, pending))
         fail(starts, pending);
     else if (pb_job_start_worker(pending->slot, &err) != 0)
@@ -294,12 +305,17 @@ void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struc
         pb_job_end_scenes(starts->ends, &taken->job);
         return;
     }
+    const int64_t now = pb_clock_mono_ms();
     struct pb_pending *pending = pb_pending_add_taken(starts->pending, &taken->job);
     pending->slot = slot;
     pending->config = pb_config_hold(config);
     pending->before = taken->before;
     pending->unmatched = taken->unmatched;
-    pb_hold_started(&starts->faults->hold, pending->job.seq, pb_clock_mono_ms());
+    if (!pb_hold_may_start(&starts->faults->hold, now)) { /* held since the take began */
+        give_up(starts, pending);
+        return;
+    }
+    pb_hold_started(&starts->faults->hold, pending->job.seq, now);
     if (taken->ran)
         pb_pending_work(pending, PB_PENDING_LOOK, looked, starts);
     else

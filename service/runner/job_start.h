@@ -22,9 +22,8 @@ void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struc
  * and again before it runs, because its worker may have ended meanwhile. */
 int pb_job_start_worker(struct pb_pool_slot *slot, struct pb_err *err);
 /* Sets the pipeline of a job without one, or whose own is gone: another that takes the file as an
- * input by itself. If none does, taken->unmatched may have the reason. Negative: *err of the
- * machine. Thread: pool. */
-int pb_job_start_match(const struct pb_config *config, struct pb_taken *taken, struct pb_err *err);
+ * input by itself. If none does, taken->unmatched may have the reason. Thread: pool. */
+void pb_job_start_match(const struct pb_config *config, struct pb_taken *taken);
 /* Distance of the pipeline's priority from the highest of the configuration. A job whose pipeline
  * does not follow from names is among the last: it is found at the start, or the job fails. */
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job);

@@ -102,10 +102,10 @@ static int64_t priority_rank(void *user, const struct pb_job *job)
     return pb_job_start_rank(choice->config, job);
 }
 
-static int match(void *user, struct pb_taken *taken, struct pb_err *err)
+static void match(void *user, struct pb_taken *taken)
 {
     const struct choice *choice = user;
-    return pb_job_start_match(choice->config, taken, err);
+    pb_job_start_match(choice->config, taken);
 }
 
 /* --- starting jobs --------------------------------------------------------------------------*/
