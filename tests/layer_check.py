@@ -27,7 +27,7 @@ TREES = ["service/runner", "service/processes", "service/inbox", "pipeline/plan"
 FOREIGN = {
     r"^(gdal|cpl_|ogr_).*\.h$": {"pipeline/gdal/raster_gdal_inside.h"},
     r"^yaml\.h$": {"config/yaml/yaml_tree.c"},
-    r"^sqlite3\.h$": {"service/jobs/job_store_sql.h"},
+    r"^sqlite3\.h$": {"service/jobs/sql_sqlite.h", "service/jobs/store_sqlite.h"},
     r"^json-c/": {"config/base/json_reader.c"},
     r"^systemd/": {"service/daemon/notify.c"},
     r"^libdeflate\.h$": {"pipeline/codec/codec_deflate.c", "pipeline/codec/decode_deflate.c", "pipeline/codec/inflate_pair.c", "pipeline/product/quicklook/png.c"},

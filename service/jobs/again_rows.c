@@ -4,8 +4,6 @@
 
 #include "service/jobs/job_store_sql.h"
 
-#include <errno.h>
-
 #define WHAT "jobs that make products again"
 
 /* Reads the first column of the first row of a statement with one text: 1; 0 if there is no row. */
@@ -13,18 +11,14 @@ static int first(struct pb_job_store *store, const char *sql, const char *text, 
                  char *out, size_t bytes)
 {
     pb_job_store_lock(store);
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
-    int rc = s != NULL ? sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) : SQLITE_ERROR;
-    rc = rc == SQLITE_OK ? sqlite3_step(s) : rc;
-    int result = rc == SQLITE_ROW    ? 1
-                 : rc == SQLITE_DONE ? 0
-                 : s != NULL         ? pb_job_store_fail(store, WHAT, err)
-                                     : -EIO;
-    if (rc == SQLITE_ROW)
-        pb_job_read_text(s, 0, out, bytes);
-    (void)sqlite3_finalize(s);
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_text(s, 1, text);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0)
+        pb_sql_read_text(s, 0, out, bytes);
+    pb_sql_finalize(s);
     pb_job_store_unlock(store);
-    return result;
+    return rc;
 }
 
 int pb_again_waits(struct pb_job_store *store, const char *job, struct pb_err *err,

@@ -34,18 +34,14 @@ struct change {
 static int find(struct pb_job_store *store, const char *sql, const char *archive, const char *scene,
                 struct pb_err *err, struct pb_job *out)
 {
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
-    if (s == NULL)
-        return -EIO;
-    (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 2, scene, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s), result = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW && !pb_job_fields_read(s, out))
-        result = pb_fail(err, PB_E_MEMORY, "out of memory for a job");
-    else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        result = pb_job_store_fail(store, WHAT, err);
-    (void)sqlite3_finalize(s);
-    return result;
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_text(s, 1, archive);
+    pb_sql_set_text(s, 2, scene);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0 && !pb_job_fields_read(s, out))
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    pb_sql_finalize(s);
+    return rc;
 }
 
 /* Sets state and checksum of the archive in the manifest of a scene's job. 0 or -ENOMEM. */
@@ -231,11 +227,11 @@ void pb_archive_rows_free(struct pb_job *jobs, size_t n)
 /* --- cancel ---------------------------------------------------------------------------------- */
 
 /* Appends the ids; the capacity is the next power of two. */
-static int read_ids(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+static int read_ids(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err,
                     struct pb_archive_ids *out)
 {
     int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+    while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
         const size_t n = out->n;
         if ((n & (n - 1)) == 0) {
             void *more = realloc(out->id, (n > 0 ? 2 * n : 1) * sizeof *out->id);
@@ -243,9 +239,9 @@ static int read_ids(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *
                 return pb_fail(err, PB_E_MEMORY, "out of memory for the scenes of an archive");
             out->id = more;
         }
-        pb_job_read_text(s, 0, out->id[out->n++], sizeof *out->id);
+        pb_sql_read_text(s, 0, out->id[out->n++], sizeof *out->id);
     }
-    return rc == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, err);
+    return rc;
 }
 
 int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, struct pb_err *err,
@@ -253,17 +249,14 @@ int pb_archive_rows_list_open(struct pb_job_store *store, const char *archive, s
 {
     *out = (struct pb_archive_ids){.n = 0};
     pb_job_store_lock(store);
-    sqlite3_stmt *s =
+    struct pb_sql_statement *s =
         pb_job_store_prepare(store, WHAT,
                              "SELECT id FROM jobs WHERE archive = ?1 AND archive <> '' AND"
                              " status < 2 ORDER BY seq",
                              err);
-    int rc = -EIO;
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
-        rc = read_ids(store, s, err, out);
-    }
-    (void)sqlite3_finalize(s);
+    pb_sql_set_text(s, 1, archive);
+    int rc = read_ids(store, s, err, out);
+    pb_sql_finalize(s);
     pb_job_store_unlock(store);
     return rc;
 }
@@ -391,26 +384,20 @@ int pb_archive_rows_drop(struct pb_job_store *store, const struct pb_job *archiv
 
 /* --- scenes by their states ------------------------------------------------------------------ */
 
-/* Returns 1 if the statement, with the text of the archive and another text for its second
- * parameter, has a row; 0 or negative errno. */
+/* Returns 1 if the statement, with the text of the archive and (NULL: without) another text for its
+ * second parameter, has a row; 0 or negative errno. */
 static int has_row(struct pb_job_store *store, const char *sql, const char *archive,
                    const char *second, struct pb_err *err)
 {
     pb_job_store_lock(store);
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
-    int rc = SQLITE_ERROR;
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, archive, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 2, second, -1, SQLITE_STATIC);
-        rc = sqlite3_step(s);
-    }
-    int result = rc == SQLITE_ROW    ? 1
-                 : rc == SQLITE_DONE ? 0
-                 : s != NULL         ? pb_job_store_fail(store, WHAT, err)
-                                     : -EIO;
-    (void)sqlite3_finalize(s);
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_text(s, 1, archive);
+    if (second != NULL)
+        pb_sql_set_text(s, 2, second);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    pb_sql_finalize(s);
     pb_job_store_unlock(store);
-    return result;
+    return rc;
 }
 
 int pb_archive_rows_is_open(struct pb_job_store *store, const char *archive, struct pb_err *err)

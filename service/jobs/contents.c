@@ -5,7 +5,6 @@
 #include "pipeline/io/checksum.h"
 #include "service/jobs/job_store_sql.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +21,15 @@ struct change {
 
 /* Prepares a statement with the content bound from parameter 1 on, which must be finalized; NULL
  * and *err. */
-static sqlite3_stmt *prepare(struct pb_job_store *store, const char *sql,
-                             const struct pb_content *content, struct pb_err *err)
+static struct pb_sql_statement *prepare(struct pb_job_store *store, const char *sql,
+                                        const struct pb_content *content, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, sql, err);
-    if (s == NULL)
-        return NULL;
-    (void)sqlite3_bind_text(s, 1, content->pipeline, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 2, content->scene, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 3, content->bytes);
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_text(s, 1, content->pipeline);
+    pb_sql_set_text(s, 2, content->scene);
+    pb_sql_set_int(s, 3, content->bytes);
     if (content->checksum != NULL)
-        (void)sqlite3_bind_text(s, 4, content->checksum, -1, SQLITE_STATIC);
+        pb_sql_set_text(s, 4, content->checksum);
     return s;
 }
 
@@ -40,22 +37,23 @@ static int apply(struct pb_job_store *store, struct pb_job_change *base)
 {
     struct change *change = (struct change *)(void *)base;
     const struct pb_content_done *done = change->done;
-    sqlite3_stmt *s = prepare(store,
-                              done == NULL ? "DELETE FROM contents" SAME
-                                           : "INSERT OR REPLACE INTO contents (pipeline, scene,"
-                                             " bytes, checksum, job, directory, time_ms)"
-                                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                              change->content, &base->err);
-    if (s == NULL)
-        return -EIO;
+    struct pb_sql_statement *s =
+        prepare(store,
+                done == NULL ? "DELETE FROM contents" SAME
+                             : "INSERT INTO contents (pipeline, scene,"
+                               " bytes, checksum, job, directory, time_ms)"
+                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                               " ON CONFLICT (pipeline, scene, bytes, checksum)"
+                               " DO UPDATE SET job = ?5, directory = ?6,"
+                               " time_ms = ?7",
+                change->content, &base->err);
     if (done != NULL) {
-        (void)sqlite3_bind_text(s, 5, done->job, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 6, done->directory, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int64(s, 7, done->time_ms);
+        pb_sql_set_text(s, 5, done->job);
+        pb_sql_set_text(s, 6, done->directory);
+        pb_sql_set_int(s, 7, done->time_ms);
     }
-    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, &base->err);
-    (void)sqlite3_finalize(s);
-    return rc;
+    int rc = pb_job_store_run(store, WHAT, s, &base->err);
+    return rc < 0 ? rc : 0;
 }
 
 int pb_contents_add(struct pb_job_store *store, const struct pb_content *content,
@@ -72,14 +70,14 @@ int pb_contents_forget(struct pb_job_store *store, const struct pb_content *cont
     return pb_job_store_commit(store, &change.base, err);
 }
 
-/* Collects the checksums of the rows, a space after each; returns SQLITE_DONE or an error of
- * SQLite. */
-static int gather(sqlite3_stmt *s, char *sums)
+/* Collects the checksums of the rows, a space after each. */
+static int gather(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err,
+                  char *sums)
 {
     size_t n = 0;
     int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *sum = (const char *)sqlite3_column_text(s, 0);
+    while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
+        const char *sum = pb_sql_text(s, 0);
         if (sum == NULL || strlen(sum) >= PB_CHECKSUM_TEXT_BYTES)
             continue;
         n += (size_t)snprintf(sums + n, PB_CHECKSUM_TEXT_BYTES + 1, "%s ", sum);
@@ -93,16 +91,15 @@ static int read_like(struct pb_job_store *store, const struct pb_content *conten
 {
     struct pb_content any = *content;
     any.checksum = NULL;
-    sqlite3_stmt *s = prepare(store,
-                              "SELECT checksum FROM contents WHERE pipeline = ?1 AND scene = ?2"
-                              " AND bytes = ?3 AND time_ms >= ?4 ORDER BY time_ms DESC LIMIT ?5",
-                              &any, err);
-    if (s == NULL)
-        return -EIO;
-    (void)sqlite3_bind_int64(s, 4, since_ms);
-    (void)sqlite3_bind_int(s, 5, PB_CONTENTS_MAX);
-    int rc = gather(s, sums) == SQLITE_DONE ? 0 : pb_job_store_fail(store, WHAT, err);
-    (void)sqlite3_finalize(s);
+    struct pb_sql_statement *s =
+        prepare(store,
+                "SELECT checksum FROM contents WHERE pipeline = ?1 AND scene = ?2"
+                " AND bytes = ?3 AND time_ms >= ?4 ORDER BY time_ms DESC LIMIT ?5",
+                &any, err);
+    pb_sql_set_int(s, 4, since_ms);
+    pb_sql_set_int(s, 5, PB_CONTENTS_MAX);
+    int rc = gather(store, s, err, sums);
+    pb_sql_finalize(s);
     return rc;
 }
 
@@ -128,20 +125,16 @@ int pb_contents_like(struct pb_job_store *store, const struct pb_content *conten
 static int read_one(struct pb_job_store *store, const struct pb_content *content,
                     struct pb_err *err, struct pb_content_done *out)
 {
-    sqlite3_stmt *s =
+    struct pb_sql_statement *s =
         prepare(store, "SELECT job, time_ms, directory FROM contents" SAME, content, err);
-    if (s == NULL)
-        return -EIO;
-    int rc = sqlite3_step(s), result = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW) {
-        pb_job_read_text(s, 0, out->job, sizeof out->job);
-        out->time_ms = sqlite3_column_int64(s, 1);
-        pb_job_read_text(s, 2, out->directory, sizeof out->directory);
-    } else if (rc != SQLITE_DONE) {
-        result = pb_job_store_fail(store, WHAT, err);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0) {
+        pb_sql_read_text(s, 0, out->job, sizeof out->job);
+        out->time_ms = pb_sql_int(s, 1);
+        pb_sql_read_text(s, 2, out->directory, sizeof out->directory);
     }
-    (void)sqlite3_finalize(s);
-    return result;
+    pb_sql_finalize(s);
+    return rc;
 }
 
 int pb_contents_find(struct pb_job_store *store, const struct pb_content *content,

@@ -117,19 +117,16 @@ int pb_store_reap(struct pb_job_store *store, int64_t wall_ms, struct pb_err *er
  * prunable jobs. */
 static int64_t count_surplus(struct pb_job_store *store, int keep, struct pb_err *err)
 {
-    int64_t n = -EIO;
     pb_job_store_lock(store);
-    sqlite3_stmt *s =
-        pb_job_store_prepare(store, "count",
-                             "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " PB_JOB_PRUNABLE
-                             " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT -1 OFFSET ?1)",
-                             err);
-    if (s != NULL) {
-        (void)sqlite3_bind_int(s, 1, keep);
-        n = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0)
-                                          : pb_job_store_fail(store, "count", err);
-    }
-    (void)sqlite3_finalize(s);
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, "count",
+        "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " PB_JOB_PRUNABLE
+        " ORDER BY " PB_JOB_PRUNE_ORDER " LIMIT 9223372036854775807 OFFSET ?1) AS surplus",
+        err);
+    pb_sql_set_int(s, 1, keep);
+    const int rc = pb_job_store_step(store, "count", s, err);
+    const int64_t n = rc > 0 ? pb_sql_int(s, 0) : rc;
+    pb_sql_finalize(s);
     pb_job_store_unlock(store);
     return n;
 }

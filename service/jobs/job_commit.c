@@ -8,17 +8,12 @@
  * transaction with one bulk change, and then for its own.
  *
  * If a transaction of several changes fails, each of them is tried alone: a change that the disk
- * refuses does not affect the others.
- *
- * The write-ahead log is moved into the database by a connection of its own, so that no change
- * waits for that; only a log that grew over LOG_PAGES_MAX (without a checkpoint) is moved by the
- * thread that commits. */
+ * refuses does not affect the others. */
 #include "service/jobs/job_store_sql.h"
 
 #include <errno.h>
 
-#define LOG_PAGES     1000
-#define LOG_PAGES_MAX 16000
+#define REPEATS 8
 
 void pb_job_store_lock(struct pb_job_store *store)
 {
@@ -37,25 +32,15 @@ void pb_job_store_unlock(struct pb_job_store *store)
     (void)pthread_mutex_unlock(&store->lock);
 }
 
-static int fail(struct pb_job_store *store, struct pb_err *err, const char *what)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
-}
-
-static int execute(struct pb_job_store *store, const char *sql, struct pb_err *err)
-{
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(store, err, sql);
-}
-
 static int begin(struct pb_job_store *store, struct pb_err *err)
 {
     int rc = pb_job_store_ready(store, err);
-    return rc ? rc : execute(store, "BEGIN IMMEDIATE", err);
+    return rc || pb_sql_begin(store->db) ? rc : pb_job_store_fail(store, "begin", err);
 }
 
 /* Applies all changes of the group, or none of them and *err. */
-static int transact(struct pb_job_store *store, struct pb_job_change_queue *group,
-                    struct pb_err *err)
+static int apply_all(struct pb_job_store *store, struct pb_job_change_queue *group,
+                     struct pb_err *err)
 {
     struct pb_job_change *change;
     int rc = 0;
@@ -69,9 +54,23 @@ static int transact(struct pb_job_store *store, struct pb_job_change_queue *grou
             break;
         }
     }
-    rc = rc ? rc : execute(store, "COMMIT", err);
-    if (rc != 0 && sqlite3_get_autocommit(store->db) == 0)
-        (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    if (rc == 0 && !pb_sql_commit(store->db))
+        rc = pb_job_store_fail(store, "commit", err);
+    if (rc != 0)
+        pb_sql_rollback(store->db);
+    return rc;
+}
+
+/* Does the same in a transaction that has begun. If other nodes changed the same rows first, it is
+ * repeated, and sees what they stored. */
+static int transact(struct pb_job_store *store, struct pb_job_change_queue *group,
+                    struct pb_err *err)
+{
+    int rc = apply_all(store, group, err);
+    for (int i = 0; rc != 0 && i < REPEATS && pb_sql_may_repeat(store->db); i++) {
+        rc = begin(store, err);
+        rc = rc ? rc : apply_all(store, group, err);
+    }
     return rc;
 }
 
@@ -187,48 +186,4 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
 uint64_t pb_store_changes(const struct pb_job_store *store)
 {
     return atomic_load(&store->commits);
-}
-
-/* --- the write-ahead log --- */
-
-static int on_commit(void *user, sqlite3 *db, const char *name, int pages)
-{
-    struct pb_job_store *store = user;
-    atomic_store(&store->wal_pages, pages);
-    if (pages >= LOG_PAGES_MAX)
-        (void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return SQLITE_OK;
-}
-
-void pb_job_store_count_pages(struct pb_job_store *store)
-{
-    (void)sqlite3_wal_hook(store->db, on_commit, store);
-}
-
-/* A log that cannot be reset, because it is always in use, is tried again after it has grown by
- * the same amount. */
-bool pb_job_store_log_is_long(const struct pb_job_store *store)
-{
-    int pages = atomic_load(&store->wal_pages), last = atomic_load(&store->checkpointed_pages);
-    return pages >= LOG_PAGES && (pages < last || pages - last >= LOG_PAGES);
-}
-
-int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, rc = SQLITE_OK;
-    atomic_store(&store->checkpointed_pages, atomic_load(&store->wal_pages));
-    if (store->checkpointer == NULL)
-        rc = sqlite3_open_v2(store->path, &store->checkpointer, flags, NULL);
-    /* A connection has the log only after its first read. */
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(store->checkpointer, "PRAGMA schema_version", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
-                                       NULL);
-    if (rc == SQLITE_OK)
-        return 0;
-    rc = pb_fail(err, PB_E_SERVICE_STATE, "job store: checkpoint: %s", sqlite3_errstr(rc));
-    (void)sqlite3_close(store->checkpointer);
-    store->checkpointer = NULL;
-    return rc;
 }

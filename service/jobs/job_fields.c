@@ -60,90 +60,81 @@ static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_S
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,
               "a parameter for each field that changes");
 
-/* Binds a copy of all but its input; NULL for a job without files. */
-static bool bind_manifest(sqlite3_stmt *s, int at, const struct pb_scene_manifest *manifest)
+/* Sets a copy of all but its input; NULL for a job without files. */
+static bool set_manifest(struct pb_sql_statement *s, int at,
+                         const struct pb_scene_manifest *manifest)
 {
     size_t bytes = 0;
     struct pb_scene_manifest files = *manifest;
     files.input = NULL;
     if (files.n_entries == 0)
-        return sqlite3_bind_null(s, at) == SQLITE_OK;
+        return true;
     struct pb_json *json = pb_json_create(false);
     pb_scene_manifest_print(&files, json, NULL);
     const char *text = pb_json_text(json, &bytes);
-    const bool bound = text != NULL && sqlite3_bind_text64(s, at, text, bytes, SQLITE_TRANSIENT,
-                                                           SQLITE_UTF8) == SQLITE_OK;
+    const bool set = text != NULL && pb_sql_copy_text(s, at, text, bytes);
     pb_json_destroy(json);
-    return bound;
+    return set;
 }
 
-/* Binds fields first .. last to the parameters from `at` on. Strings are borrowed. */
-bool pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job)
+/* Sets the parameters from `at` on to the fields first .. last. Strings are borrowed. */
+bool pb_job_fields_set(struct pb_sql_statement *s, int at, size_t first, const struct pb_job *job)
 {
     char path[PB_FILES_PATH_BYTES];
-    bool bound = true;
+    const char *companion;
+    bool set = true;
     for (size_t i = first; i < sizeof fields / sizeof fields[0]; i++, at++) {
         const char *member = (const char *)job + fields[i].offset;
         switch (fields[i].kind) {
         case FIELD_INT64:
-            (void)sqlite3_bind_int64(s, at, *(const int64_t *)(const void *)member);
+            pb_sql_set_int(s, at, *(const int64_t *)(const void *)member);
             break;
         case FIELD_INT:
-            (void)sqlite3_bind_int(s, at, *(const int *)(const void *)member);
+            pb_sql_set_int(s, at, *(const int *)(const void *)member);
             break;
         case FIELD_BOOL:
-            (void)sqlite3_bind_int(s, at, *(const bool *)member);
+            pb_sql_set_int(s, at, *(const bool *)member);
             break;
         case FIELD_STATUS:
-            (void)sqlite3_bind_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
+            pb_sql_set_int(s, at, (int)*(const enum pb_job_status *)(const void *)member);
             break;
         case FIELD_RANK:
-            (void)sqlite3_bind_int(s, at, -*(const int *)(const void *)member);
+            pb_sql_set_int(s, at, -*(const int *)(const void *)member);
             break;
         case FIELD_TEXT:
-            (void)sqlite3_bind_text(s, at, member, -1, SQLITE_STATIC);
+            pb_sql_set_text(s, at, member);
             break;
         case FIELD_STRING:
-            (void)sqlite3_bind_text(s, at, *(char *const *)(const void *)member, -1, SQLITE_STATIC);
+            pb_sql_set_text(s, at, *(char *const *)(const void *)member);
             break;
         case FIELD_MANIFEST:
-            bound = bind_manifest(s, at, &job->manifest) && bound;
+            set = set_manifest(s, at, &job->manifest) && set;
             break;
         case FIELD_INPUT:
-            (void)sqlite3_bind_text(s, at, job->manifest.input, -1, SQLITE_STATIC);
+            pb_sql_set_text(s, at, job->manifest.input);
             break;
         case FIELD_COMPANION:
-            bound = sqlite3_bind_text(s, at, pb_job_companion(job, path), -1, SQLITE_TRANSIENT) ==
-                        SQLITE_OK &&
-                    bound;
+            companion = pb_job_companion(job, path);
+            if (companion != NULL)
+                set = pb_sql_copy_text(s, at, companion, strlen(companion)) && set;
             break;
         }
     }
-    return bound;
+    return set;
 }
 
-/* Reads a text, cut to fit; "" for NULL. */
-void pb_job_read_text(sqlite3_stmt *s, int at, char *member, size_t bytes)
+static enum pb_job_status read_status(struct pb_sql_statement *s, int at)
 {
-    const unsigned char *text = sqlite3_column_text(s, at);
-    size_t n = text ? strnlen((const char *)text, bytes - 1) : 0;
-    if (n > 0)
-        (void)memcpy(member, text, n);
-    member[n] = '\0';
-}
-
-static enum pb_job_status read_status(sqlite3_stmt *s, int at)
-{
-    int number = sqlite3_column_int(s, at);
+    int number = (int)pb_sql_int(s, at);
     return number >= 0 && number < PB_JOB_STATUS_COUNT ? (enum pb_job_status)number : PB_JOB_FAILED;
 }
 
 /* A text that is no manifest (a damaged row) leaves the manifest empty. The first one is logged,
  * because jobs are read often. */
-static bool read_manifest(const unsigned char *text, struct pb_job *job)
+static bool read_manifest(const char *text, struct pb_job *job)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    const int rc = text != NULL ? pb_scene_manifest_parse((const char *)text, &job->manifest) : 0;
+    const int rc = text != NULL ? pb_scene_manifest_parse(text, &job->manifest) : 0;
     if (rc != 0 && rc != -ENOMEM && !atomic_flag_test_and_set(&said))
         pb_log(PB_LOG_ERROR,
                "job store: the list of the files of job %s cannot be read (%s); its row is damaged "
@@ -154,42 +145,42 @@ static bool read_manifest(const unsigned char *text, struct pb_job *job)
 
 /* Reads PB_JOB_COLUMNS into a job that is initialised here; false = out of memory (the job then
  * needs no fini). */
-bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *job)
+bool pb_job_fields_read(struct pb_sql_statement *s, struct pb_job *job)
 {
     const char *input = NULL;
     bool ok = true;
     pb_job_init(job);
-    job->seq = sqlite3_column_int64(s, 0);
+    job->seq = pb_sql_int(s, 0);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         void *member = (char *)job + fields[i].offset;
         int at = (int)i + 1;
         switch (fields[i].kind) {
         case FIELD_INT64:
-            *(int64_t *)member = sqlite3_column_int64(s, at);
+            *(int64_t *)member = pb_sql_int(s, at);
             break;
         case FIELD_INT:
-            *(int *)member = sqlite3_column_int(s, at);
+            *(int *)member = (int)pb_sql_int(s, at);
             break;
         case FIELD_BOOL:
-            *(bool *)member = sqlite3_column_int(s, at) != 0;
+            *(bool *)member = pb_sql_int(s, at) != 0;
             break;
         case FIELD_STATUS:
             *(enum pb_job_status *)member = read_status(s, at);
             break;
         case FIELD_RANK:
-            *(int *)member = -sqlite3_column_int(s, at);
+            *(int *)member = -(int)pb_sql_int(s, at);
             break;
         case FIELD_TEXT:
-            pb_job_read_text(s, at, member, fields[i].bytes);
+            pb_sql_read_text(s, at, member, fields[i].bytes);
             break;
         case FIELD_STRING:
-            ok = pb_job_set(member, (const char *)sqlite3_column_text(s, at)) == 0 && ok;
+            ok = pb_job_set(member, pb_sql_text(s, at)) == 0 && ok;
             break;
         case FIELD_MANIFEST:
-            ok = read_manifest(sqlite3_column_text(s, at), job) && ok;
+            ok = read_manifest(pb_sql_text(s, at), job) && ok;
             break;
         case FIELD_INPUT:
-            input = (const char *)sqlite3_column_text(s, at);
+            input = pb_sql_text(s, at);
             break;
         case FIELD_COMPANION:
             break;

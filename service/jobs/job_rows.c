@@ -24,14 +24,15 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET ")",
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET
+                      ") ON CONFLICT (id) DO NOTHING RETURNING seq",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ", session) = (" PB_JOB_HOLD_SET ",?) WHERE id = ?",
     [PB_JOB_FIND_ID] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE id = ?1",
     /* ?2: the end of the id reversed, as far as the index covers it; '{' follows 'z'. */
     [PB_JOB_FIND_TAIL] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE (" PB_JOB_TAIL ") >= ?2 AND (" PB_JOB_TAIL
-        ") < ?2 || '{' AND substr(id, -length(?1)) = ?1 LIMIT 2",
+        ") < ?2 || '{' AND substr(id, length(id) - length(?1) + 1) = ?1 LIMIT 2",
     /* Rows after (rank, seq), in two statements, because SQLite uses the index only for the first
        part of a row value. */
     [PB_JOB_WAITING_LIKE] = WAITING " AND rank = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
@@ -42,7 +43,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
                            " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
     [PB_JOB_RUNNING_SCENE] =
         "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
-    [PB_JOB_STATE] = "SELECT status, input, epoch, session FROM jobs WHERE id = ?1",
+    [PB_JOB_STATE] = "SELECT status, input, epoch, session FROM jobs WHERE id = ?1 FOR UPDATE",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
     [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
@@ -52,40 +53,28 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_SUBSCRIBER_ACK] = PB_SUBSCRIBER_ACK_SQL,
     [PB_SET_LAST] =
         "SELECT (SELECT id FROM jobs WHERE set_id <> '' AND status < 2 AND scene = ?1 AND"
-        " pipeline = ?2 AND ifnull(inbox, '') = ?3 AND ifnull(folder, '') = ?4 LIMIT 1), set_id,"
-        " job FROM (SELECT 1) LEFT JOIN (SELECT set_id, job FROM set_parts WHERE scene = ?1 AND"
-        " pipeline = ?2 AND inbox = ?3 AND folder = ?4 AND"
-        " ifnull(up_ms, " PB_SET_PART_LAST ") >= ?5"
-        " ORDER BY ifnull(up_ms, " PB_SET_PART_LAST ") DESC, time_ms DESC LIMIT 1)",
+        " pipeline = ?2 AND coalesce(inbox, '') = ?3 AND coalesce(folder, '') = ?4 LIMIT 1),"
+        " set_id, job FROM (SELECT 1 AS one) AS o LEFT JOIN (SELECT set_id, job FROM set_parts"
+        " WHERE scene = ?1 AND pipeline = ?2 AND inbox = ?3 AND folder = ?4 AND"
+        " coalesce(up_ms, " PB_SET_PART_LAST ") >= ?5"
+        " ORDER BY coalesce(up_ms, " PB_SET_PART_LAST ") DESC, time_ms DESC LIMIT 1) AS p"
+        " ON o.one = 1",
 };
 
-static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
-}
-
-static sqlite3_stmt *prepare(struct pb_job_store *store, sqlite3_stmt **slot, const char *text,
-                             struct pb_err *err)
+static struct pb_sql_statement *prepare(struct pb_job_store *store, struct pb_sql_statement **slot,
+                                        const char *text, struct pb_err *err)
 {
     if (pb_job_store_ready(store, err) != 0)
         return NULL;
-    if (*slot == NULL &&
-        sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
-        (void)db_fail(store, err, "prepare");
+    if (*slot == NULL && (*slot = pb_sql_prepare(store->db, text, true)) == NULL)
+        (void)pb_job_store_fail(store, "prepare", err);
     return *slot;
 }
 
-sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
-                               struct pb_err *err)
+struct pb_sql_statement *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
+                                          struct pb_err *err)
 {
     return prepare(store, &store->statement[which], sql[which], err);
-}
-
-void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s)
-{
-    store->steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
-    (void)sqlite3_reset(s);
-    (void)sqlite3_clear_bindings(s);
 }
 
 /* Sum of the known sizes of the files of a delivery. */
@@ -101,58 +90,53 @@ static int64_t bytes_of(const struct pb_job *job)
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     job->bytes = bytes_of(job);
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
-    if (!pb_job_fields_bind(s, 1, 0, job)) {
-        pb_job_row_end(store, s);
-        return pb_fail(err, PB_E_MEMORY, "out of memory for a job");
-    }
-    int rc = sqlite3_step(s);
-    bool taken = rc == SQLITE_CONSTRAINT;
-    if (rc == SQLITE_DONE)
-        job->seq = sqlite3_last_insert_rowid(store->db);
-    int result = rc == SQLITE_DONE ? 0 : taken ? -EEXIST : db_fail(store, err, "insert");
-    pb_job_row_end(store, s);
-    return result ? result : pb_journal_record(store, &(struct pb_job_before){0}, job, err);
+    int rc = pb_job_fields_set(s, 1, 0, job) ? pb_job_store_step(store, "insert", s, err)
+                                             : pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    if (rc > 0)
+        job->seq = pb_sql_int(s, 0);
+    pb_sql_reset(s);
+    if (rc <= 0)
+        return rc < 0 ? rc : -EEXIST;
+    return pb_journal_record(store, &(struct pb_job_before){0}, job, err);
 }
 
 /* Reads a row before a change, for the journal. */
 static int look_before(struct pb_job_store *store, const char *id, struct pb_err *err,
                        struct pb_job_before *out)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_STATE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_STATE, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    out->is_there = rc == SQLITE_ROW;
+    pb_sql_set_text(s, 1, id);
+    int rc = pb_job_store_step(store, "find", s, err);
+    out->is_there = rc > 0;
     out->input[0] = '\0';
-    if (rc == SQLITE_ROW) {
-        out->status = (enum pb_job_status)sqlite3_column_int(s, 0);
-        pb_job_read_text(s, 1, out->input, sizeof out->input);
-        out->epoch = sqlite3_column_int64(s, 2);
-        out->session = sqlite3_column_int64(s, 3);
+    if (rc > 0) {
+        out->status = (enum pb_job_status)(int)pb_sql_int(s, 0);
+        pb_sql_read_text(s, 1, out->input, sizeof out->input);
+        out->epoch = pb_sql_int(s, 2);
+        out->session = pb_sql_int(s, 3);
     }
-    int result = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : db_fail(store, err, "find");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : 0;
 }
 
 static int update(struct pb_job_store *store, const struct pb_job_before *before,
                   const struct pb_job *job, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_UPDATE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_UPDATE, err);
     if (s == NULL)
         return -EIO;
-    const bool bound = pb_job_fields_bind(s, 1, PB_JOB_FIXED, job);
-    (void)sqlite3_bind_int64(s, PB_JOB_SET_COUNT + 1, store->session);
-    (void)sqlite3_bind_text(s, PB_JOB_SET_COUNT + 2, job->id, -1, SQLITE_STATIC);
-    int result = !bound ? pb_fail(err, PB_E_MEMORY, "out of memory for a job")
-                 : sqlite3_step(s) == SQLITE_DONE ? 0
-                                                  : db_fail(store, err, "update");
-    pb_job_row_end(store, s);
-    return result || !before->is_there ? result : pb_journal_record(store, before, job, err);
+    const bool set = pb_job_fields_set(s, 1, PB_JOB_FIXED, job);
+    pb_sql_set_int(s, PB_JOB_SET_COUNT + 1, store->session);
+    pb_sql_set_text(s, PB_JOB_SET_COUNT + 2, job->id);
+    int rc = set ? pb_job_store_step(store, "update", s, err)
+                 : pb_fail(err, PB_E_MEMORY, "out of memory for a job");
+    pb_sql_reset(s);
+    return rc || !before->is_there ? rc : pb_journal_record(store, before, job, err);
 }
 
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
@@ -167,15 +151,13 @@ int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, stru
 /* Returns 1 if a job of the scene runs, in any session. */
 static int is_scene_running(struct pb_job_store *store, const char *scene, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_RUNNING_SCENE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_RUNNING_SCENE, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_text(s, 1, scene, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    int result =
-        rc == SQLITE_ROW || rc == SQLITE_DONE ? rc == SQLITE_ROW : db_fail(store, err, "find");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_set_text(s, 1, scene);
+    int rc = pb_job_store_step(store, "find", s, err);
+    pb_sql_reset(s);
+    return rc;
 }
 
 int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
@@ -204,48 +186,41 @@ int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t ep
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err)
 {
-    sqlite3_stmt *s = NULL;
-    if (prepare(store, &s, text, err) == NULL)
-        return -EIO;
-    (void)sqlite3_bind_int64(s, 1, number);
-    int result =
-        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
-    (void)sqlite3_finalize(s);
-    return result;
+    struct pb_sql_statement *s = pb_job_store_prepare(store, "change", text, err);
+    pb_sql_set_int(s, 1, number);
+    return pb_job_store_run(store, "change", s, err);
 }
 
 /* Reads the first row of s: 1 and *out_job, 0 if there is no row, negative errno. */
-static int read_first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+static int read_first(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err,
                       struct pb_job *out_job)
 {
-    int rc = sqlite3_step(s);
-    if (rc == SQLITE_DONE)
-        return 0;
-    if (rc != SQLITE_ROW)
-        return db_fail(store, err, "find");
+    int rc = pb_job_store_step(store, "find", s, err);
+    if (rc <= 0)
+        return rc;
     return pb_job_fields_read(s, out_job) ? 1 : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_RUNNING_ONE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_RUNNING_ONE, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 1, store->session);
+    pb_sql_set_int(s, 1, store->session);
     int rc = read_first(store, s, err, out_job);
-    pb_job_row_end(store, s);
+    pb_sql_reset(s);
     return rc;
 }
 
 static int find_id(struct pb_job_store *store, const char *id, struct pb_err *err,
                    struct pb_job *out_job)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_FIND_ID, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_FIND_ID, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
+    pb_sql_set_text(s, 1, id);
     int rc = read_first(store, s, err, out_job);
-    pb_job_row_end(store, s);
+    pb_sql_reset(s);
     return rc;
 }
 
@@ -257,21 +232,21 @@ static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *
     for (; m < PB_JOB_TAIL_CHARS && m < n; m++)
         tail[m] = id[n - 1 - m];
     tail[m] = '\0';
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_FIND_TAIL, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_FIND_TAIL, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_text(s, 1, id, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 2, tail, -1, SQLITE_STATIC);
+    pb_sql_set_text(s, 1, id);
+    pb_sql_set_text(s, 2, tail);
     struct pb_job job;
     int rc = read_first(store, s, err, &job);
-    if (rc > 0 && sqlite3_step(s) == SQLITE_ROW) {
+    if (rc > 0 && pb_sql_step(s) == PB_SQL_ROW) {
         rc = pb_fail(err, PB_E_JOB_UNKNOWN,
                      "several jobs end in '%s'; give more characters of the id", id);
         pb_job_fini(&job);
     } else if (rc > 0) {
         *out_job = job;
     }
-    pb_job_row_end(store, s);
+    pb_sql_reset(s);
     return rc;
 }
 
@@ -290,14 +265,14 @@ int pb_job_store_find(struct pb_job_store *store, const char *id, struct pb_err 
     return rc > 0 ? 0 : rc;
 }
 
-static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
+static int visit_rows(struct pb_job_store *store, struct pb_sql_statement *s,
                       int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err)
 {
     int result = 0, rc;
-    while (result == 0 && (rc = sqlite3_step(s)) != SQLITE_DONE) {
+    while (result == 0 && (rc = pb_job_store_step(store, "list", s, err)) != 0) {
         struct pb_job job;
-        if (rc != SQLITE_ROW) {
-            result = db_fail(store, err, "list");
+        if (rc < 0) {
+            result = rc;
         } else if (!pb_job_fields_read(s, &job)) {
             result = pb_fail(err, PB_E_MEMORY, "out of memory");
         } else {
@@ -305,7 +280,7 @@ static int visit_rows(struct pb_job_store *store, sqlite3_stmt *s,
             pb_job_fini(&job);
         }
     }
-    pb_job_row_end(store, s);
+    pb_sql_reset(s);
     return result;
 }
 
@@ -323,8 +298,8 @@ static void list_sql(unsigned mask, char *out, size_t bytes)
         if ((mask & PB_JOB_MASK(i)) != 0)
             n += snprintf(out + n, bytes - (size_t)n,
                           "%sSELECT * FROM (SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = %d"
-                          " AND seq < ?1 ORDER BY seq DESC LIMIT ?2)",
-                          n > 0 ? " UNION ALL " : "", i);
+                          " AND seq < ?1 ORDER BY seq DESC LIMIT ?2) AS s%d",
+                          n > 0 ? " UNION ALL " : "", i, i);
     }
     (void)snprintf(out + n, bytes - (size_t)n, " ORDER BY 1 DESC LIMIT ?2");
 }
@@ -339,11 +314,11 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
         return 0;
     list_sql(mask, text, sizeof text);
     pb_job_store_lock(store);
-    sqlite3_stmt *s = prepare(store, &store->list[mask], text, err);
+    struct pb_sql_statement *s = prepare(store, &store->list[mask], text, err);
     int rc = -EIO;
     if (s != NULL) {
-        (void)sqlite3_bind_int64(s, 1, before_seq);
-        (void)sqlite3_bind_int64(s, 2, limit);
+        pb_sql_set_int(s, 1, before_seq);
+        pb_sql_set_int(s, 2, limit);
         rc = visit_rows(store, s, visit, user, err);
     }
     pb_job_store_unlock(store);
@@ -364,32 +339,31 @@ static int look_on(struct pb_job_store *store, enum pb_job_statement which, stru
                    struct pb_err *err)
 {
     struct pb_job job;
-    int rc = SQLITE_DONE;
-    sqlite3_stmt *s = pb_job_row_begin(store, which, err);
+    int rc = 0;
+    struct pb_sql_statement *s = pb_job_row_begin(store, which, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 1, search->last.seq != 0 ? -search->last.priority : INT64_MIN);
-    (void)sqlite3_bind_int64(s, 2, search->last.seq);
-    (void)sqlite3_bind_int64(s, 3, search->limit);
+    pb_sql_set_int(s, 1, search->last.seq != 0 ? -search->last.priority : INT64_MIN);
+    pb_sql_set_int(s, 2, search->last.seq);
+    pb_sql_set_int(s, 3, search->limit);
     pb_job_init(&job);
-    while (search->found == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        job.seq = sqlite3_column_int64(s, 0);
-        pb_job_read_text(s, 1, job.id, sizeof job.id);
-        pb_job_read_text(s, 2, job.scene, sizeof job.scene);
-        job.owned = sqlite3_column_int(s, 3) != 0;
-        job.manifest.input = (char *)sqlite3_column_text(s, 4); /* borrowed */
-        pb_job_read_text(s, 5, job.pipeline, sizeof job.pipeline);
-        pb_job_read_text(s, 6, job.name, sizeof job.name);
-        job.priority = -sqlite3_column_int(s, 7);
-        job.bytes = sqlite3_column_int64(s, 8);
-        job.is_long = sqlite3_column_int(s, 9) != 0;
+    while (search->found == 0 && (rc = pb_job_store_step(store, "find", s, err)) > 0) {
+        job.seq = pb_sql_int(s, 0);
+        pb_sql_read_text(s, 1, job.id, sizeof job.id);
+        pb_sql_read_text(s, 2, job.scene, sizeof job.scene);
+        job.owned = pb_sql_int(s, 3) != 0;
+        job.manifest.input = (char *)pb_sql_text(s, 4); /* borrowed */
+        pb_sql_read_text(s, 5, job.pipeline, sizeof job.pipeline);
+        pb_sql_read_text(s, 6, job.name, sizeof job.name);
+        job.priority = -(int)pb_sql_int(s, 7);
+        job.bytes = pb_sql_int(s, 8);
+        job.is_long = pb_sql_int(s, 9) != 0;
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;
     }
-    int result = search->found != 0 || rc == SQLITE_DONE ? 0 : db_fail(store, err, "find");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : 0;
 }
 
 /* Returns the number of the first job that may run: > 0; 0 if absent; negative errno. */
@@ -413,11 +387,11 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
     int rc = 0;
     pb_job_store_lock(store);
     int64_t seq = choose(store, after, limit, may, user, err);
-    sqlite3_stmt *s = seq > 0 ? pb_job_row_begin(store, PB_JOB_FIND_SEQ, err) : NULL;
+    struct pb_sql_statement *s = seq > 0 ? pb_job_row_begin(store, PB_JOB_FIND_SEQ, err) : NULL;
     if (s != NULL) {
-        (void)sqlite3_bind_int64(s, 1, seq);
+        pb_sql_set_int(s, 1, seq);
         rc = read_first(store, s, err, out_job);
-        pb_job_row_end(store, s);
+        pb_sql_reset(s);
     } else if (seq != 0) {
         rc = -EIO;
     }
@@ -428,18 +402,18 @@ int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, in
 void pb_job_row_count(struct pb_job_store *store)
 {
     int64_t n[PB_JOB_STATUS_COUNT] = {0};
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOB_COUNTS, NULL);
-    int rc = SQLITE_ERROR;
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_COUNTS, NULL);
+    int rc;
     if (s == NULL)
         return;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        int status = sqlite3_column_int(s, 0);
+    while ((rc = pb_job_store_step(store, "count", s, NULL)) > 0) {
+        int status = (int)pb_sql_int(s, 0);
         if (status >= 0 && status < PB_JOB_STATUS_COUNT)
-            n[status] = sqlite3_column_int64(s, 1);
+            n[status] = pb_sql_int(s, 1);
     }
-    for (int i = 0; rc == SQLITE_DONE && i < PB_JOB_STATUS_COUNT; i++)
+    for (int i = 0; rc == 0 && i < PB_JOB_STATUS_COUNT; i++)
         atomic_store(&store->counts[i], n[i]);
-    pb_job_row_end(store, s);
+    pb_sql_reset(s);
 }
 
 void pb_store_counts(const struct pb_job_store *store, int64_t out_counts[PB_JOB_STATUS_COUNT])
@@ -450,5 +424,5 @@ void pb_store_counts(const struct pb_job_store *store, int64_t out_counts[PB_JOB
 
 uint64_t pb_job_store_steps(const struct pb_job_store *store)
 {
-    return store->steps;
+    return store->db != NULL ? pb_sql_steps(store->db) : 0;
 }

@@ -1,331 +1,37 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * One table, one row for each job. WAL and synchronous=FULL: a commit is on the disk when it
- * returns, and a reader sees it only then. A file that is not a database, fails SQLite's quick
- * check or has other tables, in two successive attempts to open it, is renamed to
- * jobs.db.damaged-<time>, with its -wal, and a new one is created. After an error of the disk, a
- * lock or a permission the state of the file is unknown: it stays. A store of an older service that
- * cannot be upgraded has jobs: it stays, too, unchanged. Before an upgrade the store is copied to
- * jobs.db.schema<N>, the way back, which is on the disk before the upgrade. The header
- * (application_id) has the version of the program that wrote it last, for the message of an older
- * one, which refuses the file. */
+ * One table, one row for each job. The kind of a store (sql_engine.h) opens its database. */
 #include "service/jobs/job_store.h"
 
-#include "pipeline/io/path.h"
 #include "config/base/clock.h"
 #include "service/base/files.h"
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/sql_engine.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static bool execute(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
-}
-
-/* Reads the first column of the first row as text, "" if there is no row. Returns false on
- * failure. */
-static bool query_text(sqlite3 *db, const char *sql, char *out, size_t bytes)
-{
-    sqlite3_stmt *statement = NULL;
-    out[0] = '\0';
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW && sqlite3_column_text(statement, 0) != NULL)
-        (void)snprintf(out, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
-    /* The database still has the error of the statement after this call. */
-    return sqlite3_finalize(statement) == SQLITE_OK && (rc == SQLITE_ROW || rc == SQLITE_DONE);
-}
-
-/* Classifies an error: 1 = the file is damaged, or not a job store; -EIO = unknown (permission,
- * disk, lock): the file must stay. */
-static int judge(sqlite3 *db, struct pb_err *err)
-{
-    int error = sqlite3_errcode(db);
-    /* SQLITE_ERROR: it has other tables or columns than the job store. */
-    if (error == SQLITE_CORRUPT || error == SQLITE_NOTADB || error == SQLITE_ERROR)
-        return 1;
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", sqlite3_errmsg(db));
-}
-
-/* Runs the steps from a version to the current one, in a transaction that remains open on failure.
- */
-static bool run_steps(sqlite3 *db, int version)
-{
-    bool ok = pb_job_schema_prepare(db) && execute(db, "BEGIN IMMEDIATE");
-    for (; ok && version < PB_JOB_SCHEMA_VERSION; version++)
-        ok = execute(db, pb_job_schema[version]);
-    return ok && execute(db, "COMMIT");
-}
-
-/* Name of the copy of the store with that schema. */
-static bool copy_name(sqlite3 *db, int version, const char *suffix, char out[PB_FILES_PATH_BYTES])
-{
-    return snprintf(out, PB_FILES_PATH_BYTES, "%s.schema%d%s", sqlite3_db_filename(db, "main"),
-                    version, suffix) < PB_FILES_PATH_BYTES;
-}
-
-/* Copies the database into a file, which must not exist. Returns 0 or a negative errno. */
-static int copy_into(sqlite3 *db, const char *path)
-{
-    /* SQLite takes an existing file if it is empty: it is private from the beginning. */
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    char *sql = sqlite3_mprintf("VACUUM INTO %Q", path);
-    int rc = sql == NULL ? -ENOMEM : execute(db, sql) ? 0 : -EIO;
-    if (rc == -EIO && sqlite3_errcode(db) == SQLITE_FULL)
-        rc = -ENOSPC;
-    if (rc == 0 && fsync(fd) != 0)
-        rc = -errno;
-    sqlite3_free(sql);
-    (void)close(fd);
-    return rc;
-}
-
-/* Returns true if the file was written by this user and has no other name. */
-static bool is_own(const char *path, struct stat *out_st)
-{
-    return lstat(path, out_st) == 0 && S_ISREG(out_st->st_mode) && out_st->st_nlink == 1 &&
-           out_st->st_uid == geteuid();
-}
-
-static bool is_older(const struct stat *a, const struct stat *b)
-{
-    return a->st_mtim.tv_sec < b->st_mtim.tv_sec ||
-           (a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec < b->st_mtim.tv_nsec);
-}
-
-/* Returns true if the store has not changed since the copy of an earlier try. */
-static bool has_new_copy(sqlite3 *db, const char *copy)
-{
-    char log[PB_FILES_PATH_BYTES + 8];
-    struct stat st, of_store, of_log;
-    (void)snprintf(log, sizeof log, "%s-wal", sqlite3_db_filename(db, "main"));
-    if (!is_own(copy, &st) || st.st_size == 0 ||
-        stat(sqlite3_db_filename(db, "main"), &of_store) != 0 || is_older(&st, &of_store))
-        return false;
-    /* Opening the store creates an empty log. */
-    return lstat(log, &of_log) == 0 ? of_log.st_size == 0 || !is_older(&st, &of_log)
-                                    : errno == ENOENT;
-}
-
-/* Makes the copy under a temporary name. Returns 0 or a negative errno. */
-static int make_copy(sqlite3 *db, const char *copy, const char *temporary)
-{
-    char directory[PATH_MAX];
-    struct stat st;
-    if (is_own(temporary, &st)) /* a service was killed while it copied */
-        (void)unlink(temporary);
-    int rc = copy_into(db, temporary);
-    if (rc == -EEXIST)
-        return rc;
-    if (rc == 0 && rename(temporary, copy) != 0)
-        rc = -errno;
-    if (rc != 0) {
-        (void)unlink(temporary);
-        return rc;
-    }
-    /* The upgrade must not reach the disk before the name of the copy does. */
-    pb_path_parent(copy, directory);
-    return pb_path_sync(directory);
-}
-
-/* Copies the store before its upgrade, because an older program cannot read it afterwards. The copy
- * of an earlier try is kept: upgrades are tried again, and fail on a full disk. */
-static int keep_copy(sqlite3 *db, int version, const char *copy, struct pb_err *err)
-{
-    char temporary[PB_FILES_PATH_BYTES];
-    /* Otherwise closing the store after a failure would do it, and make the copy older. */
-    (void)execute(db, "PRAGMA wal_checkpoint(TRUNCATE)");
-    if (has_new_copy(db, copy))
-        return 0;
-    int rc =
-        copy_name(db, version, ".part", temporary) ? make_copy(db, copy, temporary) : -ENAMETOOLONG;
-    return rc == 0 ? 0
-                   : pb_fail(err, PB_E_SERVICE_STATE,
-                             "the job store %.200s cannot be copied to %s before its upgrade from "
-                             "schema %d to %d: %s; the store is unchanged. %s",
-                             sqlite3_db_filename(db, "main"), strrchr(copy, '/') + 1, version,
-                             PB_JOB_SCHEMA_VERSION, strerror(-rc),
-                             rc == -EEXIST   ? "Move the file away that has this name and .part"
-                             : rc == -ENOSPC ? "Make room for the copy next to it"
-                                             : "Correct the cause");
-}
-
-/* Upgrades a database from a version (0 = an empty file) to the current one. The file of another
- * version is a job store, which is never judged as damaged because a step fails. */
-static int upgrade(sqlite3 *db, int version, struct pb_err *err)
-{
-    char copy[PB_FILES_PATH_BYTES];
-    if (version < 0 || version >= PB_JOB_SCHEMA_VERSION)
-        return 0;
-    if (version > 0 && !copy_name(db, version, "", copy))
-        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the job store is too long");
-    if (version > 0 && keep_copy(db, version, copy, err) != 0)
-        return pb_code_errno(err->code);
-    if (run_steps(db, version))
-        return 0;
-    if (version == 0)
-        return judge(db, err);
-    const int rc = pb_fail(
-        err, PB_E_SERVICE_STATE,
-        "the job store %.200s cannot be upgraded from schema %d to %d: %.120s; the store "
-        "is unchanged, %s is its copy. %s, or move the store away to begin without its jobs",
-        sqlite3_db_filename(db, "main"), version, PB_JOB_SCHEMA_VERSION, sqlite3_errmsg(db),
-        strrchr(copy, '/') + 1,
-        sqlite3_errcode(db) == SQLITE_FULL
-            ? "Make room for the upgrade, for which the copy leaves too little"
-            : "Correct the cause");
-    (void)execute(db, "ROLLBACK");
-    return rc;
-}
-
-/* Version of this program as a number: 0x000200 is 0.2.0. */
-static int own_version(void)
-{
-    int part[3] = {0};
-    (void)sscanf(PB_VERSION, "%d.%d.%d", &part[0], &part[1], &part[2]);
-    return (part[0] & 0x7fff) << 16 | (part[1] & 0xff) << 8 | (part[2] & 0xff);
-}
-
-/* Records the version of this program in the file. */
-static bool sign(sqlite3 *db)
-{
-    char text[64];
-    if (!query_text(db, "PRAGMA application_id", text, sizeof text))
-        return false;
-    if (atoi(text) == own_version())
-        return true;
-    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", own_version());
-    return execute(db, text);
-}
-
-static int refuse_newer(sqlite3 *db, int schema, struct pb_err *err)
-{
-    char text[64], writer[64] = "", copy[PB_FILES_PATH_BYTES];
-    const int version = query_text(db, "PRAGMA application_id", text, sizeof text) ? atoi(text) : 0;
-    if (version > 0)
-        (void)snprintf(writer, sizeof writer, " %d.%d.%d", version >> 16, version >> 8 & 0xff,
-                       version & 0xff);
-    const char *path = sqlite3_db_filename(db, "main");
-    const bool has_copy = copy_name(db, PB_JOB_SCHEMA_VERSION, "", copy) && access(copy, F_OK) == 0;
-    return pb_fail(
-        err, PB_E_SERVICE_STATE,
-        "the job store %.200s was written by a newer pushbroomd%s (schema %d; this is "
-        "%s, which knows %d): run that one again%s; or stop the service and move jobs.db "
-        "away with its -wal and -shm%s%s",
-        path, writer, schema, PB_VERSION, PB_JOB_SCHEMA_VERSION,
-        has_copy ? "" : ", or restore a backup of that directory from before the upgrade",
-        has_copy ? ", and rename the copy from before the upgrade to jobs.db: "
-                 : ", to begin without its jobs",
-        has_copy ? strrchr(copy, '/') + 1 : "");
-}
-
-/* Returns 0 for a job store, creating the schema in an empty one; otherwise the result of judge. */
-static int check_database(sqlite3 *db, struct pb_err *err)
-{
-    char text[64];
-    if (!execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;") ||
-        !query_text(db, "PRAGMA quick_check(1)", text, sizeof text))
-        return judge(db, err);
-    if (strcmp(text, "ok") != 0)
-        return 1;
-    if (!query_text(db, "PRAGMA user_version", text, sizeof text))
-        return judge(db, err);
-    if (atoi(text) > PB_JOB_SCHEMA_VERSION)
-        return refuse_newer(db, atoi(text), err);
-    int rc = upgrade(db, atoi(text), err);
-    if (rc == 0 && (!execute(db, "SELECT " PB_JOB_COLUMNS " FROM jobs LIMIT 1") || !sign(db)))
-        rc = judge(db, err);
-    return rc;
-}
-
-/* Restricts the file to the service's user, because jobs contain names of inputs and users. SQLite
- * gives -wal and -shm the mode of the file. Done before SQLite opens the file, because closing any
- * descriptor of it ends SQLite's locks. */
-static int make_private(const char *path, struct pb_err *err)
-{
-    static const char *const suffixes[] = {"-wal", "-shm"};
-    char beside[PB_FILES_PATH_BYTES + 8];
-    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    struct stat st;
-    int rc = fd < 0 || fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-    if (rc == 0 && (st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
-        rc = -errno;
-    if (fd >= 0)
-        (void)close(fd);
-    for (size_t i = 0; rc == 0 && i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        (void)snprintf(beside, sizeof beside, "%s%s", path, suffixes[i]);
-        if (lstat(beside, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
-            (void)chmod(beside, 0600);
-    }
-    return rc == 0 ? 0
-                   : pb_fail(err, PB_E_SERVICE_STATE, "cannot open the job store %s: %s", path,
-                             strerror(-rc));
-}
-
-static int open_database(const char *path, struct pb_err *err, sqlite3 **out_db)
-{
-    sqlite3 *db = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    int rc = sqlite3_open_v2(path, &db, flags, NULL);
-    if (rc != SQLITE_OK) {
-        rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot open the job store %s: %s", path,
-                     sqlite3_errstr(rc));
-    } else {
-        (void)sqlite3_busy_timeout(db, 500);
-        rc = check_database(db, err);
-    }
-    if (rc == 0)
-        *out_db = db;
-    else
-        (void)sqlite3_close(db);
-    return rc;
-}
-
-static bool move_aside(const char *path, char out_moved[4096])
-{
-    static const char *const suffixes[] = {"-wal", "-shm"};
-    char from[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
-    (void)snprintf(to, sizeof to, "%.3900s.damaged-%lld", path, (long long)pb_clock_wall_ms());
-    if (rename(path, to) != 0)
-        return false;
-    (void)memcpy(out_moved, to, sizeof to);
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        (void)snprintf(from, sizeof from, "%.3900s%s", path, suffixes[i]);
-        (void)snprintf(to, sizeof to, "%.4000s%s", out_moved, suffixes[i]);
-        (void)rename(from, to);
-    }
-    return true;
-}
-
-static struct pb_job_store *allocate(void)
+static struct pb_job_store *allocate(const struct pb_store_kind *kind)
 {
     struct pb_job_store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return NULL;
+    store->kind = kind;
     (void)pthread_mutex_init(&store->lock, NULL);
     (void)pthread_cond_init(&store->freed, NULL);
     STAILQ_INIT(&store->changes);
     return store;
 }
 
-int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store)
+int pb_job_store_create(const struct pb_store_place *place, struct pb_err *err,
+                        struct pb_job_store **out_store)
 {
-    struct pb_job_store *store = allocate();
+    struct pb_job_store *store = allocate(&pb_store_sqlite);
     if (store == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    if (pb_files_join(store->path, directory, "jobs.db") != 0) {
+    if (pb_files_join(store->place, place->directory, "jobs.db") != 0) {
         pb_job_store_close(store);
         return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
     }
@@ -345,33 +51,16 @@ static int64_t make_session(void)
 
 int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096])
 {
-    char directory[PB_FILES_PATH_BYTES];
     out_moved[0] = '\0';
-    int rc = make_private(store->path, err);
-    rc = rc ? rc : open_database(store->path, err, &store->db);
-    if (rc > 0) /* damage must be found twice, because a disk may have failed once */
-        rc = open_database(store->path, err, &store->db);
-    if (rc > 0 && move_aside(store->path, out_moved)) {
-        rc = make_private(store->path, err);
-        rc = rc ? rc : open_database(store->path, err, &store->db);
-    }
-    if (rc > 0)
-        return pb_fail(err, PB_E_SERVICE_STATE,
-                       "the job store %s is damaged and cannot be moved aside: %s", store->path,
-                       strerror(errno));
-    (void)memcpy(directory, store->path, sizeof directory);
-    *strrchr(directory, '/') = '\0';
-    if (rc == 0) {
-        store->session = make_session();
-        rc = pb_service_time_load(store, err);
-        if (rc != 0) /* connected again later */
-            pb_job_store_disconnect(store);
-    }
-    if (rc == 0) {
+    int rc = store->kind->open(store, err, out_moved, &store->db);
+    if (rc != 0)
+        return rc;
+    store->session = make_session();
+    rc = pb_service_time_load(store, err);
+    if (rc == 0)
         pb_job_row_count(store);
-        pb_job_store_count_pages(store);
-        (void)pb_path_sync(directory);
-    }
+    else /* connected again later */
+        pb_job_store_disconnect(store);
     return rc;
 }
 
@@ -379,7 +68,7 @@ int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[
                       struct pb_job_store **out_store)
 {
     struct pb_job_store *store = NULL;
-    int rc = pb_job_store_create(directory, err, &store);
+    int rc = pb_job_store_create(&(struct pb_store_place){directory}, err, &store);
     if (rc != 0)
         return rc;
     rc = pb_job_store_connect(store, err, out_moved);
@@ -395,14 +84,14 @@ void pb_job_store_disconnect(struct pb_job_store *store)
     if (store->db != NULL && store->time.boot_ms > 0)
         (void)pb_job_store_save_time(store, NULL);
     for (size_t i = 0; i < sizeof store->statement / sizeof store->statement[0]; i++)
-        (void)sqlite3_finalize(store->statement[i]);
+        pb_sql_finalize(store->statement[i]);
     for (size_t i = 0; i < sizeof store->list / sizeof store->list[0]; i++)
-        (void)sqlite3_finalize(store->list[i]);
+        pb_sql_finalize(store->list[i]);
     (void)memset(store->statement, 0, sizeof store->statement);
     (void)memset(store->list, 0, sizeof store->list);
-    (void)sqlite3_close(store->checkpointer);
-    (void)sqlite3_close(store->db);
-    store->db = store->checkpointer = NULL;
+    store->kind->shut(store);
+    pb_sql_close(store->db);
+    store->db = NULL;
 }
 
 void pb_job_store_close(struct pb_job_store *store)
@@ -415,26 +104,12 @@ void pb_job_store_close(struct pb_job_store *store)
     free(store);
 }
 
-static int connect_reader(struct pb_job_store *store, struct pb_err *err)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
-    if (rc != SQLITE_OK || !execute(store->db, "PRAGMA query_only = ON")) {
-        rc = pb_fail(err, PB_E_SERVICE_STATE, "cannot read the job store %s: %s", store->path,
-                     sqlite3_errmsg(store->db));
-        pb_job_store_disconnect(store);
-        return rc;
-    }
-    (void)sqlite3_busy_timeout(store->db, 50);
-    return 0;
-}
-
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
 {
     if (store->db != NULL)
         return 0;
     if (store->of != NULL && atomic_load(&store->of->admits))
-        return connect_reader(store, err);
+        return store->kind->open_reader(store, err, &store->db);
     return pb_fail(err, PB_E_SERVICE_STATE,
                    "the job store is not open yet; 'pushbroom status' shows the reason, and "
                    "opening is tried again");
@@ -442,26 +117,46 @@ int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err)
 
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err)
 {
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
+    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, pb_sql_message(store->db));
 }
 
-sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
-                                   struct pb_err *err)
+struct pb_sql_statement *pb_job_store_prepare(struct pb_job_store *store, const char *what,
+                                              const char *text, struct pb_err *err)
 {
-    sqlite3_stmt *s = NULL;
     if (pb_job_store_ready(store, err) != 0)
         return NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK)
+    struct pb_sql_statement *s = pb_sql_prepare(store->db, text, false);
+    if (s == NULL)
         (void)pb_job_store_fail(store, what, err);
     return s;
+}
+
+int pb_job_store_step(struct pb_job_store *store, const char *what, struct pb_sql_statement *s,
+                      struct pb_err *err)
+{
+    if (s == NULL)
+        return -EIO;
+    const enum pb_sql_result result = pb_sql_step(s);
+    return result == PB_SQL_ROW    ? 1
+           : result == PB_SQL_DONE ? 0
+                                   : pb_job_store_fail(store, what, err);
+}
+
+int pb_job_store_run(struct pb_job_store *store, const char *what, struct pb_sql_statement *s,
+                     struct pb_err *err)
+{
+    int rc = pb_job_store_step(store, what, s, err);
+    rc = rc == 0 ? pb_sql_changes(store->db) : rc;
+    pb_sql_finalize(s);
+    return rc;
 }
 
 int pb_job_store_open_reader(const char *directory, struct pb_err *err,
                              struct pb_job_store **out_store)
 {
     struct pb_job_store *store = NULL;
-    int rc = pb_job_store_create(directory, err, &store);
-    rc = rc ? rc : connect_reader(store, err);
+    int rc = pb_job_store_create(&(struct pb_store_place){directory}, err, &store);
+    rc = rc ? rc : store->kind->open_reader(store, err, &store->db);
     if (rc == 0)
         *out_store = store;
     else
@@ -472,10 +167,10 @@ int pb_job_store_open_reader(const char *directory, struct pb_err *err,
 int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *err,
                                struct pb_job_store **out_reader)
 {
-    struct pb_job_store *reader = allocate();
+    struct pb_job_store *reader = allocate(store->kind);
     if (reader == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    (void)memcpy(reader->path, store->path, sizeof reader->path);
+    (void)memcpy(reader->place, store->place, sizeof reader->place);
     reader->of = store;
     *out_reader = reader;
     return 0;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_STORE_H
 #define PB_JOB_STORE_H
-/* The job store (store.h) as one SQLite file in the state directory. A change that a function
+/* The job store (store.h): one SQLite file in the state directory. A change that a function
  * reports as done survives a power failure (WAL, synchronous=FULL). Progress inside a run is not
  * stored. A file that is damaged, in two successive readings, is moved aside and a new one created;
  * a file that cannot be read, written or upgraded (disk, lock, permission, an older store with a
@@ -13,6 +13,11 @@
  * connect and before disconnect; a reader one at a time. */
 #include "service/jobs/store.h"
 
+/* Where a store is. */
+struct pb_store_place {
+    const char *directory; /* state directory: the store is its jobs.db */
+};
+
 /* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the new name of a damaged
  * file, otherwise "". */
 int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
@@ -20,7 +25,8 @@ int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[
 /* Does the same in two steps, for a service that starts while its disk does not respond. create
  * makes a store without a database, whose functions fail with service.state; connect opens its
  * database and may be tried again after a failure. disconnect undoes a connect. */
-int pb_job_store_create(const char *directory, struct pb_err *err, struct pb_job_store **out_store);
+int pb_job_store_create(const struct pb_store_place *place, struct pb_err *err,
+                        struct pb_job_store **out_store);
 int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char out_moved[4096]);
 void pb_job_store_disconnect(struct pb_job_store *store);
 void pb_job_store_close(struct pb_job_store *store); /* NULL is allowed */
@@ -40,7 +46,7 @@ void pb_job_store_admit_readers(struct pb_job_store *store);
  * change it. Call it when pb_job_store_log_is_long returns true; one thread at a time. */
 bool pb_job_store_log_is_long(const struct pb_job_store *store);
 int pb_job_store_checkpoint(struct pb_job_store *store, struct pb_err *err);
-/* Steps of SQLite's virtual machine for all calls of find, list, next and counts so far: a measure
- * of their cost without a clock. */
+/* Steps of SQLite's virtual machine for all calls since the store was connected: a measure of their
+ * cost without a clock. */
 uint64_t pb_job_store_steps(const struct pb_job_store *store);
 #endif

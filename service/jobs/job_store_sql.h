@@ -2,17 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_STORE_SQL_H
 #define PB_JOB_STORE_SQL_H
-/* Private to the job store: job_store.c opens and closes the database, job_store_schema.c has its
- * tables, job_rows.c reads and writes its rows, job_changes.c has the changes that the service
- * makes, job_commit.c groups the changes of several threads into transactions; journal.c has the
- * rows of events, subscribers.c their receivers. No other file includes this. */
+/* Private to the job store: job_store.c opens and closes the database, of which only store_sqlite.c
+ * and schema_sqlite.c know that it is a file, job_rows.c reads and writes its rows, job_changes.c
+ * has the changes that the service makes, job_commit.c groups the changes of several threads into
+ * transactions; journal.c has the rows of events, subscribers.c their receivers. No other file
+ * includes this. */
 #include "service/jobs/job_store.h"
 
 #include "service/base/files.h"
 #include "service/jobs/service_time.h"
+#include "service/jobs/sql.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
@@ -63,63 +64,65 @@ struct pb_job_change {
 STAILQ_HEAD(pb_job_change_queue, pb_job_change);
 
 struct pb_job_store {
-    sqlite3 *db;          /* NULL = not connected. Owned by the thread that set in_use */
+    const struct pb_store_kind *kind;
+    char place[PB_FILES_PATH_BYTES]; /* path of the file of SQLite */
+    /* NULL = not connected. Owned by the thread that set in_use */
+    struct pb_sql *db;
     pthread_mutex_t lock; /* protects in_use, changes, bulk_waited, done of each change */
     pthread_cond_t freed; /* signalled when in_use ended, or changes are done */
     bool in_use;
     bool bulk_waited; /* the last transaction left bulk changes out */
     struct pb_job_change_queue changes;
-    atomic_int wal_pages, checkpointed_pages; /* size of the log, now and at the last checkpoint */
     atomic_uint_fast64_t commits;
     atomic_int_fast64_t counts[PB_JOB_STATUS_COUNT]; /* jobs after the last commit */
-    sqlite3 *checkpointer;
-    char path[PB_FILES_PATH_BYTES];
+    /* Write-ahead log of SQLite: its size now and at the last checkpoint, which has a connection of
+     * its own; 0 for other kinds. */
+    atomic_int log_pages, moved_pages;
+    struct sqlite3 *checkpointer;
     atomic_bool admits; /* readers may connect */
     /* store of a reader, which connects when that store admits it */
     const struct pb_job_store *of;
     /* Prepared at first use, reset after each use. */
-    sqlite3_stmt *statement[PB_JOB_STATEMENTS];
-    sqlite3_stmt *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
-    uint64_t steps;
+    struct pb_sql_statement *statement[PB_JOB_STATEMENTS];
+    struct pb_sql_statement *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     struct pb_service_time time; /* service time at connect; only for a writer */
     int64_t session;             /* number of this connect in the rows of jobs that it takes */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */
 int pb_job_store_ready(struct pb_job_store *store, struct pb_err *err);
-/* Sets service.state with SQLite's message; `what`: description of the table. Returns a negative
- * value. */
+/* Sets service.state with the engine's message; `what`: description of the table. Returns a
+ * negative value. */
 int pb_job_store_fail(struct pb_job_store *store, const char *what, struct pb_err *err);
 /* Prepares a statement, which must be finalized; NULL and *err. */
-sqlite3_stmt *pb_job_store_prepare(struct pb_job_store *store, const char *what, const char *sql,
-                                   struct pb_err *err);
+struct pb_sql_statement *pb_job_store_prepare(struct pb_job_store *store, const char *what,
+                                              const char *text, struct pb_err *err);
+/* Reads the first or next row of a statement: 1, 0 if absent, or negative and *err. s NULL (not
+ * prepared): negative, and *err stays as it is. */
+int pb_job_store_step(struct pb_job_store *store, const char *what, struct pb_sql_statement *s,
+                      struct pb_err *err);
+/* Does the same for a statement without rows, and finalizes it. Returns the number of changed
+ * rows. */
+int pb_job_store_run(struct pb_job_store *store, const char *what, struct pb_sql_statement *s,
+                     struct pb_err *err);
 
 /* --- service_time.c --- */
 /* Loads the service time of a store that was just opened for writing. */
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err);
 
-/* --- job_store_schema.c --- */
-#define PB_JOB_SCHEMA_VERSION 22
 /* Order in which finished jobs are forgotten: those of files that no pipeline takes are first,
  * because foreign files must not push the jobs of scenes out of the store. */
 #define PB_JOB_PRUNE_ORDER "(error_code = 'input.no_pipeline') DESC, seq"
 /* Finished jobs that are counted and chosen. A scene's job is forgotten with its archive's. */
 #define PB_JOB_PRUNABLE "status > 1 AND (archive = '' OR again <> '')"
-/* Statements that make version i + 1 from version i; version 0 is an empty file. They use the
- * functions that prepare registers. */
-extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];
-/* Registers these functions; false on failure. */
-bool pb_job_schema_prepare(sqlite3 *db);
 
 /* --- job_fields.c --- */
-/* Binds the fields from `first` on to the parameters from `at` on. Strings are borrowed. Returns
+/* Sets the parameters from `at` on to the fields from `first` on. Strings are borrowed. Returns
  * false if out of memory. */
-bool pb_job_fields_bind(sqlite3_stmt *s, int at, size_t first, const struct pb_job *job);
+bool pb_job_fields_set(struct pb_sql_statement *s, int at, size_t first, const struct pb_job *job);
 /* Reads PB_JOB_COLUMNS. out_job is initialised here; false = out of memory (it then needs no
  * fini). */
-bool pb_job_fields_read(sqlite3_stmt *s, struct pb_job *out_job);
-/* Reads a text, cut to fit; "" for NULL. */
-void pb_job_read_text(sqlite3_stmt *s, int at, char *out, size_t bytes);
+bool pb_job_fields_read(struct pb_sql_statement *s, struct pb_job *out_job);
 
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
 /* Inserts a row. -EEXIST (no *err) if the id exists. */
@@ -134,11 +137,9 @@ void pb_job_row_count(struct pb_job_store *store);
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
                        struct pb_err *err);
 
-/* Begins a prepared statement of the store, which must be ended; NULL and *err. */
-sqlite3_stmt *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
-                               struct pb_err *err);
-/* Ends its read transaction and clears its parameters. */
-void pb_job_row_end(struct pb_job_store *store, sqlite3_stmt *s);
+/* Begins a kept statement of the store, which must be reset; NULL and *err. */
+struct pb_sql_statement *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
+                                          struct pb_err *err);
 /* Returns 1 if this session runs the job in that epoch, otherwise 0 or a negative errno. */
 int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
                           struct pb_err *err);
@@ -158,7 +159,7 @@ int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *be
                       const struct pb_job *job, struct pb_err *err);
 /* Reads the event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
 struct pb_event;
-void pb_journal_take(sqlite3_stmt *s, struct pb_event *out);
+void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out);
 #define PB_EVENT_COLUMNS "e.seq, e.time_ms, e.kind, e.job, e.data"
 
 /* --- job_commit.c --- */
@@ -168,9 +169,6 @@ void pb_job_store_unlock(struct pb_job_store *store);
 /* Returns when the change is on the disk, or has failed (its result and err). */
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);
-/* Call for a database that was just opened for writing: then pb_job_store_checkpoint makes the
- * checkpoints. */
-void pb_job_store_count_pages(struct pb_job_store *store);
 
 #define PB_JOB_FIXED     11 /* columns that never change */
 #define PB_JOB_SET_COUNT 34 /* columns that may change */
@@ -184,8 +182,10 @@ void pb_job_store_count_pages(struct pb_job_store *store);
     "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
-/* The last four characters of an id, reversed: the sort key of jobs_by_tail. */
+/* The last four characters of an id, reversed: the sort key of jobs_by_tail. A shorter id is filled
+ * up, because engines differ in what is before the first character. */
 #define PB_JOB_TAIL                                                                                \
-    "substr(id, -1, 1) || substr(id, -2, 1) || substr(id, -3, 1) || substr(id, -4, 1)"
+    "substr('0000' || id, length(id) + 4, 1) || substr('0000' || id, length(id) + 3, 1) || "       \
+    "substr('0000' || id, length(id) + 2, 1) || substr('0000' || id, length(id) + 1, 1)"
 #define PB_JOB_TAIL_CHARS 4
 #endif

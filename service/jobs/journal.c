@@ -22,25 +22,20 @@ static_assert((int)PB_EVENT_ACCEPTED == (int)PB_JOB_ACCEPTED &&
                   (int)PB_EVENT_DISMISSED == (int)PB_JOB_DISMISSED,
               "an event for each state of a job, in the same order");
 
-static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
-}
-
 static int add_row(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
                    const char *data, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 1, pb_clock_wall_ms());
-    (void)sqlite3_bind_text(s, 2, pb_event_name(kind), -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 3, job->id, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 4, job->pipeline, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 5, data, -1, SQLITE_STATIC);
-    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "event");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_set_int(s, 1, pb_clock_wall_ms());
+    pb_sql_set_text(s, 2, pb_event_name(kind));
+    pb_sql_set_text(s, 3, job->id);
+    pb_sql_set_text(s, 4, job->pipeline);
+    pb_sql_set_text(s, 5, data);
+    int rc = pb_job_store_step(store, "event", s, err);
+    pb_sql_reset(s);
+    return rc;
 }
 
 /* Adds an event. product: JSON of the product that the event is about, or NULL. */
@@ -97,13 +92,13 @@ int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *be
     return rc || job->status != PB_JOB_SUCCESSFUL ? rc : add_products(store, job, err);
 }
 
-void pb_journal_take(sqlite3_stmt *s, struct pb_event *out)
+void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out)
 {
-    out->seq = sqlite3_column_int64(s, 0);
-    out->time_ms = sqlite3_column_int64(s, 1);
-    pb_job_read_text(s, 2, out->kind, sizeof out->kind);
-    pb_job_read_text(s, 3, out->job, sizeof out->job);
-    out->data = (const char *)sqlite3_column_text(s, 4);
+    out->seq = pb_sql_int(s, 0);
+    out->time_ms = pb_sql_int(s, 1);
+    pb_sql_read_text(s, 2, out->kind, sizeof out->kind);
+    pb_sql_read_text(s, 3, out->job, sizeof out->job);
+    out->data = pb_sql_text(s, 4);
     if (out->data == NULL)
         out->data = "{}";
 }
@@ -111,17 +106,16 @@ void pb_journal_take(sqlite3_stmt *s, struct pb_event *out)
 static int read_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                       struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_RANGE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_RANGE, err);
     if (s == NULL)
         return -EIO;
-    int result = sqlite3_step(s) == SQLITE_ROW ? 0 : db_fail(store, err, "events");
-    if (result == 0) {
-        *out_last = sqlite3_column_int64(s, 1);
-        *out_first =
-            sqlite3_column_type(s, 0) == SQLITE_NULL ? *out_last + 1 : sqlite3_column_int64(s, 0);
+    int rc = pb_job_store_step(store, "events", s, err);
+    if (rc > 0) {
+        *out_last = pb_sql_int(s, 1);
+        *out_first = pb_sql_is_null(s, 0) ? *out_last + 1 : pb_sql_int(s, 0);
     }
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : 0;
 }
 
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
@@ -139,19 +133,18 @@ static int read_rows(struct pb_job_store *store, int64_t after, const char *job,
 {
     struct pb_event event;
     int rc, n = 0;
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_JOURNAL_READ, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_READ, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int64(s, 1, after);
-    (void)sqlite3_bind_int(s, 2, limit);
-    (void)sqlite3_bind_text(s, 3, job, -1, SQLITE_STATIC);
-    for (; (rc = sqlite3_step(s)) == SQLITE_ROW; n++) {
+    pb_sql_set_int(s, 1, after);
+    pb_sql_set_int(s, 2, limit);
+    pb_sql_set_text(s, 3, job);
+    for (; (rc = pb_job_store_step(store, "events", s, err)) > 0; n++) {
         pb_journal_take(s, &event);
         visit(user, &event);
     }
-    int result = rc == SQLITE_DONE ? n : db_fail(store, err, "events");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : n;
 }
 
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,

@@ -5,16 +5,10 @@
 /* Statements about events and their subscribers. Private to the job store. */
 
 /* Condition: subscriber s wants event e. */
-#define PB_SUBSCRIBER_WANTS                                                                        \
-    "EXISTS (SELECT 1 FROM json_each(s.events) AS g WHERE e.kind GLOB g.value)"                    \
-    " AND (s.pipelines = '[]' OR"                                                                  \
-    " EXISTS (SELECT 1 FROM json_each(s.pipelines) AS g WHERE e.pipeline GLOB g.value))"
-
+#define PB_SUBSCRIBER_WANTS "pb_wants(s.events, s.pipelines, e.kind, e.pipeline)"
 #define PB_JOURNAL_ADD_SQL                                                                         \
     "INSERT INTO events (time_ms, kind, job, pipeline, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-#define PB_JOURNAL_RANGE_SQL                                                                       \
-    "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM sqlite_sequence WHERE name = "         \
-    "'events')"
+#define PB_JOURNAL_RANGE_SQL "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM last_event)"
 #define PB_JOURNAL_READ_SQL                                                                        \
     "SELECT " PB_EVENT_COLUMNS " FROM events e WHERE e.seq > ?1 AND (?3 = '' OR e.job = ?3)"       \
     " ORDER BY e.seq LIMIT ?2"

@@ -17,41 +17,35 @@
 
 /* Reads the first row of COLUMNS: 1 and *out, 0 if absent, negative errno. Finalizes; s NULL is an
  * error. */
-static int first(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+static int first(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err,
                  struct pb_kept *out)
 {
-    int rc = s != NULL ? sqlite3_step(s) : SQLITE_ERROR, result = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW) {
-        out->row = sqlite3_column_int64(s, 0);
-        out->up_ms = sqlite3_column_int64(s, 1);
-        out->since_ms = sqlite3_column_int64(s, 2);
-        out->is_said = sqlite3_column_int(s, 3) != 0;
-        pb_job_read_text(s, 4, out->job, sizeof out->job);
-        pb_job_read_text(s, 5, out->path, sizeof out->path);
-    } else if (s == NULL) {
-        result = -EIO;
-    } else if (rc != SQLITE_DONE) {
-        result = pb_job_store_fail(store, WHAT, err);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0) {
+        out->row = pb_sql_int(s, 0);
+        out->up_ms = pb_sql_int(s, 1);
+        out->since_ms = pb_sql_int(s, 2);
+        out->is_said = pb_sql_int(s, 3) != 0;
+        pb_sql_read_text(s, 4, out->job, sizeof out->job);
+        pb_sql_read_text(s, 5, out->path, sizeof out->path);
     }
-    (void)sqlite3_finalize(s);
-    return result;
+    pb_sql_finalize(s);
+    return rc;
 }
 
 int pb_kept_next(struct pb_job_store *store, enum pb_kept_kind kind, const struct pb_kept *after,
                  int64_t before_ms, struct pb_err *err, struct pb_kept *out)
 {
     pb_job_store_lock(store);
-    sqlite3_stmt *s =
+    struct pb_sql_statement *s =
         pb_job_store_prepare(store, WHAT,
                              COLUMNS "WHERE kind = ?1 AND up_ms < ?2 AND (up_ms, rowid) > "
                                      "(?3, ?4) ORDER BY up_ms, rowid LIMIT 1",
                              err);
-    if (s != NULL) {
-        (void)sqlite3_bind_int(s, 1, (int)kind);
-        (void)sqlite3_bind_int64(s, 2, before_ms);
-        (void)sqlite3_bind_int64(s, 3, after->row ? after->up_ms : INT64_MIN);
-        (void)sqlite3_bind_int64(s, 4, after->row);
-    }
+    pb_sql_set_int(s, 1, (int)kind);
+    pb_sql_set_int(s, 2, before_ms);
+    pb_sql_set_int(s, 3, after->row ? after->up_ms : INT64_MIN);
+    pb_sql_set_int(s, 4, after->row);
     int rc = first(store, s, err, out);
     pb_job_store_unlock(store);
     return rc;
@@ -61,9 +55,8 @@ int pb_kept_find(struct pb_job_store *store, const char *path, struct pb_err *er
                  struct pb_kept *out)
 {
     pb_job_store_lock(store);
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT, COLUMNS "WHERE path = ?1", err);
-    if (s != NULL)
-        (void)sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, COLUMNS "WHERE path = ?1", err);
+    pb_sql_set_text(s, 1, path);
     int rc = first(store, s, err, out);
     pb_job_store_unlock(store);
     return rc;
@@ -74,49 +67,40 @@ int pb_kept_unmoved(struct pb_job_store *store, const char *work, const struct p
 {
     pb_job_store_lock(store);
     /* Ids begin with digits; the archive may be in work/ as well. */
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         COLUMNS "WHERE path > ?1 || '/0' AND path < ?1 || '/:' AND path > ?2 AND"
                 " substr(path, 1, length(?1 || '/' || job || '/')) = ?1 || '/' || job || '/'"
                 " ORDER BY path LIMIT 1",
         err);
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, work, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 2, after->path, -1, SQLITE_STATIC);
-    }
+    pb_sql_set_text(s, 1, work);
+    pb_sql_set_text(s, 2, after->path);
     int rc = first(store, s, err, out);
     pb_job_store_unlock(store);
     return rc;
 }
 
 /* Reads the list in the first row. Finalizes; s NULL is an error. */
-static int read_files(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err,
+static int read_files(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err,
                       struct pb_file_list *out)
 {
+    size_t bytes = 0;
     *out = (struct pb_file_list){NULL, 0};
-    if (s == NULL)
-        return -EIO;
-    int rc = sqlite3_step(s), result = 0;
-    const void *data = rc == SQLITE_ROW ? sqlite3_column_blob(s, 0) : NULL;
-    if (data != NULL) {
-        int unpacked = pb_file_list_unpack(data, (size_t)sqlite3_column_bytes(s, 0), out);
-        if (unpacked == -ENOMEM)
-            result = pb_fail(err, PB_E_MEMORY, "out of memory for the files of an input");
-    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        result = pb_job_store_fail(store, WHAT, err);
-    }
-    (void)sqlite3_finalize(s);
-    return result;
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    const void *data = rc > 0 ? pb_sql_blob(s, 0, &bytes) : NULL;
+    if (data != NULL && pb_file_list_unpack(data, bytes, out) == -ENOMEM)
+        rc = pb_fail(err, PB_E_MEMORY, "out of memory for the files of an input");
+    pb_sql_finalize(s);
+    return rc < 0 ? rc : 0;
 }
 
 int pb_kept_files(struct pb_job_store *store, const struct pb_kept *kept, struct pb_err *err,
                   struct pb_file_list *out)
 {
     pb_job_store_lock(store);
-    sqlite3_stmt *s =
+    struct pb_sql_statement *s =
         pb_job_store_prepare(store, WHAT, "SELECT files FROM kept WHERE rowid = ?1", err);
-    if (s != NULL)
-        (void)sqlite3_bind_int64(s, 1, kept->row);
+    pb_sql_set_int(s, 1, kept->row);
     int rc = read_files(store, s, err, out);
     pb_job_store_unlock(store);
     return rc;
@@ -125,12 +109,10 @@ int pb_kept_files(struct pb_job_store *store, const struct pb_kept *kept, struct
 static int files_of(struct pb_job_store *store, const char *job, const char *path,
                     struct pb_err *err, struct pb_file_list *out)
 {
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT, "SELECT files FROM kept WHERE job = ?1 AND path = ?2", err);
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, job, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 2, path, -1, SQLITE_STATIC);
-    }
+    pb_sql_set_text(s, 1, job);
+    pb_sql_set_text(s, 2, path);
     return read_files(store, s, err, out);
 }
 
@@ -179,14 +161,11 @@ struct update {
     size_t bytes[2];
 };
 
-/* Runs a statement whose parameters are bound. Finalizes; s NULL is an error. */
-static int run(struct pb_job_store *store, sqlite3_stmt *s, struct pb_err *err)
+/* Runs a statement whose parameters are set. Finalizes; s NULL is an error. */
+static int run(struct pb_job_store *store, struct pb_sql_statement *s, struct pb_err *err)
 {
-    int rc = s == NULL                        ? -EIO
-             : sqlite3_step(s) == SQLITE_DONE ? 0
-                                              : pb_job_store_fail(store, WHAT, err);
-    (void)sqlite3_finalize(s);
-    return rc;
+    int rc = pb_job_store_run(store, WHAT, s, err);
+    return rc < 0 ? rc : 0;
 }
 
 static int set_files(struct pb_job_store *store, const struct update *update, int which,
@@ -195,27 +174,22 @@ static int set_files(struct pb_job_store *store, const struct update *update, in
     const bool forgets = update->is_over && which == 0;
     if ((update->files[which] == NULL && !forgets) || path == NULL)
         return 0;
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT, "UPDATE kept SET files = ?1 WHERE job = ?2 AND path = ?3", err);
-    if (s != NULL) {
-        if (!forgets)
-            (void)sqlite3_bind_blob64(s, 1, update->files[which], update->bytes[which],
-                                      SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 2, update->base.jobs[0]->id, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(s, 3, path, -1, SQLITE_STATIC);
-    }
+    if (!forgets)
+        pb_sql_set_blob(s, 1, update->files[which], update->bytes[which]);
+    pb_sql_set_text(s, 2, update->base.jobs[0]->id);
+    pb_sql_set_text(s, 3, path);
     return run(store, s, err);
 }
 
 /* Sets the service time of the part of a set (set_parts.h) that the job became. */
 static int count_part(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT, "UPDATE set_parts SET up_ms = ?2 WHERE job = ?1 AND up_ms IS NULL", err);
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, job->id, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int64(s, 2, pb_job_store_time_ms(store));
-    }
+    pb_sql_set_text(s, 1, job->id);
+    pb_sql_set_int(s, 2, pb_job_store_time_ms(store));
     return run(store, s, err);
 }
 
@@ -227,16 +201,14 @@ static int apply_update(struct pb_job_store *store, struct pb_job_change *base)
     int rc = pb_job_row_update(store, job, &base->err);
     if (rc != 0)
         return rc;
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         update->is_deleted ? "DELETE FROM kept WHERE job = ?1"
                            : "UPDATE kept SET up_ms = ?2 WHERE job = ?1 AND up_ms IS NULL",
         &base->err);
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, job->id, -1, SQLITE_STATIC);
-        if (!update->is_deleted)
-            (void)sqlite3_bind_int64(s, 2, pb_job_store_time_ms(store));
-    }
+    pb_sql_set_text(s, 1, job->id);
+    if (!update->is_deleted)
+        pb_sql_set_int(s, 2, pb_job_store_time_ms(store));
     rc = run(store, s, &base->err);
     rc = rc || job->set_id[0] == '\0' ? rc : count_part(store, job, &base->err);
     rc = rc ? rc : set_files(store, update, 0, job->manifest.input, &base->err);
@@ -289,17 +261,18 @@ struct addition {
 static int apply_add(struct pb_job_store *store, struct pb_job_change *base)
 {
     const struct pb_kept *kept = ((const struct addition *)(const void *)base)->kept;
-    sqlite3_stmt *s = pb_job_store_prepare(store, WHAT,
-                                           "INSERT OR REPLACE INTO kept (path, since_ms, job, "
-                                           "kind, up_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-                                           &base->err);
-    if (s != NULL) {
-        (void)sqlite3_bind_text(s, 1, kept->path, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int64(s, 2, kept->since_ms);
-        (void)sqlite3_bind_text(s, 3, kept->job, -1, SQLITE_STATIC);
-        (void)sqlite3_bind_int(s, 4, PB_KEPT_QUARANTINED);
-        (void)sqlite3_bind_int64(s, 5, pb_job_store_time_ms(store));
-    }
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT,
+                             "INSERT INTO kept (path, since_ms, job, kind, up_ms)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (path) DO"
+                             " UPDATE SET since_ms = ?2, job = ?3, kind = ?4,"
+                             " up_ms = ?5, files = NULL, said = 0",
+                             &base->err);
+    pb_sql_set_text(s, 1, kept->path);
+    pb_sql_set_int(s, 2, kept->since_ms);
+    pb_sql_set_text(s, 3, kept->job);
+    pb_sql_set_int(s, 4, PB_KEPT_QUARANTINED);
+    pb_sql_set_int(s, 5, pb_job_store_time_ms(store));
     return run(store, s, &base->err);
 }
 

@@ -4,7 +4,6 @@
 
 #include "service/jobs/job_store_sql.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -49,21 +48,16 @@ int64_t pb_job_store_time_ms(const struct pb_job_store *store)
 static int read_saved(struct pb_job_store *store, struct pb_err *err, struct pb_service_time *out)
 {
     *out = (struct pb_service_time){.boot = ""};
-    sqlite3_stmt *s = pb_job_store_prepare(store, "service time",
-                                           "SELECT boot, boot_ms, total_ms FROM service_time", err);
-    if (s == NULL)
-        return -EIO;
-    int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW) {
-        pb_job_read_text(s, 0, out->boot, sizeof out->boot);
-        out->boot_ms = sqlite3_column_int64(s, 1);
-        out->total_ms = sqlite3_column_int64(s, 2);
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, "service time", "SELECT boot, boot_ms, total_ms FROM service_time", err);
+    int rc = pb_job_store_step(store, "service time", s, err);
+    if (rc > 0) {
+        pb_sql_read_text(s, 0, out->boot, sizeof out->boot);
+        out->boot_ms = pb_sql_int(s, 1);
+        out->total_ms = pb_sql_int(s, 2);
     }
-    int result = rc == SQLITE_ROW || rc == SQLITE_DONE
-                     ? rc == SQLITE_ROW
-                     : pb_job_store_fail(store, "service time", err);
-    (void)sqlite3_finalize(s);
-    return result;
+    pb_sql_finalize(s);
+    return rc;
 }
 
 int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
@@ -87,19 +81,15 @@ static int apply_save(struct pb_job_store *store, struct pb_job_change *change)
 {
     struct pb_service_time now;
     pb_service_time_read(&now);
-    sqlite3_stmt *s = pb_job_store_prepare(
+    struct pb_sql_statement *s = pb_job_store_prepare(
         store, "service time",
-        "INSERT OR REPLACE INTO service_time (id, boot, boot_ms, total_ms) VALUES (1, ?1, ?2, ?3)",
+        "INSERT INTO service_time (id, boot, boot_ms, total_ms) VALUES (1, ?1, ?2, ?3)"
+        " ON CONFLICT (id) DO UPDATE SET boot = ?1, boot_ms = ?2, total_ms = ?3",
         &change->err);
-    if (s == NULL)
-        return -EIO;
-    (void)sqlite3_bind_text(s, 1, now.boot, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 2, now.boot_ms);
-    (void)sqlite3_bind_int64(s, 3, pb_job_store_time_ms(store));
-    int rc =
-        sqlite3_step(s) == SQLITE_DONE ? 0 : pb_job_store_fail(store, "service time", &change->err);
-    (void)sqlite3_finalize(s);
-    return rc;
+    pb_sql_set_text(s, 1, now.boot);
+    pb_sql_set_int(s, 2, now.boot_ms);
+    pb_sql_set_int(s, 3, pb_job_store_time_ms(store));
+    return pb_job_store_run(store, "service time", s, &change->err);
 }
 
 int pb_job_store_save_time(struct pb_job_store *store, struct pb_err *err)

@@ -11,85 +11,83 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WHAT           "subscribers"
 #define DELETE_AT_ONCE 1024
 #define STR_(x)        #x
 #define STR(x)         STR_(x)
-
-static int db_fail(struct pb_job_store *store, struct pb_err *err, const char *what)
-{
-    return pb_fail(err, PB_E_SERVICE_STATE, "job store: %s: %s", what, sqlite3_errmsg(store->db));
-}
-
-/* Runs a rarely used statement with a text (NULL: without) and then a number, if it takes one.
- * Returns the number of changed rows, or a negative value. */
-static int execute(struct pb_job_store *store, const char *sql, const char *text, int64_t number,
-                   struct pb_err *err)
-{
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(store, err, "subscribers");
-    int n = sqlite3_bind_parameter_count(s);
-    if (text != NULL)
-        (void)sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
-    if (n > (text != NULL))
-        (void)sqlite3_bind_int64(s, n, number);
-    int result =
-        sqlite3_step(s) == SQLITE_DONE ? sqlite3_changes(store->db) : db_fail(store, err, "change");
-    (void)sqlite3_finalize(s);
-    return result;
-}
 
 static int put(struct pb_job_store *store, const struct pb_subscriber *subscriber,
                struct pb_err *err)
 {
     static const char sql[] =
         "INSERT INTO subscribers (name, seq, events, pipelines, expire_ms) VALUES"
-        " (?1, (SELECT seq FROM sqlite_sequence WHERE name = 'events'), ?2, ?3, ?4)"
+        " (?1, (SELECT seq FROM last_event), ?2, ?3, ?4)"
         " ON CONFLICT (name) DO UPDATE SET events = ?2, pipelines = ?3, expire_ms = ?4";
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &s, NULL) != SQLITE_OK)
-        return db_fail(store, err, "subscribers");
-    (void)sqlite3_bind_text(s, 1, subscriber->name, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 2, subscriber->events, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 3, subscriber->pipelines, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 4, subscriber->expire_ms);
-    int result = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, err, "subscribers");
-    (void)sqlite3_finalize(s);
-    return result;
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_text(s, 1, subscriber->name);
+    pb_sql_set_text(s, 2, subscriber->events);
+    pb_sql_set_text(s, 3, subscriber->pipelines);
+    pb_sql_set_int(s, 4, subscriber->expire_ms);
+    int rc = pb_job_store_run(store, WHAT, s, err);
+    return rc < 0 ? rc : 0;
 }
 
-/* Deletes subscribers whose names are not in the JSON array. Returns how many of them had waiting
- * events. */
-static int forget_others(struct pb_job_store *store, const char *names, struct pb_err *err)
+/* Deletes a subscriber. Returns 1 if events wait for it, otherwise 0. */
+static int forget(struct pb_job_store *store, const char *name, struct pb_err *err)
 {
-    static const char waiting[] =
-        "UPDATE subscribers AS s SET seq = seq WHERE name NOT IN (SELECT value FROM json_each(?1))"
-        " AND EXISTS (SELECT 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS ")";
-    int n = execute(store, waiting, names, 0, err);
-    int rc = n < 0 ? n
-                   : execute(store,
-                             "DELETE FROM subscribers"
-                             " WHERE name NOT IN (SELECT value FROM json_each(?1))",
-                             names, 0, err);
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT 1 FROM subscribers s WHERE s.name = ?1 AND EXISTS"
+        " (SELECT 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS ")",
+        err);
+    pb_sql_set_text(s, 1, name);
+    const int waits = pb_job_store_step(store, WHAT, s, err);
+    pb_sql_finalize(s);
+    if (waits < 0)
+        return waits;
+    s = pb_job_store_prepare(store, WHAT, "DELETE FROM subscribers WHERE name = ?1", err);
+    pb_sql_set_text(s, 1, name);
+    const int rc = pb_job_store_run(store, WHAT, s, err);
+    return rc < 0 ? rc : waits;
+}
+
+/* Replaces a name by that of the next subscriber: 1, 0 if absent. */
+static int next_name(struct pb_job_store *store, char name[PB_SUBSCRIBER_NAME_MAX + 1],
+                     struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT, "SELECT name FROM subscribers WHERE name > ?1 ORDER BY name LIMIT 1", err);
+    pb_sql_set_text(s, 1, name);
+    const int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0)
+        pb_sql_read_text(s, 0, name, PB_SUBSCRIBER_NAME_MAX + 1);
+    pb_sql_finalize(s);
+    return rc;
+}
+
+/* Deletes the subscribers that are not in the change. Returns for how many of them events wait. */
+static int forget_others(struct pb_job_store *store, struct pb_job_change *change)
+{
+    char name[PB_SUBSCRIBER_NAME_MAX + 1] = "";
+    int rc, n = 0;
+    while ((rc = next_name(store, name, &change->err)) > 0) {
+        bool stays = false;
+        for (size_t i = 0; i < change->n; i++)
+            stays = stays || strcmp(change->subscribers[i].name, name) == 0;
+        rc = stays ? 0 : forget(store, name, &change->err);
+        if (rc < 0)
+            return rc;
+        n += rc;
+    }
     return rc < 0 ? rc : n;
 }
 
 static int apply_set(struct pb_job_store *store, struct pb_job_change *change)
 {
-    struct pb_json *names = pb_json_create(false);
     int rc = 0;
-    pb_json_array(names, NULL);
-    for (size_t i = 0; i < change->n && rc == 0; i++) {
-        pb_json_string(names, NULL, change->subscribers[i].name);
+    for (size_t i = 0; i < change->n && rc == 0; i++)
         rc = put(store, &change->subscribers[i], &change->err);
-    }
-    pb_json_end(names);
-    const char *text = pb_json_text(names, NULL);
-    if (rc == 0)
-        rc = text ? forget_others(store, text, &change->err)
-                  : pb_fail(&change->err, PB_E_MEMORY, "out of memory");
-    pb_json_destroy(names);
-    return rc;
+    return rc < 0 ? rc : forget_others(store, change);
 }
 
 int pb_subscribers_set(struct pb_job_store *store, const struct pb_subscriber *all, size_t n,
@@ -101,32 +99,31 @@ int pb_subscribers_set(struct pb_job_store *store, const struct pb_subscriber *a
 
 static int need(struct pb_job_store *store, const char *name, struct pb_err *err)
 {
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_SUBSCRIBER_FIND, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_SUBSCRIBER_FIND, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    int result = rc == SQLITE_ROW ? 0
-                 : rc == SQLITE_DONE
-                     ? pb_fail(err, PB_E_NOTIFY_UNKNOWN,
-                               "the service has no entry '%.63s' under notify", name)
-                     : db_fail(store, err, "subscribers");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_set_text(s, 1, name);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    pb_sql_reset(s);
+    if (rc == 0)
+        return pb_fail(err, PB_E_NOTIFY_UNKNOWN, "the service has no entry '%.63s' under notify",
+                       name);
+    return rc < 0 ? rc : 0;
 }
 
 static int apply_ack(struct pb_job_store *store, struct pb_job_change *change)
 {
     const char *name = change->subscribers[0].name;
     int rc = need(store, name, &change->err);
-    sqlite3_stmt *s = rc == 0 ? pb_job_row_begin(store, PB_SUBSCRIBER_ACK, &change->err) : NULL;
+    struct pb_sql_statement *s =
+        rc == 0 ? pb_job_row_begin(store, PB_SUBSCRIBER_ACK, &change->err) : NULL;
     if (s == NULL)
         return rc ? rc : -EIO;
-    (void)sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 2, change->number);
-    (void)sqlite3_bind_int(s, 3, change->given_up);
-    rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(store, &change->err, "subscribers");
-    pb_job_row_end(store, s);
+    pb_sql_set_text(s, 1, name);
+    pb_sql_set_int(s, 2, change->number);
+    pb_sql_set_int(s, 3, change->given_up);
+    rc = pb_job_store_step(store, WHAT, s, &change->err);
+    pb_sql_reset(s);
     return rc;
 }
 
@@ -145,18 +142,17 @@ static int read_next(struct pb_job_store *store, const char *name, int limit,
 {
     struct pb_event event;
     int rc = need(store, name, err), n = 0;
-    sqlite3_stmt *s = rc == 0 ? pb_job_row_begin(store, PB_SUBSCRIBER_NEXT, err) : NULL;
+    struct pb_sql_statement *s = rc == 0 ? pb_job_row_begin(store, PB_SUBSCRIBER_NEXT, err) : NULL;
     if (s == NULL)
         return rc ? rc : -EIO;
-    (void)sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int(s, 2, limit);
-    for (; (rc = sqlite3_step(s)) == SQLITE_ROW; n++) {
+    pb_sql_set_text(s, 1, name);
+    pb_sql_set_int(s, 2, limit);
+    for (; (rc = pb_job_store_step(store, "events", s, err)) > 0; n++) {
         pb_journal_take(s, &event);
         visit(user, &event);
     }
-    int result = rc == SQLITE_DONE ? n : db_fail(store, err, "events");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : n;
 }
 
 int pb_subscribers_next(struct pb_job_store *store, const char *name, int limit,
@@ -172,24 +168,23 @@ int pb_subscribers_next(struct pb_job_store *store, const char *name, int limit,
 static int read_states(struct pb_job_store *store,
                        struct pb_subscriber_state out[PB_SUBSCRIBERS_MAX], struct pb_err *err)
 {
-    int rc, n = 0;
-    sqlite3_stmt *s = pb_job_row_begin(store, PB_SUBSCRIBER_STATES, err);
+    int rc = 0, n = 0;
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_SUBSCRIBER_STATES, err);
     if (s == NULL)
         return -EIO;
-    (void)sqlite3_bind_int(s, 1, PB_JOURNAL_WAITING_MAX);
-    for (; (rc = sqlite3_step(s)) == SQLITE_ROW && n < PB_SUBSCRIBERS_MAX; n++) {
+    pb_sql_set_int(s, 1, PB_JOURNAL_WAITING_MAX);
+    for (; n < PB_SUBSCRIBERS_MAX && (rc = pb_job_store_step(store, WHAT, s, err)) > 0; n++) {
         struct pb_subscriber_state *state = &out[n];
-        pb_job_read_text(s, 0, state->name, sizeof state->name);
-        state->seq = sqlite3_column_int64(s, 1);
-        state->delivered = sqlite3_column_int64(s, 2);
-        state->given_up = sqlite3_column_int64(s, 3);
-        state->expired = state->expired_before = sqlite3_column_int64(s, 4);
-        state->waiting = sqlite3_column_int64(s, 5);
-        state->oldest_ms = sqlite3_column_int64(s, 6);
+        pb_sql_read_text(s, 0, state->name, sizeof state->name);
+        state->seq = pb_sql_int(s, 1);
+        state->delivered = pb_sql_int(s, 2);
+        state->given_up = pb_sql_int(s, 3);
+        state->expired = state->expired_before = pb_sql_int(s, 4);
+        state->waiting = pb_sql_int(s, 5);
+        state->oldest_ms = pb_sql_int(s, 6);
     }
-    int result = rc == SQLITE_DONE || rc == SQLITE_ROW ? n : db_fail(store, err, "subscribers");
-    pb_job_row_end(store, s);
-    return result;
+    pb_sql_reset(s);
+    return rc < 0 ? rc : n;
 }
 
 int pb_subscribers_states(struct pb_job_store *store,
@@ -209,16 +204,16 @@ int pb_subscribers_states(struct pb_job_store *store,
 static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
 #define LIMIT                                                                                      \
-    "max(s.seq, coalesce((SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND"                  \
+    "coalesce((SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND"                             \
     " e.time_ms >= ?1 - s.expire_ms AND"                                                           \
     " e.seq > (SELECT max(seq) FROM events) - " STR(                                               \
         PB_JOURNAL_MAX) " ORDER BY e.seq LIMIT 1),"                                                \
-                        " (SELECT max(seq) FROM events), s.seq))"
+                        " (SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)"
     static const char sql[] =
         "UPDATE subscribers AS s SET expired = expired +"
         " (SELECT count(*) FROM events e WHERE e.seq > s.seq AND e.seq <= " LIMIT
         " AND " PB_SUBSCRIBER_WANTS "), seq = " LIMIT " WHERE " LIMIT " > s.seq";
-    return execute(store, sql, NULL, wall_ms, err);
+    return pb_job_row_execute(store, sql, wall_ms, err);
 #undef LIMIT
 }
 
@@ -226,11 +221,11 @@ static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *er
 static int move_on(struct pb_job_store *store, struct pb_err *err)
 {
     static const char sql[] =
-        "UPDATE subscribers AS s SET seq = max(seq, coalesce("
+        "UPDATE subscribers AS s SET seq = coalesce("
         "(SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS
         " ORDER BY e.seq LIMIT 1),"
-        "(SELECT max(seq) FROM events), seq))";
-    return execute(store, sql, NULL, 0, err);
+        "(SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)";
+    return pb_job_store_run(store, WHAT, pb_job_store_prepare(store, WHAT, sql, err), err);
 }
 
 static int apply_trim(struct pb_job_store *store, struct pb_job_change *change)
@@ -243,7 +238,7 @@ static int apply_trim(struct pb_job_store *store, struct pb_job_change *change)
                                                     " ORDER BY seq LIMIT ?1)";
     int rc = expire(store, change->number, &change->err);
     rc = rc < 0 ? rc : move_on(store, &change->err);
-    return rc < 0 ? rc : execute(store, rest, NULL, DELETE_AT_ONCE, &change->err);
+    return rc < 0 ? rc : pb_job_row_execute(store, rest, DELETE_AT_ONCE, &change->err);
 }
 
 int pb_journal_trim(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)

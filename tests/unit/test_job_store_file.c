@@ -5,7 +5,7 @@
  */
 #include "job_store_fixture.h"
 #include "service/base/log.h"
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/store_sqlite.h"
 #include "service/jobs/kept.h"
 #include "run_suite.h"
 
@@ -22,9 +22,10 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 22. */
+/* Undoes versions 17 to 23. */
 #define WITHOUT_MANIFEST                                                                           \
-    "ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE jobs DROP COLUMN is_long;"                    \
+    "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
+    "ALTER TABLE jobs DROP COLUMN is_long;"                                                        \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
     "ALTER TABLE jobs DROP COLUMN epoch;"                                                          \
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
@@ -159,7 +160,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
     ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 22: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 23: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -236,7 +237,8 @@ START_TEST(test_version_19_running_job_starts_with_epoch_1)
 {
     struct pb_job job;
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
-    reopen_after("ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE jobs DROP COLUMN is_long;"
+    reopen_after("DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"
+                 "ALTER TABLE jobs DROP COLUMN is_long;"
                  "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"
                  "ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");
     ck_assert_int_eq(pb_store_reap(store, 5, NULL), 1);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Tables of the job store, as the steps from each version to the next. */
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/store_sqlite.h"
 
 #include "config/base/base_name.h"
 #include "pipeline/io/path.h"
@@ -17,7 +17,8 @@
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
  * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
- * 20: epoch; 21: session; 22: bytes, is_long */
+ * 20: epoch; 21: session; 22: bytes, is_long; 23: last_event; jobs_by_tail without negative places
+ */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -46,7 +47,7 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
 
     "ALTER TABLE jobs ADD COLUMN uid INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE jobs ADD COLUMN identity TEXT NOT NULL DEFAULT '';"
-    "CREATE INDEX jobs_by_tail ON jobs (" PB_JOB_TAIL ");"
+    "CREATE INDEX jobs_by_tail ON jobs (seq);" /* see version 23 */
     "CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"
     "CREATE TABLE job_counts (status INTEGER PRIMARY KEY, n INTEGER NOT NULL);"
     "INSERT INTO job_counts VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0);"
@@ -272,6 +273,12 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN is_long INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 22;",
+
+    /* last_event: the greatest number that an event had. */
+    "DROP INDEX jobs_by_tail;"
+    "CREATE INDEX jobs_by_tail ON jobs (" PB_JOB_TAIL ");"
+    "CREATE VIEW last_event (seq) AS SELECT seq FROM sqlite_sequence WHERE name = 'events';"
+    "PRAGMA user_version = 23;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */
