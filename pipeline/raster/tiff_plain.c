@@ -152,6 +152,7 @@ static int take(struct plain *p, const unsigned char *entry, uint64_t *last, boo
     const uint64_t count = pb_tiff_number(file, entry + 4, inside);
     const unsigned char *const value = entry + 4 + inside;
     const uint64_t at = pb_tiff_number(file, value, inside);
+    const unsigned bytes = pb_tiff_type_bytes((unsigned)type);
     const size_t what = find(tag);
     int rc = 0;
     *fine = what < N_WHAT && tag > *last && type < 32 && (kinds[what].types >> type & 1) != 0 &&
@@ -166,8 +167,8 @@ static int take(struct plain *p, const unsigned char *entry, uint64_t *last, boo
         rc = read_doubles(file, at, count, what == PIXEL_SCALE ? p->scale : p->tie);
     else if (what == DATETIME)
         rc = pb_tiff_read_at(file, at, p->datetime, (size_t)count, "an image directory");
-    else if (count == 1)
-        p->value[what] = pb_tiff_number(file, value, pb_tiff_type_bytes((unsigned)type));
+    else if (count == 1 && bytes <= inside) /* larger numbers are at another place of the file */
+        p->value[what] = pb_tiff_number(file, value, bytes);
     if (what == EXTRAS)
         p->n_extras = count;
     if (what == NODATA)

@@ -5,6 +5,7 @@
  * have the same facts and make the same tags, of sample files, random scenes and damaged ones. */
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/raster/raster.h"
+#include "pipeline/raster/tiff_directory.h"
 
 #include "config/limits_config.h"
 #include "run_suite.h"
@@ -91,13 +92,12 @@ static bool look(const char *path, bool details, struct said *out)
 
 static bool same_tags(const struct pb_tiff_tags *a, const struct pb_tiff_tags *b)
 {
-    static const size_t size[14] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++)
-        same =
-            a->tag[i].tag == b->tag[i].tag && a->tag[i].type == b->tag[i].type &&
-            a->tag[i].count == b->tag[i].count &&
-            memcmp(a->tag[i].value, b->tag[i].value, a->tag[i].count * size[a->tag[i].type]) == 0;
+        same = a->tag[i].tag == b->tag[i].tag && a->tag[i].type == b->tag[i].type &&
+               a->tag[i].count == b->tag[i].count &&
+               memcmp(a->tag[i].value, b->tag[i].value,
+                      a->tag[i].count * pb_tiff_type_bytes(a->tag[i].type)) == 0;
     return same;
 }
 
@@ -208,6 +208,107 @@ START_TEST(random_scenes_have_the_facts_that_gdal_reads)
 }
 END_TEST
 
+/* --- small scenes --- */
+
+struct sample {
+    const char *options[8];
+    GDALDataType type;
+    int bands, epsg; /* epsg 0 = 32632 */
+    double nodata;   /* value of the first band */
+    bool wide;       /* block offsets are 8-byte numbers, though the file is no BigTIFF */
+    bool whole;      /* one block */
+};
+
+static void write_scene(const char *path, const struct sample *sample)
+{
+    const bool degrees = sample->epsg == 4326;
+    double metres[6] = {600000, 10, 0, 5900040, 0, -10}, angles[6] = {9.5, 1e-4, 0, 53.1, 0, -1e-4};
+    GDALDatasetH set = GDALCreate(GDALGetDriverByName("GTiff"), path, sample->whole ? 60 : 70, 50,
+                                  sample->bands, sample->type, (char **)(uintptr_t)sample->options);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    ck_assert_ptr_nonnull(set);
+    ck_assert_int_eq(OSRImportFromEPSG(srs, sample->epsg ? sample->epsg : 32632), OGRERR_NONE);
+    GDALSetSpatialRef(set, srs);
+    GDALSetGeoTransform(set, degrees ? angles : metres);
+    GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), sample->nodata);
+    GDALSetMetadataItem(set, "TIFFTAG_DATETIME", "2020:02:19 11:02:03", NULL);
+    for (int i = 1; i <= sample->bands; i++)
+        GDALFillRaster(GDALGetRasterBand(set, i), 5 + i, 0);
+    OSRDestroySpatialReference(srs);
+    GDALClose(set);
+}
+
+/* Writes the offsets of tiles of a classic TIFF in this machine's byte order again, at the end of
+ * the file and as 8-byte numbers, which libtiff takes there as well. */
+static void widen_offsets(const char *path)
+{
+    enum { TILE_OFFSETS = 324, LONG = 4, LONG8 = 16, OFFSETS_MOST = 16 };
+    unsigned char entry[12];
+    uint32_t directory, count = 0, at, narrow[OFFSETS_MOST];
+    uint64_t offsets[OFFSETS_MOST];
+    uint16_t n, tag = 0, type = 0;
+    FILE *file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(pread(fileno(file), &directory, 4, 4), 4);
+    ck_assert_int_eq(pread(fileno(file), &n, 2, directory), 2);
+    for (directory += 2; n > 0 && tag != TILE_OFFSETS; n--, directory += 12) {
+        ck_assert_int_eq(pread(fileno(file), entry, 12, directory), 12);
+        memcpy(&tag, entry, 2);
+        memcpy(&type, entry + 2, 2);
+        memcpy(&count, entry + 4, 4);
+    }
+    ck_assert(tag == TILE_OFFSETS && type == LONG && count >= 1 && count <= OFFSETS_MOST);
+    memcpy(&at, entry + 8, 4);
+    if (count == 1)
+        narrow[0] = at;
+    else
+        ck_assert_int_eq(pread(fileno(file), narrow, 4 * count, at), 4 * count);
+    for (uint32_t i = 0; i < count; i++)
+        offsets[i] = narrow[i];
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    at = (uint32_t)ftell(file);
+    ck_assert_uint_eq(fwrite(offsets, 8, count, file), count);
+    type = LONG8;
+    memcpy(entry + 2, &type, 2);
+    memcpy(entry + 8, &at, 4);
+    ck_assert_int_eq(fseek(file, (long)directory - 12, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite(entry, 1, 12, file), 12);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+#define TILES "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=32"
+#define ONE   "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64"
+
+static const struct sample samples[] = {
+    {{TILES, "BIGTIFF=YES", "COMPRESS=LZW"}, GDT_Int16, 3, 0, -9999, false, false},
+    {{ONE, "BIGTIFF=YES"}, GDT_Byte, 1, 0, 0, false, true},
+    {{"BIGTIFF=YES", "BLOCKYSIZE=16"}, GDT_Float64, 2, 0, -1, false, false},
+    {{TILES, "COMPRESS=ZSTD", "PREDICTOR=2"}, GDT_UInt16, 4, 0, 0, false, false},
+    {{TILES, "COMPRESS=ZSTD", "PREDICTOR=3"}, GDT_Float32, 1, 0, (double)NAN, false, false},
+    {{"BLOCKYSIZE=8", "COMPRESS=DEFLATE"}, GDT_Float64, 2, 0, (double)NAN, false, false},
+    {{TILES, "COMPRESS=LZW"}, GDT_UInt16, 1, 4326, 65535, false, false},
+    {{TILES, "BIGTIFF=YES"}, GDT_Float32, 3, 4326, (double)NAN, false, false},
+    {{TILES}, GDT_Byte, 1, 0, 255, true, false},
+    {{ONE, "COMPRESS=DEFLATE"}, GDT_UInt16, 2, 0, 0, true, true},
+};
+
+START_TEST(test_directed_files_have_the_facts_that_gdal_reads)
+{
+    char path[] = "/tmp/pb_test_raster_plain_XXXXXX";
+    const int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd);
+    pb_raster_init();
+    write_scene(path, &samples[_i]);
+    if (samples[_i].wide)
+        widen_offsets(path);
+    paths[n_paths++] = strdup(path);
+    const size_t n_plain = compare_all();
+    (void)unlink(path);
+    ck_assert_uint_eq(n_plain, 1);
+}
+END_TEST
+
 /* --- damaged files --- */
 
 enum { HEADER_BYTES = 480, VALUES = 4 };
@@ -227,27 +328,7 @@ static bool look_changed(int fd, const char *path, size_t at, int how, struct sa
     return plain;
 }
 
-/* Size, type and layout of a small scene whose directory is changed byte by byte. */
-static void write_scene(const char *path, const char *const *options, GDALDataType type, int bands)
-{
-    double place[6] = {600000, 10, 0, 5900040, 0, -10};
-    GDALDatasetH set = GDALCreate(GDALGetDriverByName("GTiff"), path, 70, 50, bands, type,
-                                  (char **)(uintptr_t)options);
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    ck_assert_ptr_nonnull(set);
-    ck_assert_int_eq(OSRImportFromEPSG(srs, 32632), OGRERR_NONE);
-    GDALSetSpatialRef(set, srs);
-    GDALSetGeoTransform(set, place);
-    /* a float32 cannot hold the second one */
-    GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), type == GDT_Float32 ? 123456789 : 7);
-    GDALSetMetadataItem(set, "TIFFTAG_DATETIME", "2020:02:19 11:02:03", NULL);
-    for (int i = 1; i <= bands; i++)
-        GDALFillRaster(GDALGetRasterBand(set, i), 5 + i, 0);
-    OSRDestroySpatialReference(srs);
-    GDALClose(set);
-}
-
-static void compare_changed(const char *const *options, GDALDataType type, int bands)
+static void compare_changed(const struct sample *sample)
 {
     static struct said said[HEADER_BYTES][VALUES];
     char path[] = "/tmp/pb_test_raster_plain_XXXXXX";
@@ -255,7 +336,7 @@ static void compare_changed(const char *const *options, GDALDataType type, int b
     size_t n_plain = 0;
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    write_scene(path, options, type, bands);
+    write_scene(path, sample);
     const off_t bytes = lseek(fd, 0, SEEK_END);
     const size_t n = bytes < HEADER_BYTES ? (size_t)bytes : HEADER_BYTES;
     for (size_t at = 0; at < n; at++)
@@ -276,27 +357,34 @@ static void compare_changed(const char *const *options, GDALDataType type, int b
 
 START_TEST(damaged_tiles_have_the_facts_that_gdal_reads)
 {
-    static const char *const options[] = {"TILED=YES",        "BLOCKXSIZE=32", "BLOCKYSIZE=32",
-                                          "COMPRESS=DEFLATE", "PREDICTOR=2",   NULL};
+    static const struct sample sample = {.options = {TILES, "COMPRESS=DEFLATE", "PREDICTOR=2"},
+                                         .type = GDT_UInt16,
+                                         .bands = 4,
+                                         .nodata = 7};
     pb_raster_init();
-    compare_changed(options, GDT_UInt16, 4);
+    compare_changed(&sample);
 }
 END_TEST
 
 START_TEST(damaged_strips_have_the_facts_that_gdal_reads)
 {
-    static const char *const options[] = {"BLOCKYSIZE=16", "INTERLEAVE=BAND", NULL};
+    static const struct sample sample = {.options = {"BLOCKYSIZE=16", "INTERLEAVE=BAND"},
+                                         .type = GDT_Float32,
+                                         .bands = 2,
+                                         .nodata = 123456789}; /* a float32 cannot hold it */
     pb_raster_init();
-    compare_changed(options, GDT_Float32, 2);
+    compare_changed(&sample);
 }
 END_TEST
 
 START_TEST(damaged_pictures_have_the_facts_that_gdal_reads)
 {
-    static const char *const options[] = {"TILED=YES",    "BLOCKXSIZE=64",   "BLOCKYSIZE=64",
-                                          "COMPRESS=LZW", "PHOTOMETRIC=RGB", NULL};
+    static const struct sample sample = {.options = {ONE, "COMPRESS=LZW", "PHOTOMETRIC=RGB"},
+                                         .type = GDT_Byte,
+                                         .bands = 3,
+                                         .nodata = 7};
     pb_raster_init();
-    compare_changed(options, GDT_Byte, 3);
+    compare_changed(&sample);
 }
 END_TEST
 
@@ -307,6 +395,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, sample_files_have_the_facts_that_gdal_reads);
     tcase_add_test(tc, random_scenes_have_the_facts_that_gdal_reads);
+    tcase_add_loop_test(tc, test_directed_files_have_the_facts_that_gdal_reads, 0,
+                        (int)(sizeof samples / sizeof samples[0]));
     tcase_add_test(tc, damaged_tiles_have_the_facts_that_gdal_reads);
     tcase_add_test(tc, damaged_strips_have_the_facts_that_gdal_reads);
     tcase_add_test(tc, damaged_pictures_have_the_facts_that_gdal_reads);
