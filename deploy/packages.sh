@@ -44,6 +44,19 @@ pb_install_packages() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get $patient install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# The server of PostgreSQL, which tests start for themselves: its package makes no cluster and starts no service.
+pb_install_postgresql() {
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && return 0
+  local sudo= conf=/etc/postgresql-common/createcluster.conf rc=0
+  [ "$(id -u)" -eq 0 ] || sudo=sudo
+  command -v dpkg-query >/dev/null || return 0
+  pb_install_packages postgresql-common || return 1
+  $sudo cp -p "$conf" "$conf.pushbroom" && echo 'create_main_cluster = false' | $sudo tee -a "$conf" >/dev/null || return 1
+  pb_install_packages postgresql || rc=$?
+  $sudo mv "$conf.pushbroom" "$conf"
+  return $rc
+}
+
 # promtool checks the alarm rules. Its package also starts a server, so only this program is installed.
 pb_install_promtool() {
   command -v promtool >/dev/null && return 0

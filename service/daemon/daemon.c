@@ -317,9 +317,9 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
                    "delete what others put there; chmod +t, and let it belong to the service's "
                    "user",
                    daemon->dirs.inbox[i]);
-    rc =
-        rc ? rc
-           : pb_job_store_create(&(struct pb_store_place){daemon->dirs.state}, err, &daemon->store);
+    rc = rc ? rc
+            : pb_job_store_create(&(struct pb_store_place){.directory = daemon->dirs.state}, err,
+                                  &daemon->store);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->chores_reader);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)

@@ -9,7 +9,7 @@
  *
  * If a transaction of several changes fails, each of them is tried alone: a change that the disk
  * refuses does not affect the others. */
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/sql_engine.h"
 
 #include <errno.h>
 
@@ -161,6 +161,13 @@ static void lead(struct pb_job_store *store)
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {
         next = STAILQ_NEXT(change, next);
         change->done = true; /* the stack of its thread may be gone from now on */
+    }
+    if (store->kind->settle != NULL) {
+        (void)pthread_cond_broadcast(&store->freed);
+        (void)pthread_mutex_unlock(&store->lock);
+        store->kind->settle(store);
+        atomic_fetch_add(&store->commits, 1);
+        (void)pthread_mutex_lock(&store->lock);
     }
     store->in_use = false;
     (void)pthread_cond_broadcast(&store->freed);

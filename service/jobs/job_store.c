@@ -9,6 +9,7 @@
 #include "service/jobs/sql_engine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,12 +29,17 @@ static struct pb_job_store *allocate(const struct pb_store_kind *kind)
 int pb_job_store_create(const struct pb_store_place *place, struct pb_err *err,
                         struct pb_job_store **out_store)
 {
-    struct pb_job_store *store = allocate(&pb_store_sqlite);
+    const bool is_database = place->postgresql != NULL;
+    struct pb_job_store *store = allocate(is_database ? &pb_store_postgres : &pb_store_sqlite);
     if (store == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    if (pb_files_join(store->place, place->directory, "jobs.db") != 0) {
+    store->is_shared = place->is_shared;
+    (void)snprintf(store->node, sizeof store->node, "%s", place->node != NULL ? place->node : "");
+    const int n = is_database ? snprintf(store->place, sizeof store->place, "%s", place->postgresql)
+                              : pb_files_join(store->place, place->directory, "jobs.db");
+    if (n < 0 || n >= (int)sizeof store->place) {
         pb_job_store_close(store);
-        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the state directory is too long");
+        return pb_fail(err, PB_E_SERVICE_STATE, "the path of the job store is too long");
     }
     *out_store = store;
     return 0;
@@ -64,11 +70,11 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
     return rc;
 }
 
-int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
+int pb_job_store_open(const struct pb_store_place *place, struct pb_err *err, char out_moved[4096],
                       struct pb_job_store **out_store)
 {
     struct pb_job_store *store = NULL;
-    int rc = pb_job_store_create(&(struct pb_store_place){directory}, err, &store);
+    int rc = pb_job_store_create(place, err, &store);
     if (rc != 0)
         return rc;
     rc = pb_job_store_connect(store, err, out_moved);
@@ -89,7 +95,8 @@ void pb_job_store_disconnect(struct pb_job_store *store)
         pb_sql_finalize(store->list[i]);
     (void)memset(store->statement, 0, sizeof store->statement);
     (void)memset(store->list, 0, sizeof store->list);
-    store->kind->shut(store);
+    if (store->kind->shut != NULL)
+        store->kind->shut(store);
     pb_sql_close(store->db);
     store->db = NULL;
 }
@@ -151,11 +158,11 @@ int pb_job_store_run(struct pb_job_store *store, const char *what, struct pb_sql
     return rc;
 }
 
-int pb_job_store_open_reader(const char *directory, struct pb_err *err,
+int pb_job_store_open_reader(const struct pb_store_place *place, struct pb_err *err,
                              struct pb_job_store **out_store)
 {
     struct pb_job_store *store = NULL;
-    int rc = pb_job_store_create(&(struct pb_store_place){directory}, err, &store);
+    int rc = pb_job_store_create(place, err, &store);
     rc = rc ? rc : store->kind->open_reader(store, err, &store->db);
     if (rc == 0)
         *out_store = store;
@@ -171,6 +178,7 @@ int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *
     if (reader == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)memcpy(reader->place, store->place, sizeof reader->place);
+    (void)memcpy(reader->node, store->node, sizeof reader->node);
     reader->of = store;
     *out_reader = reader;
     return 0;

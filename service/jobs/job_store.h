@@ -15,12 +15,15 @@
 
 /* Where a store is. */
 struct pb_store_place {
-    const char *directory; /* state directory: the store is its jobs.db */
+    const char *directory;  /* state directory: the store is its jobs.db */
+    const char *postgresql; /* conninfo of libpq: the store is in that database; NULL: it is not */
+    const char *node;       /* name of this service in the database */
+    bool is_shared;         /* other services may change the store as well; false: refuses them */
 };
 
 /* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the new name of a damaged
  * file, otherwise "". */
-int pb_job_store_open(const char *directory, struct pb_err *err, char out_moved[4096],
+int pb_job_store_open(const struct pb_store_place *place, struct pb_err *err, char out_moved[4096],
                       struct pb_job_store **out_store);
 /* Does the same in two steps, for a service that starts while its disk does not respond. create
  * makes a store without a database, whose functions fail with service.state; connect opens its
@@ -32,7 +35,7 @@ void pb_job_store_disconnect(struct pb_job_store *store);
 void pb_job_store_close(struct pb_job_store *store); /* NULL is allowed */
 /* Opens a second, read-only view of an open store for another thread: find, list and counts. It
  * sees committed changes only; neither it nor the writer waits for the other. */
-int pb_job_store_open_reader(const char *directory, struct pb_err *err,
+int pb_job_store_open_reader(const struct pb_store_place *place, struct pb_err *err,
                              struct pb_job_store **out_store);
 /* Creates a reader of a store that may not be connected yet: the reader connects, at its next use,
  * once the store admits readers. The store must outlive it. Thread: any, before the reader's own.

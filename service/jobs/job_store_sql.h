@@ -65,7 +65,9 @@ STAILQ_HEAD(pb_job_change_queue, pb_job_change);
 
 struct pb_job_store {
     const struct pb_store_kind *kind;
-    char place[PB_FILES_PATH_BYTES]; /* path of the file of SQLite */
+    char place[PB_FILES_PATH_BYTES]; /* path of the file of SQLite, or conninfo */
+    char node[64];                   /* name of this service in a database */
+    bool is_shared;                  /* several services change the store */
     /* NULL = not connected. Owned by the thread that set in_use */
     struct pb_sql *db;
     pthread_mutex_t lock; /* protects in_use, changes, bulk_waited, done of each change */

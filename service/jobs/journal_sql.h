@@ -19,7 +19,7 @@
 #define PB_SUBSCRIBER_STATES_SQL                                                                   \
     "SELECT s.name, s.seq, s.delivered, s.given_up, s.expired,"                                    \
     " (SELECT count(*) FROM (SELECT 1 FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS  \
-    " LIMIT ?1)),"                                                                                 \
+    " LIMIT ?1) AS w),"                                                                            \
     " (SELECT e.time_ms FROM events e WHERE e.seq > s.seq AND " PB_SUBSCRIBER_WANTS                \
     " ORDER BY e.seq LIMIT 1)"                                                                     \
     " FROM subscribers s ORDER BY s.name"

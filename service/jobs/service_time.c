@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/jobs/service_time.h"
 
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/sql_engine.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -64,6 +64,10 @@ int pb_service_time_load(struct pb_job_store *store, struct pb_err *err)
 {
     struct pb_service_time saved;
     store->time = (struct pb_service_time){.boot = ""}; /* an unknown time is not saved */
+    if (store->kind->read_time != NULL) {
+        pb_service_time_read(&store->time);
+        return store->kind->read_time(store, err, &store->time.total_ms);
+    }
     int rc = read_saved(store, err, &saved);
     if (rc < 0)
         return rc;
@@ -95,6 +99,8 @@ static int apply_save(struct pb_job_store *store, struct pb_job_change *change)
 int pb_job_store_save_time(struct pb_job_store *store, struct pb_err *err)
 {
     struct pb_job_change change = {.apply = apply_save, .bulk = true};
+    if (store->kind->read_time != NULL)
+        return 0;
     int rc = pb_job_store_commit(store, &change, err);
     return rc < 0 ? rc : 0;
 }

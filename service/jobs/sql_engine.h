@@ -49,6 +49,12 @@ struct pb_store_kind {
     int (*open_reader)(struct pb_job_store *store, struct pb_err *err, struct pb_sql **out);
     /* Frees what belongs to the connection, before that is closed. */
     void (*shut)(struct pb_job_store *store);
+    /* Makes a stored transaction visible for readers; called after each one. NULL: it is. */
+    void (*settle)(struct pb_job_store *store);
+    /* Reads the service time of services that share the store; it is not saved. NULL: the time of
+     * this service, which is saved in the store. */
+    int (*read_time)(struct pb_job_store *store, struct pb_err *err, int64_t *out_ms);
 };
-extern const struct pb_store_kind pb_store_sqlite; /* place: path of the file */
+extern const struct pb_store_kind pb_store_sqlite;   /* place: path of the file */
+extern const struct pb_store_kind pb_store_postgres; /* place: conninfo */
 #endif

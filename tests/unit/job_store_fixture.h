@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_TEST_JOB_STORE_FIXTURE_H
 #define PB_TEST_JOB_STORE_FIXTURE_H
-/* A store in a directory of its own, and jobs in it. */
+/* A store, and jobs in it. */
 #include "service/base/files.h"
 #include "service/jobs/job_store.h"
 #include "service/jobs/set_parts.h"
+
+#include "store_suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -17,30 +19,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char directory[64];
 static char moved[PB_FILES_PATH_BYTES];
 static struct pb_job_store *store;
 
 static inline void open_store(void)
 {
     struct pb_err err = {0};
-    int rc = pb_job_store_open(directory, &err, moved, &store);
+    int rc = pb_job_store_open(&place, &err, moved, &store);
     ck_assert_msg(rc == 0, "%s", err.msg);
+}
+
+static inline void close_store(void)
+{
+    pb_job_store_close(store);
 }
 
 static inline void make(void)
 {
-    (void)snprintf(directory, sizeof directory, "/tmp/pb-store-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    place_in_directory();
     open_store();
 }
 
 static inline void end(void)
 {
-    char command[128];
-    pb_job_store_close(store);
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(system(command), 0);
+    close_store();
+    remove_directory();
 }
 
 static inline void insert(const char *id, enum pb_job_status status)

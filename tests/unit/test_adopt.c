@@ -39,7 +39,9 @@ static void make(void)
     ck_assert_int_eq(pb_files_make_directory(dirs.quarantine, "quarantine", NULL), 0);
     pb_intake_init(&intake, &config);
     intake.dirs = &dirs;
-    ck_assert_int_eq(pb_job_store_open(root, NULL, moved, &intake.store), 0);
+    ck_assert_int_eq(
+        pb_job_store_open(&(struct pb_store_place){.directory = root}, NULL, moved, &intake.store),
+        0);
 }
 
 static void end(void)

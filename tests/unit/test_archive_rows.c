@@ -6,7 +6,6 @@
 #include "service/jobs/kept.h"
 
 #include "job_store_fixture.h"
-#include "run_suite.h"
 
 #define ARCHIVE "20261121-082850-zzzz"
 
@@ -420,11 +419,8 @@ START_TEST(test_archived_input_stays_for_a_scene_made_again)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("archive_rows");
-    TCase *tests = tcase_create("archive_rows");
-    tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, test_scenes_get_jobs_that_only_read_the_input);
     tcase_add_test(tests, test_scenes_get_the_checksum_of_the_archive);
     tcase_add_test(tests, test_archive_waits_for_its_scenes);
@@ -440,6 +436,9 @@ int main(void)
     tcase_add_test(tests, test_scenes_are_forgotten_with_the_archive);
     tcase_add_test(tests, test_scenes_do_not_push_out_other_jobs);
     tcase_add_test(tests, test_archived_input_stays_for_a_scene_made_again);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+}
+
+int main(void)
+{
+    return run_over_stores("archive_rows", open_store, close_store, add_tests, NULL);
 }

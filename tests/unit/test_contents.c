@@ -4,7 +4,7 @@
 
 #include "pipeline/io/checksum.h"
 
-#include "run_suite.h"
+#include "store_suite.h"
 
 #include <check.h>
 #include <sqlite3.h>
@@ -12,31 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char directory[64];
 static char moved[PB_FILES_PATH_BYTES];
 static struct pb_job_store *store;
 
 static void open_store(void)
 {
     struct pb_err err = {0};
-    int rc = pb_job_store_open(directory, &err, moved, &store);
+    int rc = pb_job_store_open(&place, &err, moved, &store);
     ck_assert_msg(rc == 0, "%s", err.msg);
     ck_assert_str_eq(moved, "");
 }
 
-static void make(void)
+static void close_store(void)
 {
-    (void)snprintf(directory, sizeof directory, "/tmp/pb-contents-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    open_store();
-}
-
-static void end(void)
-{
-    char command[128];
     pb_job_store_close(store);
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(system(command), 0);
 }
 
 /* 64 times the digit; of a capital letter the other kind. */
@@ -211,17 +200,21 @@ START_TEST(test_scenes_of_an_archive_differ)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("contents");
-    TCase *tests = tcase_create("contents");
-    tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, test_scenes_of_an_archive_differ);
     tcase_add_test(tests, contents_match_pipeline_size_time_newest_first);
     tcase_add_test(tests, one_is_found_with_who_did_it_last);
     tcase_add_test(tests, what_is_forgotten_or_too_old_is_gone);
+}
+
+static void add_tests_of_file(TCase *tests)
+{
     tcase_add_test(tests, version_9_store_gets_the_table_and_keeps_its_jobs);
     tcase_add_test(tests, checksums_of_version_10_are_of_sha256);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+}
+
+int main(void)
+{
+    return run_over_stores("contents", open_store, close_store, add_tests, add_tests_of_file);
 }

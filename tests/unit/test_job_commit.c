@@ -30,8 +30,12 @@ static void make(void)
     (void)snprintf(directory, sizeof directory, "/tmp/pb-commit-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     (void)snprintf(path, sizeof path, "%s/jobs.db", directory);
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
-    ck_assert_msg(pb_job_store_open_reader(directory, &err, &reader) == 0, "%s", err.msg);
+    ck_assert_msg(pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved,
+                                    &store) == 0,
+                  "%s", err.msg);
+    ck_assert_msg(pb_job_store_open_reader(&(struct pb_store_place){.directory = directory}, &err,
+                                           &reader) == 0,
+                  "%s", err.msg);
 }
 
 static void end(void)
@@ -157,7 +161,8 @@ static void *write_and_read(void *user)
     struct pb_job_store *mine = NULL;
     struct pb_job job;
     char id[PB_JOB_ID_BYTES];
-    ck_assert_int_eq(pb_job_store_open_reader(directory, NULL, &mine), 0);
+    ck_assert_int_eq(
+        pb_job_store_open_reader(&(struct pb_store_place){.directory = directory}, NULL, &mine), 0);
     for (int i = 0; i < ROUNDS; i++) {
         (void)snprintf(id, sizeof id, "20260101-0000%02d-000%d", i, number);
         make_job(&job, id);

@@ -23,8 +23,12 @@ static void make(void)
     struct pb_err err = {0};
     (void)snprintf(directory, sizeof directory, "/tmp/pb-queue-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &other) == 0, "%s", err.msg);
+    ck_assert_msg(pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved,
+                                    &store) == 0,
+                  "%s", err.msg);
+    ck_assert_msg(pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved,
+                                    &other) == 0,
+                  "%s", err.msg);
     queue = (struct pb_job_queue){.store = store, .reader = store, .moves = &moves};
 }
 

@@ -138,7 +138,9 @@ START_TEST(test_upgrade_keeps_a_copy_of_the_store)
     (void)snprintf(name, sizeof name, "jobs.db.schema%d", PB_JOB_SCHEMA_VERSION);
     (void)pb_files_join(copy, directory, name);
     (void)close(open(copy, O_WRONLY | O_CREAT, 0600));
-    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &other), 0);
+    ck_assert_int_lt(
+        pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved, &other),
+        0);
     ck_assert_msg(strstr(err.msg, "newer pushbroomd (schema 99") && /* version 16 is not signed */
                       strstr(err.msg, "to jobs.db: ") && strstr(err.msg, name),
                   "%s", err.msg);
@@ -157,7 +159,9 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
     struct pb_job job;
     make_version_16();
     change_file("CREATE VIEW mine AS SELECT id, delivered FROM jobs;");
-    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+    ck_assert_int_lt(
+        pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved, &store),
+        0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
     ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 23: error in view mine"),
@@ -463,7 +467,9 @@ START_TEST(failing_or_full_disk_does_not_condemn_the_store)
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         struct pb_err err = {0};
         read_error = errors[i];
-        ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+        ck_assert_int_lt(pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err,
+                                           moved, &store),
+                         0);
         ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
         ck_assert_str_eq(moved, "");
     }
@@ -477,7 +483,9 @@ END_TEST
 static void fail_upgrade(const char *why)
 {
     struct pb_err err = {0};
-    ck_assert_int_lt(pb_job_store_open(directory, &err, moved, &store), 0);
+    ck_assert_int_lt(
+        pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved, &store),
+        0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
     ck_assert_msg(strstr(err.msg, why) && strstr(err.msg, "jobs.db.schema16"), "%s", err.msg);
@@ -599,7 +607,9 @@ START_TEST(a_store_of_a_newer_service_is_refused_and_kept)
     ck_assert_int_eq(pwrite(fd, "\0\0\0\x63", 4, 60), 4);
     (void)close(fd);
     ck_assert_int_eq(stat(path, &before), 0);
-    ck_assert_int_ne(pb_job_store_open(directory, &err, moved, &other), 0);
+    ck_assert_int_ne(
+        pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved, &other),
+        0);
     ck_assert_msg(strstr(err.msg, "newer pushbroomd " PB_VERSION " (schema 99; this is"), "%s",
                   err.msg);
     ck_assert_msg(strstr(err.msg, path) && strstr(err.msg, "restore a backup"), "%s", err.msg);
@@ -613,7 +623,9 @@ START_TEST(a_directory_that_is_not_there_gives_words)
 {
     struct pb_err err = {0};
     struct pb_job_store *other = NULL;
-    ck_assert_int_ne(pb_job_store_open("/no/such/place", &err, moved, &other), 0);
+    ck_assert_int_ne(pb_job_store_open(&(struct pb_store_place){.directory = "/no/such/place"},
+                                       &err, moved, &other),
+                     0);
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
     ck_assert_ptr_nonnull(strstr(err.msg, "/no/such/place/jobs.db"));
 }

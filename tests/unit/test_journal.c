@@ -5,7 +5,7 @@
 #include "config/base/clock.h"
 #include "service/base/files.h"
 
-#include "run_suite.h"
+#include "store_suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static char directory[64];
 static char moved[PB_FILES_PATH_BYTES];
 static struct pb_job_store *store;
 static struct pb_job job;
@@ -22,13 +21,11 @@ static struct pb_job job;
 static void open_store(void)
 {
     struct pb_err err = {0};
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
+    ck_assert_msg(pb_job_store_open(&place, &err, moved, &store) == 0, "%s", err.msg);
 }
 
 static void setup(void)
 {
-    (void)snprintf(directory, sizeof directory, "/tmp/pb-journal-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
     open_store();
     pb_job_init(&job);
     (void)snprintf(job.id, sizeof job.id, "20261123-000000-0001");
@@ -40,11 +37,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    char command[128];
     pb_job_fini(&job);
     pb_job_store_close(store);
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(system(command), 0);
 }
 
 /* Names of events, a space after each; the number of the last one. */
@@ -138,7 +132,6 @@ END_TEST
 
 START_TEST(numbers_continue_after_restart_and_new_store)
 {
-    char command[128];
     int64_t now_ms = pb_clock_wall_ms(), first = 0, last = 0, again_first = 0, again_last = 0;
     ck_assert_int_eq(pb_journal_range(store, &first, &last, NULL), 0);
     ck_assert_int_eq(first, last + 1);
@@ -152,8 +145,7 @@ START_TEST(numbers_continue_after_restart_and_new_store)
     ck_assert_int_eq(again_first, first);
     ck_assert_int_eq(again_last, last);
     pb_job_store_close(store);
-    (void)snprintf(command, sizeof command, "rm %s/jobs.db*", directory);
-    ck_assert_int_eq(system(command), 0);
+    remove_store();
     while (pb_clock_wall_ms() <= last)
         (void)usleep(1000);
     open_store();
@@ -258,11 +250,8 @@ START_TEST(rows_stay_while_somebody_wants_them)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("journal");
-    TCase *tests = tcase_create("journal");
-    tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, changes_of_state_are_the_only_events);
     tcase_add_test(tests, an_input_in_quarantine_is_an_event_of_its_own);
     tcase_add_test(tests, numbers_continue_after_restart_and_new_store);
@@ -270,6 +259,9 @@ int main(void)
     tcase_add_test(tests, subscriber_gets_its_events_until_acknowledged);
     tcase_add_test(tests, what_waits_is_counted_and_expires);
     tcase_add_test(tests, rows_stay_while_somebody_wants_them);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+}
+
+int main(void)
+{
+    return run_over_stores("journal", setup, teardown, add_tests, NULL);
 }

@@ -36,7 +36,9 @@ static void make(void)
     struct pb_err err = {0};
     (void)snprintf(directory, sizeof directory, "/tmp/pb-pending-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
+    ck_assert_msg(pb_job_store_open(&(struct pb_store_place){.directory = directory}, &err, moved,
+                                    &store) == 0,
+                  "%s", err.msg);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     settled = 0;
     list = (struct pb_pending_list){.loop = &loop,

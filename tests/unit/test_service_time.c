@@ -98,7 +98,8 @@ START_TEST(store_whose_time_cannot_be_read_is_not_open)
     shift_s += 7200;
     pb_job_store_close(store);
     change_store("ALTER TABLE service_time RENAME TO away");
-    ck_assert_int_eq(pb_job_store_create(&(struct pb_store_place){directory}, &err, &store), 0);
+    ck_assert_int_eq(
+        pb_job_store_create(&(struct pb_store_place){.directory = directory}, &err, &store), 0);
     ck_assert_int_lt(pb_job_store_connect(store, &err, moved), 0);
     ck_assert_ptr_nonnull(strstr(err.msg, "service time"));
     err.msg[0] = '\0';

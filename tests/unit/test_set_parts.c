@@ -6,10 +6,9 @@
 #include "service/jobs/kept.h"
 #include "service/jobs/service_time.h"
 
-#include "run_suite.h"
+#include "store_suite.h"
 
 #include <check.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +18,18 @@
 #define SECOND "20261121-082850-bbbb"
 #define THIRD  "20261121-082850-cccc"
 
-static char directory[64];
 static struct pb_job_store *store;
 static const struct pb_set_key key = {"month", "T1", "/inbox", NULL};
 
 static void make(void)
 {
     char moved[PB_FILES_PATH_BYTES];
-    (void)snprintf(directory, sizeof directory, "/tmp/pb-parts-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    ck_assert_int_eq(pb_job_store_open(directory, NULL, moved, &store), 0);
+    ck_assert_int_eq(pb_job_store_open(&place, NULL, moved, &store), 0);
 }
 
 static void end(void)
 {
-    char command[128];
     pb_job_store_close(store);
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(system(command), 0);
 }
 
 static void insert(const char *id, const char *set_id, const char *folder)
@@ -189,22 +182,18 @@ END_TEST
 START_TEST(age_and_order_of_parts_ignore_the_wall_clock)
 {
     struct pb_set_last last;
-    char sql[256], path[PB_FILES_PATH_BYTES];
-    sqlite3 *db = NULL;
+    char sql[256];
     insert(FIRST, FIRST, NULL);
     finish(FIRST, PB_JOB_SUCCESSFUL, "/done/a");
     const struct timespec pause = {0, 2000000};
     (void)nanosleep(&pause, NULL);
     insert(SECOND, FIRST, NULL);
     finish(SECOND, PB_JOB_SUCCESSFUL, "/done/a.1");
-    ck_assert_int_eq(pb_files_join(path, directory, "jobs.db"), 0);
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     (void)snprintf(sql, sizeof sql,
                    "UPDATE set_parts SET time_ms = 5 WHERE job = '%s';"
                    "UPDATE set_parts SET time_ms = 1 WHERE job = '%s';",
                    FIRST, SECOND);
-    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
+    change_rows(sql);
     const int64_t now = pb_job_store_time_ms(store);
     ck_assert_int_eq(pb_set_parts_last(store, &key, now - 3600000, NULL, &last), 1);
     ck_assert_str_eq(last.job, SECOND);
@@ -270,11 +259,8 @@ START_TEST(parts_have_the_job_that_made_them_last)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("set_parts");
-    TCase *tests = tcase_create("set_parts");
-    tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, the_parts_of_a_set_are_its_successful_jobs);
     tcase_add_test(tests, sets_of_other_inboxes_folders_pipelines_differ);
     tcase_add_test(tests, a_job_that_waits_or_runs_keeps_its_set_busy);
@@ -284,6 +270,9 @@ int main(void)
     tcase_add_test(tests, parts_stay_when_their_jobs_are_forgotten);
     tcase_add_test(tests, inputs_are_held_while_products_are_made_again);
     tcase_add_test(tests, parts_have_the_job_that_made_them_last);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+}
+
+int main(void)
+{
+    return run_over_stores("set_parts", make, end, add_tests, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The calls of the job store (store.h). Every test runs for each implementation. */
+ * The calls of the job store (store.h). Every test runs over each kind of store. */
 #include "service/jobs/job_store.h"
 #include "service/jobs/journal.h"
 
-#include "run_suite.h"
+#include "store_suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -13,47 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Implementation of the calls. Each open begins a session of the store in that directory. */
-struct implementation {
-    const char *name;
-    struct pb_job_store *(*open)(const char *directory);
-    void (*close)(struct pb_job_store *store);
-};
+static struct pb_job_store *store, *other; /* two sessions of one store */
 
-static struct pb_job_store *open_sqlite(const char *directory)
+static struct pb_job_store *open_session(void)
 {
     struct pb_err err = {0};
     char moved[4096];
-    struct pb_job_store *store = NULL;
-    ck_assert_msg(pb_job_store_open(directory, &err, moved, &store) == 0, "%s", err.msg);
-    return store;
+    struct pb_job_store *session = NULL;
+    ck_assert_msg(pb_job_store_open(&place, &err, moved, &session) == 0, "%s", err.msg);
+    return session;
 }
 
-static const struct implementation implementations[] = {
-    {"sqlite", open_sqlite, pb_job_store_close},
-};
-enum { IMPLEMENTATIONS = sizeof implementations / sizeof *implementations };
-
-static char directory[64];
-static const struct implementation *implementation;
-static struct pb_job_store *store, *other; /* two sessions of one store */
-
-static void begin(int i)
+static void begin(void)
 {
-    implementation = &implementations[i];
-    (void)snprintf(directory, sizeof directory, "/tmp/pb-store-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    store = implementation->open(directory);
-    other = implementation->open(directory);
+    store = open_session();
+    other = open_session();
 }
 
 static void end(void)
 {
-    char command[128];
-    implementation->close(store);
-    implementation->close(other);
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(system(command), 0);
+    pb_job_store_close(store);
+    pb_job_store_close(other);
 }
 
 static struct pb_job offer(const char *id, const char *scene)
@@ -113,7 +93,6 @@ static const char *events(void)
 
 START_TEST(test_take_starts_a_waiting_job_once)
 {
-    begin(_i);
     struct pb_job job = offer("aaaa", "a"), late = find("aaaa");
     ck_assert_int_eq(take(store, &job), 0);
     ck_assert_int_eq(job.epoch, 1);
@@ -121,13 +100,11 @@ START_TEST(test_take_starts_a_waiting_job_once)
     ck_assert_str_eq(events(), "accepted running ");
     pb_job_fini(&job);
     pb_job_fini(&late);
-    end();
 }
 END_TEST
 
 START_TEST(test_take_of_an_earlier_epoch_is_refused)
 {
-    begin(_i);
     struct pb_job job = offer("aaaa", "a"), late = find("aaaa");
     ck_assert_int_eq(take(store, &job), 0);
     put_back(&job);
@@ -137,13 +114,11 @@ START_TEST(test_take_of_an_earlier_epoch_is_refused)
     ck_assert_int_eq(job.epoch, 2);
     pb_job_fini(&job);
     pb_job_fini(&late);
-    end();
 }
 END_TEST
 
 START_TEST(test_take_runs_one_job_of_a_scene)
 {
-    begin(_i);
     struct pb_job first = offer("aaaa", "a"), second = offer("bbbb", "a"), b = offer("cccc", "b");
     ck_assert_int_eq(take(store, &first), 0);
     ck_assert_int_eq(take(other, &second), -ESTALE);
@@ -155,13 +130,11 @@ START_TEST(test_take_runs_one_job_of_a_scene)
     pb_job_fini(&first);
     pb_job_fini(&second);
     pb_job_fini(&b);
-    end();
 }
 END_TEST
 
 START_TEST(test_take_of_several_jobs_starts_those_that_may)
 {
-    begin(_i);
     struct pb_job a = offer("aaaa", "a"), b = offer("bbbb", "a"), c = offer("cccc", "c");
     struct pb_job *const jobs[] = {&a, &b, &c};
     int results[3];
@@ -174,13 +147,11 @@ START_TEST(test_take_of_several_jobs_starts_those_that_may)
     ck_assert_str_eq(events(), "accepted accepted accepted running running ");
     for (int i = 0; i < 3; i++)
         pb_job_fini(jobs[i]);
-    end();
 }
 END_TEST
 
 START_TEST(test_finish_of_an_earlier_epoch_is_refused)
 {
-    begin(_i);
     struct pb_job job = offer("aaaa", "a");
     ck_assert_int_eq(take(store, &job), 0);
     struct pb_job late = find("aaaa");
@@ -192,13 +163,11 @@ START_TEST(test_finish_of_an_earlier_epoch_is_refused)
     ck_assert_str_eq(events(), "accepted running accepted running ");
     pb_job_fini(&job);
     pb_job_fini(&late);
-    end();
 }
 END_TEST
 
 START_TEST(test_finish_may_be_repeated)
 {
-    begin(_i);
     struct pb_job job = offer("aaaa", "a");
     ck_assert_int_eq(take(store, &job), 0);
     ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 20), 0);
@@ -206,13 +175,11 @@ START_TEST(test_finish_may_be_repeated)
     ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
     ck_assert_str_eq(events(), "accepted running failed ");
     pb_job_fini(&job);
-    end();
 }
 END_TEST
 
 START_TEST(test_permit_is_for_the_running_epoch)
 {
-    begin(_i);
     struct pb_job job = offer("aaaa", "a");
     ck_assert_int_eq(pb_store_permit(store, job.id, 0, NULL), -ESTALE);
     ck_assert_int_eq(take(store, &job), 0);
@@ -224,13 +191,11 @@ START_TEST(test_permit_is_for_the_running_epoch)
     ck_assert_int_eq(pb_store_permit(store, job.id, 1, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(store, job.id, 2, NULL), 0);
     pb_job_fini(&job);
-    end();
 }
 END_TEST
 
 START_TEST(test_reap_leaves_jobs_of_the_own_session)
 {
-    begin(_i);
     struct pb_job own = offer("aaaa", "a"), foreign = offer("bbbb", "b");
     ck_assert_int_eq(take(store, &own), 0);
     ck_assert_int_eq(take(other, &foreign), 0);
@@ -240,22 +205,22 @@ START_TEST(test_reap_leaves_jobs_of_the_own_session)
     ck_assert_int_eq(pb_store_permit(other, foreign.id, 1, NULL), -ESTALE);
     pb_job_fini(&own);
     pb_job_fini(&foreign);
-    end();
 }
 END_TEST
 
+static void add_tests(TCase *tests)
+{
+    tcase_add_test(tests, test_take_starts_a_waiting_job_once);
+    tcase_add_test(tests, test_take_of_an_earlier_epoch_is_refused);
+    tcase_add_test(tests, test_take_runs_one_job_of_a_scene);
+    tcase_add_test(tests, test_take_of_several_jobs_starts_those_that_may);
+    tcase_add_test(tests, test_finish_of_an_earlier_epoch_is_refused);
+    tcase_add_test(tests, test_finish_may_be_repeated);
+    tcase_add_test(tests, test_permit_is_for_the_running_epoch);
+    tcase_add_test(tests, test_reap_leaves_jobs_of_the_own_session);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("store");
-    TCase *t = tcase_create("store");
-    tcase_add_loop_test(t, test_take_starts_a_waiting_job_once, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_take_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_take_runs_one_job_of_a_scene, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_take_of_several_jobs_starts_those_that_may, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_finish_of_an_earlier_epoch_is_refused, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_finish_may_be_repeated, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_permit_is_for_the_running_epoch, 0, IMPLEMENTATIONS);
-    tcase_add_loop_test(t, test_reap_leaves_jobs_of_the_own_session, 0, IMPLEMENTATIONS);
-    suite_add_tcase(suite, t);
-    return run_suite(suite);
+    return run_over_stores("store", begin, end, add_tests, NULL);
 }

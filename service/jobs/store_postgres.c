@@ -1,0 +1,104 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The connection that writes holds an advisory lock of the database as long as it lives. It is
+ * locked again after each connect, because another service may have taken it meanwhile. */
+#include "service/jobs/schema_postgres.h"
+#include "service/jobs/sql_engine.h"
+#include "service/jobs/sql_postgres.h"
+
+#define WRITER PB_POSTGRES_LOCKS ", 2"
+
+/* Reads which connection holds the lock of the writer: program and address. */
+static void find_writer(struct pb_sql *db, char *out_program, char *out_address, size_t bytes)
+{
+    out_program[0] = out_address[0] = '\0';
+    struct pb_sql_statement *s = pb_sql_prepare(
+        db,
+        "SELECT a.application_name, coalesce(host(a.client_addr), 'the socket of the server')"
+        " FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid"
+        " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = " PB_POSTGRES_LOCKS
+        " AND l.objid = 2 AND a.datname = current_database()",
+        false);
+    if (s != NULL && pb_sql_step(s) == PB_SQL_ROW) {
+        pb_sql_read_text(s, 0, out_program, bytes);
+        pb_sql_read_text(s, 1, out_address, bytes);
+    }
+    pb_sql_finalize(s);
+}
+
+/* Takes the lock of the writer: alone, or with other services that share the store. A service that
+ * ended just now may still have it for a moment. */
+static bool lock_writer(struct pb_sql *db, bool is_shared)
+{
+    char program[64], address[64];
+    if (pb_postgres_execute(
+            db, is_shared ? "SET LOCAL lock_timeout = 2000; SELECT pg_advisory_lock_shared(" WRITER
+                            ")"
+                          : "SET LOCAL lock_timeout = 2000; SELECT pg_advisory_lock(" WRITER ")"))
+        return true;
+    find_writer(db, program, address, sizeof program);
+    return program[0] == '\0'
+               ? false
+               : pb_postgres_refuse(
+                     db,
+                     "%.100s is used by another service, '%s' from %s: stop that one, or give "
+                     "this one a database of its own",
+                     pb_postgres_place(db), program, address);
+}
+
+static bool greet_writer(struct pb_sql *db, void *user)
+{
+    const struct pb_job_store *store = user;
+    return pb_postgres_schema(db) && lock_writer(db, store->is_shared);
+}
+
+static int open_postgres(struct pb_job_store *store, bool is_reader, struct pb_err *err,
+                         struct pb_sql **out)
+{
+    const struct pb_postgres_options options = {.conninfo = store->place,
+                                                .program = store->node,
+                                                .is_reader = is_reader,
+                                                .greet = is_reader ? NULL : greet_writer,
+                                                .user = store};
+    return pb_postgres_open(&options, err, out);
+}
+
+static int open_writer(struct pb_job_store *store, struct pb_err *err, char out_moved[4096],
+                       struct pb_sql **out)
+{
+    (void)out_moved;
+    return open_postgres(store, false, err, out);
+}
+
+static int open_reader(struct pb_job_store *store, struct pb_err *err, struct pb_sql **out)
+{
+    return open_postgres(store, true, err, out);
+}
+
+/* Failures are left to the next commit. */
+static void settle(struct pb_job_store *store)
+{
+    struct pb_sql_statement *s = pb_sql_prepare(store->db, "SELECT settle()", false);
+    if (s != NULL)
+        (void)pb_sql_step(s);
+    pb_sql_finalize(s);
+}
+
+/* The time of the server, because the services of several machines share the store. */
+static int read_time(struct pb_job_store *store, struct pb_err *err, int64_t *out_ms)
+{
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, "service time", "SELECT pb_now_ms()", err);
+    const int rc = pb_job_store_step(store, "service time", s, err);
+    *out_ms = rc > 0 ? pb_sql_int(s, 0) : 0;
+    pb_sql_finalize(s);
+    return rc < 0 ? rc : 0;
+}
+
+const struct pb_store_kind pb_store_postgres = {
+    .open = open_writer,
+    .open_reader = open_reader,
+    .settle = settle,
+    .read_time = read_time,
+};
