@@ -69,7 +69,7 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
     struct pb_job job;
     int rc = may_wait(call, err);
     rc = rc ? rc : check_priority(methods, call, err);
-    rc = rc ? rc : pb_job_store_find(methods->store, call->request->job, err, &job);
+    rc = rc ? rc : pb_status_find(methods, call->request->job, err, &job);
     if (rc != 0)
         return rc;
     task.uid = call->peer.uid;

@@ -28,10 +28,22 @@ static void reply_job(struct pb_call *call, const struct pb_job *job)
     pb_reply_end(call->reply);
 }
 
+int pb_status_find(struct pb_status_methods *methods, const char *id, struct pb_err *err,
+                   struct pb_job *out_job)
+{
+    int rc = pb_job_store_find(methods->store, id, err, out_job);
+    const struct pb_job *live =
+        rc != 0 && err->code == PB_E_SERVICE_STATE ? pb_overlay_find(&methods->overlay, id) : NULL;
+    if (live == NULL)
+        return rc;
+    *err = (struct pb_err){0};
+    return pb_job_copy(out_job, live) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
 static int get(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
     struct pb_job job;
-    int rc = pb_job_store_find(methods->store, call->request->job, err, &job);
+    int rc = pb_status_find(methods, call->request->job, err, &job);
     if (rc != 0)
         return rc;
     reply_job(call, as_it_is(methods, &job));

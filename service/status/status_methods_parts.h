@@ -19,6 +19,12 @@ struct pb_status_methods {
     int64_t start_wall_ms;
 };
 
+/* --- status_methods.c --- */
+/* Finds a job like pb_job_store_find. While the store does not answer, jobs that run are found by
+ * their complete ids. */
+int pb_status_find(struct pb_status_methods *methods, const char *id, struct pb_err *err,
+                   struct pb_job *out_job);
+
 /* --- status_changes.c --- */
 /* Handles job.cancel, retry, drop and again, and job.submit. Returns 0: the outcome follows later;
  * negative: *err. */
