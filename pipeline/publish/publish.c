@@ -311,6 +311,8 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
         return errno == ENOENT ? cannot_publish(p, ESTALE, p->shown, err)
                                : pb_io_fail(err, errno, "cannot open", p->directory);
     rc = seal(p, fd, file, n_files, err);
+    if (rc == 0 && p->permit != NULL) /* not under the lock of shared files: it may take long */
+        rc = p->permit(p->permit_user, err);
     rc = rc ? rc : make_visible(p, fd, err);
     (void)close(fd);
     if (rc == PB_PUBLISH_MOVED || (rc < 0 && err != NULL && err->code != PB_OK))

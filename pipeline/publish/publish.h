@@ -68,6 +68,10 @@ struct pb_publish_options {
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
                       0644 and 0755 without the umask's bits */
+    /* Called by commit when all files are on disk, before anything becomes visible. Returns 0, or
+     * negative and *err: commit returns that, and nothing becomes visible. NULL = not called. */
+    int (*permit)(void *user, struct pb_err *err);
+    void *permit_user;
 };
 
 #define PB_PUBLISH_MOVED 1 /* result of commit */

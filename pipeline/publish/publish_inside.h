@@ -18,6 +18,8 @@ struct pb_publish {
     struct pb_place_wanted wanted;  /* its strings are below */
     struct pb_output_place path;    /* without a version */
     unsigned mode;
+    int (*permit)(void *user, struct pb_err *err);
+    void *permit_user;
     char form[PB_OUTPUT_PATH_BYTES]; /* output.path */
     char scene[256], leaf[256];      /* leaf: directory of the files in the temporary directory */
     char products[PATH_MAX], pipeline[256], job[64], input_path[PATH_MAX];

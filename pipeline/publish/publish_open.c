@@ -72,6 +72,8 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     p->sum = options->sum;
     p->files = options->files;
     p->mode = p->rows.mode = options->mode;
+    p->permit = options->permit;
+    p->permit_user = options->permit_user;
     p->wanted =
         (struct pb_place_wanted){.shown = p->base,
                                  .scene = p->path.scene,

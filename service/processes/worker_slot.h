@@ -70,6 +70,9 @@ struct pb_worker_slot_owner {
     /* Called when a run with `turn` has its plan, with the count of the plan's tiles and their
      * memory: it computes after pb_worker_slot_turn. */
     void (*on_turn)(void *user, int number, int64_t tiles, int64_t memory_bytes);
+    /* Called when a run with `permit` has its products on the disk: it publishes after
+     * pb_worker_slot_permit. */
+    void (*on_permit)(void *user, int number);
     void (*on_start)(void *user, int number); /* a process was started */
     /* Called when the device failed: the job runs again, see its device_why. */
     void (*on_retry)(void *user, int number, const struct pb_job *job, enum pb_device_try which);
@@ -92,6 +95,7 @@ struct pb_run_how {
     const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     bool turn;            /* the run waits for its turn, see on_turn */
+    bool permit;          /* the run waits for a permit, see on_permit */
     const char *existing; /* used instead of output.exists; NULL = as configured */
     /* checksums that the input is compared with (duplicates.h); NULL = no comparison */
     const char *known;
@@ -117,6 +121,10 @@ void pb_worker_slot_tell_next(struct pb_worker_slot *slot, const struct pb_job *
                               const struct pb_run_how *how);
 /* Lets a run compute that waits for its turn; its time begins now. */
 void pb_worker_slot_turn(struct pb_worker_slot *slot);
+/* Returns true if the run waits for its permit. The time limits do not count this time. */
+bool pb_worker_slot_wants_permit(const struct pb_worker_slot *slot);
+/* Answers a run that waits for its permit; one that is refused publishes nothing and fails. */
+void pb_worker_slot_permit(struct pb_worker_slot *slot, bool granted);
 /* Ends the job's run: by a cancel line, and SIGKILL after grace_ms; 0 = SIGKILL immediately. Also
  * for a run that is being ended already, which may make it end sooner. */
 void pb_worker_slot_end(struct pb_worker_slot *slot, enum pb_ending ending, int64_t grace_ms);

@@ -81,6 +81,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_string(json, "foreground", "yes");
     if (how->turn)
         pb_json_string(json, "turn", "yes");
+    if (how->permit)
+        pb_json_string(json, "permit", "yes");
     if (how->existing != NULL)
         pb_json_string(json, "existing", how->existing);
     if (how->unpack != NULL)
@@ -116,14 +118,17 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                                                                      : NULL,
                              .foreground = slot->how.foreground,
                              .turn = slot->how.turn,
+                             .permit = slot->how.permit,
                              .known = slot->known,
                              .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
                              .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
     slot->known = NULL; /* an earlier run on another device has made the comparison already */
     slot->next[0] = '\0';
     slot->waits = false;
+    slot->permit_ms = 0;
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path, slot->how.turn);
+    slot->lines.permit = slot->how.permit;
     if (told)
         return;
     struct pb_json *json = run_command(slot, job, &how);
@@ -154,6 +159,22 @@ void pb_worker_slot_turn(struct pb_worker_slot *slot)
     pb_json_object(json, NULL);
     pb_json_string(json, "cmd", "turn");
     pb_json_string(json, "job", slot->job.id);
+    pb_json_end(json);
+    send_or_end(slot, json);
+}
+
+void pb_worker_slot_permit(struct pb_worker_slot *slot, bool granted)
+{
+    if (!pb_worker_slot_wants_permit(slot))
+        return;
+    slot->moved_ms = pb_clock_mono_ms();
+    slot->began_ms += slot->moved_ms - slot->permit_ms;
+    slot->permit_ms = 0;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "cmd", "permit");
+    pb_json_string(json, "job", slot->job.id);
+    pb_json_bool(json, "granted", granted);
     pb_json_end(json);
     send_or_end(slot, json);
 }
@@ -225,6 +246,11 @@ static void take_line(struct pb_worker_slot *slot, const struct pb_worker_line *
         slot->waits = slot->state == PB_SLOT_RUNNING;
         if (slot->waits)
             owner->on_turn(owner->user, slot->number, line->tiles, line->memory_bytes);
+        break;
+    case PB_WORKER_SAYS_PERMIT: /* a run that is being ended gets no answer */
+        slot->permit_ms = pb_clock_mono_ms();
+        if (pb_worker_slot_wants_permit(slot))
+            owner->on_permit(owner->user, slot->number);
         break;
     case PB_WORKER_SAYS_PLACE: /* a breach, because this event has no directory */
     case PB_WORKER_SAYS_INPUTS:

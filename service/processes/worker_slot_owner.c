@@ -48,6 +48,7 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     (void)snprintf(slot->how.device, sizeof slot->how.device, "%s", how->device ? how->device : "");
     slot->how.foreground = how->foreground;
     slot->how.turn = how->turn;
+    slot->how.permit = how->permit;
     (void)snprintf(slot->how.path, sizeof slot->how.path, "%s", how->path ? how->path : "");
     (void)snprintf(slot->how.existing, sizeof slot->how.existing, "%s",
                    how->existing ? how->existing : "");
@@ -97,7 +98,7 @@ static void end_in_time(struct pb_worker_slot *slot, int64_t mono_ms)
     int64_t stall_ms = slot->owner->config->service.stall_ms;
     /* At a terminal the user can end a run that takes too long. */
     int64_t time_ms = slot->how.foreground ? 0 : slot->owner->config->limits.job_time_ms;
-    if (slot->ending != PB_ENDING_NONE || slot->waits)
+    if (slot->ending != PB_ENDING_NONE || slot->waits || pb_worker_slot_wants_permit(slot))
         return;
     if (time_ms > 0 && mono_ms - slot->began_ms >= time_ms) {
         pb_slot_say(slot, 0, PB_LOG_ERROR,
@@ -145,6 +146,11 @@ const struct pb_job *pb_worker_slot_job(const struct pb_worker_slot *slot)
     default:
         return NULL;
     }
+}
+
+bool pb_worker_slot_wants_permit(const struct pb_worker_slot *slot)
+{
+    return slot->state == PB_SLOT_RUNNING && slot->permit_ms != 0;
 }
 
 bool pb_worker_slot_has_process(const struct pb_worker_slot *slot)

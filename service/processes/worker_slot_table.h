@@ -88,15 +88,16 @@ struct pb_worker_slot {
     struct {
         char products[PB_WORKER_PATH_BYTES], unpack[PB_WORKER_PATH_BYTES], device[16];
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
-        bool foreground, turn;
+        bool foreground, turn, permit;
     } how;
     bool waits;                 /* true while the run waits for its turn */
+    int64_t permit_ms;          /* time of the request for a permit; 0 = the run waits for none */
     const char *known;          /* checksums for a run that begins; NULL: no comparison */
     char next[PB_JOB_ID_BYTES]; /* job that the worker has received already; "" if none */
     enum pb_device_try device_try;
     enum pb_ending ending;
     bool untold;      /* the command could not be written, therefore the worker was ended */
-    int64_t began_ms; /* start of the run, or of its turn */
+    int64_t began_ms; /* start of the run, or of its turn; later by the wait for the permit */
     int64_t moved_ms; /* time of its last progress */
     /* time since which a call waits for storage, by the last report; 0 = no call waits */
     int64_t io_since_ms;

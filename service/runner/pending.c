@@ -35,6 +35,7 @@
 #define TROUBLE       "jobs"
 #define SAVE_EVERY_MS 5000
 #define CHANGES_MAX   2 /* changes of one job: its run may end before the change of its start */
+#define ASK_AGAIN_MS  500
 
 static bool is_finished(const struct pb_job *job)
 {
@@ -221,13 +222,24 @@ static int sum(struct pb_pending *pending)
                                &pending->status);
 }
 
+/* A look fences the runs of the job so far; therefore it is left out if a later one has begun. If
+ * the store does not answer, its refusal of the change that follows drops the run. */
+static int look(struct pb_pending *pending)
+{
+    struct pb_job *job = &pending->job;
+    if (job->status == PB_JOB_RUNNING &&
+        pb_store_permit(pending->list->store, job->id, job->epoch, NULL) == -ESTALE)
+        return -ESTALE;
+    pending->published = pb_outcome_is_published(job, pending->products, pending->path);
+    return 0;
+}
+
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     pending->err = pending->dispose_err = (struct pb_err){0};
     if (pending->step == PB_PENDING_LOOK) {
-        pending->published =
-            pb_outcome_is_published(&pending->job, pending->products, pending->path);
+        pending->rc = look(pending);
         return;
     }
     if (pending->step == PB_PENDING_COMPARE) {
@@ -268,13 +280,16 @@ static void report(struct pb_pending *pending)
  * that wait for it are decided by the present state. */
 static void drop_late(struct pb_pending *pending)
 {
+    const struct pb_pending_list *list = pending->list;
     pb_log(PB_LOG_WARNING,
-           "job %s: it has another state or epoch than %lld; this change is dropped",
+           "job %s: the job store has a later run of it, or its end; the change by run %lld is "
+           "dropped",
            pending->job.id, (long long)pending->job.epoch);
     for (struct pb_pending_waiter *w = pending->waiters; w != NULL; w = w->next)
         w->served = false;
     if (pending->slot != NULL)
         pending->slot->reserved = false;
+    list->on_dropped(list->user, &pending->job);
     pb_pending_end(pending, 0, NULL);
 }
 
@@ -465,13 +480,14 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
     save_again(pending); /* a client does not wait for the next tick */
 }
 
-/* Returns true if the store refused a change that is kept. */
-static bool is_one_kept(const struct pb_pending_list *list)
+/* Clears the trouble if the store has all changes, and no permit waits for it. */
+static void clear_trouble(struct pb_pending_list *list)
 {
     const struct pb_pending *pending = list->first;
     while (pending != NULL && !pending->failed)
         pending = pending->next;
-    return pending != NULL;
+    if (pending == NULL && !list->permits.failed)
+        pb_trouble_clear(list->troubles, TROUBLE);
 }
 
 static void keep(struct pb_pending *pending)
@@ -501,12 +517,106 @@ void pb_pending_settle(struct pb_pending *pending)
         pb_log(PB_LOG_NOTICE, "job %s: stored now as %s", pending->job.id,
                pb_job_status_name(pending->job.status));
     pb_pending_end(pending, 0, NULL);
-    if (!is_one_kept(list))
-        pb_trouble_clear(list->troubles, TROUBLE);
+    clear_trouble(list);
+}
+
+/* --- permits -------------------------------------------------------------------------------- */
+
+/* After a failure the others fail, too: each try may wait for a lock. */
+static void ask_store(uv_work_t *request)
+{
+    struct pb_pending_list *list = request->data;
+    struct pb_permits *permits = &list->permits;
+    int failed = 0;
+    permits->err = (struct pb_err){0};
+    for (int i = 0; i < permits->n; i++) {
+        int rc = failed;
+        if (rc == 0)
+            rc = pb_store_permit(list->store, permits->at[i].id, permits->at[i].epoch,
+                                 &permits->err);
+        permits->at[i].rc = rc;
+        failed = rc == -ESTALE ? 0 : rc;
+    }
+}
+
+static const struct pb_job *wants_permit(const struct pb_pending_list *list, int slot)
+{
+    struct pb_worker_slot *worker = list->pool->slots[slot].worker;
+    return pb_worker_slot_wants_permit(worker) ? pb_worker_slot_job(worker) : NULL;
+}
+
+/* Answers the runs that still wait. Returns the first of those without an answer; NULL if all have
+ * one. */
+static const struct pb_job *answer_permits(struct pb_pending_list *list)
+{
+    const struct pb_job *unanswered = NULL;
+    for (int i = 0; i < list->permits.n; i++) {
+        const int slot = list->permits.at[i].slot, rc = list->permits.at[i].rc;
+        const struct pb_job *job = wants_permit(list, slot);
+        if (job == NULL || strcmp(job->id, list->permits.at[i].id) != 0 ||
+            job->epoch != list->permits.at[i].epoch)
+            continue;
+        if (rc == 0 || rc == -ESTALE)
+            pb_worker_slot_permit(list->pool->slots[slot].worker, rc == 0);
+        else if (unanswered == NULL)
+            unanswered = job;
+    }
+    return unanswered;
+}
+
+static void on_asked(uv_work_t *request, int status)
+{
+    struct pb_pending_list *list = request->data;
+    struct pb_permits *permits = &list->permits;
+    char text[512];
+    (void)status;
+    list->n_works--;
+    permits->works = false;
+    const struct pb_job *job = answer_permits(list);
+    permits->failed = job != NULL;
+    if (job == NULL) {
+        clear_trouble(list);
+        pb_pending_permit(list); /* other runs may have begun to wait */
+        return;
+    }
+    permits->at_ms = pb_clock_mono_ms() + ASK_AGAIN_MS;
+    (void)snprintf(text, sizeof text,
+                   "job %s has its products ready, and waits until the job store permits it to "
+                   "publish them: %.300s",
+                   job->id, permits->err.msg);
+    pb_trouble_raise(list->troubles, TROUBLE, permits->err.code, text);
+}
+
+void pb_pending_permit(struct pb_pending_list *list)
+{
+    struct pb_permits *permits = &list->permits;
+    if (permits->works)
+        return;
+    permits->n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_job *job = wants_permit(list, i);
+        if (job == NULL)
+            continue;
+        permits->at[permits->n].slot = i;
+        permits->at[permits->n].epoch = job->epoch;
+        (void)snprintf(permits->at[permits->n].id, PB_JOB_ID_BYTES, "%s", job->id);
+        permits->n++;
+    }
+    if (permits->n == 0) {
+        permits->failed = false;
+        clear_trouble(list);
+        return;
+    }
+    permits->works = true;
+    permits->work.data = list;
+    list->n_works++;
+    (void)uv_queue_work(list->loop, &permits->work, ask_store, on_asked);
 }
 
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms)
 {
+    if (list->permits.failed && mono_ms >= list->permits.at_ms)
+        pb_pending_permit(list);
     if (mono_ms < list->save_at_ms)
         return;
     list->save_at_ms = mono_ms + SAVE_EVERY_MS;

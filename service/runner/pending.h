@@ -2,9 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_PENDING_H
 #define PB_PENDING_H
-/* Changes of jobs' states that are being stored. This is the only part of the runner that writes
- * to the job store and moves inputs; both happen on libuv's pool, never on the loop. A change that
- * the store refuses (a full disk, a locked file) is kept, shown unchanged, and tried again.
+/* Changes of jobs' states that are being stored, and permits to publish. This is the only part of
+ * the runner that writes to the job store and moves inputs; both happen on libuv's pool, never on
+ * the loop. A change that the store refuses (a full disk, a locked file) is kept, shown unchanged,
+ * and tried again.
+ *
+ * Before a run publishes, the store must confirm that the job is running in this epoch (store.h);
+ * otherwise the run publishes nothing. While the store does not answer, the runs wait, and the
+ * requests are repeated. A run that is over is dropped if the job has a later epoch.
  * Members of struct pb_pending_list belong to pending.c, except those above the line, which the
  * owner sets before the first use. Thread: loop. */
 #include "config/output/output_path.h"
@@ -13,6 +18,7 @@
 #include "service/jobs/job_store.h"
 #include "service/runner/again.h"
 #include "service/runner/runner_env.h"
+#include "service/runner/worker_pool.h"
 #include "service/base/files.h"
 #include "service/worker/duplicates.h"
 #include "service/base/troubles.h"
@@ -20,10 +26,10 @@
 #include <pthread.h>
 #include <uv.h>
 
-struct pb_pool_slot;
-
 enum pb_pending_step {
-    PB_PENDING_LOOK,    /* checks whether the job's products are in place (outcome.h) */
+    /* checks whether the job's products are in place (outcome.h), unless the job that ran has a
+     * later epoch in the store: -ESTALE */
+    PB_PENDING_LOOK,
     PB_PENDING_PREPARE, /* reads what its run must know of other jobs */
     /* stores its state; then, when it is over, moves its input to its final place */
     PB_PENDING_STORE,
@@ -76,8 +82,8 @@ struct pb_pending {
     struct pb_job *scenes; /* jobs that SPLIT stored */
     size_t n_scenes;
     bool stored; /* STORE was successful once, at least */
-    /* result of all steps but LOOK and COMPARE; 1: PREPARE set job.error, and the job must fail;
-     * after -ESTALE (store.h) `then` is not called */
+    /* result of all steps but COMPARE; 1: PREPARE set job.error, and the job must fail; after
+     * -ESTALE (store.h) `then` is not called */
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
@@ -90,9 +96,26 @@ struct pb_pending {
     bool announced;             /* on_change has reported the new state */
 };
 
+/* Requests for permits that the pool's thread passes to the store together. */
+struct pb_permits {
+    uv_work_t work;
+    bool works;  /* the pool's thread owns the members below */
+    bool failed; /* the store did not answer the last request */
+    int64_t at_ms;
+    struct pb_err err;
+    struct {
+        int slot;
+        char id[PB_JOB_ID_BYTES];
+        int64_t epoch;
+        int rc;
+    } at[PB_POOL_SLOTS_MAX];
+    int n;
+};
+
 struct pb_pending_list {
     uv_loop_t *loop;
-    struct pb_job_store *store; /* borrowed, like all of these */
+    struct pb_worker_pool *pool; /* its runs request permits; borrowed, like all of these */
+    struct pb_job_store *store;
     pthread_rwlock_t *moves;
     const struct pb_dirs *dirs;
     struct pb_troubles *troubles;
@@ -101,12 +124,15 @@ struct pb_pending_list {
     void (*on_settled)(void *user);
     /* called when the store refused a change: pb_pending_tick tries it again */
     void (*on_kept)(void *user);
+    /* called when a change was dropped, because the store has another state or epoch of the job */
+    void (*on_dropped)(void *user, const struct pb_job *job);
     void *user;
     /* ---------------------------------------------------------------------------------------- */
     struct pb_pending *first;
     struct pb_pending *spare; /* reserved memory that is not in use */
     int64_t n_spare, n_reserved;
-    int n, n_works; /* n_works: count of changes on the pool */
+    int n, n_works; /* n_works: count of changes and requests on the pool */
+    struct pb_permits permits;
     int64_t save_at_ms;
 };
 
@@ -144,7 +170,9 @@ struct pb_pending_block {
 /* Lists the jobs with changes into out, list->n entries. A scene is blocked while its change is in
  * progress or kept, because the store then has an older place of that input. */
 void pb_pending_list_blocks(const struct pb_pending_list *list, struct pb_pending_block *out);
-/* Tries kept changes again, every 5 s. */
+/* Requests permits for all runs of the pool that wait for one. */
+void pb_pending_permit(struct pb_pending_list *list);
+/* Tries kept changes again, every 5 s, and permits that the store did not answer. */
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms);
 /* Call at the end: tries kept changes one last time, synchronously, if try_again is set, and frees
  * all. */

@@ -289,6 +289,18 @@ static void on_wake(void *user)
     wake(user);
 }
 
+static void on_permit(void *user)
+{
+    struct pb_runner *runner = user;
+    pb_pending_permit(&runner->pending);
+}
+
+static void on_dropped(void *user, const struct pb_job *job)
+{
+    struct pb_runner *runner = user;
+    pb_faults_end(&runner->faults, job, false);
+}
+
 static void on_freed(void *user)
 {
     struct pb_runner *runner = user;
@@ -362,7 +374,7 @@ static void on_tick(uv_timer_t *timer)
     express_tick(runner, now);
     bool wanted = pb_pool_tick(&runner->pool, now);
     pb_pending_tick(&runner->pending, now);
-    wanted = wanted || runner->pending.first != NULL;
+    wanted = wanted || runner->pending.first != NULL || runner->pending.permits.failed;
     if (runner->env.drains) {
         drain_tick(runner, now);
         return;
@@ -443,8 +455,10 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                            .env = env,
                                            .on_over = on_over,
                                            .on_free = on_kick,
+                                           .on_permit = on_permit,
                                            .user = runner};
     runner->pending = (struct pb_pending_list){.loop = options->loop,
+                                               .pool = &runner->pool,
                                                .store = options->store,
                                                .moves = options->moves,
                                                .dirs = options->dirs,
@@ -452,6 +466,7 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                                .env = env,
                                                .on_settled = on_kick,
                                                .on_kept = on_wake,
+                                               .on_dropped = on_dropped,
                                                .user = runner};
     runner->faults.troubles = options->troubles;
     runner->faults.env = env;

@@ -220,6 +220,7 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
                              .device = on_cpu ? "cpu" : NULL,
                              .known = known,
                              .turn = shares(pool) && !slot->express,
+                             .permit = true,
                              .unpack = pool->dirs->work};
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)

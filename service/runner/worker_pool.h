@@ -37,6 +37,8 @@ struct pb_worker_pool {
     /* Called when the run of the slot's job is over. slot->express has its value from the run. */
     void (*on_over)(void *user, struct pb_pool_slot *slot, struct pb_run_over *over);
     void (*on_free)(void *user); /* called when a slot can take a job again */
+    /* called when the run of a slot waits for its permit (pb_worker_slot_wants_permit) */
+    void (*on_permit)(void *user);
     void *user;
     /* ---------------------------------------------------------------------------------------- */
     struct pb_worker_slot_owner owner;

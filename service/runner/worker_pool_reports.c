@@ -87,6 +87,13 @@ static void on_turn(void *user, int number, int64_t tiles, int64_t memory_bytes)
     pool->on_free(pool->user); /* the plan may allow another job */
 }
 
+static void on_permit(void *user, int number)
+{
+    const struct pb_worker_pool *pool = user;
+    (void)number;
+    pool->on_permit(pool->user);
+}
+
 static void on_start(void *user, int number)
 {
     const struct pb_worker_pool *pool = user;
@@ -211,6 +218,7 @@ void pb_pool_report_to(struct pb_worker_pool *pool, struct pb_device_owners_opti
                                                 .on_device = on_device,
                                                 .on_owner = on_owner,
                                                 .on_turn = on_turn,
+                                                .on_permit = on_permit,
                                                 .on_start = on_start,
                                                 .on_retry = on_retry,
                                                 .on_clear = on_clear,

@@ -91,6 +91,32 @@ static void say_checking(void *user, uint64_t bytes)
     pb_worker_say_json(worker, json);
 }
 
+static void read_commands(struct worker *worker);
+
+/* Requests the permit to publish and waits for it. A run that arrives meanwhile is the next one. */
+static int request_permit(void *user, struct pb_err *err)
+{
+    struct worker *worker = user;
+    int64_t epoch = 0;
+    (void)pb_json_get_int(worker->command, "epoch", &epoch);
+    struct pb_json *json = pb_worker_event(worker->command, "permit");
+    pb_json_int(json, "epoch", epoch);
+    worker->permit = PERMIT_REQUESTED;
+    pb_worker_say_json(worker, json);
+    while (worker->permit == PERMIT_REQUESTED)
+        read_commands(worker);
+    const enum worker_permit permit = worker->permit;
+    worker->permit = PERMIT_NONE;
+    if (permit == PERMIT_CANCELLED)
+        return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before its products were published");
+    return permit == PERMIT_GRANTED
+               ? 0
+               : pb_fail(err, PB_E_OUTPUT_WRITE,
+                         "cannot publish '%s': the job store has another run of the job, or its "
+                         "end",
+                         pb_json_get_text(worker->command, "scene"));
+}
+
 void pb_worker_forget(struct worker *worker)
 {
     pb_worker_job_close(&worker->job);
@@ -239,7 +265,7 @@ static int start_child(struct worker *worker, struct pb_err *err)
 static void start_run(struct worker *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
-    struct pb_worker_wait wait = {say_checking, worker};
+    struct pb_worker_wait wait = {say_checking, request_permit, worker};
     worker->command = command;
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
@@ -291,6 +317,24 @@ static bool is_of_run(const struct worker *worker, const struct pb_json_value *c
            strcmp(job, pb_json_get_text(worker->command, "job")) == 0;
 }
 
+static void cancel(struct worker *worker, const char *text, size_t bytes)
+{
+    take_next(worker, NULL);
+    if (worker->permit == PERMIT_REQUESTED)
+        worker->permit = PERMIT_CANCELLED;
+    else if (worker->command != NULL)
+        (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
+}
+
+static void take_permit(struct worker *worker, const struct pb_json_value *command)
+{
+    bool granted = false;
+    if (worker->permit != PERMIT_REQUESTED || !is_of_run(worker, command))
+        return;
+    (void)pb_json_get_bool(command, "granted", &granted);
+    worker->permit = granted ? PERMIT_GRANTED : PERMIT_REFUSED;
+}
+
 static void handle_command(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_json_value *command = NULL;
@@ -312,9 +356,9 @@ static void handle_command(struct worker *worker, const char *text, size_t bytes
         return;
     }
     if (name != NULL && strcmp(name, "cancel") == 0) {
-        take_next(worker, NULL);
-        if (worker->command != NULL)
-            (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);
+        cancel(worker, text, bytes);
+    } else if (name != NULL && strcmp(name, "permit") == 0) {
+        take_permit(worker, command);
     } else if (name != NULL && strcmp(name, "turn") == 0) {
         if (is_of_run(worker, command))
             (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);

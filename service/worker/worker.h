@@ -33,7 +33,12 @@
  *     "foreground"   for `pushbroom run`: the manifest names no job, permissions are the umask's,
  *                    no other job runs, and the first answer is a "device"
  *     "turn"         the run sends a "turn" and waits for {"cmd":"turn"} before it computes
+ *     "permit"       the run sends a "permit" and waits for {"cmd":"permit"} before its products
+ *                    become visible
  *   {"cmd":"turn","job"}              the run may compute
+ *   {"cmd":"permit","job","granted"}  the run may publish. "granted" false: the job store has
+ *                                     another run of the job, or its end; the run publishes nothing
+ *                                     and fails
  *   {"cmd":"cancel"}                  cancels the run, and the next
  *   {"cmd":"probe","config","config_name","owner_why"}
  *                                     finds the device that would be used
@@ -50,6 +55,9 @@
  *     read of the input for its checksum or to unpack it, while nothing else is done
  *   {"event":"turn","job","tiles","memory_bytes"}
  *     needs of its plan, before their memory is allocated
+ *   {"event":"permit","job","epoch"}
+ *     all products are on the disk, and not visible. The worker waits for as long as the job store
+ *     does not answer; a cancel ends the wait
  *   {"event":"place","job","sensor","time_s"}   from the child to the worker only: facts of the
  *                                               metadata for output.path; it waits for
  *                                               {"cmd":"place","place"}

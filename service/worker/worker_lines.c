@@ -44,6 +44,8 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
     const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
     lines->turn = turn;
+    lines->permit = false;
+    lines->epoch = job->epoch;
     if (lines->credit_ms != 0) /* the next line trims credit above the limit */
         lines->credit += (int64_t)PB_WORKER_LINES_JOB * CREDIT;
     (void)snprintf(lines->job, sizeof lines->job, "%s", job->id);
@@ -148,6 +150,16 @@ static int take_turn(struct pb_worker_lines *lines, const struct pb_json_value *
     lines->turn = false;
     int rc = number(value, "tiles", 0, TILES_MAX, &line->tiles, why);
     return rc ? rc : number(value, "memory_bytes", 0, BYTES_MAX, &line->memory_bytes, why);
+}
+
+static int take_permit(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                       char why[PB_WORKER_WHY_BYTES])
+{
+    int64_t epoch;
+    if (!lines->permit)
+        return breach(why, "a permit that was not expected");
+    lines->turn = lines->permit = false;
+    return number(value, "epoch", lines->epoch, lines->epoch, &epoch, why);
 }
 
 static int take_done(struct pb_worker_lines *lines, const struct pb_json_value *value,
@@ -264,6 +276,10 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
     if (strcmp(event, "turn") == 0) {
         line->event = PB_WORKER_SAYS_TURN;
         return take_turn(lines, value, why, line);
+    }
+    if (strcmp(event, "permit") == 0) {
+        line->event = PB_WORKER_SAYS_PERMIT;
+        return take_permit(lines, value, why);
     }
     if (strcmp(event, "place") == 0 && lines->directory[0] != '\0') {
         line->event = PB_WORKER_SAYS_PLACE;

@@ -27,6 +27,7 @@ enum pb_worker_event {
     PB_WORKER_SAYS_DEVICE,
     PB_WORKER_SAYS_PROGRESS,
     PB_WORKER_SAYS_TURN,
+    PB_WORKER_SAYS_PERMIT,
     PB_WORKER_SAYS_PLACE,  /* to the worker only: facts of the metadata for output.path */
     PB_WORKER_SAYS_INPUTS, /* to the worker only: checksums of the files that were read */
     PB_WORKER_SAYS_DONE,
@@ -71,6 +72,9 @@ struct pb_worker_lines {
     struct pb_worker_numbers said;
     /* true if "turn" is allowed: the worker has neither requested its turn nor begun to publish */
     bool turn;
+    /* true if "permit" is allowed, once, with that epoch; the caller sets it after begin */
+    bool permit;
+    int64_t epoch;
     /* true after a breach of the protocol: the caller ignores its lines */
     bool refused;
     int64_t credit, credit_ms; /* thousandths of a credit; 0 ms = a new worker */

@@ -12,6 +12,15 @@
 
 struct pb_config;
 
+/* The request of the running job to publish. */
+enum worker_permit {
+    PERMIT_NONE, /* not requested, or answered */
+    PERMIT_REQUESTED,
+    PERMIT_GRANTED,
+    PERMIT_REFUSED,
+    PERMIT_CANCELLED
+};
+
 struct worker {
     struct pb_line_reader in;
     int out; /* the real stdout */
@@ -24,6 +33,7 @@ struct worker {
     bool spent;                    /* pb_worker_is_spent: it starts no other job */
     bool device_given;             /* the command set the device, instead of the config */
     bool device_said;              /* in the foreground: the device was reported */
+    enum worker_permit permit;
     struct pb_worker_job job;
     struct pb_worker_fork child;
 };

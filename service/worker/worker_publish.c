@@ -82,7 +82,9 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .late = true,
         .collection = pb_products_collection(job->pipeline),
         .existing = existing_of(command, output),
-        .mode = mode};
+        .mode = mode,
+        .permit = pb_json_get_text(command, "permit") != NULL ? wait->permit : NULL,
+        .permit_user = wait->user};
     pb_input_id_set(&options.input,
                     name    ? name
                     : files ? files->folder

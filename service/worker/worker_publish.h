@@ -35,9 +35,13 @@ struct pb_worker_job {
     uint64_t process_ns;     /* CPU time of this process before the job */
 };
 
-/* Called repeatedly while open or publish waits for the input's checksum. */
+/* Waits of a job. user must outlive it. */
 struct pb_worker_wait {
-    void (*alive)(void *user, uint64_t bytes); /* called with the number of bytes read */
+    /* called repeatedly, with the number of bytes read, while open or publish waits for the
+     * checksum of the input */
+    void (*alive)(void *user, uint64_t bytes);
+    /* called by publish if the command has "permit" (struct pb_publish_options) */
+    int (*permit)(void *user, struct pb_err *err);
     void *user;
 };
 

@@ -58,12 +58,14 @@ static void check(const struct pb_worker_line *line, struct pb_worker_numbers *b
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const struct pb_job job = {
-        .id = "20261121-081530-4f2a", .scene = "s", .pipeline = "veg"};
+        .id = "20261121-081530-4f2a", .scene = "s", .pipeline = "veg", .epoch = 1};
     struct pb_worker_lines lines;
     struct pb_worker_numbers before = {0};
     pb_worker_lines_reset(&lines);
     pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
+    lines.permit = true;
     int64_t now = 1;
+    int permits = 0;
     while (bytes > 0) {
         struct pb_worker_line line;
         char why[PB_WORKER_WHY_BYTES];
@@ -72,10 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (!pb_worker_lines_admit(&lines, part, now++))
             break;
         int rc = pb_worker_lines_take(&lines, (const char *)data, part, why, &line);
-        if (rc == 0)
+        if (rc == 0) {
             check(&line, &before);
-        else
+            permits += line.event == PB_WORKER_SAYS_PERMIT;
+            require(permits <= 1, "a second permit");
+        } else {
             require(rc == 1 || why[0] != '\0', "a refusal without words");
+        }
         pb_worker_line_fini(&line);
         data += part + (end != NULL);
         bytes -= part + (end != NULL);

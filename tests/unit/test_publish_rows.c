@@ -167,6 +167,34 @@ static void publish_rows(const struct pb_publish_options *o, const char *value)
     pb_publish_close(p);
 }
 
+/* Called while nothing is visible and no lock is held. */
+static int permit(void *user, struct pb_err *err)
+{
+    const int *result = user;
+    ck_assert(!there("scene") && !there("all.csv") && !there("collection.json"));
+    ck_assert(!there(PB_PUBLISH_LOCK_DIRECTORY));
+    return *result == 0 ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "no");
+}
+
+START_TEST(test_permit_is_requested_before_rows_are_visible)
+{
+    int result = -1;
+    struct pb_err err = {0};
+    struct pb_publish_options o = options_for("scene", 1);
+    o.permit = permit;
+    o.permit_user = &result;
+    struct pb_publish *p = begin_rows(&o, "1");
+    ck_assert_int_lt(commit_rows(p, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_JOB_DISMISSED);
+    pb_publish_close(p);
+    ck_assert(!there("scene") && !there("all.csv") && !there("collection.json"));
+    ck_assert_int_eq(hidden(), 0);
+    result = 0;
+    publish_rows(&o, "2");
+    assert_file("all.csv", HEADER "scene,2\n");
+}
+END_TEST
+
 static void wait_for(pid_t child, bool killed)
 {
     int status;
@@ -633,6 +661,7 @@ int main(void)
     TCase *tc = tcase_create("publish_rows");
     tcase_add_checked_fixture(tc, reset, teardown);
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, test_permit_is_requested_before_rows_are_visible);
     tcase_add_test(tc, lock_of_a_dead_process_is_broken_at_once);
     tcase_add_test(tc, sweep_removes_the_lock_of_a_dead_process);
     tcase_add_test(tc, lock_that_is_held_makes_others_wait);

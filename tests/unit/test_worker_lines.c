@@ -184,6 +184,33 @@ START_TEST(turn_of_a_run_that_waits_for_none_is_refused)
 }
 END_TEST
 
+static void begin_with_permit(bool permit)
+{
+    const struct pb_job job = {.id = JOB, .scene = "s", .pipeline = "veg", .epoch = 3};
+    begin();
+    pb_worker_lines_begin(&lines, &job, "/p", NULL, true);
+    lines.permit = permit;
+}
+
+START_TEST(test_permit_is_requested_once_for_its_epoch)
+{
+    static const char permit[] = "{\"event\":\"permit\"," HEAD "\"epoch\":3}";
+    begin_with_permit(false);
+    refused(permit, "not expected");
+    begin_with_permit(true);
+    ck_assert_int_eq(take(permit), 0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_PERMIT);
+    refused("{\"event\":\"turn\"," HEAD "\"tiles\":4,\"memory_bytes\":4096}", "not expected");
+    begin_with_permit(true);
+    ck_assert_int_eq(take(permit), 0);
+    refused(permit, "not expected"); /* a second one */
+    begin_with_permit(true);
+    refused("{\"event\":\"permit\"," HEAD "\"epoch\":2}", "epoch");
+    begin_with_permit(true);
+    refused("{\"event\":\"permit\"," HEAD "\"epoch\":null}", "epoch");
+}
+END_TEST
+
 #define SUM_A   "\"checksum\":\"blake3:" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "\""
 #define SIXTEEN "0123456789abcdef"
 #define INPUTS_OF(files)                                                                           \
@@ -377,6 +404,7 @@ int main(void)
     tcase_add_test(all, questions_are_for_the_worker_alone);
     tcase_add_test(all, run_asks_once_for_its_turn);
     tcase_add_test(all, turn_of_a_run_that_waits_for_none_is_refused);
+    tcase_add_test(all, test_permit_is_requested_once_for_its_epoch);
     tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);
     tcase_add_test(all, results_are_checked_and_written_anew);

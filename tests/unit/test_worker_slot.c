@@ -159,6 +159,8 @@ static struct pb_config config;
 static struct pb_worker_slot *slot;
 static struct pb_run_over over;
 static bool runs_next; /* when a run is over */
+static bool permits;   /* runs wait for a permit */
+static int n_permits;
 static int n_over, n_starts, n_retries, n_gone;
 static char devices[100]; /* requested devices, run by run */
 
@@ -192,6 +194,11 @@ static void answer(char what, const char *command)
         abort();
     if (what == 'k')
         (void)kill(getpid(), SIGKILL);
+    if (what == 'p')
+        (void)printf("{\"event\":\"permit\",\"job\":\"" JOB "\",\"epoch\":7}\n");
+    if (what == 'g')
+        (void)printf(failed,
+                     strstr(command, "\"granted\":true") ? "input.damaged" : "output.write");
     if (what == 'l')
         (void)printf(failed, "device.lost");
     if (what == 'i' || what == 'f')
@@ -224,6 +231,14 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
 static void on_device(void *user, const char *device, const char *why)
 {
     (void)user, (void)device, (void)why;
+}
+
+static void on_permit(void *user, int number)
+{
+    (void)user;
+    ck_assert_int_eq(number, 0);
+    ck_assert(pb_worker_slot_wants_permit(slot));
+    n_permits++;
 }
 
 static void on_start(void *user, int number)
@@ -294,6 +309,7 @@ static void start(const char *what)
                                           .config = &config,
                                           .on_news = on_news,
                                           .on_device = on_device,
+                                          .on_permit = on_permit,
                                           .on_start = on_start,
                                           .on_retry = on_retry,
                                           .on_clear = on_clear,
@@ -308,8 +324,9 @@ static void start(const char *what)
 static void run(void)
 {
     struct pb_job job;
-    struct pb_run_how how = {.products = "/p"};
+    struct pb_run_how how = {.products = "/p", .permit = permits};
     pb_job_init(&job);
+    job.epoch = 7;
     (void)strcpy(job.id, JOB);
     (void)strcpy(job.pipeline, "p");
     (void)strcpy(job.scene, "s");
@@ -469,6 +486,79 @@ START_TEST(a_run_that_takes_too_long_is_ended)
 }
 END_TEST
 
+static int64_t now_ms(void)
+{
+    return (int64_t)(uv_hrtime() / 1000000);
+}
+
+/* Starts a run, and waits until it requests its permit. */
+static void run_to_permit(const char *what)
+{
+    permits = true;
+    start(what);
+    run();
+    for (const int before = n_permits; n_permits == before;)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+}
+
+START_TEST(test_no_time_limit_while_a_permit_is_awaited)
+{
+    const int64_t hour_ms = 3600000;
+    config.limits.job_time_ms = config.service.stall_ms = hour_ms;
+    run_to_permit("pg");
+    pb_worker_slot_tick(slot, now_ms() + 2 * hour_ms);
+    ck_assert_int_eq(pb_worker_slot_ending(slot), PB_ENDING_NONE);
+    pb_worker_slot_permit(slot, true);
+    ck_assert(!pb_worker_slot_wants_permit(slot));
+    until_over();
+    ck_assert_str_eq(over.job.error.code, "input.damaged");
+    finish();
+    config.limits.job_time_ms = 0;
+    run_to_permit("pw"); /* it hangs with its permit */
+    pb_worker_slot_permit(slot, true);
+    pb_worker_slot_tick(slot, now_ms() + 2 * hour_ms);
+    until_over();
+    ck_assert_str_eq(over.job.error.code, "job.stalled");
+    finish();
+}
+END_TEST
+
+START_TEST(test_refused_run_fails_and_its_worker_stays)
+{
+    run_to_permit("pg");
+    pb_worker_slot_permit(slot, false);
+    pb_worker_slot_permit(slot, true); /* there is one answer */
+    until_over();
+    ck_assert_int_eq(over.end, PB_RUN_FAILED);
+    ck_assert_str_eq(over.job.error.code, "output.write");
+    ck_assert(pb_worker_slot_is_idle(slot));
+    finish();
+}
+END_TEST
+
+START_TEST(test_run_is_cancelled_while_it_awaits_a_permit)
+{
+    run_to_permit("p-");
+    pb_worker_slot_end(slot, PB_ENDING_CANCEL, 60000);
+    ck_assert(!pb_worker_slot_wants_permit(slot));
+    pb_worker_slot_permit(slot, true); /* too late */
+    until_over();
+    ck_assert(over.end == PB_RUN_ENDED && over.ending == PB_ENDING_CANCEL);
+    finish();
+}
+END_TEST
+
+START_TEST(test_permit_that_was_not_requested_is_a_breach)
+{
+    start("p");
+    run();
+    until_over();
+    ck_assert_int_eq(over.end, PB_RUN_CRASHED);
+    ck_assert_int_eq(n_permits, 0);
+    finish();
+}
+END_TEST
+
 START_TEST(a_program_that_cannot_run_is_said)
 {
     struct pb_err err = {0};
@@ -530,6 +620,10 @@ int main(void)
     tcase_add_test(tests, a_worker_that_says_what_none_says_is_ended);
     tcase_add_test(tests, a_cancel_is_obeyed_or_enforced);
     tcase_add_test(tests, a_run_that_takes_too_long_is_ended);
+    tcase_add_test(tests, test_no_time_limit_while_a_permit_is_awaited);
+    tcase_add_test(tests, test_refused_run_fails_and_its_worker_stays);
+    tcase_add_test(tests, test_run_is_cancelled_while_it_awaits_a_permit);
+    tcase_add_test(tests, test_permit_that_was_not_requested_is_a_breach);
     tcase_add_test(tests, a_program_that_cannot_run_is_said);
     tcase_add_test(tests, worker_killed_at_its_start_has_its_signal_named);
     suite_add_tcase(suite, tests);
