@@ -114,6 +114,13 @@ static const struct pb_key service_keys[] = {
      .def = "pushbroom-notify",
      .doc = "User that pushbroom-notify runs as: it may take events from the socket, and change no "
             "job. \"\": root, the service's own user and admins only."},
+    {.name = "web_user",
+     .type = PB_KEY_TEXT,
+     .may_be_empty = true,
+     .offset = AT(pb_service_config, web_user),
+     .def = "pushbroom-web",
+     .doc = "User that pushbroom-web runs as: it may query and watch jobs, submit no file and "
+            "change no job. \"\": no user is restricted in this way."},
     {.name = "retention",
      .type = PB_KEY_SECTION,
      TWO(pb_service_config, retention, has_retention),

@@ -82,6 +82,7 @@ struct pb_service_config {
     char **admins; /* users (names or numbers) who may change every job */
     size_t n_admins;
     char *notify_user; /* that events are delivered as, by pushbroom-notify */
+    char *web_user;    /* user of pushbroom-web, who may only query */
     struct pb_retention_config retention;
     bool has_retention;
     struct pb_duplicates_config duplicates;

@@ -184,6 +184,13 @@ static void on_beat(uv_timer_t *timer)
     daemon->beats++;
 }
 
+/* Number of a user; -1 if the name is empty or the user does not exist. */
+static int64_t find_user(const char *name)
+{
+    struct pb_admins user = {.n = 0};
+    return name[0] != '\0' && pb_admins_add(&user, name) ? user.uid[0] : -1;
+}
+
 /* Resolves user names now, not at a request. */
 static void set_admins(struct pb_daemon *daemon)
 {
@@ -195,9 +202,8 @@ static void set_admins(struct pb_daemon *daemon)
                    service->admins[i]);
     }
     pb_facts_set_admins(&daemon->facts, &admins);
-    struct pb_admins notifier = {.n = 0};
-    bool known = service->notify_user[0] && pb_admins_add(&notifier, service->notify_user);
-    pb_facts_set_notifier(&daemon->facts, known ? notifier.uid[0] : -1);
+    pb_facts_set_notifier(&daemon->facts, find_user(service->notify_user));
+    pb_facts_set_viewer(&daemon->facts, find_user(service->web_user));
 }
 
 /* Describes the confinement of the processes that compute. */

@@ -48,7 +48,8 @@ static void bash_options(const struct pb_help_page *page, FILE *out)
 
 void pb_completion_bash(FILE *out)
 {
-    static const struct pb_help_page *const programs[] = {&pb_help_pushbroomd, &pb_help_notify};
+    static const struct pb_help_page *const programs[] = {&pb_help_pushbroomd, &pb_help_notify,
+                                                          &pb_help_web};
     (void)fputs("# bash completion of pushbroom. Made by 'pushbroom --completion bash'.\n"
                 "_pushbroom() {\n"
                 "  local cur=${COMP_WORDS[COMP_CWORD]} line tab=$'\\t'\n"
@@ -68,15 +69,16 @@ void pb_completion_bash(FILE *out)
                 "  local command=${COMP_WORDS[0]##*/} words=\n  COMPREPLY=()\n",
                 out);
     (void)fputs("  case \"$command:$prev\" in\n", out);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
         bash_values(programs[i], out);
     (void)fputs("  esac\n    case \"$command\" in\n", out);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
         bash_options(programs[i], out);
-    (void)fputs("    esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
-                "complete -o filenames -F _pushbroom pushbroom\n"
-                "complete -o filenames -F _pushbroom_program pushbroomd pushbroom-notify\n",
-                out);
+    (void)fputs(
+        "    esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+        "complete -o filenames -F _pushbroom pushbroom\n"
+        "complete -o filenames -F _pushbroom_program pushbroomd pushbroom-notify pushbroom-web\n",
+        out);
 }
 
 /* --- zsh --- */
@@ -123,7 +125,7 @@ static void zsh_page(const struct pb_help_page *page, FILE *out)
 
 void pb_completion_zsh(FILE *out)
 {
-    (void)fputs("#compdef pushbroom pushbroomd pushbroom-notify\n"
+    (void)fputs("#compdef pushbroom pushbroomd pushbroom-notify pushbroom-web\n"
                 "# zsh completion of pushbroom. Made by 'pushbroom --completion zsh'.\n"
                 "_pushbroom_words() {\n"
                 "  local line files=0 tab=$'\\t'\n  local -a names texts\n"
@@ -143,5 +145,6 @@ void pb_completion_zsh(FILE *out)
                 out);
     zsh_page(&pb_help_pushbroomd, out);
     zsh_page(&pb_help_notify, out);
+    zsh_page(&pb_help_web, out);
     (void)fputs("  esac\n}\n_pushbroom \"$@\"\n", out);
 }

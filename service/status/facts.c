@@ -9,7 +9,7 @@
 void pb_facts_init(struct pb_facts *facts)
 {
     memset(facts, 0, sizeof *facts);
-    facts->notifier = -1;
+    facts->notifier = facts->viewer = -1;
     (void)pthread_mutex_init(&facts->lock, NULL);
 }
 
@@ -107,4 +107,20 @@ bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer)
                (facts->notifier >= 0 && peer->uid == facts->notifier);
     (void)pthread_mutex_unlock(&facts->lock);
     return may;
+}
+
+void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    facts->viewer = uid;
+    (void)pthread_mutex_unlock(&facts->lock);
+}
+
+bool pb_facts_may_only_query(struct pb_facts *facts, const struct pb_peer *peer)
+{
+    (void)pthread_mutex_lock(&facts->lock);
+    bool only = facts->viewer >= 0 && peer->uid == facts->viewer &&
+                !pb_peer_is_privileged(peer, &facts->admins);
+    (void)pthread_mutex_unlock(&facts->lock);
+    return only;
 }

@@ -15,6 +15,7 @@ struct pb_facts {
     char *machine;        /* Prometheus text about processes and file systems */
     struct pb_admins admins;
     int64_t notifier; /* user of pushbroom-notify, -1 if absent */
+    int64_t viewer;   /* user of pushbroom-web, -1 if absent */
 };
 
 void pb_facts_init(struct pb_facts *facts);
@@ -31,5 +32,8 @@ bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);
 void pb_facts_set_notifier(struct pb_facts *facts, int64_t uid);
 /* Returns true if the peer may take events for delivery: the notifier, and privileged users. */
 bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer);
+void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid);
+/* Returns true if the peer may query and watch only: the viewer, unless it is privileged. */
+bool pb_facts_may_only_query(struct pb_facts *facts, const struct pb_peer *peer);
 bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner);
 #endif

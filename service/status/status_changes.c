@@ -18,8 +18,12 @@ static int push(struct pb_status_methods *methods, const struct pb_task *task, s
                                                     : pb_fail(err, PB_E_MEMORY, "out of memory");
 }
 
-static int may_wait(const struct pb_call *call, struct pb_err *err)
+static int may_wait(const struct pb_status_methods *methods, const struct pb_call *call,
+                    struct pb_err *err)
 {
+    if (pb_facts_may_only_query(methods->facts, &call->peer))
+        return pb_fail(err, PB_E_SERVICE_DENIED, "user %lld may query only: it is service.web_user",
+                       (long long)call->peer.uid);
     return call->may_wait ? 0
                           : pb_fail(err, PB_E_SERVICE_BUSY,
                                     "%d requests of user %lld are being worked on; wait for a "
@@ -67,7 +71,7 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
                            .dry_run = call->request->dry_run};
     const bool runs = task.method == PB_METHOD_JOB_RETRY || task.method == PB_METHOD_JOB_AGAIN;
     struct pb_job job;
-    int rc = may_wait(call, err);
+    int rc = may_wait(methods, call, err);
     rc = rc ? rc : check_priority(methods, call, err);
     rc = rc ? rc : pb_status_find(methods, call->request->job, err, &job);
     if (rc != 0)
@@ -91,7 +95,7 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
     struct pb_task task = {.ticket = call->ticket, .method = PB_METHOD_JOB_SUBMIT};
     char room[PB_JSON_PATH_BYTES];
     const char *path = pb_json_path_of(request->input, room);
-    int rc = may_wait(call, err);
+    int rc = may_wait(methods, call, err);
     if (rc == 0 && (path == NULL || path[0] != '/'))
         rc = pb_fail(err, PB_E_USAGE, "%.200s: the service needs an absolute path", request->input);
     if (rc == 0 && strlen(path) >= PB_CHECKER_PATH_BYTES)
@@ -118,7 +122,7 @@ int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, 
     const struct pb_request *request = call->request;
     struct pb_task task = {
         .ticket = call->ticket, .method = PB_METHOD_EVENT_ACK, .uid = call->peer.uid};
-    int rc = may_wait(call, err);
+    int rc = may_wait(methods, call, err);
     if (rc != 0)
         return rc;
     task.target = (char *)request->target; /* push copies it */

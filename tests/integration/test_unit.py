@@ -42,6 +42,7 @@ class Unit(unittest.TestCase):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
         for path in ("usr/bin/pushbroom", "usr/libexec/pushbroom/pushbroom-compute", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
+                     "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
@@ -52,7 +53,7 @@ class Unit(unittest.TestCase):
     def test_manual_pages_and_completions_are_installed(self):
         share = self.root / "usr/share"
         for path in ("man/man1/pushbroom.1", "man/man5/pushbroom.yaml.5", "man/man7/pushbroom-errors.7", "man/man8/pushbroomd.8",
-                     "man/man8/pushbroom-notify.8", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
+                     "man/man8/pushbroom-notify.8", "man/man8/pushbroom-web.8", "bash-completion/completions/pushbroom-web", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
                      "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
             self.assertGreater((share / path).stat().st_size, 500, path)
 
@@ -159,7 +160,7 @@ class Unit(unittest.TestCase):
     def test_systemd_finds_no_fault_in_the_units_beside_it(self):
         scratch = self.root / "beside"
         scratch.mkdir()
-        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-metrics.timer")
+        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-web.service", "pushbroom-metrics.timer")
         for name in names:
             text = (self.unit.parent / name).read_text()
             self.assertNotIn("@BINDIR@", text)
@@ -173,6 +174,9 @@ class Unit(unittest.TestCase):
         security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[1])
         match = re.search(r"exposure level for pushbroom-metrics\.service: ([0-9.]+)", security.stdout)
         self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it writes to a directory of another user
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[2])
+        match = re.search(r"exposure level for pushbroom-web\.service: ([0-9.]+)", security.stdout)
+        self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it has the network of this machine
 
     @needs("systemd-analyze")
     def test_verify_does_find_faults(self):
@@ -196,7 +200,7 @@ class Unit(unittest.TestCase):
         (root / "etc").mkdir(parents=True)
         made = run("systemd-sysusers", "--root", root, self.root / "usr/lib/sysusers.d/pushbroom.conf")
         self.assertEqual(made.returncode, 0, made.stdout)
-        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify"):
+        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify", "pushbroom-web"):
             self.assertIn(user + ":", (root / "etc/passwd").read_text())
 
     @needs("systemd-tmpfiles")

@@ -17,7 +17,7 @@ import time
 from service_kit import BIN, closing_line
 
 PACKAGES = ("systemd,systemd-sysv,dbus,procps,libgdal32,libuv1,libyaml-0-2,libsqlite3-0,libjson-c5,libseccomp2,"
-            "libdeflate0,libarchive13,libpcre2-8-0,libmosquitto1,proj-data")
+            "libdeflate0,libarchive13,libpcre2-8-0,libmosquitto1,libmicrohttpd12,proj-data")
 
 
 class Machine:

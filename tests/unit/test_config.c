@@ -294,17 +294,20 @@ START_TEST(pages_are_read_like_files_of_a_scene)
 }
 END_TEST
 
-/* worker_user: the service's own; notify_user: only administrators. */
+/* worker_user: the service's own; notify_user: only administrators;
+ * web_user: no user is restricted. */
 START_TEST(an_empty_user_is_a_value)
 {
-    struct pb_config *config = parse("service: {worker_user: \"\", notify_user: ''}\n"
+    struct pb_config *config = parse("service: {worker_user: \"\", notify_user: '', web_user: ''}\n"
                                      "pipelines: {p: {products: [cog: {}]}}\n");
     ck_assert_str_eq(config->service.worker_user, "");
     ck_assert_str_eq(config->service.notify_user, "");
+    ck_assert_str_eq(config->service.web_user, "");
     char *text = pb_config_print(config);
     struct pb_config *again = parse(text);
     ck_assert_str_eq(again->service.worker_user, "");
     ck_assert_str_eq(again->service.notify_user, "");
+    ck_assert_str_eq(again->service.web_user, "");
     free(text);
     pb_config_destroy(again);
     pb_config_destroy(config);

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The assembler includes the files, therefore the program needs none of them where it runs. CMake
+ * defines their folder and makes this source depend on them. */
+#include "service/web/page.h"
+
+#include <string.h>
+
+#define PB_WEB_INCLUDE(symbol, file)                                                               \
+    extern const char symbol[], symbol##_end[];                                                    \
+    __asm__(".pushsection .rodata\n" #symbol ":\n.incbin \"" PB_WEB_PAGE_DIR "/" file              \
+            "\"\n" #symbol "_end:\n.byte 0\n.popsection\n")
+
+PB_WEB_INCLUDE(pb_web_page_html, "page.html");
+PB_WEB_INCLUDE(pb_web_page_css, "page.css");
+PB_WEB_INCLUDE(pb_web_page_js, "page.js");
+PB_WEB_INCLUDE(pb_web_page_icon, "icon.svg");
+
+const struct pb_web_asset *pb_web_asset_find(const char *path)
+{
+    static const struct pb_web_asset assets[] = {
+        {"/", "text/html; charset=utf-8", pb_web_page_html, pb_web_page_html_end},
+        {"/page.css", "text/css; charset=utf-8", pb_web_page_css, pb_web_page_css_end},
+        {"/page.js", "text/javascript; charset=utf-8", pb_web_page_js, pb_web_page_js_end},
+        {"/icon.svg", "image/svg+xml", pb_web_page_icon, pb_web_page_icon_end},
+    };
+    for (size_t i = 0; i < sizeof assets / sizeof assets[0]; i++)
+        if (strcmp(path, assets[i].path) == 0)
+            return &assets[i];
+    return NULL;
+}

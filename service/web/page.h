@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WEB_PAGE_H
+#define PB_WEB_PAGE_H
+/* The files of the page, which are part of the program: service/web/page/. Thread: any. */
+#include <stddef.h>
+
+struct pb_web_asset {
+    const char *path; /* in addresses: "/page.js" */
+    const char *media_type;
+    const char *content, *end;
+};
+
+/* Finds a file by the path of its address; NULL if absent. */
+const struct pb_web_asset *pb_web_asset_find(const char *path);
+#endif

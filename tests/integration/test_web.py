@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized
+"""pushbroom-web with a real service and real scenes: its answers and refusals, hostile names, ranges, events of many
+browsers, and clients that are slow or silent."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, DaemonCase  # noqa: E402
+from patience import wait_for  # noqa: E402
+from pbtest import main, program_folder, run  # noqa: E402
+from web_kit import PIPELINES, Stream, Web  # noqa: E402
+
+FOLDER = program_folder()
+HOSTILE = ("<script>alert(1)</script>.tif".replace("/", "_"), "a..%2f..%2fetc.tif", "\u202egnp.exe\u2066.tif", "a&b\"c'd#e?f.tif", "x" * 200 + ".tif")
+
+
+def scene(size=64):
+    path = FOLDER / ("%d.tif" % size)
+    if not path.exists():
+        own = FOLDER / ("%d-%d.tif" % (size, os.getpid()))
+        run("make_scene", "--size", "%dx%d" % (size, size), own)
+        own.rename(path)
+    return path
+
+
+class WebCase(DaemonCase):
+    def service(self, names=(), size=64, **settings):
+        d = self.daemon(start=False, fake=False, **settings)
+        d.set_pipelines(PIPELINES)
+        for name in names:
+            shutil.copy(scene(size), d.root / "inbox" / name)
+        return d.start()
+
+    def web(self, d, *options, **more):
+        web = Web(d.root / "s.sock", d.root / "web.log", *options, **more)
+        self.addCleanup(web.stop)
+        wait_for(lambda: web.get("/api/info").status == 200)
+        return web
+
+
+class Answers(WebCase):
+    def test_page_is_strict_and_cached(self):
+        web = self.web(self.service())
+        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+            reply = web.get(path)
+            self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
+            policy = reply.headers["Content-Security-Policy"]
+            self.assertIn("default-src 'none'", policy)
+            self.assertNotIn("unsafe", policy)
+            self.assertEqual(reply.headers["X-Content-Type-Options"], "nosniff")
+            known = web.get(path, If_None_Match=reply.headers["ETag"])
+            self.assertEqual((known.status, known.body), (304, b""))
+            for name in ("Content-Security-Policy", "ETag", "Cache-Control"):  # a browser takes the new ones
+                self.assertEqual(known.headers[name], reply.headers[name], (path, name))
+            head = web.get(path, method="HEAD")
+            self.assertEqual((head.status, head.body, head.headers["Content-Length"]), (200, b"", str(len(reply.body))))
+        self.assertNotIn(b"http:", web.get("/").body + web.get("/page.css").body + web.get("/page.js").body.replace(b"http://www.w3.org", b""))
+
+    def test_other_requests_are_refused(self):
+        web = self.web(self.service())
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
+            reply = web.get("/api/info", method=method)
+            self.assertEqual((reply.status, reply.headers["Allow"]), (405, "GET, HEAD"), method)
+        self.assertIn(b" 413 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"))
+        for host in ("evil.example", "localhost.evil.example:%d" % web.port):
+            reply = web.get("/api/info", Host=host)
+            self.assertEqual((reply.status, reply.json()["error"]["code"]), (421, "refused"))
+        self.assertEqual(web.get("/api/info", Host="localhost:1").status, 200)
+        self.assertIn(b" 421 ", web.raw(b"GET / HTTP/1.0\r\n\r\n"))
+        for path in ("/nothing", "/api", "/page.html", "/products/", "/products/..%2f..%2fetc%2fpasswd", "/api/jobs/a%22b"):
+            self.assertEqual(web.get(path).status, 404, path)
+        for junk in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 20000 + b"\r\n"):
+            self.assertNotIn(b" 200 ", web.raw(junk + b"\r\n\r\n")[:20])
+        self.assertEqual(web.get("/").status, 200)
+
+    def test_name_of_this_host_is_allowed(self):
+        web = self.web(self.service(), "--name", "ground.example", "--name", "second.example")
+        for host in ("ground.example", "second.example:443", "127.0.0.1"):
+            self.assertEqual(web.get("/", Host=host).status, 200)
+        self.assertEqual(web.get("/", Host="third.example").status, 421)
+
+    def test_api_is_that_of_the_socket(self):
+        d = self.service(["%d.tif" % i for i in range(5)])
+        d.wait_idle()
+        web = self.web(d)
+        info = web.json("/api/info")
+        self.assertEqual((info["version"], info["jobs"]["successful"]), (d.call("service.info")["version"], 5))
+        self.assertGreater(info["space"]["bytes"], info["space"]["free_bytes"])
+        rows = web.json("/api/jobs?limit=2")["jobs"]
+        self.assertEqual(len(rows), 2)
+        while more := web.json("/api/jobs?limit=2&before=" + rows[-1]["id"])["jobs"]:
+            rows += more
+        self.assertEqual([row["id"] for row in rows], [job["id"] for job in d.jobs()])
+        self.assertNotIn("report", rows[0])
+        self.assertEqual(web.json("/api/jobs?status=failed")["jobs"], [])
+        job = web.json("/api/jobs/" + rows[0]["id"])
+        self.assertEqual((job["report"] is not None, job["error"]), (True, None))
+        self.assertEqual({p["type"] for p in job["products"]}, {"cog", "quicklook", "statistics", "stac"})
+        for product in job["products"]:
+            self.assertEqual(web.get(product["href"]).body, pathlib.Path(product["path"]).read_bytes())
+        for path, status in (("/api/jobs/none", 404), ("/api/jobs?limit=x", 400), ("/api/jobs?status=weird", 400), ("/api/jobs?before=a%22", 400)):
+            reply = web.get(path)
+            self.assertEqual((reply.status, bool(reply.json()["error"]["message"])), (status, True), path)
+        metrics = web.get("/metrics")
+        self.assertTrue(metrics.headers["Content-Type"].startswith("text/plain"))
+        self.assertIn(b"pushbroom_web_requests_total", metrics.body)
+        self.assertIn(b"pushbroom_clients", metrics.body)
+
+    def test_service_may_go_and_come(self):
+        d = self.service()
+        web = self.web(d)
+        stream = Stream(web)
+        self.addCleanup(stream.close)
+        self.assertTrue(stream.wait("hello")["reachable"])
+        d.stop()
+        self.assertFalse(stream.wait("hello")["reachable"])
+        reply = web.get("/api/info")
+        self.assertEqual((reply.status, reply.json()["error"]["code"]), (503, "service.unreachable"))
+        self.assertEqual(web.get("/").status, 200)
+        d.start()
+        self.assertTrue(stream.wait("hello")["reachable"])
+        shutil.copy(scene(), d.root / "inbox" / "a.tif")
+        stream.wait("job", lambda job: job["status"] == "successful")
+        self.assertEqual(web.get("/api/info").status, 200)
+
+    def test_wrong_options_are_reported(self):
+        program = str(BIN / "pushbroom-web")
+        self.assertIn("usage: pushbroom-web", subprocess.run([program, "--help"], capture_output=True, text=True).stdout)
+        self.assertRegex(subprocess.run([program, "--version"], capture_output=True, text=True).stdout, r"^pushbroom-web \d")
+        for options in (["--listen", "nothing"], ["--listen", "example.org:80"], ["--listen", "127.0.0.1:"], ["--listen", "127.0.0.1:99999999"], ["extra"], ["--unknown"]):
+            done = subprocess.run([program, *options], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr != ""), (2, True), options)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            done = subprocess.run([program, "--listen", "127.0.0.1:%d" % taken.getsockname()[1]], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("Address already in use", done.stderr)
+
+
+class Files(WebCase):
+    def test_hostile_names_are_data(self):
+        d = self.service(HOSTILE)
+        d.wait_idle()
+        web = self.web(d)
+        rows = web.json("/api/jobs")["jobs"]
+        self.assertEqual(len(rows), len(HOSTILE))
+        delivered = set()
+        for row in rows:
+            self.assertEqual(row["status"], "successful", row)
+            self.assertRegex(row["preview"], r"^/products/[A-Za-z0-9._~%/-]+$")
+            job = web.json("/api/jobs/" + row["id"])
+            delivered.update(map(os.path.basename, job["delivered"]))
+            for product in job["products"]:
+                reply = web.get(product["href"])
+                self.assertEqual((reply.status, reply.body), (200, pathlib.Path(product["path"]).read_bytes()))
+                self.assertIn("sandbox", reply.headers["Content-Security-Policy"])
+        self.assertEqual(delivered, set(HOSTILE))
+        for path in ("/api/jobs", "/api/info"):
+            self.assertEqual(web.get(path).headers["Content-Type"], "application/json")
+
+    def test_only_published_files_are_readable(self):
+        d = self.service(["a.tif"])
+        d.wait_idle()
+        web = self.web(d)
+        folder = d.root / "products/a/ndvi"
+        good = "/products/a/ndvi/a.png"
+        self.assertEqual(web.get(good).status, 200)
+        (d.root / "products/secret.txt").write_text("secret")
+        (folder / "secret.txt").write_text("secret")
+        (folder / "link.png").symlink_to("/etc/passwd")
+        (d.root / "products/out").symlink_to(d.root)
+        (d.root / "products/same").symlink_to("a")
+        os.mkfifo(folder / "pipe")
+        for path in ("a/ndvi/.pushbroom.json", "a/ndvi/secret.txt", "secret.txt", "a/ndvi/link.png", "a/ndvi/pipe", "a/ndvi", "a", "a/ndvi/", "out/config.yaml",
+                     "same/ndvi/a.png", "a/ndvi/../ndvi/a.png", "a/ndvi/%2e%2e/ndvi/a.png", "..%2fconfig.yaml", "%2e%2e/config.yaml", "a/ndvi/a.png/b", "a//ndvi/a.png",
+                     "a/ndvi/a.png%00", "a/ndvi/A.PNG"):
+            reply = web.get("/products/" + path)
+            self.assertEqual(reply.status, 404, path)
+            self.assertNotIn(b"secret", reply.body)
+        listed = folder / "a.png"  # named by the manifest, and replaced by something else
+        listed.unlink()
+        listed.symlink_to("/etc/passwd")
+        self.assertEqual(web.get(good).status, 404)
+        listed.unlink()
+        os.mkfifo(listed)
+        self.assertEqual(web.get(good).status, 404)
+        listed.unlink()
+        listed.write_bytes(b"other")
+        self.assertEqual(web.get(good).body, b"other")
+        (folder / ".pushbroom.json").write_text("{}")
+        self.assertEqual(web.get("/products/a/ndvi/a.tif").status, 404)
+        shutil.rmtree(d.root / "products/a")  # the files differ from the STAC item, which is checked at the end
+
+    def test_ranges_are_those_of_the_file(self):
+        d = self.service(["a.tif"])
+        d.wait_idle()
+        web = self.web(d)
+        path, data = "/products/a/ndvi/a.tif", (d.root / "products/a/ndvi/a.tif").read_bytes()
+        n = len(data)
+        whole = web.get(path)
+        self.assertEqual((whole.status, whole.body, whole.headers["Accept-Ranges"], whole.headers["Content-Type"]), (200, data, "bytes", "image/tiff"))
+        for text, first, end in (("0-0", 0, 1), ("0-%d" % (n - 1), 0, n), ("0-%d" % n, 0, n), ("%d-" % (n - 1), n - 1, n), ("5-", 5, n), ("-1", n - 1, n), ("-%d" % n, 0, n),
+                                 ("-%d" % (n + 1), 0, n), ("7-99", 7, 100), ("1-99999999999999999999999", 1, n)):
+            for method in ("GET", "HEAD"):
+                reply = web.get(path, method=method, Range="bytes=" + text)
+                self.assertEqual((reply.status, reply.headers["Content-Range"]), (206, "bytes %d-%d/%d" % (first, end - 1, n)), text)
+                self.assertEqual(reply.headers["Content-Length"], str(end - first))
+                self.assertEqual(reply.body, data[first:end] if method == "GET" else b"")
+        for text in ("%d-" % n, "%d-%d" % (n, n + 5), "-0", "99999999999999999999999-"):
+            reply = web.get(path, Range="bytes=" + text)
+            self.assertEqual((reply.status, reply.headers["Content-Range"], reply.body), (416, "bytes */%d" % n, b""), text)
+        for text in ("bytes=3-2", "bytes=0-1,4-5", "lines=0-1", "bytes=", "bytes=x-1"):
+            reply = web.get(path, Range=text)
+            self.assertEqual((reply.status, reply.body), (200, data), text)
+        tag = whole.headers["ETag"]
+        self.assertEqual(web.get(path, Range="bytes=0-3", If_Range=tag).status, 206)
+        self.assertEqual(web.get(path, Range="bytes=0-3", If_Range='"other"').body, data)
+        self.assertEqual(web.get(path, If_None_Match=tag).status, 304)
+        os.utime(d.root / "products/a/ndvi/a.tif")
+        self.assertEqual(web.get(path, If_None_Match=tag).status, 200)
+
+    def test_connection_serves_several_requests(self):
+        d = self.service(["a.tif"])
+        d.wait_idle()
+        connection = self.web(d).connect()
+        for path in ("/", "/products/a/ndvi/a.png", "/nothing", "/api/info", "/products/a/ndvi/a.tif"):
+            connection.request("GET", path, headers={"Range": "bytes=0-9"} if path.endswith("tif") else {})
+            self.assertEqual(connection.getresponse().read() != b"", True)
+            self.assertIsNotNone(connection.sock, path)
+        connection.close()
+
+
+class Events(WebCase):
+    def test_all_browsers_share_one_watch(self):
+        d = self.service()
+        web = self.web(d)
+        first = Stream(web)
+        first.wait("info")
+        before = d.call("service.info")["clients"]
+        streams = [first] + [Stream(web) for _ in range(49)]
+        for stream in streams:
+            self.addCleanup(stream.close)
+        shutil.copy(scene(), d.root / "inbox" / "a.tif")
+        rows = [stream.wait("job", lambda job: job["status"] == "successful") for stream in streams]
+        self.assertEqual(len({row["id"] for row in rows}), 1)
+        self.assertEqual((rows[0]["name"], rows[0]["preview"]), ("a.tif", "/products/a/ndvi/a.png"))
+        self.assertEqual(d.call("service.info")["clients"], before)
+        self.assertIn(b"pushbroom_web_streams 50", web.get("/metrics").body)
+
+    def test_reconnect_continues_where_it_was(self):
+        d = self.service()
+        web = self.web(d)
+        stream = Stream(web)
+        stream.wait("hello")
+        shutil.copy(scene(), d.root / "inbox" / "a.tif")
+        stream.wait("job", lambda job: job["name"] == "a.tif" and job["status"] == "accepted")
+        last = stream.last
+        stream.close()
+        d.wait_job("a.tif", "successful")
+        again = Stream(web, last)
+        self.addCleanup(again.close)
+        self.assertEqual(again.event()[0], "hello")
+        kinds = []
+        while True:
+            kind, data = again.event()
+            kinds.append(kind)
+            if kind == "job" and data["status"] == "successful":
+                break
+        self.assertNotIn("reset", kinds)
+        for unknown in ("1", "99999999999999", "x"):  # ids of another process, or nonsense
+            other = Stream(web, unknown)
+            self.addCleanup(other.close)
+            self.assertEqual([other.event()[0] for _ in range(2)], ["hello", "reset"])
+
+    def test_streams_have_a_limit(self):
+        web = self.web(self.service())
+        streams = [Stream(web) for _ in range(128)]
+        for stream in streams:
+            self.addCleanup(stream.close)
+        self.assertEqual(web.get("/events").status, 503)
+        self.assertEqual(web.get("/").status, 200)
+        streams[0].close()
+        wait_for(lambda: b"pushbroom_web_streams 127" in web.get("/metrics").body, step=0.5)
+        Stream(web).close()
+
+    def test_slow_and_silent_clients_delay_no_others(self):
+        d = self.service(["a.tif"], size=700)
+        d.wait_idle()
+        web = self.web(d)
+        kept = []
+        for data in 400 * [b""] + 50 * [b"GET / HTTP/1.1\r\nHo"] + 20 * [b"GET /products/a/ndvi/a.tif HTTP/1.1\r\nHost: localhost\r\n\r\n"]:
+            client = socket.create_connection(("127.0.0.1", web.port))
+            client.sendall(data)
+            kept.append(client)  # reads nothing
+        for _ in range(20):
+            self.assertEqual(web.get("/api/info").status, 200)
+            self.assertEqual(web.get("/products/a/ndvi/a.png").status, 200)
+        for client in kept:
+            client.close()
+
+
+class Role(WebCase):
+    def test_web_user_may_only_query(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        d = self.daemon(start=False)
+        d.root.chmod(0o755)
+        d.change("  settle:", "  web_user: \"1007\"\n  settle:")
+        d.start()
+        os.chmod(d.root / "s.sock", 0o666)
+        d.drop("a.tif", "fail")
+        job = d.wait_job("a.tif", "failed")["id"]
+        code = ("import os, sys; os.setgid(1007); os.setuid(1007); sys.path.insert(0, %r)\nfrom daemon_kit import Client, RpcError\nclient = Client(%r)\n"
+                "assert client.call('job.list')['jobs'] and client.call('job.watch')['watching'] and client.call('service.info')\n"
+                "for method, params in (('job.submit', {'input': '/etc/hostname'}), ('job.retry', {'id': %r}), ('job.cancel', {'id': %r}), ('job.drop', {'id': %r})):\n"
+                "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code == 'service.denied' and 'web_user' in str(error), error\n"
+                "    else:\n        raise SystemExit(method)\n") % (os.path.dirname(os.path.abspath(__file__)), str(d.root / "s.sock"), job, job, job)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    main(workers=3)

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: optimised
+"""The page of pushbroom-web in a headless Chromium, with a real service and real scenes: jobs, pictures, remedies, hostile names,
+keyboard, sizes, a long list. Skipped where Chromium is not installed (the package chromium)."""
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from browser_kit import CHROMIUM, Browser  # noqa: E402
+from daemon_kit import DaemonCase  # noqa: E402
+from pbtest import main, program_folder, run  # noqa: E402
+from web_kit import PIPELINES, Web  # noqa: E402
+
+FOLDER = program_folder()
+LOADED = "typeof loaded === 'boolean' && loaded && !waiting"
+HOSTILE = ("<img src=x onerror=document.title='taken'>.tif", "a..%2f..%2fetc.tif", "\u202egnp.exe\u2066.tif", "x" * 200 + ".tif", "a&b\"c'.tif")
+
+
+@unittest.skipUnless(CHROMIUM, "chromium is not on this machine")
+class Page(DaemonCase):
+    def start(self, names=(), **settings):
+        scene = FOLDER / "scene.tif"
+        if not scene.exists():
+            run("make_scene", "--size", "96x64", scene)
+        d = self.daemon(start=False, **settings)
+        d.set_pipelines(PIPELINES)
+        for name in names:
+            shutil.copy(scene, d.root / "inbox" / name)
+        d.start()
+        self.scene = scene
+        web = Web(d.root / "s.sock", d.root / "web.log")
+        self.addCleanup(web.stop)
+        browser = Browser()
+        self.addCleanup(browser.close)
+        self.address = "http://127.0.0.1:%d" % web.port
+        return d, browser
+
+    def open(self, browser):
+        browser.open(self.address + "/")
+        browser.wait(LOADED)
+
+    def check_clean(self, browser):
+        """No message in the console, and no request to another host."""
+        self.assertEqual(browser.mistakes(), [])
+        self.assertEqual([a for a in browser.addresses() if not a.startswith(self.address + "/")], [])
+
+    def test_job_appears_and_its_picture(self):
+        d, browser = self.start(fake=False)
+        self.open(browser)
+        self.assertIn("pushbroom put", browser.run("document.getElementById('empty').textContent"))
+        shutil.copy(self.scene, d.root / "inbox" / "coast.tif")
+        browser.wait("[...document.querySelectorAll('.row')].some((r) => r.textContent.includes('coast.tif') && r.textContent.includes('successful'))")
+        browser.wait("[...document.querySelectorAll('#gallery img')].some((i) => i.complete && i.naturalWidth > 0)")
+        (d.root / "inbox" / "broken.tif").write_bytes(self.scene.read_bytes()[:3000])
+        browser.wait("[...document.querySelectorAll('.row')].some((r) => r.textContent.includes('broken.tif') && r.querySelector('.bad'))")
+        browser.run("openJob([...jobs.values()].find((j) => j.name === 'broken.tif').id)")
+        text = browser.wait("document.querySelector('#job[open] .trouble')?.textContent")
+        job = d.wait_job("broken.tif", "failed")
+        for part in (job["error"]["code"], job["error"]["message"], job["error"]["hint"], "pushbroom retry " + job["id"]):
+            self.assertIn(part, text)
+        self.open(browser)  # the browser has the files of the page already
+        browser.wait("document.querySelectorAll('.row').length === 2")
+        self.check_clean(browser)
+
+    def test_hostile_names_are_texts(self):
+        d, browser = self.start(HOSTILE, fake=False)
+        d.wait_idle()
+        self.open(browser)
+        browser.wait("document.querySelectorAll('.row').length === %d" % len(HOSTILE))
+        browser.wait("[...document.querySelectorAll('#gallery img')].filter((i) => i.complete && i.naturalWidth > 0).length === %d" % len(HOSTILE))
+        for job in d.jobs():
+            browser.run("openJob('%s')" % job["id"])
+            browser.wait("document.getElementById('job').open && document.getElementById('job').textContent.includes('%s')" % job["id"])
+        self.assertEqual(browser.run("document.querySelectorAll('#list img, [onerror], #job img[src=x]').length"), 0)
+        self.assertNotIn("taken", browser.run("document.title"))
+        self.assertFalse(browser.run("/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.textContent)"))
+        self.check_clean(browser)
+
+    def test_keyboard_and_names_for_readers(self):
+        d, browser = self.start(["%d.tif" % i for i in range(6)], fake=False)
+        d.wait_idle()
+        self.open(browser)
+        browser.run("document.getElementById('list').focus()")
+        browser.press("ArrowDown", 40)
+        self.assertEqual(browser.run("shown.findIndex((job) => job.id === selected)"), 1)
+        browser.press("Enter", 13)
+        browser.wait("document.getElementById('job').open")
+        browser.press("Escape", 27)
+        browser.wait("!document.getElementById('job').open")
+        browser.press("/", 191)
+        browser.wait("document.activeElement.id === 'search'")
+        nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+        for node in nodes:
+            if not node.get("ignored") and node.get("role", {}).get("value") in ("button", "listbox", "option", "searchbox", "image", "progressbar", "region"):
+                self.assertTrue(node.get("name", {}).get("value"), node)
+        self.assertEqual(sum(node.get("role", {}).get("value") == "option" for node in nodes), 6)
+
+    def test_page_fits_phone_and_wall(self):
+        d, browser = self.start(HOSTILE, fake=False)
+        d.wait_idle()
+        for width, height in ((320, 640), (390, 844), (1024, 768), (1440, 900), (3840, 2160)):
+            browser.size(width, height, dark=width == 390)
+            self.open(browser)
+            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+            browser.run("openJob(shown[0].id)")
+            browser.wait("document.getElementById('job').open")
+            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+        self.check_clean(browser)
+
+    def test_long_list_has_few_elements(self):
+        d, browser = self.start()
+        self.open(browser)
+        browser.run("""for (let i = 0; i < 10000; i++) keep({id: "20260101-000000-" + String(i).padStart(5, "0"), name: "scene_" + i + ".tif", folder: null, pipeline: "p", priority: 0,
+            status: "successful", progress: 100, updated: "2026-01-01T00:00:00.000Z", finished: "2026-01-01T00:00:00.000Z", error: null, preview: null, attempts: 1})""")
+        browser.wait("shown.length === 10000 && !waiting")
+        self.assertLess(browser.run("document.querySelectorAll('.row').length"), 60)
+        browser.run("document.getElementById('list').focus()")
+        browser.press("End", 35)
+        browser.wait("document.querySelector('.row[aria-selected=true]')?.textContent.includes('scene_0.tif')")
+        browser.run("document.getElementById('search').value = 'scene_777'; document.getElementById('search').dispatchEvent(new Event('input'))")
+        browser.wait("shown.length === 11")
+        self.check_clean(browser)
+
+    def test_lost_service_is_shown(self):
+        d, browser = self.start(fake=False)
+        self.open(browser)
+        d.stop()
+        browser.wait("document.getElementById('troubles').textContent.includes('service.unreachable')")
+        d.start()
+        browser.wait("document.getElementById('troubles').textContent === ''")
+        shutil.copy(self.scene, d.root / "inbox" / "later.tif")
+        browser.wait("[...jobs.values()].some((job) => job.name === 'later.tif' && job.status === 'successful')")
+
+
+if __name__ == "__main__":
+    main(workers=2)

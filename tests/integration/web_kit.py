@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""pushbroom-web for the integration tests: the program, requests, and streams of events."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from daemon_kit import BIN
+from patience import PATIENCE_S, finish, wait_for
+
+PIPELINES = """pipelines:
+  ndvi:
+    input: {match: ["*.tif"], bands: {R: 1, N: 2}}
+    steps: [index: {names: [NDVI]}]
+    products: [cog: {bands: [NDVI]}, quicklook: {bands: [NDVI], ramp: ndvi}, statistics, stac: {datetime: "2026-01-01T00:00:00Z"}]
+"""
+
+
+class Reply:
+    def __init__(self, response):
+        self.status, self.headers, self.body = response.status, response.headers, response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Stream:
+    """Server-sent events of /events."""
+
+    def __init__(self, web, last=None):
+        self.connection = web.connect()
+        self.connection.request("GET", "/events", headers={"Last-Event-ID": last} if last else {})
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+        self.last = last
+
+    def event(self):
+        """The next one: its kind and data; comments are passed over."""
+        fields = {}
+        while True:
+            line = self.response.readline().decode().rstrip("\n")
+            if not line and "event" in fields:
+                self.last = fields["id"]
+                return fields["event"], json.loads(fields["data"])
+            name, _, value = line.partition(": ")
+            if name:
+                fields[name] = value
+
+    def wait(self, kind, match=lambda data: True):
+        while True:
+            found, data = self.event()
+            if found == kind and match(data):
+                return data
+
+    def close(self):
+        self.connection.sock.close() if self.connection.sock else None
+        self.response.close()
+
+
+class Web:
+    """pushbroom-web on a free port. `prefix`: arguments before its command line."""
+
+    def __init__(self, socket_path, log, *options, prefix=(), user=None):
+        self.log = log
+        begun = log.stat().st_size if log.exists() else 0
+        command = [*prefix, str(BIN / "pushbroom-web"), "--socket", str(socket_path), "--listen", "127.0.0.1:0", *options]
+        with open(log, "ab") as out:
+            self.process = subprocess.Popen(command, stderr=out, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, user=user, group=user,
+                                            extra_groups=None if user is None else [])
+        self.port = int(wait_for(lambda: self.process.poll() is not None or re.search(rb"serves http://127.0.0.1:(\d+)/", log.read_bytes()[begun:])).group(1))
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+
+    def get(self, path, method="GET", **headers):
+        connection = self.connect()
+        try:
+            connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            return Reply(connection.getresponse())
+        finally:
+            connection.close()
+
+    def json(self, path):
+        reply = self.get(path)
+        assert reply.status == 200, (path, reply.status, reply.body)
+        return reply.json()
+
+    def raw(self, data):
+        """The whole answer to bytes; the server ends the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
+            connection.sendall(data)
+            answer = b""
+            try:
+                while block := connection.recv(65536):
+                    answer += block
+            except ConnectionResetError:
+                pass
+            return answer
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        finish(self.process)
+        text = self.log.read_text(errors="replace")
+        assert self.process.returncode == 0, (self.process.returncode, text)
+        for word in ("Sanitizer", "runtime error:"):
+            assert word not in text, text
+
+
+def memory_kb(pid):
+    """Proportional memory of a process."""
+    with open(os.path.join("/proc", str(pid), "smaps_rollup")) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
