@@ -30,6 +30,12 @@ static void count_settled(void *user)
     settled++;
 }
 
+static void ignore_dropped(void *user, const struct pb_job *job)
+{
+    ck_assert_ptr_eq(user, &settled);
+    ck_assert_str_eq(job->id, "a");
+}
+
 static void make(void)
 {
     char moved[PB_FILES_PATH_BYTES];
@@ -47,6 +53,7 @@ static void make(void)
                                     .dirs = &dirs,
                                     .env = &env,
                                     .on_settled = count_settled,
+                                    .on_dropped = ignore_dropped,
                                     .user = &settled};
 }
 
