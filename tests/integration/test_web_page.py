@@ -55,6 +55,7 @@ class Page(DaemonCase):
         shutil.copy(self.scene, d.root / "inbox" / "coast.tif")
         browser.wait("[...document.querySelectorAll('.row')].some((r) => r.textContent.includes('coast.tif') && r.textContent.includes('successful'))")
         browser.wait("[...document.querySelectorAll('#gallery img')].some((i) => i.complete && i.naturalWidth > 0)")
+        self.assertIn("empty", browser.run("document.getElementById('quarantine').textContent"))
         (d.root / "inbox" / "broken.tif").write_bytes(self.scene.read_bytes()[:3000])
         browser.wait("[...document.querySelectorAll('.row')].some((r) => r.textContent.includes('broken.tif') && r.querySelector('.bad'))")
         browser.run("openJob([...jobs.values()].find((j) => j.name === 'broken.tif').id)")
@@ -62,6 +63,7 @@ class Page(DaemonCase):
         job = d.wait_job("broken.tif", "failed")
         for part in (job["error"]["code"], job["error"]["message"], job["error"]["hint"], "pushbroom retry " + job["id"]):
             self.assertIn(part, text)
+        self.assertIn("To do: " + job["error"]["hint"], browser.run("document.getElementById('quarantine').textContent"))
         self.open(browser)  # the browser has the files of the page already
         browser.wait("document.querySelectorAll('.row').length === 2")
         self.check_clean(browser)

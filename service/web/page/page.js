@@ -6,6 +6,7 @@
 "use strict";
 
 const jobs = new Map(); // id -> row
+let order = []; // ids, newest first: an id begins with the time of its job
 let info = null;
 let reachable = true;
 let message = "";
@@ -104,11 +105,11 @@ function fact(label, value, className, title) {
 
 function drawHead() {
   const counts = info ? info.jobs : {};
-  const midnight = new Date().setUTCHours(0, 0, 0, 0);
+  const day = new Date().toISOString().slice(0, 10); // times of jobs have the same form
   let done = 0;
   let failed = 0;
   for (const job of jobs.values()) {
-    if (!job.finished || Date.parse(job.finished) < midnight) continue;
+    if (!job.finished || job.finished < day) continue;
     done += job.status === "successful";
     failed += job.status === "failed";
   }
@@ -161,21 +162,33 @@ function left(job) {
 }
 
 function drawRunning() {
-  const running = [...jobs.values()].filter((job) => job.status === "running").sort((a, b) => (a.started < b.started ? -1 : 1));
-  const cards = running.slice(0, 24).map((job) =>
+  const [running, more] = newest((job) => job.status === "running", 24);
+  const cards = running.reverse().map((job) =>
     make("li", {}, make("button", { type: "button", class: "name", "data-job": job.id, onclick: () => openJob(job.id) }, place(job)),
       bar(job.progress, "Progress of " + clean(job.name)),
       make("span", { class: "note" }, [job.progress + "%", job.stage, speed(job), left(job), job.pipeline, job.device].filter(Boolean).join(" \u00b7 "))));
-  if (running.length > 24) cards.push(make("li", { class: "note" }, count(running.length - 24, "more job", "more jobs")));
+  if (more) cards.push(make("li", { class: "note" }, count(more, "more job", "more jobs")));
   if (!running.length) cards.push(make("li", { class: "note" }, "No job runs."));
   keepFocus($("running"), cards);
 }
 
+// The newest failed jobs, each with its remedy.
+function drawQuarantine() {
+  const [failed, more] = newest((job) => job.status === "failed", 5);
+  const cards = failed.map((job) =>
+    make("li", {}, make("button", { type: "button", class: "name", "data-job": job.id, onclick: () => openJob(job.id) }, place(job)),
+      make("span", { class: "bad name" }, job.error ? job.error.code + ": " + job.error.message : ""),
+      job.error && job.error.hint ? make("span", { class: "note" }, make("br"), "To do: ", job.error.hint) : null));
+  if (more) cards.push(make("li", {}, make("button", { type: "button", "data-job": "", onclick: () => show("failed") }, count(more, "more job", "more jobs"))));
+  if (!failed.length) cards.push(make("li", { class: "note" }, "The quarantine is empty."));
+  keepFocus($("quarantine"), cards);
+}
+
 // Replaces the content of a list; a button with the focus keeps it.
 function keepFocus(list, content) {
-  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.job : null;
+  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.job : undefined;
   list.replaceChildren(...content);
-  if (focused) list.querySelector('[data-job="' + CSS.escape(focused) + '"]')?.focus();
+  if (focused !== undefined) list.querySelector('[data-job="' + CSS.escape(focused) + '"]')?.focus();
 }
 
 function stay(entry, word, className) {
@@ -206,9 +219,25 @@ function drawArriving() {
 function filterRows() {
   const word = $("search").value.trim().toLowerCase();
   const fits = VIEWS.find(([name]) => name === view)[2];
-  shown = [...jobs.values()].filter((job) => fits(job) && (!word || (place(job) + " " + job.pipeline + " " + job.id).toLowerCase().includes(word)));
-  if (view === "accepted") shown.sort((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1)); // the order in which they start
-  else shown.sort((a, b) => (a.id < b.id ? 1 : -1));
+  shown = [];
+  for (const id of order) {
+    const job = jobs.get(id);
+    if (fits(job) && (!word || (place(job) + " " + job.pipeline + " " + job.id).toLowerCase().includes(word))) shown.push(job);
+  }
+  if (view === "accepted") shown.reverse().sort((a, b) => b.priority - a.priority); // the order in which they start
+}
+
+// Jobs of a state, newest first: at most `most` of them, and the number of the others.
+function newest(fits, most) {
+  const found = [];
+  let more = 0;
+  for (const id of order) {
+    const job = jobs.get(id);
+    if (!fits(job)) continue;
+    if (found.length < most) found.push(job);
+    else more++;
+  }
+  return [found, more];
 }
 
 function what(job) {
@@ -277,14 +306,20 @@ function drawViews() {
   }
 }
 
+function show(name) {
+  view = name;
+  $("list").scrollTop = 0;
+  changed = true;
+  draw();
+}
+
 // --- pictures ---
 
 let drawnPictures = "";
 function drawGallery() {
-  const found = [...jobs.values()].filter((job) => job.status === "successful" && job.preview).sort((a, b) => (a.finished < b.finished ? 1 : -1));
-  const part = found.slice(0, pictures);
+  const [part, more] = newest((job) => job.status === "successful" && job.preview, pictures);
   const text = part.map((job) => job.id + job.updated).join();
-  $("more").hidden = found.length <= pictures;
+  $("more").hidden = more === 0;
   if (text === drawnPictures && part.length) return;
   drawnPictures = text;
   const items = part.map((job) =>
@@ -360,11 +395,24 @@ async function openJob(id) {
 
 // --- data ---
 
+function addToOrder(id) {
+  let low = 0;
+  let high = order.length;
+  if (!high || id < order[high - 1]) low = high; // lists arrive newest first
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (order[middle] > id) low = middle + 1;
+    else high = middle;
+  }
+  order.splice(low, 0, id);
+}
+
 // Keeps a job unless a newer state of it is known.
 function keep(job) {
   const known = jobs.get(job.id);
   if (known && known.updated > job.updated) return;
   jobs.set(job.id, job);
+  if (!known) addToOrder(job.id);
   changed = true;
   if (known && known.status !== job.status && (job.status === "failed" || job.status === "successful")) $("spoken").textContent = clean(job.name) + ": " + job.status;
   if (opened === job.id && $("job").open && (!known || known.status !== job.status || known.progress !== job.progress)) openJob(job.id);
@@ -374,6 +422,7 @@ function keep(job) {
 let loading = 0;
 async function load() {
   const own = ++loading; // a later call replaces this one
+  const known = [...jobs.keys()];
   const seen = new Set();
   let before = "";
   loaded = false;
@@ -397,8 +446,8 @@ async function load() {
   } catch {
     return; // the stream of events begins again when the server is back, and loads
   }
-  const newest = [...seen].reduce((a, b) => (a > b ? a : b), "");
-  for (const id of jobs.keys()) if (!seen.has(id) && id < newest) jobs.delete(id); // forgotten by the service
+  for (const id of known) if (!seen.has(id)) jobs.delete(id); // forgotten by the service
+  order = order.filter((id) => jobs.has(id));
   loaded = true;
   changed = true;
   draw();
@@ -439,6 +488,7 @@ function draw() {
       filterRows();
       drawViews();
       drawRunning();
+      drawQuarantine();
       drawGallery();
     }
     drawHead();
@@ -462,12 +512,7 @@ function start() {
   setTheme(themes.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
   $("theme").addEventListener("click", () => setTheme(themes[(themes.indexOf(localStorage.getItem("theme")) + 1) % 3]));
   for (const [name, label] of VIEWS)
-    $("views").append(make("button", { type: "button", "data-view": name, "data-label": label, onclick: () => {
-      view = name;
-      $("list").scrollTop = 0;
-      changed = true;
-      draw();
-    } }, label));
+    $("views").append(make("button", { type: "button", "data-view": name, "data-label": label, onclick: () => show(name) }, label));
   const again = () => {
     changed = true;
     draw();
