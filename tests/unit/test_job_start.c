@@ -116,7 +116,8 @@ static void make(void)
                                     .dirs = &dirs,
                                     .env = &env,
                                     .on_settled = ignore,
-                                    .on_kept = ignore};
+                                    .on_kept = ignore,
+                                    .on_dropped = ignore_job};
     faults = (struct pb_faults){.env = &env, .on_freed = ignore};
     ends = (struct pb_job_ends){.env = &env, .pending = &list, .faults = &faults};
     starts =

@@ -22,7 +22,7 @@ static struct pb_config config;
 static struct pb_dirs dirs;
 static struct pb_runner_env env = {.config = &config};
 static struct pb_pending_list list;
-static int settled;
+static int settled, dropped;
 
 static void count_settled(void *user)
 {
@@ -30,10 +30,12 @@ static void count_settled(void *user)
     settled++;
 }
 
-static void ignore_dropped(void *user, const struct pb_job *job)
+/* The job is freed afterwards. */
+static void count_dropped(void *user, const struct pb_job *job)
 {
     ck_assert_ptr_eq(user, &settled);
     ck_assert_str_eq(job->id, "a");
+    dropped++;
 }
 
 static void make(void)
@@ -46,14 +48,14 @@ static void make(void)
                                     &store) == 0,
                   "%s", err.msg);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
-    settled = 0;
+    settled = dropped = 0;
     list = (struct pb_pending_list){.loop = &loop,
                                     .store = store,
                                     .moves = &moves,
                                     .dirs = &dirs,
                                     .env = &env,
                                     .on_settled = count_settled,
-                                    .on_dropped = ignore_dropped,
+                                    .on_dropped = count_dropped,
                                     .user = &settled};
 }
 
@@ -166,6 +168,7 @@ START_TEST(test_dropped_change_wakes_the_queue)
     pb_pending_work(pending, PB_PENDING_STORE, fail_then, NULL);
     ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
     ck_assert_int_eq(settled, 1);
+    ck_assert_int_eq(dropped, 1);
     ck_assert_ptr_null(list.first);
 }
 END_TEST

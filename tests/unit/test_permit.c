@@ -93,6 +93,12 @@ static void on_settled(void *user)
     (void)user;
 }
 
+static void on_dropped(void *user, const struct pb_job *dropped)
+{
+    (void)user;
+    (void)dropped;
+}
+
 static void make_store(void)
 {
     char moved[4096];
@@ -138,7 +144,8 @@ static void setup(void)
                                     .pool = &pool,
                                     .store = store,
                                     .troubles = &troubles,
-                                    .on_settled = on_settled};
+                                    .on_settled = on_settled,
+                                    .on_dropped = on_dropped};
     ck_assert_int_eq(pb_worker_slot_start(pool.slots[3].worker, &err), 0);
 }
 
