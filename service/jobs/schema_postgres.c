@@ -251,8 +251,11 @@ static bool make_tables(struct pb_sql *db)
 {
     char text[160], program[32];
     if (!pb_sql_begin(db) ||
-        !pb_postgres_execute(db, "SELECT pg_advisory_xact_lock(" PB_POSTGRES_LOCKS ", 1)"))
-        return refuse(db, "the tables cannot be locked");
+        !pb_postgres_execute(db, "SELECT pg_advisory_xact_lock(" PB_POSTGRES_LOCKS ", 1)")) {
+        (void)refuse(db, "the tables cannot be locked");
+        pb_sql_rollback(db);
+        return false;
+    }
     int version = read_version(db, program, sizeof program);
     if (version == 0 &&
         !pb_postgres_execute(db, "CREATE SCHEMA IF NOT EXISTS pushbroom;"

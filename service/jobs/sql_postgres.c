@@ -296,12 +296,13 @@ static bool note_failure(struct database *db, struct pg_result *result)
     /* unique_violation, serialization_failure, deadlock_detected */
     db->may_repeat =
         strcmp(state, "23505") == 0 || strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0;
+    /* read_only_sql_transaction: this server takes no changes any more, another one may. */
+    const bool is_read_only = strcmp(state, "25006") == 0;
     (void)fail(db, "%.250s%s%.150s [%.5s]",
                line_of(message != NULL ? message : pq.PQerrorMessage(db->conn), line),
                detail != NULL ? ": " : "", detail != NULL ? line_of(detail, more) : "", state);
     pq.PQclear(result);
-    /* read_only_sql_transaction: this server takes no changes any more, another one may. */
-    if (strcmp(state, "25006") == 0 && !db->options.is_reader)
+    if (is_read_only && !db->options.is_reader)
         (void)lose(db, "it became a read-only copy");
     return false;
 }
