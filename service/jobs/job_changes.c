@@ -44,7 +44,7 @@ static int call_result(int result)
 static int apply_take(struct pb_job_store *store, struct pb_job_change *change)
 {
     for (size_t i = 0; i < change->n; i++) {
-        int rc = pb_job_row_take(store, change->jobs[i], &change->err);
+        int rc = pb_job_row_take(store, change->jobs[i], change->may_be_stored, &change->err);
         if (rc < 0)
             return rc;
         change->results[i] = call_result(rc);
@@ -57,6 +57,25 @@ int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t
 {
     struct pb_job_change change = {
         .apply = apply_take, .jobs = jobs, .n = n, .results = out_results};
+    return n == 0 ? 0 : pb_job_store_commit(store, &change, err);
+}
+
+static int apply_untake(struct pb_job_store *store, struct pb_job_change *change)
+{
+    for (size_t i = 0; i < change->n; i++) {
+        const struct pb_job *job = change->jobs[i];
+        int rc = pb_job_row_is_running(store, job->id, job->epoch, &change->err);
+        rc = rc > 0 ? pb_job_row_update(store, job, &change->err) : rc;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int pb_store_untake(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                    struct pb_err *err)
+{
+    struct pb_job_change change = {.apply = apply_untake, .jobs = jobs, .n = n};
     return n == 0 ? 0 : pb_job_store_commit(store, &change, err);
 }
 

@@ -54,8 +54,13 @@ static int apply_all(struct pb_job_store *store, struct pb_job_change_queue *gro
             break;
         }
     }
-    if (rc == 0 && !pb_sql_commit(store->db))
+    if (rc == 0 && !pb_sql_commit(store->db)) {
         rc = pb_job_store_fail(store, "commit", err);
+        STAILQ_FOREACH(change, group, next)
+        {
+            change->may_be_stored = true;
+        }
+    }
     if (rc != 0)
         pb_sql_rollback(store->db);
     return rc;
@@ -151,6 +156,7 @@ static void lead(struct pb_job_store *store)
 {
     struct pb_job_change_queue group = STAILQ_HEAD_INITIALIZER(group);
     struct pb_job_change *change, *next;
+    bool any_stored = false;
     gather(store, &group);
     store->in_use = true;
     (void)pthread_mutex_unlock(&store->lock);
@@ -160,9 +166,10 @@ static void lead(struct pb_job_store *store)
     (void)pthread_mutex_lock(&store->lock);
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {
         next = STAILQ_NEXT(change, next);
+        any_stored = any_stored || change->result >= 0 || change->may_be_stored;
         change->done = true; /* the stack of its thread may be gone from now on */
     }
-    if (store->kind->settle != NULL) {
+    if (store->kind->settle != NULL && any_stored) {
         (void)pthread_cond_broadcast(&store->freed);
         (void)pthread_mutex_unlock(&store->lock);
         store->kind->settle(store);

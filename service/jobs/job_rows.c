@@ -160,10 +160,14 @@ static int is_scene_running(struct pb_job_store *store, const char *scene, struc
     return rc;
 }
 
-int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool may_be_stored,
+                    struct pb_err *err)
 {
     struct pb_job_before before;
     int rc = look_before(store, job->id, err, &before);
+    if (rc == 0 && may_be_stored && before.is_there && before.status == PB_JOB_RUNNING &&
+        before.epoch == job->epoch && before.session == store->session)
+        return 0;
     if (rc == 0 && (!before.is_there || before.status != PB_JOB_ACCEPTED ||
                     job->status != PB_JOB_RUNNING || before.epoch + 1 != job->epoch))
         return PB_JOB_STALE;

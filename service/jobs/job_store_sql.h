@@ -56,7 +56,8 @@ struct pb_job_change {
     int64_t number;
     const struct pb_subscriber *subscribers; /* n subscribers; for an ack one, with `number` */
     bool given_up;
-    bool bulk; /* waits while other changes are to be stored */
+    bool bulk;          /* waits while other changes are to be stored */
+    bool may_be_stored; /* COMMIT failed after an earlier try, which may be stored nevertheless */
     bool done;
     int result;
     struct pb_err err;
@@ -131,8 +132,10 @@ bool pb_job_fields_read(struct pb_sql_statement *s, struct pb_job *out_job);
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Stores the job in its row. PB_JOB_STALE: the row is unchanged, because it has a later epoch. */
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
-/* Does the same for a start, if the row waits in the epoch before and no job of its scene runs. */
-int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
+/* Does the same for a start, if the row waits in the epoch before and no job of its scene runs.
+ * may_be_stored: also if an earlier try has stored this start. */
+int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool may_be_stored,
+                    struct pb_err *err);
 /* Reads the counts of jobs into store->counts, which stay if that fails. */
 void pb_job_row_count(struct pb_job_store *store);
 /* Runs a statement with one integer; returns the number of changed rows. */

@@ -26,9 +26,14 @@ int pb_store_offer_all(struct pb_job_store *store, struct pb_job *const *jobs, s
                        int *out_results, struct pb_err *err);
 /* Stores the starts of jobs that were moved to running, in one transaction. out_results[i]: 0, or
  * -ESTALE: job i is not started, because it does not wait any more or another job of its scene
- * runs. Negative errno: no job is started. */
+ * runs. Negative errno: either no job is started, or the connection was lost when all of them were
+ * stored; pb_store_untake is needed. */
 int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                   int *out_results, struct pb_err *err);
+/* Makes jobs wait again whose take failed. The caller has moved them to accepted; those whose start
+ * was not stored stay as they are. It may be repeated. */
+int pb_store_untake(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                    struct pb_err *err);
 /* Call before a run publishes. -ESTALE (no *err): this session does not run the job in that epoch,
  * and nothing may be published. */
 int pb_store_permit(struct pb_job_store *store, const char *id, int64_t epoch, struct pb_err *err);

@@ -164,6 +164,37 @@ static void drop(struct pb_job_queue *queue, int i)
     memmove(&queue->jobs[i], &queue->jobs[i + 1], (size_t)(--queue->n - i) * sizeof queue->jobs[0]);
 }
 
+/* Moves a job back, which did not run, until it is known whether its start was stored. */
+static void doubt(struct pb_job_queue *queue, int i)
+{
+    struct pb_taken *taken = &queue->jobs[i];
+    struct pb_job *job = &queue->doubts[queue->n_doubts++];
+    *job = taken->job;
+    pb_job_init(&taken->job);
+    (void)pb_job_move(job, PB_JOB_ACCEPTED, pb_clock_wall_ms());
+    job->attempts--;
+    job->error = taken->before;
+}
+
+static void forget_doubts(struct pb_job_queue *queue)
+{
+    for (int i = 0; i < queue->n_doubts; i++)
+        pb_job_fini(&queue->doubts[i]);
+    queue->n_doubts = 0;
+}
+
+/* Puts the jobs back whose starts may have been stored by the last take. */
+static int put_back(struct pb_job_queue *queue)
+{
+    struct pb_job *jobs[PB_JOB_TAKE_MAX];
+    for (int i = 0; i < queue->n_doubts; i++)
+        jobs[i] = &queue->doubts[i];
+    const int rc = pb_store_untake(queue->store, jobs, (size_t)queue->n_doubts, &queue->err);
+    if (rc == 0)
+        forget_doubts(queue);
+    return rc;
+}
+
 /* Stores the starts. Returns the number of refused jobs, which are dropped. */
 static int store(struct pb_job_queue *queue)
 {
@@ -185,6 +216,8 @@ static int store(struct pb_job_queue *queue)
     for (int i = n - 1; i >= 0; i--) {
         if (rc == 0 && results[i] == 0)
             continue;
+        if (rc != 0)
+            doubt(queue, at[i]);
         drop(queue, at[i]);
         refused++;
     }
@@ -197,13 +230,19 @@ void pb_job_queue_take_now(struct pb_job_queue *queue)
     queue->found = false;
     queue->err = (struct pb_err){0};
     (void)pthread_rwlock_rdlock(queue->moves);
-    for (int i = 0; i < TRIES_MAX; i++) {
+    queue->rc = put_back(queue);
+    for (int i = 0; i < TRIES_MAX && queue->rc == 0; i++) {
         const bool changed = !choose(queue);
         const int refused = store(queue);
         if ((!changed && refused == 0) || queue->n > 0 || queue->rc != 0)
             break;
     }
     (void)pthread_rwlock_unlock(queue->moves);
+}
+
+void pb_job_queue_fini(struct pb_job_queue *queue)
+{
+    forget_doubts(queue);
 }
 
 static void take(uv_work_t *request)

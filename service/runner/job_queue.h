@@ -49,6 +49,10 @@ struct pb_job_queue {
     struct pb_job_ask ask;
     uv_work_t work;
     void (*taken)(void *user);
+    /* Jobs that wait, but may be stored as running, because their take failed: they are put back
+     * before the next take. */
+    struct pb_job doubts[PB_JOB_TAKE_MAX];
+    int n_doubts;
     /* ---- results of the last take ---- */
     struct pb_taken jobs[PB_JOB_TAKE_MAX];
     int n;
@@ -63,6 +67,8 @@ void pb_job_queue_take(struct pb_job_queue *queue, const struct pb_job_ask *ask,
                        void (*taken)(void *user));
 /* The same without a loop, without the callback. Thread: pool. */
 void pb_job_queue_take_now(struct pb_job_queue *queue);
+
+void pb_job_queue_fini(struct pb_job_queue *queue);
 
 enum pb_lookup_kind {
     PB_LOOKUP_JOB,    /* the job with that id in any state, as stored */

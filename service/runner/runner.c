@@ -161,7 +161,8 @@ static void clear_if_empty(struct pb_runner *runner)
     int64_t counts[PB_JOB_STATUS_COUNT];
     pb_store_counts(runner->queue.store, counts);
     if (runner->faults.hold.on && pb_pool_busy(&runner->pool) == 0 &&
-        runner->pending.first == NULL && runner->choice == NULL && counts[PB_JOB_ACCEPTED] == 0)
+        runner->pending.first == NULL && runner->choice == NULL && runner->queue.n_doubts == 0 &&
+        counts[PB_JOB_ACCEPTED] == 0)
         pb_faults_clear(&runner->faults);
 }
 
@@ -225,7 +226,7 @@ static void start_jobs(struct pb_runner *runner)
         return;
     }
     pb_store_counts(runner->queue.store, counts);
-    const int64_t waiting = counts[PB_JOB_ACCEPTED];
+    const int64_t waiting = counts[PB_JOB_ACCEPTED] + runner->queue.n_doubts;
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
     if (runner->n_slots == 0)
         return;
@@ -520,5 +521,6 @@ void pb_runner_destroy(struct pb_runner *runner)
     /* The last try may wait for a lock. */
     pb_pending_free(&runner->pending, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
     pb_faults_fini(&runner->faults);
+    pb_job_queue_fini(&runner->queue);
     uv_close((uv_handle_t *)&runner->tick, on_close);
 }

@@ -6,7 +6,8 @@
 #include "job_store_fixture.h"
 #include "service/jobs/journal.h"
 #include "service/jobs/kept.h"
-#include "service/jobs/sql.h"
+#include "service/jobs/job_store_sql.h"
+#include "service/runner/job_queue.h"
 
 #define A "20261121-082850-aaaa"
 #define B "20261121-082850-bbbb"
@@ -406,6 +407,189 @@ START_TEST(test_take_of_a_scene_of_another_service_fails)
 }
 END_TEST
 
+/* --- a connection that is lost while COMMIT is answered ----------------------------------------
+ */
+
+/* Connects the store anew as a user whose COMMIT is stored, but never answered. */
+static void answer_no_commit(void)
+{
+    static char as_waiter[POSTGRES_CONNINFO_BYTES + 16];
+    execute("CREATE ROLE waiter LOGIN SUPERUSER");
+    close_store();
+    (void)snprintf(as_waiter, sizeof as_waiter, "%s user=waiter", conninfo);
+    place.postgresql = as_waiter;
+    place.node = "waits";
+    open_store();
+    insert(A, PB_JOB_ACCEPTED);
+    insert(B, PB_JOB_ACCEPTED);
+    execute("ALTER ROLE waiter SET synchronous_commit = on");
+    end_connections_of("waits");
+}
+
+/* Waits until the store waits for the answer, and ends its connection; the next one is answered. */
+static void lose_commit(void)
+{
+    while (query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'waits' AND"
+                 " wait_event = 'SyncRep'") == 0)
+        (void)usleep(1000);
+    execute("ALTER ROLE waiter RESET synchronous_commit");
+    end_connections_of("waits");
+}
+
+static void drop_waiter(void)
+{
+    close_store();
+    store = NULL;
+    execute("DROP ROLE waiter");
+}
+
+static struct pb_job_queue queue;
+static pthread_rwlock_t moves = PTHREAD_RWLOCK_INITIALIZER;
+
+static bool any_job(void *user, const struct pb_job *job)
+{
+    (void)user;
+    (void)job;
+    return true;
+}
+
+static void *take_jobs(void *user)
+{
+    queue.ask = (struct pb_job_ask){.n = 2, .may = any_job};
+    pb_job_queue_take_now(&queue);
+    return user;
+}
+
+/* They would be running in this session without a worker. */
+START_TEST(test_jobs_of_a_lost_take_wait_again)
+{
+    pthread_t thread;
+    answer_no_commit();
+    queue = (struct pb_job_queue){.store = store, .reader = store, .moves = &moves};
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_jobs, NULL), 0);
+    lose_commit();
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(queue.n, 0);
+    ck_assert_int_lt(queue.rc, 0);
+    ck_assert_msg(strstr(queue.err.msg, "may be there or not") != NULL, "%s", queue.err.msg);
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE status = 1"), 2);
+    (void)take_jobs(NULL);
+    ck_assert_msg(queue.rc == 0, "%s", queue.err.msg);
+    ck_assert_int_eq(queue.n, 2);
+    for (int i = 0; i < queue.n; i++) {
+        ck_assert_int_eq(queue.jobs[i].job.status, PB_JOB_RUNNING);
+        ck_assert_int_eq(queue.jobs[i].job.attempts, 1); /* the lost take was no attempt */
+        ck_assert_int_eq(queue.jobs[i].job.epoch, 2);
+        pb_job_fini(&queue.jobs[i].job);
+    }
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE status = 1 AND epoch = 2"), 2);
+    pb_job_queue_fini(&queue);
+    drop_waiter();
+}
+END_TEST
+
+struct one_take {
+    pthread_t thread;
+    struct pb_job job;
+    int rc, result;
+};
+
+static void *take_one(void *user)
+{
+    struct one_take *take = user;
+    struct pb_job *const jobs[] = {&take->job};
+    take->rc = pb_store_take(store, jobs, 1, &take->result, NULL);
+    return NULL;
+}
+
+static int waiting_changes(void)
+{
+    const struct pb_job_change *change;
+    int n = 0;
+    (void)pthread_mutex_lock(&store->lock);
+    STAILQ_FOREACH(change, &store->changes, next)
+    {
+        n++;
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return n;
+}
+
+/* Each start is tried alone after the transaction of both, which is stored. */
+START_TEST(test_stored_take_is_not_refused_when_it_is_repeated)
+{
+    struct one_take takes[2] = {{.result = 1}, {.result = 1}};
+    answer_no_commit();
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pb_job_store_find(store, i == 0 ? A : B, NULL, &takes[i].job), 0);
+        ck_assert_int_eq(pb_job_move(&takes[i].job, PB_JOB_RUNNING, 10), 0);
+    }
+    pb_job_store_lock(store);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&takes[i].thread, NULL, take_one, &takes[i]), 0);
+    while (waiting_changes() < 2)
+        (void)usleep(1000);
+    pb_job_store_unlock(store);
+    lose_commit();
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_join(takes[i].thread, NULL), 0);
+        ck_assert_int_eq(takes[i].rc, 0);
+        ck_assert_int_eq(takes[i].result, 0);
+        pb_job_fini(&takes[i].job);
+    }
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE status = 1 AND epoch = 1"), 2);
+    drop_waiter();
+}
+END_TEST
+
+START_TEST(test_change_before_the_store_is_open_fails)
+{
+    struct pb_err err = {0};
+    struct pb_job_store *closed = NULL;
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, A);
+    ck_assert_int_eq(pb_job_store_create(&place, NULL, &closed), 0);
+    ck_assert_int_lt(pb_store_offer(closed, &job, &err), 0);
+    ck_assert_msg(strstr(err.msg, "not open yet") != NULL, "%s", err.msg);
+    pb_job_fini(&job);
+    pb_job_store_close(closed);
+}
+END_TEST
+
+/* Otherwise reads would wait for the end of a transaction that is gone. */
+START_TEST(test_tables_that_cannot_be_locked_leave_no_transaction)
+{
+    struct pb_err err = {0};
+    struct pb_job job;
+    char as_node[POSTGRES_CONNINFO_BYTES + 16];
+    execute("CREATE ROLE unlocked LOGIN; GRANT USAGE ON SCHEMA pushbroom TO unlocked;"
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pushbroom TO unlocked");
+    close_store();
+    (void)snprintf(as_node, sizeof as_node, "%s user=unlocked", conninfo);
+    place.postgresql = as_node;
+    place.node = "unlocked";
+    open_store();
+    insert(A, PB_JOB_ACCEPTED);
+    execute("REVOKE EXECUTE ON FUNCTION pg_advisory_xact_lock(int, int) FROM PUBLIC;"
+            "UPDATE store SET version = 0");
+    end_connections_of("unlocked");
+    ck_assert_int_lt(pb_job_store_find(store, A, &err, &job), 0);
+    ck_assert_msg(strstr(err.msg, "cannot be locked") != NULL, "%s", err.msg);
+    execute("GRANT EXECUTE ON FUNCTION pg_advisory_xact_lock(int, int) TO PUBLIC;"
+            "UPDATE store SET version = 1");
+    int rc;
+    do /* the next try to connect is a moment later */
+        rc = pb_job_store_find(store, A, &err, &job);
+    while (rc != 0 && strstr(err.msg, "cannot be locked") != NULL);
+    ck_assert_msg(rc == 0, "%s", err.msg);
+    pb_job_fini(&job);
+    close_store();
+    store = NULL;
+    execute("DROP OWNED BY unlocked; DROP ROLE unlocked");
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_columns_are_those_of_sqlite);
@@ -423,6 +607,10 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_events_have_the_order_of_their_commits);
     tcase_add_test(tests, test_counts_are_summed_up);
     tcase_add_test(tests, test_take_of_a_scene_of_another_service_fails);
+    tcase_add_test(tests, test_jobs_of_a_lost_take_wait_again);
+    tcase_add_test(tests, test_stored_take_is_not_refused_when_it_is_repeated);
+    tcase_add_test(tests, test_change_before_the_store_is_open_fails);
+    tcase_add_test(tests, test_tables_that_cannot_be_locked_leave_no_transaction);
 }
 
 int main(void)
