@@ -447,6 +447,16 @@ bool pb_publish_temp_discard(int products_fd, const char *name)
 /* All functions here return 0 or the negative errno of an entry that could not be fenced; then its
  * run may still publish. */
 
+/* Reads the next entry. NULL: there is no more, or *rc, if it was 0, is set to the failure. */
+static const struct dirent *next_entry(DIR *dir, int *rc)
+{
+    errno = 0;
+    const struct dirent *e = readdir(dir);
+    if (e == NULL && *rc == 0)
+        *rc = -errno;
+    return e;
+}
+
 /* Renames an entry to a free name that no run uses. The file system orders this and a rename by
  * the run: the second one finds no entry. */
 static int fence_entry(int at, const char *name, const char *prefix)
@@ -478,7 +488,7 @@ static int fence_entries(int fd, bool *out_any)
     DIR *dir = pb_path_entries(fd);
     if (dir == NULL)
         return -errno;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; (e = next_entry(dir, &rc)) != NULL;) {
         if (e->d_name[0] == '.')
             continue;
         const int one = fence_entry(fd, e->d_name, ".");
@@ -516,7 +526,7 @@ static int fence(int products_fd, const char *name)
     DIR *dir = pb_path_entries(fd);
     if (dir == NULL)
         rc = rc ? rc : -errno;
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; dir != NULL && (e = next_entry(dir, &rc)) != NULL;) {
         const int one = is_fenced(e->d_name) ? fence_leaves(fd, e->d_name) : 0;
         rc = rc ? rc : one; /* a fence may have been interrupted */
     }
@@ -549,7 +559,7 @@ static int fence_runs(int products_fd, const char *job, uint64_t epoch)
     DIR *dir = pb_path_entries(products_fd);
     if (dir == NULL)
         return -errno;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; (e = next_entry(dir, &rc)) != NULL;) {
         const int one = parse_name(e->d_name, &found)
                             ? fence_if_earlier(products_fd, e->d_name, &found, job, epoch)
                             : 0;
@@ -665,7 +675,7 @@ static int fence_and_sweep(const char *products, const char *job, uint64_t epoch
     if (dir == NULL)
         return job == NULL || errno == ENOENT ? 0 : -errno;
     int removed = 0, rc = 0;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; (e = next_entry(dir, &rc)) != NULL;) {
         if (parse_name(e->d_name, &found)) {
             const int one =
                 is_job(job) ? fence_if_earlier(dirfd(dir), e->d_name, &found, job, epoch) : 0;
@@ -678,7 +688,7 @@ static int fence_and_sweep(const char *products, const char *job, uint64_t epoch
         }
     }
     (void)closedir(dir);
-    return rc ? rc : removed;
+    return rc != 0 && job != NULL ? rc : removed;
 }
 
 int pb_publish_sweep(const char *products)

@@ -52,7 +52,9 @@ bool pb_outcome_is_published(struct pb_job *job, const char *products, const cha
         return false;
     /* also restores products that an interrupted exchange had moved aside */
     int rc = pb_publish_fence(products, job->id, (uint64_t)job->epoch);
-    if (rc < 0) /* the next run does not begin before it has fenced the earlier ones */
+    /* The next run does not begin before it has fenced the earlier ones. If there is none, only a
+     * run that has its permit already can publish. */
+    if (rc < 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot keep its earlier runs from publishing in %s: %s",
                job->id, products, strerror_r(-rc, words, sizeof words));
     const struct pb_manifest_job known = {job->id, job->scene, job->pipeline, path};

@@ -8,9 +8,9 @@
  * its last line, a late cancel, a service that dies before it stores the end and an abandoned
  * worker that publishes late have the same result: the job is successful, and it is not run again.
  * All runs of the job so far are fenced first (pipeline/publish/publish_temp.h): after the check
- * none of them can publish. Checked before a job fails, returns to the queue or starts again, while
- * no run of it is wanted. Thread: pool
- * (runner/pending.c). */
+ * none of them can publish. If the disk refuses that, it is logged: a run that has its permit
+ * already (runner/pending.h) may publish later. Checked before a job fails, returns to the queue or
+ * starts again, while no run of it is wanted. Thread: pool (runner/pending.c). */
 #include "service/jobs/job.h"
 
 /* Returns true if the job's products are in place; path: output.path of its pipeline. Then sets

@@ -7,6 +7,8 @@
 #include "publish_fixture.h"
 #include "run_suite.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +23,7 @@ static int renames, kill_after;    /* SIGKILL after this many renames; 0 = never
 static int stop_before;            /* SIGSTOP before this rename; 0 = never */
 static int fail_fence;             /* errno of renames by a fence */
 static int fail_look;              /* errno of a look for an entry */
+static int fail_read;              /* errno at the end of a directory */
 
 static void note(const char *what, const char *a, const char *b)
 {
@@ -105,6 +108,16 @@ int faccessat(int fd, const char *name, int mode, int flags)
     struct stat st;
     errno = fail_look;
     return fail_look != 0 || mode != F_OK ? -1 : fstatat(fd, name, &st, flags);
+}
+
+struct dirent *readdir(DIR *dir)
+{
+    struct dirent *(*real)(DIR *);
+    *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    struct dirent *e = real(dir);
+    if (e == NULL && fail_read != 0)
+        errno = fail_read;
+    return e;
 }
 
 static void reset(void)
@@ -407,6 +420,21 @@ START_TEST(test_run_waits_until_earlier_ones_are_fenced)
 }
 END_TEST
 
+START_TEST(test_list_that_ends_early_is_no_fence)
+{
+    struct pb_publish_options o = options_for("scene", 1);
+    o.epoch = 1;
+    struct pb_publish *late = begin(&o);
+    fail_read = EIO;
+    ck_assert_int_eq(pb_publish_fence(root, o.job, 1), -EIO);
+    o.epoch = 2;
+    refuse(&o, PB_E_OUTPUT_WRITE, "cannot keep earlier runs of the job from publishing");
+    fail_read = 0;
+    ck_assert_int_eq(pb_publish_fence(root, o.job, 1), 0);
+    pb_publish_close(late);
+}
+END_TEST
+
 START_TEST(test_failed_look_is_not_taken_for_a_later_run)
 {
     for (int i = 0; i < 2; i++) {
@@ -462,6 +490,7 @@ int main(void)
     tcase_add_test(tc, test_stopped_run_replaces_nothing_later);
     tcase_add_test(tc, test_stopped_run_of_an_ended_job_is_refused);
     tcase_add_test(tc, test_run_waits_until_earlier_ones_are_fenced);
+    tcase_add_test(tc, test_list_that_ends_early_is_no_fence);
     tcase_add_test(tc, test_failed_look_is_not_taken_for_a_later_run);
     tcase_add_test(tc, set_aside_products_wait_for_a_foreign_directory);
     suite_add_tcase(suite, tc);
