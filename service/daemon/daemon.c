@@ -272,8 +272,8 @@ static void on_overdue(uv_timer_t *timer)
 {
     (void)timer;
     pb_log(PB_LOG_ERROR,
-           "stopping: a thread is still blocked in an inbox or another directory after %d s; the "
-           "process ends without it",
+           "stopping: a thread is still blocked in an inbox, another directory or the job store "
+           "after %d s; the process ends without it",
            OVERDUE_MS / 1000);
     pb_log_flush();
     _exit(PB_DAEMON_EXIT_OK);

@@ -83,7 +83,6 @@ struct pb_opening {
     struct pb_daemon *daemon;
     struct pb_subscribing *subscribers;
     int keep_jobs;
-    bool adopts; /* the jobs of the last run and the entries of work/ were looked at */
     int rc;
     struct pb_err err;
 };
@@ -110,7 +109,6 @@ static int open_store(struct pb_opening *opening)
         return rc;
     }
     pb_job_store_admit_readers(daemon->store);
-    opening->adopts = true;
     pb_adopt_work(&daemon->intake, true, &daemon->swept);
     (void)pb_job_store_prune(daemon->store, opening->keep_jobs, NULL);
     return 0;
@@ -175,6 +173,7 @@ static void begin_work(struct pb_daemon *daemon)
 {
     struct pb_err err = {0};
     if (start_work(daemon, &err) == 0) {
+        daemon->beats = 0; /* the first scan begins now */
         pb_trouble_clear(&daemon->troubles, "store");
         return;
     }
@@ -189,7 +188,7 @@ static void on_opened(uv_work_t *request, int status)
     struct pb_daemon *daemon = opening->daemon;
     const int rc = opening->rc;
     const struct pb_err err = opening->err;
-    const bool stopping = daemon->methods.stopping, adopts = opening->adopts;
+    const bool stopping = daemon->methods.stopping;
     (void)status;
     (void)pb_daemon_subscribers_end(opening->subscribers);
     free(opening);
@@ -197,9 +196,8 @@ static void on_opened(uv_work_t *request, int status)
     daemon->store_open = rc == 0;
     if (stopping)
         return;
-    if (adopts)
-        pb_adopt_report(&daemon->swept, &daemon->troubles);
     if (rc == 0) {
+        pb_adopt_report(&daemon->swept, &daemon->troubles);
         begin_work(daemon);
         return;
     }

@@ -58,7 +58,7 @@ struct pb_daemon {
     int64_t sweep_at_ms, open_at_ms;
     int64_t open_wait_ms; /* interval of the tries to open the store, which grows; 0: not tried */
     bool store_open;
-    unsigned beats;
+    unsigned beats; /* since the first scan began */
     bool ready;
     bool failed; /* stops because it cannot serve; the exit status shows it */
 };
@@ -74,7 +74,8 @@ struct pb_subscribing;
 struct pb_subscribing *pb_daemon_subscribers(struct pb_daemon *daemon);
 /* Stores them. Returns 0 or a negative errno. Thread: pool. */
 int pb_daemon_subscribers_store(struct pb_subscribing *all, struct pb_err *err);
-/* Reports the result and frees them (NULL is allowed). Returns false if they are not stored. */
+/* Reports the result, unless the service stops, and frees them (NULL is allowed). Returns false if
+ * they must be stored again. */
 bool pb_daemon_subscribers_end(struct pb_subscribing *all);
 /* Stores them on the pool, after a reload. A failure is a trouble; it is tried again at each beat
  * while subscribe_again. */

@@ -16,7 +16,7 @@ struct pb_adopted {
  * yet) the stored paths of the other jobs are corrected as well. An entry that cannot be
  * handled now stays, is a trouble ("work", for pb_adopt_report) and is handled by a later call;
  * files that a running job may read (set_parts.h) stay without a trouble. Thread: pool, one at a
- * time; at the start the main thread, before the loop runs. */
+ * time. */
 void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
 /* Raises or clears the trouble. Thread: loop. */
 void pb_adopt_report(const struct pb_adopted *adopted, struct pb_troubles *troubles);

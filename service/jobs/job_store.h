@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_JOB_STORE_H
 #define PB_JOB_STORE_H
-/* The job store (store.h): one SQLite file in the state directory. A change that a function
- * reports as done survives a power failure (WAL, synchronous=FULL). Progress inside a run is not
- * stored. A file that is damaged, in two successive readings, is moved aside and a new one created;
- * a file that cannot be read, written or upgraded (disk, lock, permission, an older store with a
- * foreign view) stays and does not open: the inputs themselves are in work/, quarantine/ and the
- * archive, therefore no scene depends on it. Changes wait for the disk: the service's loop makes no
- * changes, and reads by a reader of its own. Changes that several threads make at the same time are
- * one transaction with one sync; a failure of one does not affect the others. Thread: any after
- * connect and before disconnect; a reader one at a time. */
+/* The job store (store.h): one SQLite file in the state directory, or a PostgreSQL database. A
+ * change that a function reports as done survives a power failure (SQLite: WAL, synchronous=FULL).
+ * Progress inside a run is not stored. A file that is damaged, in two successive readings, is moved
+ * aside and a new one created; a file that cannot be read, written or upgraded (disk, lock,
+ * permission, an older store with a foreign view) stays and does not open: the inputs themselves
+ * are in work/, quarantine/ and the archive, therefore no scene depends on it. Changes wait for the
+ * disk: the service's loop makes no changes, and reads by a reader of its own. Changes that several
+ * threads make at the same time are one transaction with one sync; a failure of one does not affect
+ * the others. Thread: any after connect and before disconnect; a reader one at a time. */
 #include "service/jobs/store.h"
 
 /* Where a store is. */
@@ -21,8 +21,8 @@ struct pb_store_place {
     bool is_shared;         /* other services may change the store as well; false: refuses them */
 };
 
-/* Opens or creates <directory>/jobs.db. out_moved (4096 bytes) gets the new name of a damaged
- * file, otherwise "". */
+/* Opens or creates <directory>/jobs.db, or the tables in the database. out_moved (4096 bytes) gets
+ * the new name of a damaged file, otherwise "". */
 int pb_job_store_open(const struct pb_store_place *place, struct pb_err *err, char out_moved[4096],
                       struct pb_job_store **out_store);
 /* Does the same in two steps, for a service that starts while its disk does not respond. create
