@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FIRST_ROWS 16 /* rows that a choice of a job reads at first */
+
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
 #define WAITING                                                                                    \
@@ -43,6 +45,8 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
                            " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
     [PB_JOB_RUNNING_SCENE] =
         "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
+    [PB_JOB_RUNNING_EPOCH] =
+        "SELECT 1 FROM jobs WHERE id = ?1 AND status = 1 AND epoch = ?2 AND session = ?3",
     [PB_JOB_STATE] = "SELECT status, input, epoch, session FROM jobs WHERE id = ?1 FOR UPDATE",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
@@ -180,11 +184,15 @@ int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool m
 int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
                           struct pb_err *err)
 {
-    struct pb_job_before before;
-    int rc = look_before(store, id, err, &before);
-    return rc ? rc
-              : before.is_there && before.status == PB_JOB_RUNNING && before.epoch == epoch &&
-                    before.session == store->session;
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_RUNNING_EPOCH, err);
+    if (s == NULL)
+        return -EIO;
+    pb_sql_set_text(s, 1, id);
+    pb_sql_set_int(s, 2, epoch);
+    pb_sql_set_int(s, 3, store->session);
+    const int rc = pb_job_store_step(store, "find", s, err);
+    pb_sql_reset(s);
+    return rc;
 }
 
 int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t number,
@@ -338,18 +346,19 @@ struct search {
     struct pb_job_place last;
 };
 
-/* Continues after search->last in the rows of one statement; returns < 0 on failure. */
-static int look_on(struct pb_job_store *store, enum pb_job_statement which, struct search *search,
-                   struct pb_err *err)
+/* Continues after search->last in at most n rows of one statement. Returns the number of rows, or
+ * < 0 on failure. */
+static int look_at(struct pb_job_store *store, enum pb_job_statement which, struct search *search,
+                   int64_t n, struct pb_err *err)
 {
     struct pb_job job;
-    int rc = 0;
+    int rc = 0, rows = 0;
     struct pb_sql_statement *s = pb_job_row_begin(store, which, err);
     if (s == NULL)
         return -EIO;
     pb_sql_set_int(s, 1, search->last.seq != 0 ? -search->last.priority : INT64_MIN);
     pb_sql_set_int(s, 2, search->last.seq);
-    pb_sql_set_int(s, 3, search->limit);
+    pb_sql_set_int(s, 3, n);
     pb_job_init(&job);
     while (search->found == 0 && (rc = pb_job_store_step(store, "find", s, err)) > 0) {
         job.seq = pb_sql_int(s, 0);
@@ -365,23 +374,34 @@ static int look_on(struct pb_job_store *store, enum pb_job_statement which, stru
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;
+        rows++;
     }
     pb_sql_reset(s);
-    return rc < 0 ? rc : 0;
+    return rc < 0 ? rc : rows;
 }
 
-/* Returns the number of the first job that may run: > 0; 0 if absent; negative errno. */
+/* Returns the number of the first job that may run: > 0; 0 if absent; negative errno. Reads a few
+ * rows first, because a database sends all that a statement has. */
 static int64_t choose(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err)
 {
     struct search search = {.may = may, .user = user, .limit = limit, .last = *after};
-    int rc = after->seq != 0 ? look_on(store, PB_JOB_WAITING_LIKE, &search, err) : 0;
-    if (rc == 0 && search.found == 0 && search.limit > 0)
-        rc = look_on(store, PB_JOB_WAITING_LESS, &search, err);
+    enum pb_job_statement which = after->seq != 0 ? PB_JOB_WAITING_LIKE : PB_JOB_WAITING_LESS;
+    int64_t n = FIRST_ROWS;
+    while (search.found == 0 && search.limit > 0) {
+        n = n < search.limit ? n : search.limit;
+        const int rows = look_at(store, which, &search, n, err);
+        if (rows < 0)
+            return rows;
+        if (rows < n && which == PB_JOB_WAITING_LESS)
+            break; /* no more rows */
+        which = rows < n ? PB_JOB_WAITING_LESS : PB_JOB_WAITING_LIKE;
+        n *= 8;
+    }
     bool more = search.found == 0 && search.limit == 0;
     *after = more ? search.last : (struct pb_job_place){0};
-    return rc < 0 ? rc : search.found;
+    return search.found;
 }
 
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,

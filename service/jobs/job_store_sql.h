@@ -28,6 +28,7 @@ enum pb_job_statement {
     PB_JOB_COUNTS,
     PB_JOB_RUNNING_ONE,
     PB_JOB_RUNNING_SCENE,
+    PB_JOB_RUNNING_EPOCH,
     PB_JOB_STATE,
     PB_JOURNAL_ADD,
     PB_JOURNAL_RANGE,

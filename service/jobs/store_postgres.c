@@ -76,10 +76,16 @@ static int open_reader(struct pb_job_store *store, struct pb_err *err, struct pb
     return open_postgres(store, true, err, out);
 }
 
-/* Failures are left to the next commit. */
+/* Failures are left to the next commit. If one service writes, no other order of the numbers is
+ * possible: after a crash of the server the events would get the same ones, and the disk need not
+ * have them yet. */
 static void settle(struct pb_job_store *store)
 {
-    struct pb_sql_statement *s = pb_sql_prepare(store->db, "SELECT settle()", false);
+    struct pb_sql_statement *s = pb_sql_prepare(
+        store->db,
+        store->is_shared ? "SELECT settle()"
+                         : "SELECT set_config('synchronous_commit', 'off', true), settle()",
+        false);
     if (s != NULL)
         (void)pb_sql_step(s);
     pb_sql_finalize(s);

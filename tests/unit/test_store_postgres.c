@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
  *
  * Behaviour of the job store that only PostgreSQL has: its tables, connections, locks and numbers.
  */
@@ -8,6 +9,8 @@
 #include "service/jobs/kept.h"
 #include "service/jobs/job_store_sql.h"
 #include "service/runner/job_queue.h"
+
+#include <pthread.h>
 
 #define A "20261121-082850-aaaa"
 #define B "20261121-082850-bbbb"
@@ -590,6 +593,69 @@ START_TEST(test_tables_that_cannot_be_locked_leave_no_transaction)
 }
 END_TEST
 
+enum { WRITERS = 4, EACH = 15 };
+
+/* A thread of a service that stores jobs. */
+struct writer {
+    pthread_t thread;
+    struct pb_job_store *store;
+    int number, failures;
+};
+
+static void *write_jobs(void *user)
+{
+    struct writer *writer = user;
+    struct pb_job job;
+    for (int i = 0; i < EACH; i++) {
+        pb_job_init(&job);
+        (void)snprintf(job.id, sizeof job.id, "20261123-00000%d-%04d", writer->number, i);
+        writer->failures += pb_store_offer(writer->store, &job, NULL) != 0;
+        pb_job_fini(&job);
+    }
+    return NULL;
+}
+
+struct follower {
+    int64_t last;
+    int events;
+};
+
+static void follow(void *user, const struct pb_event *event)
+{
+    struct follower *follower = user;
+    ck_assert_int_gt(event->seq, follower->last);
+    follower->last = event->seq;
+    follower->events++;
+}
+
+/* Two services store jobs in two threads each, while a reader reads the events after the last one
+ * that it has. */
+START_TEST(test_a_reader_misses_no_event)
+{
+    struct pb_err err = {0};
+    struct writer writers[WRITERS] = {{.failures = 0}};
+    struct follower follower = {.events = 0};
+    struct pb_job_store *second = NULL, *reader = NULL;
+    ck_assert_int_eq(pb_job_store_open(&place, NULL, moved, &second), 0);
+    ck_assert_int_eq(pb_job_store_open_reader(&place, NULL, &reader), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i].number = i;
+        writers[i].store = i % 2 == 0 ? store : second;
+        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, write_jobs, &writers[i]), 0);
+    }
+    while (follower.events < WRITERS * EACH)
+        ck_assert_msg(pb_journal_read(reader, follower.last, "", 7, follow, &follower, &err) >= 0,
+                      "%s", err.msg);
+    for (int i = 0; i < WRITERS; i++) {
+        ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
+        ck_assert_int_eq(writers[i].failures, 0);
+    }
+    ck_assert_int_eq(query("SELECT seq FROM last_event"), follower.last);
+    pb_job_store_close(reader);
+    pb_job_store_close(second);
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_columns_are_those_of_sqlite);
@@ -606,6 +672,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_an_absent_server_is_named);
     tcase_add_test(tests, test_events_have_the_order_of_their_commits);
     tcase_add_test(tests, test_counts_are_summed_up);
+    tcase_add_test(tests, test_a_reader_misses_no_event);
     tcase_add_test(tests, test_take_of_a_scene_of_another_service_fails);
     tcase_add_test(tests, test_jobs_of_a_lost_take_wait_again);
     tcase_add_test(tests, test_stored_take_is_not_refused_when_it_is_repeated);
