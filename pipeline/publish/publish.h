@@ -68,8 +68,10 @@ struct pb_publish_options {
     enum pb_existing existing;
     unsigned mode; /* permissions of the files, and with search for readers of the directories; 0 =
                       0644 and 0755 without the umask's bits */
-    /* Called by commit when all files are on disk, before anything becomes visible. Returns 0, or
-     * negative and *err: commit returns that, and nothing becomes visible. NULL = not called. */
+    /* Called by commit, request_permit before the files are synced, and permit after that, before
+     * anything becomes visible; it may wait. permit returns 0, or negative and *err: commit returns
+     * that, and nothing becomes visible. NULL = not called. */
+    void (*request_permit)(void *user);
     int (*permit)(void *user, struct pb_err *err);
     void *permit_user;
 };

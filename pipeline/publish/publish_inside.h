@@ -18,6 +18,7 @@ struct pb_publish {
     struct pb_place_wanted wanted;  /* its strings are below */
     struct pb_output_place path;    /* without a version */
     unsigned mode;
+    void (*request_permit)(void *user);
     int (*permit)(void *user, struct pb_err *err);
     void *permit_user;
     char form[PB_OUTPUT_PATH_BYTES]; /* output.path */

@@ -72,6 +72,7 @@ static int take_options(struct pb_publish *p, const struct pb_publish_options *o
     p->sum = options->sum;
     p->files = options->files;
     p->mode = p->rows.mode = options->mode;
+    p->request_permit = options->request_permit;
     p->permit = options->permit;
     p->permit_user = options->permit_user;
     p->wanted =

@@ -70,7 +70,7 @@ struct pb_worker_slot_owner {
     /* Called when a run with `turn` has its plan, with the count of the plan's tiles and their
      * memory: it computes after pb_worker_slot_turn. */
     void (*on_turn)(void *user, int number, int64_t tiles, int64_t memory_bytes);
-    /* Called when a run with `permit` has its products on the disk: it publishes after
+    /* Called when a run with `permit` has complete products: it publishes after
      * pb_worker_slot_permit. */
     void (*on_permit)(void *user, int number);
     void (*on_start)(void *user, int number); /* a process was started */

@@ -282,7 +282,7 @@ static void drop_late(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     pb_log(PB_LOG_WARNING,
-           "job %s: the job store has a later run of it, or its end; the change by run %lld is "
+           "job %s: the job store has a later run of it, or its end; the result of run %lld is "
            "dropped",
            pending->job.id, (long long)pending->job.epoch);
     for (struct pb_pending_waiter *w = pending->waiters; w != NULL; w = w->next)

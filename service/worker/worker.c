@@ -93,8 +93,7 @@ static void say_checking(void *user, uint64_t bytes)
 
 static void read_commands(struct worker *worker);
 
-/* Requests the permit to publish and waits for it. A run that arrives meanwhile is the next one. */
-static int request_permit(void *user, struct pb_err *err)
+static void request_permit(void *user)
 {
     struct worker *worker = user;
     int64_t epoch = 0;
@@ -103,13 +102,17 @@ static int request_permit(void *user, struct pb_err *err)
     pb_json_int(json, "epoch", epoch);
     worker->permit = PERMIT_REQUESTED;
     pb_worker_say_json(worker, json);
+}
+
+/* Waits for the permit. A run that arrives meanwhile is the next one. */
+static int await_permit(void *user, struct pb_err *err)
+{
+    struct worker *worker = user;
     while (worker->permit == PERMIT_REQUESTED)
         read_commands(worker);
-    const enum worker_permit permit = worker->permit;
-    worker->permit = PERMIT_NONE;
-    if (permit == PERMIT_CANCELLED)
+    if (worker->permit == PERMIT_CANCELLED)
         return pb_fail(err, PB_E_JOB_DISMISSED, "cancelled before its products were published");
-    return permit == PERMIT_GRANTED
+    return worker->permit == PERMIT_GRANTED
                ? 0
                : pb_fail(err, PB_E_OUTPUT_WRITE,
                          "cannot publish '%s': the job store has another run of the job, or its "
@@ -122,6 +125,7 @@ void pb_worker_forget(struct worker *worker)
     pb_worker_job_close(&worker->job);
     pb_json_release(worker->command);
     worker->command = NULL;
+    worker->permit = PERMIT_NONE; /* a late answer is ignored */
 }
 
 /* Reports the failure of the job. The job contains the name of its input already. */
@@ -265,7 +269,7 @@ static int start_child(struct worker *worker, struct pb_err *err)
 static void start_run(struct worker *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
-    struct pb_worker_wait wait = {say_checking, request_permit, worker};
+    struct pb_worker_wait wait = {say_checking, request_permit, await_permit, worker};
     worker->command = command;
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
@@ -320,7 +324,7 @@ static bool is_of_run(const struct worker *worker, const struct pb_json_value *c
 static void cancel(struct worker *worker, const char *text, size_t bytes)
 {
     take_next(worker, NULL);
-    if (worker->permit == PERMIT_REQUESTED)
+    if (worker->permit != PERMIT_NONE)
         worker->permit = PERMIT_CANCELLED;
     else if (worker->command != NULL)
         (void)pb_line_send(worker->child.lines.fd, text, bytes, NULL, 0);

@@ -56,8 +56,8 @@
  *   {"event":"turn","job","tiles","memory_bytes"}
  *     needs of its plan, before their memory is allocated
  *   {"event":"permit","job","epoch"}
- *     all products are on the disk, and not visible. The worker waits for as long as the job store
- *     does not answer; a cancel ends the wait
+ *     all products are complete, and not visible. When they are on the disk the worker waits for as
+ *     long as the job store does not answer; a cancel ends the wait
  *   {"event":"place","job","sensor","time_s"}   from the child to the worker only: facts of the
  *                                               metadata for output.path; it waits for
  *                                               {"cmd":"place","place"}

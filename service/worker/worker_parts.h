@@ -14,7 +14,7 @@ struct pb_config;
 
 /* The request of the running job to publish. */
 enum worker_permit {
-    PERMIT_NONE, /* not requested, or answered */
+    PERMIT_NONE, /* not requested */
     PERMIT_REQUESTED,
     PERMIT_GRANTED,
     PERMIT_REFUSED,

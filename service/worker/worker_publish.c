@@ -65,6 +65,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     int64_t epoch = 0;
     const char *input = job->scene.path, *name = pb_json_get_text(command, "name"),
                *job_id = pb_json_get_text(command, "job");
+    const bool permitted = pb_json_get_text(command, "permit") != NULL;
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {
         .products = pb_json_get_text(command, "products"),
@@ -83,7 +84,8 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
         .collection = pb_products_collection(job->pipeline),
         .existing = existing_of(command, output),
         .mode = mode,
-        .permit = pb_json_get_text(command, "permit") != NULL ? wait->permit : NULL,
+        .request_permit = permitted ? wait->request_permit : NULL,
+        .permit = permitted ? wait->permit : NULL,
         .permit_user = wait->user};
     pb_input_id_set(&options.input,
                     name    ? name

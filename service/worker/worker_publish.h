@@ -41,6 +41,7 @@ struct pb_worker_wait {
      * checksum of the input */
     void (*alive)(void *user, uint64_t bytes);
     /* called by publish if the command has "permit" (struct pb_publish_options) */
+    void (*request_permit)(void *user);
     int (*permit)(void *user, struct pb_err *err);
     void *user;
 };

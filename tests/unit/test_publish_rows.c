@@ -167,12 +167,22 @@ static void publish_rows(const struct pb_publish_options *o, const char *value)
     pb_publish_close(p);
 }
 
+static int requests;
+
+static void request_permit(void *user)
+{
+    (void)user;
+    requests++;
+}
+
 /* Called while nothing is visible and no lock is held. */
 static int permit(void *user, struct pb_err *err)
 {
     const int *result = user;
     ck_assert(!there("scene") && !there("all.csv") && !there("collection.json"));
     ck_assert(!there(PB_PUBLISH_LOCK_DIRECTORY));
+    ck_assert_int_eq(requests, 1);
+    requests = 0;
     return *result == 0 ? 0 : pb_fail(err, PB_E_JOB_DISMISSED, "no");
 }
 
@@ -181,6 +191,7 @@ START_TEST(test_permit_is_requested_before_rows_are_visible)
     int result = -1;
     struct pb_err err = {0};
     struct pb_publish_options o = options_for("scene", 1);
+    o.request_permit = request_permit;
     o.permit = permit;
     o.permit_user = &result;
     struct pb_publish *p = begin_rows(&o, "1");
