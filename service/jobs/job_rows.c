@@ -299,29 +299,29 @@ static int visit_rows(struct pb_job_store *store, struct pb_sql_statement *s,
 /* Makes a statement that merges the rows of each state, because the index yields these in order. */
 static void list_sql(unsigned mask, char *out, size_t bytes)
 {
+    static const char filter[] =
+        "seq < ?1 AND updated_ms >= ?3 AND pipeline = coalesce(?4, pipeline)"
+        " ORDER BY seq DESC LIMIT ?2";
     int n = 0;
     if (mask == PB_JOB_MASK_ALL) {
-        (void)snprintf(out, bytes,
-                       "SELECT " PB_JOB_COLUMNS
-                       " FROM jobs WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2");
+        (void)snprintf(out, bytes, "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE %s", filter);
         return;
     }
     for (int i = 0; i < PB_JOB_STATUS_COUNT; i++) {
         if ((mask & PB_JOB_MASK(i)) != 0)
             n += snprintf(out + n, bytes - (size_t)n,
                           "%sSELECT * FROM (SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = %d"
-                          " AND seq < ?1 ORDER BY seq DESC LIMIT ?2) AS s%d",
-                          n > 0 ? " UNION ALL " : "", i, i);
+                          " AND %s) AS s%d",
+                          n > 0 ? " UNION ALL " : "", i, filter, i);
     }
     (void)snprintf(out + n, bytes - (size_t)n, " ORDER BY 1 DESC LIMIT ?2");
 }
 
-int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
-                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
-                      struct pb_err *err)
+int pb_job_store_list(struct pb_job_store *store, const struct pb_job_query *query,
+                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err)
 {
-    char text[4096];
-    unsigned mask = status_mask & PB_JOB_MASK_ALL;
+    char text[8192];
+    const unsigned mask = query->status_mask & PB_JOB_MASK_ALL;
     if (mask == 0)
         return 0;
     list_sql(mask, text, sizeof text);
@@ -329,8 +329,10 @@ int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t 
     struct pb_sql_statement *s = prepare(store, &store->list[mask], text, err);
     int rc = -EIO;
     if (s != NULL) {
-        pb_sql_set_int(s, 1, before_seq);
-        pb_sql_set_int(s, 2, limit);
+        pb_sql_set_int(s, 1, query->before_seq);
+        pb_sql_set_int(s, 2, query->limit);
+        pb_sql_set_int(s, 3, query->since_ms);
+        pb_sql_set_text(s, 4, query->pipeline);
         rc = visit_rows(store, s, visit, user, err);
     }
     pb_job_store_unlock(store);

@@ -64,12 +64,19 @@ struct pb_job_place {
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job);
-/* Lists jobs with a seq below before_seq (INT64_MAX: all), newest first. visit borrows the job and
- * must not call the store; a value other than 0 ends the listing and is returned. The cost grows
- * with limit, not with the number of jobs. */
-int pb_job_store_list(struct pb_job_store *store, unsigned status_mask, int64_t before_seq,
-                      int64_t limit, int (*visit)(void *user, struct pb_job *job), void *user,
-                      struct pb_err *err);
+struct pb_job_query {
+    unsigned status_mask;
+    int64_t before_seq; /* INT64_MAX = all jobs */
+    int64_t limit;
+    int64_t since_ms;     /* minimum time of the last change, wall clock; 0 = all jobs */
+    const char *pipeline; /* NULL = all jobs */
+};
+/* Lists jobs with a seq below before_seq as they are at one moment, newest first. visit must not
+ * call the store, and may take the job's memory, leaving an initialised job; a value other than 0
+ * ends the listing and is returned. The cost grows with limit, not with the number of jobs, except
+ * with since_ms or a pipeline. */
+int pb_job_store_list(struct pb_job_store *store, const struct pb_job_query *query,
+                      int (*visit)(void *user, struct pb_job *job), void *user, struct pb_err *err);
 /* Deletes finished jobs beyond `keep`: first those that failed with input.no_pipeline, then the
  * others; of both the oldest first. Jobs of scenes do not count; they are deleted together with the
  * job of their archive. Returns the number of deleted jobs, with those of scenes. */

@@ -25,6 +25,7 @@
            */
 
 struct pb_status;
+struct pb_job_listing;
 
 /* Request while it is served. */
 struct pb_call {
@@ -42,8 +43,8 @@ struct pb_call {
     int64_t since;
     struct pb_json *reply; /* the reply of the call, written when it is served */
     bool wants_descriptor; /* the call is answered later: the client must pass its file */
-    /* Private to the server, zero at the beginning. */
-    int64_t before_seq, left;
+    struct pb_job_listing
+        *listing; /* rest of a list that is printed in parts; the server frees it */
 };
 
 enum pb_served {

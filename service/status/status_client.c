@@ -3,6 +3,7 @@
 #include "service/status/status_client.h"
 
 #include "service/status/status_fair.h"
+#include "service/status/status_overlay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ void pb_client_conn_destroy(struct pb_status_client *client)
     }
     client->account->queued_bytes -= client->out_bytes;
     pb_json_destroy(client->call.reply);
+    pb_job_listing_free(client->call.listing);
     pb_request_fini(&client->request);
     /* A process that checks a file may keep the connection open: shut it down as well. */
     (void)epoll_ctl(client->epoll, EPOLL_CTL_DEL, client->fd, NULL);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_JOBS 16 /* jobs of a list in one step */
+#define PRINTED_JOBS 16 /* jobs of a list that one step prints */
 
 static const struct pb_job *as_it_is(const struct pb_status_methods *methods,
                                      const struct pb_job *stored)
@@ -51,47 +51,22 @@ static int get(struct pb_status_methods *methods, struct pb_call *call, struct p
     return 0;
 }
 
-/* --- lists, one page in each step --- */
+/* --- lists: read in one step, printed in several --- */
 
-struct page {
-    const struct pb_status_methods *methods;
-    struct pb_call *call;
-    unsigned mask;
-    int n;
-};
-
-static bool is_wanted(const struct pb_request *request, const struct pb_job *job)
+/* Prints a part of the list. Returns 1 if more jobs follow. */
+static int print_jobs(struct pb_call *call)
 {
-    bool list = request->method == PB_METHOD_JOB_LIST;
-    return !list || (job->updated_ms >= request->since_ms &&
-                     (request->pipeline == NULL || strcmp(request->pipeline, job->pipeline) == 0));
-}
-
-static int print_listed(void *user, struct pb_job *stored)
-{
-    struct page *page = user;
-    const struct pb_job *job = as_it_is(page->methods, stored);
-    page->n++;
-    page->call->before_seq = stored->seq;
-    if ((PB_JOB_MASK(job->status) & page->mask) != 0 && is_wanted(page->call->request, job)) {
-        if (page->call->request->brief)
-            pb_job_print_brief(page->call->reply, NULL, job);
+    struct pb_job_listing *const listing = call->listing;
+    for (int i = 0; i < PRINTED_JOBS && listing->printed < listing->n; i++) {
+        struct pb_job *const job = &listing->jobs[listing->printed++];
+        if (call->request->brief)
+            pb_job_print_brief(call->reply, NULL, job);
         else
-            pb_job_print(page->call->reply, NULL, job);
-        page->call->left--;
+            pb_job_print(call->reply, NULL, job);
+        pb_job_fini(job);
+        pb_job_init(job);
     }
-    return 0;
-}
-
-/* Prints a page of a list. Returns 1 if more jobs follow. */
-static int print_page(const struct pb_status_methods *methods, struct pb_call *call, unsigned mask,
-                      struct pb_err *err)
-{
-    struct page page = {methods, call, mask, 0};
-    int64_t wanted = call->left < PAGE_JOBS ? call->left : PAGE_JOBS;
-    int rc =
-        pb_job_store_list(methods->store, mask, call->before_seq, wanted, print_listed, &page, err);
-    return rc ? rc : page.n == wanted && call->left > 0;
+    return listing->printed < listing->n;
 }
 
 /* Prints the number after which the client receives changes. It is read before the jobs, so that
@@ -113,38 +88,49 @@ static void print_watch(const struct pb_status_methods *methods, struct pb_call 
 }
 
 /* Finds the number of the job before which a list ends. */
-static int find_before(const struct pb_status_methods *methods, struct pb_call *call,
-                       struct pb_err *err)
+static int find_before(const struct pb_status_methods *methods, const struct pb_call *call,
+                       struct pb_err *err, int64_t *out_seq)
 {
     struct pb_job job;
-    call->before_seq = INT64_MAX;
+    *out_seq = INT64_MAX;
     if (call->request->before == NULL)
         return 0;
     int rc = pb_job_store_find(methods->store, call->request->before, err, &job);
     if (rc != 0)
         return rc;
-    call->before_seq = job.seq;
+    *out_seq = job.seq;
     pb_job_fini(&job);
     return 0;
 }
 
+static int begin_list(const struct pb_status_methods *methods, struct pb_call *call,
+                      struct pb_err *err)
+{
+    const struct pb_request *const request = call->request;
+    const bool watch = request->method == PB_METHOD_JOB_WATCH;
+    struct pb_job_query query = {.status_mask =
+                                     PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK(PB_JOB_RUNNING),
+                                 .limit = PB_STATUS_LIST_MAX};
+    if (!watch)
+        query = (struct pb_job_query){.status_mask = request->status_mask,
+                                      .limit = request->limit,
+                                      .since_ms = request->since_ms,
+                                      .pipeline = request->pipeline};
+    int rc = find_before(methods, call, err, &query.before_seq);
+    if (rc != 0)
+        return rc;
+    pb_reply_begin(call->reply, request);
+    pb_json_object(call->reply, "result");
+    if (watch)
+        print_watch(methods, call);
+    pb_json_array(call->reply, "jobs");
+    return pb_overlay_list(&methods->overlay, methods->store, &query, err, &call->listing);
+}
+
 static int list(const struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
-    bool watch = call->request->method == PB_METHOD_JOB_WATCH;
-    unsigned mask = watch ? PB_JOB_MASK(PB_JOB_ACCEPTED) | PB_JOB_MASK(PB_JOB_RUNNING)
-                          : call->request->status_mask;
-    if (call->before_seq == 0) {
-        int found = find_before(methods, call, err);
-        if (found != 0)
-            return found;
-        call->left = watch ? PB_STATUS_LIST_MAX : call->request->limit;
-        pb_reply_begin(call->reply, call->request);
-        pb_json_object(call->reply, "result");
-        if (watch)
-            print_watch(methods, call);
-        pb_json_array(call->reply, "jobs");
-    }
-    int rc = print_page(methods, call, mask, err);
+    int rc = call->listing == NULL ? begin_list(methods, call, err) : 0;
+    rc = rc ? rc : print_jobs(call);
     if (rc != 0)
         return rc;
     pb_json_end(call->reply);
@@ -233,7 +219,7 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
         rc = list(methods, call, err);
         break;
     case PB_METHOD_JOB_WATCH:
-        rc = call->before_seq != 0 ? list(methods, call, err) : watch(methods, call, err);
+        rc = call->listing != NULL ? list(methods, call, err) : watch(methods, call, err);
         break;
     case PB_METHOD_JOB_GET:
         return get(methods, call, err);

@@ -4,6 +4,7 @@
 
 #include "config/base/clock.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,116 @@ void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
     }
     if (pb_job_copy(&entry.job, job) == 0)
         overlay->at[overlay->n++] = entry;
+}
+
+/* --- lists --- */
+
+/* A row of the store is replaced by the present state of its job. Jobs of the overlay whose rows
+ * have another status than the query's are added at their places. */
+struct collection {
+    const struct pb_overlay *overlay;
+    const struct pb_job_query *query;
+    struct pb_job_listing *listing;
+    int64_t above_seq; /* jobs of the overlay from this number on are listed */
+};
+
+void pb_job_listing_free(struct pb_job_listing *listing)
+{
+    if (listing == NULL)
+        return;
+    for (size_t i = 0; i < listing->n; i++)
+        pb_job_fini(&listing->jobs[i]);
+    free(listing->jobs);
+    free(listing);
+}
+
+static bool fits(const struct pb_job_query *query, const struct pb_job *job)
+{
+    return (PB_JOB_MASK(job->status) & query->status_mask) != 0 && job->seq < query->before_seq &&
+           job->updated_ms >= query->since_ms &&
+           (query->pipeline == NULL || strcmp(query->pipeline, job->pipeline) == 0);
+}
+
+static bool is_full(const struct collection *collection)
+{
+    return (int64_t)collection->listing->n >= collection->query->limit;
+}
+
+/* Returns the place of the next job in the list; NULL = out of memory. */
+static struct pb_job *add(struct pb_job_listing *listing)
+{
+    if (listing->n == listing->room) {
+        const size_t room = listing->room ? listing->room * 2 : 16;
+        struct pb_job *more = realloc(listing->jobs, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        listing->jobs = more;
+        listing->room = room;
+    }
+    struct pb_job *const job = &listing->jobs[listing->n++];
+    pb_job_init(job);
+    return job;
+}
+
+/* Finds the newest job of the overlay with a number from seq on, below that of the last one. */
+static const struct pb_job *find_newest(const struct collection *collection, int64_t seq)
+{
+    const struct pb_job *newest = NULL;
+    for (size_t i = 0; i < collection->overlay->n; i++) {
+        const struct pb_job *job = &collection->overlay->at[i].job;
+        if (job->seq >= seq && job->seq < collection->above_seq &&
+            (newest == NULL || job->seq > newest->seq))
+            newest = job;
+    }
+    return newest;
+}
+
+/* Lists the jobs of the overlay with numbers from seq on. */
+static int add_live(struct collection *collection, int64_t seq)
+{
+    const struct pb_job *live;
+    while ((live = find_newest(collection, seq)) != NULL && !is_full(collection)) {
+        struct pb_job *job = fits(collection->query, live) ? add(collection->listing) : NULL;
+        if (fits(collection->query, live) && (job == NULL || pb_job_copy(job, live) != 0))
+            return -ENOMEM;
+        collection->above_seq = live->seq;
+    }
+    return 0;
+}
+
+/* Returns 1 if the list is full. */
+static int add_row(void *user, struct pb_job *stored)
+{
+    struct collection *collection = user;
+    if (add_live(collection, stored->seq) != 0)
+        return -ENOMEM;
+    if (pb_overlay_find(collection->overlay, stored->id) == NULL && !is_full(collection)) {
+        struct pb_job *job = add(collection->listing);
+        if (job == NULL)
+            return -ENOMEM;
+        *job = *stored;
+        pb_job_init(stored);
+    }
+    return is_full(collection);
+}
+
+int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store,
+                    const struct pb_job_query *query, struct pb_err *err,
+                    struct pb_job_listing **out_listing)
+{
+    struct pb_job_query rows = *query;
+    struct collection collection = {overlay, query, calloc(1, sizeof(struct pb_job_listing)),
+                                    INT64_MAX};
+    int rc = collection.listing != NULL ? 0 : -ENOMEM;
+    rows.limit += (int64_t)overlay->n; /* rows that may be left out */
+    rc = rc ? rc : pb_job_store_list(store, &rows, add_row, &collection, err);
+    rc = rc ? rc : add_live(&collection, 0);
+    if (rc >= 0) {
+        *out_listing = collection.listing;
+        return 0;
+    }
+    pb_job_listing_free(collection.listing);
+    return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory") : rc;
 }
 
 void pb_overlay_sweep(struct pb_overlay *overlay, struct pb_job_store *store)

@@ -17,6 +17,12 @@ struct pb_overlay {
     size_t n, room;
 };
 
+/* Jobs as they are at one moment, newest first. */
+struct pb_job_listing {
+    struct pb_job *jobs;
+    size_t n, room, printed;
+};
+
 void pb_overlay_fini(struct pb_overlay *overlay);
 /* Finds the job in the state that the service reported last; NULL: the stored state is valid.
  * Borrowed until the next change. */
@@ -25,6 +31,12 @@ const struct pb_job *pb_overlay_find(const struct pb_overlay *overlay, const cha
  * in any case, until its next put (or for a minute). */
 void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
                     const struct pb_job *job, bool held);
+/* Lists the jobs that the query fits in their present states; in the store they may have others.
+ * Free with pb_job_listing_free. */
+int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store,
+                    const struct pb_job_query *query, struct pb_err *err,
+                    struct pb_job_listing **out_listing);
+void pb_job_listing_free(struct pb_job_listing *listing); /* NULL is allowed */
 /* Removes jobs that the store has in the same state. */
 void pb_overlay_sweep(struct pb_overlay *overlay, struct pb_job_store *store);
 #endif

@@ -6,6 +6,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/status/status_loop.h"
+#include "service/status/status_overlay.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -126,8 +127,10 @@ void pb_status_refuse(struct pb_status *status, struct pb_status_client *client,
 static void end_call(struct pb_status_client *client)
 {
     pb_json_destroy(client->call.reply);
+    pb_job_listing_free(client->call.listing);
     pb_request_fini(&client->request);
     client->call.reply = NULL;
+    client->call.listing = NULL;
     client->call.request = NULL;
     client->in_call = false;
     client->served++;

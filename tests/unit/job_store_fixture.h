@@ -82,6 +82,14 @@ static inline int count(void *user, struct pb_job *job)
     return 0;
 }
 
+/* Appends the ends of the ids of listed jobs to ids. */
+static inline int list_jobs(unsigned mask, int64_t before_seq, int64_t limit, char *ids)
+{
+    const struct pb_job_query query = {
+        .status_mask = mask, .before_seq = before_seq, .limit = limit};
+    return pb_job_store_list(store, &query, count, ids, NULL);
+}
+
 static inline void insert_with(const char *id, int priority)
 {
     struct pb_job job;

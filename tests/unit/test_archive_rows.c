@@ -334,12 +334,9 @@ START_TEST(test_drop_takes_scenes_of_a_cancelled_retry)
     ck_assert_ptr_null(archive.report);
     ck_assert_int_eq(pb_archive_rows_drop(store, &archive, 8, NULL), 0);
     char ids[64] = "";
-    ck_assert_int_eq(
-        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 9, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 9, ids), 0);
     ck_assert_str_eq(ids, "");
-    ck_assert_int_eq(
-        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_SUCCESSFUL), INT64_MAX, 9, count, ids, NULL),
-        0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK(PB_JOB_SUCCESSFUL), INT64_MAX, 9, ids), 0);
     ck_assert_uint_eq(strlen(ids), 4);
     pb_job_fini(&archive);
 }

@@ -184,11 +184,10 @@ START_TEST(list_and_counts_filter_by_status_newest_first)
     insert("20261121-082850-aaaa", PB_JOB_FAILED);
     insert("20261121-082850-bbbb", PB_JOB_SUCCESSFUL);
     insert("20261121-082850-cccc", PB_JOB_FAILED);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "ccccbbbbaaaa");
     ids[0] = '\0';
-    ck_assert_int_eq(
-        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 1, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK(PB_JOB_FAILED), INT64_MAX, 1, ids), 0);
     ck_assert_str_eq(ids, "cccc");
     pb_store_counts(store, counts);
     ck_assert_int_eq(counts[PB_JOB_FAILED], 2);
@@ -206,17 +205,17 @@ START_TEST(a_list_goes_on_below_a_job_of_any_state)
     insert("20261121-082850-bbbb", PB_JOB_DISMISSED);
     insert("20261121-082850-cccc", PB_JOB_ACCEPTED);
     insert("20261121-082850-dddd", PB_JOB_FAILED);
-    ck_assert_int_eq(pb_job_store_list(store, mask, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(mask, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "ddddbbbbaaaa");
     ck_assert_int_eq(pb_job_store_find(store, "cccc", NULL, &job), 0);
     ids[0] = '\0';
-    ck_assert_int_eq(pb_job_store_list(store, mask, job.seq, 1, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(mask, job.seq, 1, ids), 0);
     ck_assert_str_eq(ids, "bbbb");
     ids[0] = '\0';
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, job.seq, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, job.seq, 10, ids), 0);
     ck_assert_str_eq(ids, "bbbbaaaa");
     ids[0] = '\0';
-    ck_assert_int_eq(pb_job_store_list(store, 0, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(0, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "");
     pb_job_fini(&job);
 }
@@ -243,12 +242,10 @@ START_TEST(questions_cost_the_same_with_a_thousand_jobs)
     pb_job_fini(&job);
     ck_assert_int_eq(pb_job_store_find(store, "zzzz", NULL, &job), -ENOENT);
     ck_assert_int_eq(pb_job_store_find(store, "4", NULL, &job), -ENOENT);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 5, count, ids, NULL), 0);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK_FINISHED,
-                                       INT64_MAX, 5, count, ids, NULL),
-                     0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 5, ids), 0);
     ck_assert_int_eq(
-        pb_job_store_list(store, PB_JOB_MASK(PB_JOB_RUNNING), INT64_MAX, 5, count, ids, NULL), 0);
+        list_jobs(PB_JOB_MASK(PB_JOB_FAILED) | PB_JOB_MASK_FINISHED, INT64_MAX, 5, ids), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK(PB_JOB_RUNNING), INT64_MAX, 5, ids), 0);
     pb_store_counts(store, counts);
     ck_assert_int_eq(pb_job_store_prune(store, JOBS, NULL), 0);
     struct pb_job_place after = {0};
@@ -287,7 +284,7 @@ START_TEST(prune_forgets_the_oldest_finished_jobs_only)
     insert("20261121-082850-eeee", PB_JOB_RUNNING);
     ck_assert_int_eq(pb_job_store_prune(store, 5, NULL), 0);
     ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 2);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "eeeeddddaaaa");
 }
 END_TEST
@@ -308,11 +305,11 @@ START_TEST(test_prune_forgets_foreign_files_first)
         pb_job_fini(&job);
     }
     ck_assert_int_eq(pb_job_store_prune(store, 3, NULL), 3);
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "ffffbbbbaaaa");
     ck_assert_int_eq(pb_job_store_prune(store, 1, NULL), 2);
     ids[0] = '\0';
-    ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL), 0);
+    ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 10, ids), 0);
     ck_assert_str_eq(ids, "bbbb");
 }
 END_TEST

@@ -400,8 +400,7 @@ START_TEST(damaged_file_is_moved_aside_and_replaced)
         ck_assert_ptr_nonnull(strstr(moved, "jobs.db.damaged-"));
         ck_assert_int_eq(access(moved, F_OK), 0);
         char ids[64] = "";
-        ck_assert_int_eq(pb_job_store_list(store, PB_JOB_MASK_ALL, INT64_MAX, 10, count, ids, NULL),
-                         0);
+        ck_assert_int_eq(list_jobs(PB_JOB_MASK_ALL, INT64_MAX, 10, ids), 0);
         ck_assert_str_eq(ids, "");
     }
 }
