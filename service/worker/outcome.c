@@ -52,7 +52,7 @@ bool pb_outcome_is_published(struct pb_job *job, const char *products, const cha
         return false;
     /* also restores products that an interrupted exchange had moved aside */
     int rc = pb_publish_fence(products, job->id, (uint64_t)job->epoch);
-    /* The next run does not begin before it has fenced the earlier ones. If there is none, only a
+    /* The next run does not begin before it has fenced the earlier ones. Without one, only a
      * run that has its permit already can publish. */
     if (rc < 0)
         pb_log(PB_LOG_ERROR, "job %s: cannot keep its earlier runs from publishing in %s: %s",

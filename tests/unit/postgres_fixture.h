@@ -131,11 +131,11 @@ static inline bool postgres_start(void)
 {
     static const char *const init[] = {"initdb", "-D", "data", "-U",         "pushbroom", "-A",
                                        "trust",  "-E", "UTF8", "--locale=C", "--no-sync", NULL};
-    static const char *const serve[] = {"postgres", "-D", "data", "-k", postgres_directory, "-c",
-                                        "listen_addresses=", "-c", "shared_buffers=16MB",
-                                        /* COMMIT waits for ever in a session that asks for it */
-                                        "-c", "synchronous_standby_names=none", "-c",
-                                        "synchronous_commit=local", NULL};
+    static const char *const serve[] = {
+        "postgres", "-D", "data", "-k", postgres_directory, "-c", "listen_addresses=", "-c",
+        "shared_buffers=16MB",
+        /* COMMIT waits for ever in a session that sets synchronous_commit */
+        "-c", "synchronous_standby_names=none", "-c", "synchronous_commit=local", NULL};
     int status = 0;
     if (!postgres_find())
         return false;

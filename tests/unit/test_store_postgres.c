@@ -413,7 +413,7 @@ END_TEST
 /* --- a connection that is lost while COMMIT is answered ----------------------------------------
  */
 
-/* Connects the store anew as a user whose COMMIT is stored, but never answered. */
+/* Connects the store again as a user whose COMMIT is stored, but never answered. */
 static void answer_no_commit(void)
 {
     static char as_waiter[POSTGRES_CONNINFO_BYTES + 16];
@@ -519,7 +519,7 @@ static int waiting_changes(void)
 }
 
 /* Each start is tried alone after the transaction of both, which is stored. */
-START_TEST(test_stored_take_is_not_refused_when_it_is_repeated)
+START_TEST(test_repeated_take_is_not_refused)
 {
     struct one_take takes[2] = {{.result = 1}, {.result = 1}};
     answer_no_commit();
@@ -561,7 +561,7 @@ START_TEST(test_change_before_the_store_is_open_fails)
 END_TEST
 
 /* Otherwise reads would wait for the end of a transaction that is gone. */
-START_TEST(test_tables_that_cannot_be_locked_leave_no_transaction)
+START_TEST(test_locked_tables_leave_no_transaction)
 {
     struct pb_err err = {0};
     struct pb_job job;
@@ -675,9 +675,9 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_a_reader_misses_no_event);
     tcase_add_test(tests, test_take_of_a_scene_of_another_service_fails);
     tcase_add_test(tests, test_jobs_of_a_lost_take_wait_again);
-    tcase_add_test(tests, test_stored_take_is_not_refused_when_it_is_repeated);
+    tcase_add_test(tests, test_repeated_take_is_not_refused);
     tcase_add_test(tests, test_change_before_the_store_is_open_fails);
-    tcase_add_test(tests, test_tables_that_cannot_be_locked_leave_no_transaction);
+    tcase_add_test(tests, test_locked_tables_leave_no_transaction);
 }
 
 int main(void)
