@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0
- *
- * ctest: threads */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "service/status/status_overlay.h"
 
 #include "job_store_fixture.h"
