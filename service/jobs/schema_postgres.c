@@ -114,14 +114,19 @@ static const char *const version_1[] = {
     "  END IF;"
     "  at := at + 1;"
     " END LOOP; RETURN out || '$'; END $$;"
-    "CREATE FUNCTION fits_one(text text, globs text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT"
-    " AS $$ SELECT globs = '[\"*\"]' OR EXISTS (SELECT 1 FROM json_array_elements_text(globs::json)"
-    " AS g(glob) WHERE CASE WHEN g.glob ~ '[*?[]' THEN text ~ pushbroom.pattern_of(g.glob)"
-    " ELSE text = g.glob END) $$;"
-    /* True if a subscriber with these JSON arrays of patterns wants the event. */
+    /* Rows of events are compared by one expression for all patterns; it is made once. */
+    "CREATE FUNCTION subscribers_set() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " NEW.events := (SELECT coalesce(string_agg(pushbroom.pattern_of(g), '|'), '(?!)')"
+    "  FROM json_array_elements_text(NEW.events::json) AS g);"
+    " NEW.pipelines := (SELECT coalesce(string_agg(pushbroom.pattern_of(g), '|'), '')"
+    "  FROM json_array_elements_text(NEW.pipelines::json) AS g);"
+    " RETURN NEW; END $$;"
+    "CREATE TRIGGER subscribers_set BEFORE INSERT OR UPDATE OF events, pipelines ON subscribers"
+    " FOR EACH ROW EXECUTE FUNCTION subscribers_set();"
+    /* True if a subscriber with these expressions wants the event. */
     "CREATE FUNCTION pb_wants(events text, pipelines text, kind text, pipeline text)"
-    " RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT pushbroom.fits_one(kind, events)"
-    " AND (pipelines = '[]' OR pushbroom.fits_one(pipeline, pipelines)) $$;",
+    " RETURNS boolean LANGUAGE sql IMMUTABLE AS"
+    " $$ SELECT kind ~ events AND (pipelines = '' OR pipeline ~ pipelines) $$;",
 
     /* --- after a commit --- */
     /* The lock is held until numbers are visible. A statement of plpgsql sees what was committed

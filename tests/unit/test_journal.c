@@ -250,6 +250,42 @@ START_TEST(rows_stay_while_somebody_wants_them)
 }
 END_TEST
 
+START_TEST(test_patterns_of_subscribers_are_globs)
+{
+    static const struct {
+        const char *events, *pipelines;
+        int n; /* count of its events of a successful job with two products */
+    } cases[] = {
+        {"[\"*\"]", "[]", 5},
+        {"[\"job.*\"]", "[]", 3},
+        {"[\"job.[ar]*\"]", "[\"*\"]", 2},
+        {"[\"job.[^ar]*\",\"product.*\"]", "[\"x\",\"PIPELINE\"]", 3},
+        {"[\"job.runnin?\"]", "[\"P*E\"]", 1},
+        {"[\"job.runnin\",\"ob.running\",\"job?running.\"]", "[]", 0},
+        {"[\"jobxrunning\",\"job+running\",\"(job.running)\",\"job.running|x\"]", "[]", 0},
+        {"[\"*\"]", "[\"PIPELIN\",\"pipeline\"]", 0},
+        {"[]", "[]", 0},
+    };
+    enum { N = sizeof cases / sizeof cases[0] };
+    struct pb_subscriber all[N];
+    char names[N][8];
+    struct pb_err err = {0};
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "PIPELINE");
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "s%d", i);
+        all[i] = (struct pb_subscriber){names[i], (char *)cases[i].events,
+                                        (char *)cases[i].pipelines, 1000};
+    }
+    for (int i = 0; i < 2; i++) /* the second time they are there already */
+        ck_assert_msg(pb_subscribers_set(store, all, N, &err) >= 0, "%s", err.msg);
+    run_to(PB_JOB_SUCCESSFUL);
+    for (int i = 0; i < N; i++) {
+        const struct seen seen = next_of(names[i]);
+        ck_assert_msg(seen.n == cases[i].n, "%s: %s", cases[i].events, seen.names);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, changes_of_state_are_the_only_events);
@@ -257,6 +293,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, numbers_continue_after_restart_and_new_store);
     tcase_add_test(tests, a_restart_is_an_event_of_each_job_that_ran);
     tcase_add_test(tests, subscriber_gets_its_events_until_acknowledged);
+    tcase_add_test(tests, test_patterns_of_subscribers_are_globs);
     tcase_add_test(tests, what_waits_is_counted_and_expires);
     tcase_add_test(tests, rows_stay_while_somebody_wants_them);
 }

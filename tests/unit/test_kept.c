@@ -6,7 +6,6 @@
 #include "service/jobs/service_time.h"
 
 #include "job_store_fixture.h"
-#include "run_suite.h"
 
 #define WORK "/srv/work"
 #define A    "20261121-082850-aaaa"
@@ -172,16 +171,16 @@ START_TEST(test_found_input_takes_the_place_of_a_row)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-    Suite *suite = suite_create("kept");
-    TCase *tests = tcase_create("rows");
-    tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, test_row_follows_its_input);
     tcase_add_test(tests, test_retry_and_deletion_end_the_row);
     tcase_add_test(tests, test_rows_of_a_kind_are_read_by_age);
     tcase_add_test(tests, test_age_begins_once);
     tcase_add_test(tests, test_found_input_takes_the_place_of_a_row);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+}
+
+int main(void)
+{
+    return run_over_stores("kept", open_store, close_store, add, NULL);
 }
