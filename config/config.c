@@ -36,6 +36,8 @@ static void read_sections(struct pb_load *load, const struct pb_yaml *root,
         pb_list_inboxes(load, section, service);
     if (!pb_arena_failed(load->arena))
         pb_check_service(load, section, service, pb_report_count(&load->report) == before);
+    if (!pb_arena_failed(load->arena))
+        pb_check_store(load, section, service);
     pb_schema_read(load, &pb_section_compute, pb_yaml_find(root, "compute", NULL),
                    &config->compute);
     pb_schema_read(load, &pb_section_limits, pb_yaml_find(root, "limits", NULL), &config->limits);

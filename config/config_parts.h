@@ -80,6 +80,10 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
 void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,
                      struct pb_service_config *service);
 
+/* service_store.c: the keys node and store. */
+void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
+                    const struct pb_service_config *service);
+
 /* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,
                       const struct pb_service_config *service, bool clean);

@@ -145,6 +145,16 @@ static const struct pb_key service_keys[] = {
      .doc = "Entries of the inbox that no pipeline fits: without this key files are quarantined "
             "and folders stay. Entries that stay are in "
             "'pushbroom status' and in the metric pushbroom_inbox_foreign."},
+    OPTION("node", PB_KEY_TEXT, AT(pb_service_config, node), 0, "hot-1",
+           "Name of this service among the nodes of its store; without this key: the machine's."),
+    {.name = "store",
+     .type = PB_KEY_SECTION,
+     TWO(pb_service_config, store, has_store),
+     .section = &pb_section_store,
+     .example = "{postgresql: \"host=/run/postgresql dbname=pushbroom\", lease: 30s}",
+     .doc = "PostgreSQL database that several services have their jobs in: each runs the jobs of "
+            "all. They need one products directory, and see each other's inputs at the same "
+            "paths. Without this key: a file in state."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .may_be_empty = true,

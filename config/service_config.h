@@ -43,6 +43,12 @@ struct pb_unmatched_config {
     enum pb_unmatched_folders folders;
 };
 
+/* Database for the jobs of several nodes. */
+struct pb_store_config {
+    char *postgresql; /* connection as libpq takes it */
+    int64_t lease_ms;
+};
+
 #define PB_INBOXES_MAX 16
 
 /* A directory that is watched. */
@@ -89,6 +95,9 @@ struct pb_service_config {
     bool has_duplicates;
     struct pb_unmatched_config unmatched;
     bool has_unmatched;
+    char *node; /* name of this service among those of its store; NULL: the machine's name */
+    struct pb_store_config store;
+    bool has_store;    /* false: the jobs are in a file in `state` */
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 

@@ -16,6 +16,7 @@ enum {
     BEFORE_PIPELINE = 47, /* columns, with the two after PIPELINE */
     PIPELINE_MIN = 12,
     PIPELINE_MAX = 255,
+    NODE_MAX = 20,
     KEY_COLUMN = 13,
     TROUBLE_COLUMN = 9,
     LISTED = 20,
@@ -122,8 +123,19 @@ static int list_columns(void)
     return columns > 0 && columns < 80 ? 80 : columns;
 }
 
+/* Width of the column NODE; 0: no job has a node. */
+static int node_columns;
+
 void cli_list_fit(const struct cli_jobs *jobs)
 {
+    for (size_t i = 0; i < jobs->n; i++) {
+        const int width = (int)strlen(cli_job_text(jobs->job[i], "node"));
+        if (width > node_columns)
+            node_columns = width < NODE_MAX ? width : NODE_MAX;
+    }
+    if (node_columns > 0 && node_columns < 4)
+        node_columns = 4;
+
     const int columns = list_columns();
     const int most = columns > 0 ? PIPELINE_MIN + (columns - 80) / 3 : PIPELINE_MAX;
     for (size_t i = 0; i < jobs->n; i++) {
@@ -135,8 +147,9 @@ void cli_list_fit(const struct cli_jobs *jobs)
 
 void cli_job_head(void)
 {
-    printf("%sJOB                   STATUS     DONE   AGO  %-*s  INPUT%s\n",
-           cli_color(stdout, CLI_BOLD), pipeline_columns, "PIPELINE", cli_color(stdout, CLI_PLAIN));
+    printf("%sJOB                   STATUS     DONE   AGO  %-*s%s%-*s  INPUT%s\n",
+           cli_color(stdout, CLI_BOLD), pipeline_columns, "PIPELINE", node_columns > 0 ? "  " : "",
+           node_columns, node_columns > 0 ? "NODE" : "", cli_color(stdout, CLI_PLAIN));
 }
 
 /* Prints control characters as spaces; a longer text ends in "...". columns 0: not shortened. */
@@ -159,15 +172,19 @@ void cli_job_line(const struct pb_json_value *job)
 {
     const char *status = cli_job_text(job, "status"), *folder = cli_job_text(job, "folder");
     const int all = list_columns(), columns = all > 0 && all < 1000 ? all : 1000;
-    char name[1100], pipeline[PIPELINE_MAX + 1], when[8], path[1500];
+    const int node_all = node_columns > 0 ? node_columns + 2 : 0;
+    char name[1100], pipeline[PIPELINE_MAX + 1], node[PIPELINE_MAX + 1], when[8], path[1500];
     (void)snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "",
                    cli_job_text(job, "name"));
-    printf("%-20s  %s%-10s%s %3d%%  %4s  %-*s  %s\n", cli_job_text(job, "id"),
-           cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
-           (int)cli_job_number(job, "progress"), ago(job, when), pipeline_columns,
-           cli_fit(cli_job_text(job, "pipeline"), all > 0 ? pipeline_columns : PIPELINE_MAX,
-                   pipeline, sizeof pipeline),
-           cli_fit(path, columns - BEFORE_PIPELINE - pipeline_columns, name, sizeof name));
+    printf(
+        "%-20s  %s%-10s%s %3d%%  %4s  %-*s%s%-*s  %s\n", cli_job_text(job, "id"),
+        cli_color(stdout, cli_job_color(status)), status, cli_color(stdout, CLI_PLAIN),
+        (int)cli_job_number(job, "progress"), ago(job, when), pipeline_columns,
+        cli_fit(cli_job_text(job, "pipeline"), all > 0 ? pipeline_columns : PIPELINE_MAX, pipeline,
+                sizeof pipeline),
+        node_columns > 0 ? "  " : "", node_columns,
+        cli_fit(cli_job_text(job, "node"), node_columns, node, sizeof node),
+        cli_fit(path, columns - BEFORE_PIPELINE - pipeline_columns - node_all, name, sizeof name));
     if (strcmp(status, "failed") == 0)
         print_error_line(pb_json_get(job, "error", NULL), all);
 }
@@ -227,8 +244,8 @@ static void print_scenes(const struct pb_json_value *job)
 
 static void print_job(const struct pb_json_value *job)
 {
-    static const char *const keys[] = {"folder", "input",   "pipeline", "status",  "stage",
-                                       "device", "created", "started",  "finished"};
+    static const char *const keys[] = {"folder", "input",  "pipeline", "status",  "stage",
+                                       "node",   "device", "created",  "started", "finished"};
     const struct pb_json_value *error = pb_json_get(job, "error", &(bool){false});
     printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), cli_job_text(job, "id"),
            cli_color(stdout, CLI_PLAIN));
@@ -355,6 +372,27 @@ static void show_service(const struct pb_json_value *info)
         printf("%-10s %s\n", directories[i], cli_job_text(info, directories[i]));
 }
 
+/* Prints the nodes of the job store, if it has several. */
+static void show_nodes(const struct pb_json_value *info)
+{
+    const struct pb_json_value *nodes = pb_json_get(info, "nodes", &(bool){false});
+    for (size_t i = 0; i < pb_json_count(nodes); i++) {
+        const struct pb_json_value *node = pb_json_at(nodes, i);
+        const char *name = cli_job_text(node, "name");
+        bool reports = true;
+        (void)pb_json_get_bool(node, "reports", &reports);
+        printf("node     %s%s: ", name,
+               strcmp(name, cli_job_text(info, "node")) == 0 ? " (this)" : "");
+        if (reports)
+            printf("%lld running, last report %lld s ago\n",
+                   (long long)cli_job_number(node, "running"),
+                   (long long)cli_job_number(node, "silent_s"));
+        else
+            printf("%sdoes not report%s since %lld s\n", cli_color(stdout, CLI_RED),
+                   cli_color(stdout, CLI_PLAIN), (long long)cli_job_number(node, "silent_s"));
+    }
+}
+
 static void show_settling(const struct pb_json_value *info)
 {
     int64_t n = cli_job_number(info, "inbox_settling"), settled = 0;
@@ -400,6 +438,7 @@ static bool show_waiting(struct pb_client *client, bool verbose)
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }
+    show_nodes(result);
     show_stays(result, "refused", CLI_RED);
     show_stays(result, "foreign", CLI_YELLOW);
     show_gathering(result);

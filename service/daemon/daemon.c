@@ -288,6 +288,7 @@ static void on_drained(void *user)
     daemon->methods.runner = NULL;
     stop_signals(daemon);
     uv_close((uv_handle_t *)&daemon->beat, NULL);
+    pb_daemon_stop_beat(daemon);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -323,9 +324,15 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
                    "delete what others put there; chmod +t, and let it belong to the service's "
                    "user",
                    daemon->dirs.inbox[i]);
-    rc = rc ? rc
-            : pb_job_store_create(&(struct pb_store_place){.directory = daemon->dirs.state}, err,
-                                  &daemon->store);
+    char node[PB_JOB_NODE_BYTES];
+    pb_daemon_node_name(service, node);
+    const struct pb_store_place place = {.directory = daemon->dirs.state,
+                                         .postgresql =
+                                             service->has_store ? service->store.postgresql : NULL,
+                                         .node = node,
+                                         .is_shared = service->has_store};
+    daemon->lease_ms = service->store.lease_ms;
+    rc = rc ? rc : pb_job_store_create(&place, err, &daemon->store);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->chores_reader);
     if (rc == 0 && pb_job_set(&daemon->socket, service->socket) != 0)
@@ -377,6 +384,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
     *methods = (struct pb_methods){.intake = &daemon->intake,
                                    .loop = &daemon->loop,
                                    .reader = daemon->reader,
+                                   .nodes = &daemon->nodes,
                                    .metrics = &daemon->metrics,
                                    .troubles = &daemon->troubles,
                                    .facts = &daemon->facts,
@@ -422,6 +430,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
 static void destroy(struct pb_daemon *daemon)
 {
     pb_checker_stop(&daemon->checker);
+    pb_daemon_free_beat(daemon);
     pb_job_store_close(daemon->reader);
     pb_job_store_close(daemon->chores_reader);
     pb_job_store_close(daemon->store);

@@ -101,6 +101,7 @@ static int open_store(struct pb_opening *opening)
     if (rc != 0)
         return rc;
     rc = pb_daemon_subscribers_store(opening->subscribers, err);
+    rc = rc ? rc : pb_daemon_join(daemon, err);
     rc = rc ? rc : pb_store_reap(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
@@ -133,6 +134,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .worker = daemon->options->worker ? daemon->options->worker : SELF,
         .owner_program = SELF,
         .owner_device = daemon->options->owner,
+        .nodes = &daemon->nodes,
         .metrics = &daemon->metrics,
         .troubles = &daemon->troubles,
         .on_change = on_change,
@@ -153,6 +155,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .troubles = &daemon->troubles,
     };
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
+    rc = rc ? rc : pb_daemon_start_beat(daemon, err);
     rc = rc ? rc : pb_feed_start(&feed, err, &methods->feed);
     if (rc == 0)
         pb_runner_set_config(methods->runner, daemon->config);

@@ -7,6 +7,7 @@
 #include "service/daemon/daemon.h"
 
 #include "service/jobs/chores.h"
+#include "service/jobs/nodes.h"
 #include "service/daemon/machine.h"
 #include "service/inbox/adopt.h"
 #include "service/inbox/retention.h"
@@ -39,7 +40,10 @@ struct pb_daemon {
     struct pb_chores chores;
     struct pb_machine machine;
     struct pb_job_store *chores_reader;
-    struct pb_opening *opening; /* the store is being opened on the pool; NULL: it is not */
+    struct pb_beat *beat_of_node; /* NULL: the store has no nodes */
+    struct pb_nodes nodes;        /* nodes of the last report */
+    int64_t lease_ms;             /* service.store.lease of the start */
+    struct pb_opening *opening;   /* the store is being opened on the pool; NULL: it is not */
     /* the entries of notify are being stored, or must be stored again */
     bool subscribes, subscribe_again;
     uv_work_t sweep; /* sweep of work/ */
@@ -67,6 +71,25 @@ struct pb_daemon {
  * full disk, an I/O error), the service runs, reports that, and tries again: this is called
  * repeatedly and does nothing once the store is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
+
+/* --- daemon_nodes.c: this service as a node of a store that several share ----------------------
+ */
+
+/* The name of this node; "" without service.store. */
+void pb_daemon_node_name(const struct pb_service_config *service, char out[PB_JOB_NODE_BYTES]);
+/* Begins the session of this node (pb_nodes_join) with the store that was just opened. Thread:
+ * pool.
+ */
+int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err);
+/* Starts and stops the beat: it renews the lease, takes requests of other nodes, and notices
+ * their changes. While the store cannot be reached nothing new is taken, and runs continue. Nothing
+ * happens for a store without nodes. */
+int pb_daemon_start_beat(struct pb_daemon *daemon, struct pb_err *err);
+void pb_daemon_stop_beat(struct pb_daemon *daemon);
+/* Frees the beat, and ends the session. Call after the loop has ended. */
+void pb_daemon_free_beat(struct pb_daemon *daemon);
+
+/* --- subscribe.c ------------------------------------------------------------------------------ */
 
 /* Entries of notify that become subscribers of the journal. */
 struct pb_subscribing;

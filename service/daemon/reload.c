@@ -20,12 +20,16 @@ static const struct {
     {"quarantine", offsetof(struct pb_service_config, quarantine)},
     {"state", offsetof(struct pb_service_config, state)},
     {"socket", offsetof(struct pb_service_config, socket)},
+    {"node", offsetof(struct pb_service_config, node)},
+    {"store.postgresql", offsetof(struct pb_service_config, store.postgresql)},
 };
 
+/* Value of such a key; "" if it is not set. */
 static const char *path_of(const struct pb_config *config, size_t offset)
 {
     const char *member = (const char *)&config->service + offset;
-    return *(char *const *)(const void *)member;
+    const char *value = *(char *const *)(const void *)member;
+    return value != NULL ? value : "";
 }
 
 static bool has_inbox(const struct pb_service_config *service, const char *path)
@@ -87,8 +91,11 @@ int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_conf
             pb_log(PB_LOG_WARNING,
                    "reload: service.%s: %s needs a restart of the service; until then the old one "
                    "is used",
-                   fixed[i].key, after);
+                   fixed[i].key, after[0] != '\0' ? after : "(without it)");
     }
+    if (old->service.store.lease_ms != new_config->service.store.lease_ms)
+        pb_log(PB_LOG_WARNING, "reload: service.store.lease needs a restart of the service; until "
+                               "then the old one is used");
     warn_of_inboxes(&old->service, &new_config->service);
     (void)memcpy(dirs->products, products, sizeof products);
     return 0;

@@ -388,3 +388,42 @@ void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *o
     if (at_start)
         find_all_unmoved(&sweep);
 }
+
+/* Handles the input of one job. A listed input that is not there is being moved, or gone. */
+static void settle_finished(struct sweep *sweep, const struct pb_kept *kept)
+{
+    struct pb_intake *intake = sweep->intake;
+    struct pb_err err = {0};
+    struct pb_job job;
+    (void)pthread_rwlock_wrlock(&intake->moves);
+    if (access(kept->path, F_OK) == 0) {
+        int rc = pb_job_store_find(intake->store, kept->job, &err, &job);
+        if (rc == 0) { /* a companion is moved with its input */
+            const bool is_input =
+                job.manifest.input != NULL && strcmp(job.manifest.input, kept->path) == 0;
+            if (is_input && (PB_JOB_MASK(job.status) & PB_JOB_MASK_FINISHED) != 0)
+                rc = settle_job(sweep, &job, kept->path, &err);
+            pb_job_fini(&job);
+        }
+        if (rc != 0)
+            leave(sweep, kept->job, &err);
+    }
+    (void)pthread_rwlock_unlock(&intake->moves);
+}
+
+void pb_adopt_finished(struct pb_intake *intake, struct pb_adopted *out)
+{
+    struct sweep sweep = {.intake = intake, .out = out};
+    struct pb_err err = {0};
+    struct pb_kept *after = calloc(2, sizeof *after), *kept = after + 1;
+    *out = (struct pb_adopted){0};
+    int rc = after != NULL ? 1 : pb_fail(&err, PB_E_MEMORY, "out of memory");
+    while (rc == 1 &&
+           (rc = pb_kept_unmoved(intake->store, intake->dirs->work, after, &err, kept)) == 1) {
+        *after = *kept;
+        settle_finished(&sweep, kept);
+    }
+    if (rc < 0)
+        leave(&sweep, "", &err);
+    free(after);
+}

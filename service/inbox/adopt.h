@@ -18,6 +18,8 @@ struct pb_adopted {
  * files that a running job may read (set_parts.h) stay without a trouble. Thread: pool, one at a
  * time. */
 void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
+/* Archives or quarantines the inputs in work/ of jobs that other nodes of the store ended. */
+void pb_adopt_finished(struct pb_intake *intake, struct pb_adopted *out);
 /* Raises or clears the trouble. Thread: loop. */
 void pb_adopt_report(const struct pb_adopted *adopted, struct pb_troubles *troubles);
 /* Returns true if an entry stays in work/ that another pb_adopt_work may handle. Thread: loop. */

@@ -24,6 +24,7 @@
 #include "service/base/log.h"
 #include "service/inbox/staging.h"
 #include "service/inbox/writers.h"
+#include "service/jobs/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,9 +187,10 @@ struct claim {
     struct place place;
     struct pb_companion_rule companion;
     struct pb_staging *staging; /* staging of a set */
-    int fd;      /* descriptor of the file, for reading; holds the lease; -1 = closed */
-    bool leased; /* true if no process can write the file */
-    bool moved;  /* true if the file is in work/ */
+    int fd;            /* descriptor of the file, for reading; holds the lease; -1 = closed */
+    bool leased;       /* true if no process can write the file */
+    bool moved;        /* true if the file is in work/ */
+    bool is_uncertain; /* its job may be stored */
     char from[PB_FILES_PATH_BYTES], directory[PB_FILES_PATH_BYTES], to[PB_FILES_PATH_BYTES];
 };
 
@@ -647,8 +649,9 @@ static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
                           : pb_writers_look(claim->fd) != -EBUSY);
 }
 
-/* Stores the jobs of all files that are in work/ and were not written meanwhile. */
-static void store_jobs(struct pb_intake *intake, const struct claim *claims, size_t n)
+/* Stores the jobs of all files that are in work/ and were not written meanwhile. A store of several
+ * nodes may have stored jobs in spite of an error, because the connection was lost. */
+static void store_jobs(struct pb_intake *intake, struct claim *claims, size_t n)
 {
     struct pb_job *jobs[PB_CLAIM_BATCH] = {NULL};
     int results[PB_CLAIM_BATCH] = {0};
@@ -669,6 +672,7 @@ static void store_jobs(struct pb_intake *intake, const struct claim *claims, siz
         /* an id that exists already: the next try makes another */
         of->rc = rc ? rc : results[at] ? -EAGAIN : 0;
         of->err = err;
+        claims[i].is_uncertain = of->rc != 0 && pb_store_is_shared(intake->store);
         at++;
     }
 }
@@ -678,14 +682,17 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct claim *claim = &claims[i];
         const bool is_taken = claim->of->rc == 0 && claim->moved;
-        if (!is_taken && claim->moved)
+        const bool stays = is_taken || claim->is_uncertain;
+        if (claim->is_uncertain) /* pb_adopt_work finds its job in the store, or makes it */
+            atomic_store(&intake->left, true);
+        else if (!is_taken && claim->moved)
             bring_back(intake, claim);
         if (!is_taken)
             pb_job_fini(&claim->of->job);
         if (claim->fd >= 0)
             (void)close(claim->fd); /* releases the lease */
         close_place(&claim->place);
-        if (is_taken && claim->staging != NULL)
+        if (stays && claim->staging != NULL)
             pb_staging_close(claim->staging);
         free(claim->staging);
     }

@@ -31,6 +31,9 @@
 
 int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err)
 {
+    if (atomic_load(&intake->paused))
+        return pb_fail(err, PB_E_SERVICE_STATE,
+                       "the job store cannot be reached; files stay in the inbox until it can");
     (void)pthread_rwlock_rdlock(&intake->lock);
     uint64_t least = intake->config->service.retention.min_free_bytes;
     (void)pthread_rwlock_unlock(&intake->lock);

@@ -36,6 +36,7 @@ struct pb_intake {
     struct pb_inbox_rule inbox_rule[PB_INBOXES_MAX];
     size_t n_inboxes;
     atomic_int writers; /* result of pb_writers_probe: writers that can be detected */
+    atomic_bool paused; /* the job store cannot be reached: nothing is taken in */
     atomic_bool left;   /* true if a claimed file is in work/ without a job */
     /* Read-locked while an input is moved into or out of work/<id>/ and the result is stored;
      * write-locked by pb_adopt_work while it handles one entry of work/, and by retention while it
@@ -76,7 +77,8 @@ int pb_intake_store(struct pb_intake *intake, struct pb_job *job, struct pb_err 
 
 /* --- parts of a claim; Thread: as pb_claim_files and pb_adopt_work --- */
 
-/* Returns 0 if the free space is at least service.retention.min_free; otherwise service.space. */
+/* Returns 0 if the free space is at least service.retention.min_free; otherwise service.space.
+ * Fails with service.state while `paused`. */
 int pb_intake_check_space(struct pb_intake *intake, struct pb_err *err);
 /* Makes a new id of a job. */
 void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);

@@ -10,6 +10,7 @@
 #include "service/inbox/inbox.h"
 #include "service/jobs/again_rows.h"
 #include "service/jobs/kept.h"
+#include "service/jobs/nodes.h"
 #include "service/jobs/set_parts.h"
 
 #include <dirent.h>
@@ -282,6 +283,13 @@ static void meet_records(const struct removal *removal, int fd, const char *path
 
 /* --- both ------------------------------------------------------------------------------------- */
 
+/* The node that has the directory of the input handles it. */
+static bool is_of_another_node(const struct removal *removal, const struct pb_kept *kept)
+{
+    return pb_store_is_shared(removal->retention->store) &&
+           path_in(kept->path, removal->root) == NULL;
+}
+
 static void clear(const struct removal *removal, enum pb_kept_kind kind, int64_t keep_ms)
 {
     struct pb_retention_result *out = removal->out;
@@ -292,6 +300,8 @@ static void clear(const struct removal *removal, enum pb_kept_kind kind, int64_t
     while (after != NULL && pb_kept_next(removal->retention->store, kind, after,
                                          removal->now_ms - keep_ms, &out->err, kept) == 1) {
         *after = *kept;
+        if (is_of_another_node(removal, kept))
+            continue;
         if (kind == PB_KEPT_ARCHIVED)
             clear_archived(removal, kept);
         else

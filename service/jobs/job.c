@@ -438,6 +438,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_int(json, "bytes_written", job->bytes_written);
     pb_json_int(json, "elapsed_ms", job->elapsed_ms);
     pb_json_int(json, "attempts", job->attempts);
+    pb_json_string(json, "node", or_null(job->node));
     pb_json_string(json, "replaces", or_null(job->replaces));
     pb_json_string(json, "again_of", or_null(job->again));
     pb_json_string(json, "archive", or_null(job->archive));

@@ -15,6 +15,7 @@
 
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
+#define PB_JOB_NODE_BYTES     64
 #define PB_JOB_IDENTITY_BYTES 128
 #define PB_JOB_PRIORITY_MAX   100   /* the lowest is -100 */
 #define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
@@ -84,6 +85,7 @@ struct pb_job {
     /* number of its starts: unlike attempts it never falls, so that the files of a run can be
      * distinguished from those of any later one (pipeline/publish/publish_temp.h) */
     int64_t epoch;
+    char node[PB_JOB_NODE_BYTES]; /* node that took it last; "": the store has no nodes */
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = unknown */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* State of the current or last run. */

@@ -3,8 +3,10 @@
  *
  * The changes that the service makes to its jobs, as parts of transactions (job_commit.c). */
 #include "service/jobs/job_store_sql.h"
+#include "service/jobs/nodes.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define PRUNE_AT_ONCE 16 /* jobs, each with the scenes of its archive */
 
@@ -44,6 +46,8 @@ static int call_result(int result)
 static int apply_take(struct pb_job_store *store, struct pb_job_change *change)
 {
     for (size_t i = 0; i < change->n; i++) {
+        (void)snprintf(change->jobs[i]->node, sizeof change->jobs[i]->node, "%s",
+                       pb_store_node(store));
         int rc = pb_job_row_take(store, change->jobs[i], change->may_be_stored, &change->err);
         if (rc < 0)
             return rc;
@@ -110,7 +114,9 @@ static int apply_statement(struct pb_job_store *store, struct pb_job_change *cha
 static int apply_reap(struct pb_job_store *store, struct pb_job_change *change)
 {
     struct pb_job job;
-    int rc, n = 0;
+    int rc = pb_nodes_end_sessions(store, &change->err), n = 0;
+    if (rc != 0)
+        return rc;
     while ((rc = pb_job_row_running(store, &change->err, &job)) > 0) {
         job.status = PB_JOB_ACCEPTED;
         job.updated_ms = change->number;

@@ -55,6 +55,7 @@ static const struct field fields[] = {
     FIELD(MANIFEST, manifest), FIELD(COMPANION, manifest), FIELD(BOOL, anyway),
     FIELD(TEXT, set_id),       FIELD(TEXT, replaces),      FIELD(STRING, bbox),
     FIELD(TEXT, datetime),     FIELD(INT64, epoch),        FIELD(BOOL, is_long),
+    FIELD(TEXT, node),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

@@ -7,6 +7,7 @@
  * from a table that triggers update. */
 #include "service/jobs/job_store_sql.h"
 #include "service/jobs/journal_sql.h"
+#include "service/jobs/nodes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
 #define WAITING                                                                                    \
-    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long"                    \
+    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node"              \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -43,6 +44,9 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
     [PB_JOB_RUNNING_ONE] = "SELECT " PB_JOB_COLUMNS
                            " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
+    [PB_JOB_RUNNING_OVER] =
+        "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 1 AND session <> ?1 AND session NOT IN"
+        " (SELECT session FROM nodes WHERE session <> 0) ORDER BY seq LIMIT 1",
     [PB_JOB_RUNNING_SCENE] =
         "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
     [PB_JOB_RUNNING_EPOCH] =
@@ -94,6 +98,7 @@ static int64_t bytes_of(const struct pb_job *job)
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
 {
     job->bytes = bytes_of(job);
+    (void)snprintf(job->node, sizeof job->node, "%s", pb_store_node(store));
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
@@ -215,7 +220,9 @@ static int read_first(struct pb_job_store *store, struct pb_sql_statement *s, st
 
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job)
 {
-    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_RUNNING_ONE, err);
+    const bool has_nodes = pb_store_is_shared(store);
+    struct pb_sql_statement *s =
+        pb_job_row_begin(store, has_nodes ? PB_JOB_RUNNING_OVER : PB_JOB_RUNNING_ONE, err);
     if (s == NULL)
         return -EIO;
     pb_sql_set_int(s, 1, store->session);
@@ -373,6 +380,7 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         job.priority = -(int)pb_sql_int(s, 7);
         job.bytes = pb_sql_int(s, 8);
         job.is_long = pb_sql_int(s, 9) != 0;
+        pb_sql_read_text(s, 10, job.node, sizeof job.node);
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;

@@ -47,7 +47,7 @@ int pb_job_store_create(const struct pb_store_place *place, struct pb_err *err,
 
 /* Number that no other connect has. It is not counted in the database, because a store on a full
  * disk can be opened. */
-static int64_t make_session(void)
+int64_t pb_job_store_make_session(void)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
@@ -61,7 +61,7 @@ int pb_job_store_connect(struct pb_job_store *store, struct pb_err *err, char ou
     int rc = store->kind->open(store, err, out_moved, &store->db);
     if (rc != 0)
         return rc;
-    store->session = make_session();
+    store->session = pb_job_store_make_session();
     rc = pb_service_time_load(store, err);
     if (rc == 0)
         pb_job_row_count(store);
@@ -179,6 +179,7 @@ int pb_job_store_create_reader(const struct pb_job_store *store, struct pb_err *
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     (void)memcpy(reader->place, store->place, sizeof reader->place);
     (void)memcpy(reader->node, store->node, sizeof reader->node);
+    reader->is_shared = store->is_shared;
     reader->of = store;
     *out_reader = reader;
     return 0;

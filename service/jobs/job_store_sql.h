@@ -27,6 +27,7 @@ enum pb_job_statement {
     PB_JOB_FIND_SEQ,
     PB_JOB_COUNTS,
     PB_JOB_RUNNING_ONE,
+    PB_JOB_RUNNING_OVER,
     PB_JOB_RUNNING_SCENE,
     PB_JOB_RUNNING_EPOCH,
     PB_JOB_STATE,
@@ -90,7 +91,9 @@ struct pb_job_store {
     struct pb_sql_statement *statement[PB_JOB_STATEMENTS];
     struct pb_sql_statement *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     struct pb_service_time time; /* service time at connect; only for a writer */
-    int64_t session;             /* number of this connect in the rows of jobs that it takes */
+    int64_t session;  /* number of this connect, or of its last join, in the rows of its jobs */
+    int64_t lease_ms; /* lease of the sessions of this node */
+    int64_t looked;   /* number of the last event at the last look (nodes.c) */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */
@@ -149,8 +152,16 @@ struct pb_sql_statement *pb_job_row_begin(struct pb_job_store *store, enum pb_jo
 /* Returns 1 if this session runs the job in that epoch, otherwise 0 or a negative errno. */
 int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
                           struct pb_err *err);
-/* Finds the oldest job that another session runs: 1 and *out_job, 0 if absent. */
+/* Finds the oldest job that a session runs which is over: 1 and *out_job, 0 if absent. */
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
+
+/* --- nodes.c --- */
+/* Ends the sessions whose lease is over. */
+int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err);
+
+/* --- job_store.c --- */
+/* Makes the number of a session, which no other has. */
+int64_t pb_job_store_make_session(void);
 
 /* --- journal.c; for the same files --- */
 /* Members of a job before a change of its row. */
@@ -177,15 +188,15 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
                         struct pb_err *err);
 
 #define PB_JOB_FIXED     11 /* columns that never change */
-#define PB_JOB_SET_COUNT 34 /* columns that may change */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_SET_COUNT 35 /* columns that may change */
+#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
     "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long"
+    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long, node"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, reversed: the sort key of jobs_by_tail. A shorter id is filled

@@ -210,6 +210,17 @@ static const char *const version_1[] = {
     " WHEN (OLD.status <> NEW.status OR OLD.input IS DISTINCT FROM NEW.input"
     " OR OLD.companion IS DISTINCT FROM NEW.companion OR (OLD.status > 1 AND NEW.input IS NULL))"
     " EXECUTE FUNCTION jobs_changed();",
+
+    /* --- nodes.c --- */
+    "ALTER TABLE jobs ADD COLUMN node" TEXT " DEFAULT '';"
+    "CREATE TABLE nodes (node" TEXT " PRIMARY KEY, session" INT ", place" TEXT ", work" TEXT
+    ", archive" TEXT ", quarantine" TEXT ", lease_ms" INT ", started_ms" INT ", seen_ms" INT
+    ") WITH (fillfactor = 50);"
+    "CREATE UNIQUE INDEX nodes_by_session ON nodes (session) WHERE session <> 0;"
+    "CREATE TABLE requests (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, node" TEXT
+    ", job" TEXT ", kind" INT ", identity" TEXT ");"
+    "CREATE TABLE pulse (at_ms" INT ");"
+    "INSERT INTO pulse VALUES (0);",
     NULL};
 
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */

@@ -17,8 +17,8 @@
  * 14: kept has quarantined inputs as well, and their files; service time; 15: delivered_ms;
  * 16: again, bbox, datetime; 17: manifest instead of delivered and has_checksum;
  * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
- * 20: epoch; 21: session; 22: bytes, is_long; 23: last_event; jobs_by_tail without negative places
- */
+ * 20: epoch; 21: session; 22: bytes, is_long; 23: last_event; jobs_by_tail without negative
+ * places; 24: node */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -279,6 +279,9 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "CREATE INDEX jobs_by_tail ON jobs (" PB_JOB_TAIL ");"
     "CREATE VIEW last_event (seq) AS SELECT seq FROM sqlite_sequence WHERE name = 'events';"
     "PRAGMA user_version = 23;",
+
+    "ALTER TABLE jobs ADD COLUMN node TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 24;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

@@ -40,7 +40,8 @@ int pb_store_permit(struct pb_job_store *store, const char *id, int64_t epoch, s
 /* Stores the job, except id, seq, created, name and uid, with the events of the change. It may be
  * repeated. -ESTALE (no *err), nothing stored: the job has a later epoch. */
 int pb_store_finish(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
-/* Makes running jobs of other sessions, which are over, wait again. Returns their number. */
+/* Makes running jobs of sessions that are over wait again. Returns their number. Without nodes
+ * (nodes.h) all sessions but this one are over; otherwise this also ends those whose lease is. */
 int pb_store_reap(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err);
 /* Number of changes so far; while it is the same, rows and counts are the same. Thread: any. */
 uint64_t pb_store_changes(const struct pb_job_store *store);

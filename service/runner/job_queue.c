@@ -7,9 +7,12 @@
 #include "service/runner/job_queue.h"
 
 #include "config/base/clock.h"
+#include "service/jobs/nodes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs among which the lowest rank is first */
 #define READ_SMALLEST_MAX 1000
@@ -19,21 +22,53 @@
 
 /* The jobs of a rank, and the lowest rank above it that was found. */
 struct ranked {
-    const struct pb_job_queue *queue;
+    struct pb_job_queue *queue;
     int64_t rank, next;
     int highest; /* priority of the first job that may start */
     bool any;
 };
 
+/* Returns true if the directory is there. The last answers are kept for the take. */
+static bool is_there(struct pb_job_queue *queue, const char *directory)
+{
+    struct stat st;
+    if (strcmp(directory, queue->seen) == 0)
+        return true;
+    if (strcmp(directory, queue->unseen) == 0)
+        return false;
+    const bool there = stat(directory, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    (void)snprintf(there ? queue->seen : queue->unseen, sizeof queue->seen, "%s", directory);
+    return there;
+}
+
+/* Returns true if this node can have the input of a job that another node offered. An input that is
+ * missing in a directory that is there is gone everywhere. A claimed one is in a directory of its
+ * own, which may be gone as well. */
+static bool may_see(struct pb_job_queue *queue, const struct pb_job *job)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    if (job->node[0] == '\0' || job->manifest.input == NULL ||
+        strcmp(job->node, pb_store_node(queue->store)) == 0)
+        return true;
+    (void)snprintf(directory, sizeof directory, "%s", job->manifest.input);
+    for (int i = 0; i <= (int)job->owned; i++) {
+        char *slash = strrchr(directory, '/');
+        if (slash == NULL || slash == directory)
+            return true;
+        *slash = '\0';
+    }
+    return is_there(queue, directory);
+}
+
 /* Jobs that are chosen already are not in the store's answer yet. */
-static bool may_start(const struct pb_job_queue *queue, const struct pb_job *job)
+static bool may_start(struct pb_job_queue *queue, const struct pb_job *job)
 {
     for (int i = 0; i < queue->n; i++) {
         const struct pb_job *chosen = &queue->jobs[i].job;
         if (strcmp(chosen->id, job->id) == 0 || strcmp(chosen->scene, job->scene) == 0)
             return false;
     }
-    return queue->ask.may(queue->ask.user, job);
+    return queue->ask.may(queue->ask.user, job) && may_see(queue, job);
 }
 
 static int64_t rank_of(struct ranked *ranked, const struct pb_job *job)
@@ -78,7 +113,7 @@ static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
 }
 
 struct smallest {
-    const struct pb_job_queue *queue;
+    struct pb_job_queue *queue;
     int64_t seq, bytes; /* the smallest so far; seq 0 = not found */
     int priority;
 };
@@ -228,6 +263,7 @@ void pb_job_queue_take_now(struct pb_job_queue *queue)
 {
     queue->n = queue->rc = 0;
     queue->found = false;
+    queue->seen[0] = queue->unseen[0] = '\0';
     queue->err = (struct pb_err){0};
     (void)pthread_rwlock_rdlock(queue->moves);
     queue->rc = put_back(queue);

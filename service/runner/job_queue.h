@@ -6,6 +6,7 @@
  * acceptance; this module takes jobs from it and finds jobs in it. All of that happens on libuv's
  * pool, because the store may wait for a disk or a network; results arrive on the loop. No other
  * part of the runner reads the store. Thread: loop, unless noted. */
+#include "service/base/files.h"
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/job_store.h"
 
@@ -24,8 +25,8 @@ struct pb_taken {
 };
 
 /* Conditions of a take. The functions see only seq, priority, id, scene, owned, input,
- * pipeline, name, bytes and is_long of a job, borrowed, except match, which sees all. Thread of the
- * functions: pool. */
+ * pipeline, name, bytes, is_long and node of a job, borrowed, except match, which sees all. Thread
+ * of the functions: pool. */
 struct pb_job_ask {
     int n; /* jobs wanted; 0: the result is only whether one may start */
     bool (*may)(void *user, const struct pb_job *job);
@@ -47,6 +48,7 @@ struct pb_job_queue {
     int n_works; /* calls on the pool */
     bool takes;  /* a call of pb_job_queue_take is on the pool */
     struct pb_job_ask ask;
+    char seen[PB_FILES_PATH_BYTES]; /* directory of inputs of other nodes that is there */
     uv_work_t work;
     void (*taken)(void *user);
     /* Jobs that wait, but may be stored as running, because their take failed: they are put back
@@ -57,7 +59,9 @@ struct pb_job_queue {
     struct pb_taken jobs[PB_JOB_TAKE_MAX];
     int n;
     bool found; /* a job may start */
-    int rc;     /* 0, or negative errno and *err: no further job can be taken */
+    /* directory of inputs of other nodes that is not there: their jobs are left; "": none */
+    char unseen[PB_FILES_PATH_BYTES];
+    int rc; /* 0, or negative errno and *err: no further job can be taken */
     struct pb_err err;
 };
 

@@ -76,11 +76,24 @@ static bool needs_list(const struct pb_pending *pending)
     return !archived || pending->retains || job->set_id[0] != '\0';
 }
 
+/* Returns true if the input is in work/ of another node, which then puts it away. */
+static bool is_elsewhere(const struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    const struct pb_job *job = &pending->job;
+    const char *work = list->dirs->work, *input = job->manifest.input;
+    const size_t n = strlen(work);
+    return pb_store_is_shared(list->store) && job->owned && input != NULL &&
+           (strncmp(input, work, n) != 0 || input[n] != '/');
+}
+
 /* Moves the input of a finished job, whose end is already stored, and stores its new place. */
 static int put_away(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
+    if (is_elsewhere(pending))
+        return 0;
     if (pb_input_store_put(job, list->dirs, pending->on_success, &pending->dispose_err) != 0)
         return 0; /* the sweep of work/ tries again */
     pending->disposed = true;
@@ -234,6 +247,11 @@ static int look(struct pb_pending *pending)
     return 0;
 }
 
+static int ask(struct pb_pending *pending)
+{
+    return pb_nodes_ask(pending->list->store, pending->node, &pending->request, &pending->err);
+}
+
 static void do_step(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
@@ -255,6 +273,7 @@ static void do_step(struct pb_pending *pending)
                   : pending->step == PB_PENDING_AGAIN   ? again(pending)
                   : pending->step == PB_PENDING_SPLIT   ? split(pending)
                   : pending->step == PB_PENDING_SUM     ? sum(pending)
+                  : pending->step == PB_PENDING_ASK     ? ask(pending)
                                                         : restore(pending);
     (void)pthread_rwlock_unlock(list->moves);
 }
@@ -611,6 +630,11 @@ void pb_pending_permit(struct pb_pending_list *list)
     permits->work.data = list;
     list->n_works++;
     (void)uv_queue_work(list->loop, &permits->work, ask_store, on_asked);
+}
+
+void pb_pending_hurry(struct pb_pending_list *list)
+{
+    list->save_at_ms = list->permits.at_ms = 0;
 }
 
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms)

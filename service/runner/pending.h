@@ -16,6 +16,7 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/file_list.h"
 #include "service/jobs/job_store.h"
+#include "service/jobs/nodes.h"
 #include "service/runner/again.h"
 #include "service/runner/runner_env.h"
 #include "service/runner/worker_pool.h"
@@ -40,7 +41,8 @@ enum pb_pending_step {
     /* Stores jobs of the scenes that its report lists, for which the job then waits
      * (archive_rows.h) */
     PB_PENDING_SPLIT,
-    PB_PENDING_SUM /* finds the final status of a job with scenes, and its report */
+    PB_PENDING_SUM, /* finds the final status of a job with scenes, and its report */
+    PB_PENDING_ASK  /* stores a request for the node that has it */
 };
 
 /* Request that waits for the end of a change. */
@@ -87,13 +89,15 @@ struct pb_pending {
     int rc;
     struct pb_err err;
     /* Notes of job_start.c and job_end.c. */
-    struct pb_pool_slot *slot;  /* reserved for the job */
-    struct pb_config *config;   /* configuration with which it was taken, held; NULL: none */
-    struct pb_job_error before; /* error of a job that was taken, while it waited */
-    struct pb_err unmatched;    /* why no pipeline was found for it */
-    enum pb_job_status status;  /* final state of the job; set by SUM */
-    int64_t began_ms;           /* monotonic: of the run that a fault of the machine ended */
-    bool announced;             /* on_change has reported the new state */
+    struct pb_pool_slot *slot;    /* reserved for the job */
+    struct pb_config *config;     /* configuration with which it was taken, held; NULL: none */
+    struct pb_job_error before;   /* error of a job that was taken, while it waited */
+    struct pb_err unmatched;      /* why no pipeline was found for it */
+    enum pb_job_status status;    /* final state of the job; set by SUM */
+    char node[PB_JOB_NODE_BYTES]; /* node that PB_PENDING_ASK stores the request for */
+    struct pb_node_request request;
+    int64_t began_ms; /* monotonic: of the run that a fault of the machine ended */
+    bool announced;   /* on_change has reported the new state */
 };
 
 /* Requests for permits that the pool's thread passes to the store together. */
@@ -172,6 +176,8 @@ struct pb_pending_block {
 void pb_pending_list_blocks(const struct pb_pending_list *list, struct pb_pending_block *out);
 /* Requests permits for all runs of the pool that wait for one. */
 void pb_pending_permit(struct pb_pending_list *list);
+/* Lets the next tick try all of that again, because the store answers again. */
+void pb_pending_hurry(struct pb_pending_list *list);
 /* Tries kept changes again, every 5 s, and permits that the store did not answer. */
 void pb_pending_tick(struct pb_pending_list *list, int64_t mono_ms);
 /* Call at the end: tries kept changes one last time, synchronously, if try_again is set, and frees

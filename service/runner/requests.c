@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "service/base/log.h"
+#include "service/jobs/nodes.h"
 #include "service/runner/again.h"
 
 #include <stdio.h>
@@ -208,11 +209,87 @@ static struct pb_pending *find_other(const struct request *request, const struct
     return NULL;
 }
 
+static bool is_in(const char *path, const char *directory)
+{
+    const size_t n = strlen(directory);
+    return path != NULL && strncmp(path, directory, n) == 0 && path[n] == '/';
+}
+
+/* Finds the other node that must handle the request: the one that runs the job, or the one whose
+ * directories have its input. NULL: this one. */
+static const char *other_node(const struct request *request, const struct pb_job *job)
+{
+    const struct pb_runner_env *env = request->requests->env;
+    if (env->node[0] == '\0')
+        return NULL;
+    if (request->kind == PB_REQUEST_CANCEL)
+        return job->status == PB_JOB_RUNNING && strcmp(job->node, env->node) != 0 ? job->node
+                                                                                  : NULL;
+    if (!job->owned || request->kind == PB_REQUEST_AGAIN || !may(request, job))
+        return NULL;
+    const struct pb_node *home = pb_nodes_home(env->nodes, job->manifest.input);
+    return home != NULL && strcmp(home->name, env->node) != 0 ? home->name : NULL;
+}
+
+static void was_asked(void *user, struct pb_pending *pending)
+{
+    struct pb_err err = pending->err;
+    (void)user;
+    if (pending->rc == 0)
+        pb_log(PB_LOG_NOTICE, "job %s: the request is for node %s", pending->job.id, pending->node);
+    pb_pending_end(pending, pending->rc, &err);
+}
+
+/* Passes the request about the job (taken) to another node. Its answer is that this is stored. */
+static void pass_on(struct request *request, struct pb_job *job, const char *node)
+{
+    struct pb_node_request asked = {.kind = (int)request->kind};
+    char name[PB_JOB_NODE_BYTES];
+    (void)snprintf(name, sizeof name, "%s", node);
+    (void)snprintf(asked.job, sizeof asked.job, "%s", job->id);
+    (void)snprintf(asked.identity, sizeof asked.identity, "%s", request->identity);
+    struct pb_pending *pending = pb_pending_add(request->requests->pending, job);
+    if (pending == NULL) {
+        struct pb_err err = {0};
+        answer(request, pb_fail(&err, PB_E_MEMORY, "out of memory"), &err);
+        return;
+    }
+    (void)snprintf(pending->node, sizeof pending->node, "%s", name);
+    pending->request = asked;
+    request->waiter.served = true;
+    pb_pending_wait(pending, &request->waiter);
+    pb_pending_work(pending, PB_PENDING_ASK, was_asked, request->requests);
+}
+
+/* Fails a request to make products again whose input another node is about to archive. */
+static bool is_unarchived(const struct request *request, const struct pb_job *job)
+{
+    const struct pb_runner_env *env = request->requests->env;
+    if (env->node[0] == '\0' || request->kind != PB_REQUEST_AGAIN)
+        return false;
+    const struct pb_node *home = pb_nodes_home(env->nodes, job->manifest.input);
+    return home != NULL && is_in(job->manifest.input, home->work) &&
+           !is_in(job->manifest.input, home->archive);
+}
+
 /* Changes a job (taken) that waits or is over. */
 static void change_stored(struct request *request, struct pb_job *job)
 {
     struct pb_requests *requests = request->requests;
     bool ran = pb_job_began(job);
+    const char *node = other_node(request, job);
+    if (node != NULL) {
+        pass_on(request, job, node);
+        return;
+    }
+    if (is_unarchived(request, job)) {
+        struct pb_err err = {0};
+        int rc =
+            pb_fail(&err, PB_E_JOB_STATE, "the input of job %s is not in the archive yet", job->id);
+        pb_job_fini(job);
+        answer(request, rc, &err);
+        return;
+    }
     struct pb_pending *other = find_other(request, job);
     if (other != NULL) {
         pb_pending_wait(other, &request->waiter);
@@ -341,6 +418,16 @@ void pb_requests_go_on(struct pb_requests *requests)
         step(request);
         request = next;
     }
+}
+
+void pb_requests_take(struct pb_requests *requests, const struct pb_node_request *asked)
+{
+    struct request *request = make(requests, (enum pb_request_kind)asked->kind, asked->job);
+    if (request == NULL)
+        return;
+    request->silent = true;
+    (void)snprintf(request->identity, sizeof request->identity, "%s", asked->identity);
+    step(request);
 }
 
 void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked)

@@ -9,6 +9,7 @@
 #include "service/runner/request_kind.h"
 #include "service/runner/worker_pool.h"
 
+struct pb_node_request;
 struct request;
 
 struct pb_requests {
@@ -27,6 +28,8 @@ struct pb_requests {
 
 /* Call after the jobs of a take are in their places. */
 void pb_requests_go_on(struct pb_requests *requests);
+/* Handles a request that another node passed on, without an answer. */
+void pb_requests_take(struct pb_requests *requests, const struct pb_node_request *asked);
 /* Same contract as pb_runner_ask. */
 void pb_requests_ask(struct pb_requests *requests, const struct pb_job_request *asked);
 #endif

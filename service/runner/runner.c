@@ -12,10 +12,12 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "service/jobs/nodes.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
 #include "service/runner/requests.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,12 +175,28 @@ static void release(struct pb_runner *runner, int first)
         runner->slots[i]->reserved = runner->slots[i]->express = false;
 }
 
+/* Reports jobs of other nodes that this one cannot run. */
+static void report_unseen(struct pb_runner *runner)
+{
+    char text[512];
+    if (runner->queue.unseen[0] == '\0') {
+        pb_trouble_clear(runner->faults.troubles, "mount");
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "inputs of another node are in %.300s, which is not there on this node; their "
+                   "jobs are left to nodes that have it",
+                   runner->queue.unseen);
+    pb_trouble_raise(runner->faults.troubles, "mount", PB_E_SYSTEM, text);
+}
+
 static void on_taken(void *user)
 {
     struct choice *choice = user;
     struct pb_runner *runner = choice->runner;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
+    report_unseen(runner);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
@@ -219,7 +237,8 @@ static void start_jobs(struct pb_runner *runner)
     const bool holds = runner->faults.hold.on;
     int64_t counts[PB_JOB_STATUS_COUNT];
     struct pb_err err = {0};
-    if (runner->env.drains || !pb_hold_may_start(&runner->faults.hold, now))
+    if (runner->env.drains || runner->env.waits_for_store ||
+        !pb_hold_may_start(&runner->faults.hold, now))
         return;
     if (runner->pending.n >= PENDING_MAX) {
         runner->more = true;
@@ -387,6 +406,30 @@ static void on_tick(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
+void pb_runner_wait_for_store(struct pb_runner *runner, bool waits)
+{
+    const bool before = runner->env.waits_for_store;
+    runner->env.waits_for_store = waits;
+    if (!before || waits)
+        return;
+    pb_hold_hurry(&runner->faults.hold, pb_clock_mono_ms());
+    pb_pending_hurry(&runner->pending);
+    pb_runner_kick(runner);
+}
+
+void pb_runner_take_requests(struct pb_runner *runner, const struct pb_node_request *requests,
+                             int n)
+{
+    for (int i = 0; i < n; i++)
+        pb_requests_take(&runner->requests, &requests[i]);
+}
+
+void pb_runner_forsake(struct pb_runner *runner)
+{
+    pb_pool_forsake(&runner->pool);
+    wake(runner);
+}
+
 void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user)
 {
     runner->drain_ms = pb_clock_mono_ms();
@@ -492,6 +535,8 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     if (runner == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     runner->env = (struct pb_runner_env){.config = options->config,
+                                         .nodes = options->nodes,
+                                         .node = pb_store_node(options->store),
                                          .metrics = options->metrics,
                                          .on_change = options->on_change,
                                          .on_changes = options->on_changes,

@@ -17,6 +17,7 @@
 #include <uv.h>
 
 struct pb_config;
+struct pb_nodes;
 struct pb_runner;
 
 struct pb_runner_options {
@@ -29,6 +30,7 @@ struct pb_runner_options {
     const char *worker;             /* program that runs as `worker --worker` */
     const char *owner_program; /* program that owns a device, run as `owner_program --device ...` */
     const char *owner_device;  /* device whose owner computes all jobs; NULL: as configured */
+    const struct pb_nodes *nodes; /* nodes of the store; may change between calls into the loop */
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     /* A job changed; borrowed for the call. At most 5 times a second for a job, except changes of
@@ -52,6 +54,14 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
 /* Starts jobs that may start. */
 void pb_runner_kick(struct pb_runner *runner);
+/* Between the two values no job starts, because the store cannot be reached; runs continue. */
+void pb_runner_wait_for_store(struct pb_runner *runner, bool waits);
+/* Handles requests that other nodes passed on. Borrowed for the call. */
+struct pb_node_request;
+void pb_runner_take_requests(struct pb_runner *runner, const struct pb_node_request *requests,
+                             int n);
+/* Call after the session of this node was ended: kills all runs, whose jobs other nodes have. */
+void pb_runner_forsake(struct pb_runner *runner);
 
 /* Finds the current state of the job with exactly that id if it differs from the store: a running
  * job, with its live progress, or one whose last change could not be stored. Otherwise NULL. */

@@ -271,6 +271,13 @@ void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_m
         drain_slot(&pool->slots[i], mono_ms - since_ms);
 }
 
+void pb_pool_forsake(struct pb_worker_pool *pool)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        if (pb_pool_job(&pool->slots[i]) != NULL)
+            pb_worker_slot_end(pool->slots[i].worker, PB_ENDING_PUT_BACK, 0);
+}
+
 void pb_pool_trim(struct pb_worker_pool *pool, int64_t most)
 {
     int64_t n = pb_pool_workers(pool);

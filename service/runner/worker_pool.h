@@ -71,6 +71,8 @@ struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool);
 bool pb_pool_tick(struct pb_worker_pool *pool, int64_t mono_ms);
 /* Does the same while the service drains since since_ms: ends jobs that are not nearly done. */
 void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms);
+/* Kills all runs. */
+void pb_pool_forsake(struct pb_worker_pool *pool);
 /* Ends idle workers beyond the number `most`. */
 void pb_pool_trim(struct pb_worker_pool *pool, int64_t most);
 /* Reaps workers that were given up and have ended since. */

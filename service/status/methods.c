@@ -131,6 +131,29 @@ static void print_config_state(const struct pb_config_state *state, struct pb_js
     pb_json_bool(json, "config_refused", state->refused);
 }
 
+/* Prints the nodes of the store; nothing for a store of one service. */
+static void print_nodes(const struct pb_methods *methods, struct pb_json *json)
+{
+    const char *own = pb_store_node(methods->intake->store);
+    char started[PB_CLOCK_TEXT_BYTES];
+    if (own[0] == '\0')
+        return;
+    pb_json_string(json, "node", own);
+    pb_json_array(json, "nodes");
+    for (size_t i = 0; i < methods->nodes->n; i++) {
+        const struct pb_node *node = &methods->nodes->at[i];
+        pb_clock_text(node->started_ms, started);
+        pb_json_object(json, NULL);
+        pb_json_string(json, "name", node->name);
+        pb_json_bool(json, "reports", node->is_alive);
+        pb_json_int(json, "silent_s", node->silent_ms / 1000);
+        pb_json_int(json, "running", node->running);
+        pb_json_string(json, "started", started);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
 static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
 {
     const struct pb_config *config = methods->intake->config;
@@ -149,6 +172,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_string(json, "device", device[0] ? device : NULL);
     pb_json_string(json, "device_why", why[0] ? why : NULL);
     pb_json_string(json, "confinement", methods->confinement);
+    print_nodes(methods, json);
     pb_json_int(json, "parallel_jobs", config->service.parallel_jobs);
     pb_json_int(json, "publishing_jobs", pb_publishing_jobs(&config->service));
     pb_json_int(json, "workers", runner ? pb_runner_workers(runner) : 0);

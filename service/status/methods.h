@@ -8,6 +8,7 @@
 #include "service/status/facts.h"
 #include "service/inbox/intake.h"
 #include "service/jobs/chores.h"
+#include "service/jobs/nodes.h"
 #include "service/runner/metrics.h"
 #include "service/runner/runner.h"
 #include "service/status/status.h"
@@ -29,6 +30,7 @@ struct pb_methods {
     struct pb_runner *runner;    /* NULL until the job store is open */
     struct pb_feed *feed;        /* NULL until the job store is open, and during the stop */
     struct pb_status *status;
+    const struct pb_nodes *nodes; /* nodes of the store, as last seen */
     struct pb_metrics *metrics;
     struct pb_troubles *troubles;
     struct pb_facts *facts;

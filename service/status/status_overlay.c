@@ -3,6 +3,7 @@
 #include "service/status/status_overlay.h"
 
 #include "config/base/clock.h"
+#include "service/jobs/nodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,14 +39,14 @@ static void forget(struct pb_overlay *overlay, const char *id)
     }
 }
 
-/* Returns true if the store has the job in this state. Progress is never stored. A job that the
- * store does not have any more was pruned. */
+/* Returns true if the store has the job in this state. Progress is never stored; that of another
+ * node is unknown. A job that the store does not have any more was pruned. */
 static bool is_stored(struct pb_job_store *store, const struct pb_job *job)
 {
     struct pb_job row;
     struct pb_err err = {0};
     if (job->status == PB_JOB_RUNNING)
-        return false;
+        return strcmp(job->node, pb_store_node(store)) != 0;
     if (pb_job_store_find(store, job->id, &err, &row) != 0)
         return err.code == PB_E_JOB_UNKNOWN;
     bool same = row.status == job->status && row.updated_ms >= job->updated_ms;
@@ -182,12 +183,27 @@ int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store
     return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory") : rc;
 }
 
+/* --- the sweep --- */
+
+/* Returns true if another node has a job that is shown as running on this one. */
+static bool is_lost(struct pb_job_store *store, const struct pb_job *job)
+{
+    struct pb_job row;
+    if (job->status != PB_JOB_RUNNING || !pb_store_is_shared(store) ||
+        pb_job_store_find(store, job->id, NULL, &row) != 0)
+        return false;
+    const bool lost = row.epoch > job->epoch;
+    pb_job_fini(&row);
+    return lost;
+}
+
 void pb_overlay_sweep(struct pb_overlay *overlay, struct pb_job_store *store)
 {
     int64_t now_ms = pb_clock_mono_ms();
     for (size_t i = overlay->n; i-- > 0;) {
         bool held = overlay->at[i].held_ms != 0 && now_ms - overlay->at[i].held_ms < HOLD_MS;
-        if (!held && is_stored(store, &overlay->at[i].job))
-            forget(overlay, overlay->at[i].job.id);
+        const struct pb_job *job = &overlay->at[i].job;
+        if ((!held && is_stored(store, job)) || is_lost(store, job))
+            forget(overlay, job->id);
     }
 }

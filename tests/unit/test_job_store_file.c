@@ -22,10 +22,10 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 23. */
+/* Undoes versions 17 to 24. */
 #define WITHOUT_MANIFEST                                                                           \
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
-    "ALTER TABLE jobs DROP COLUMN is_long;"                                                        \
+    "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"                     \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
     "ALTER TABLE jobs DROP COLUMN epoch;"                                                          \
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
@@ -164,7 +164,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
         0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 23: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 24: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -242,7 +242,7 @@ START_TEST(test_version_19_running_job_starts_with_epoch_1)
     struct pb_job job;
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
     reopen_after("DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"
-                 "ALTER TABLE jobs DROP COLUMN is_long;"
+                 "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"
                  "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"
                  "ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");
     ck_assert_int_eq(pb_store_reap(store, 5, NULL), 1);

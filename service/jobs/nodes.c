@@ -1,0 +1,360 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Statements about nodes, for PostgreSQL only. All times are the server's: the clock of a node
+ * decides nothing. A session is a number that no later session has, and is never renewed after its
+ * end, so that a node that slept for longer than its lease finds that it lost its jobs.
+ *
+ * The row of `pulse` shows whether the store itself was away: then no node could report, and none
+ * is at fault. Any node moves it with each reap; if the last move is older than half of the lease,
+ * every session gets one lease more. */
+#include "service/jobs/nodes.h"
+
+#include "config/base/clock.h"
+#include "service/jobs/job_store_sql.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define WHAT "nodes"
+
+bool pb_store_is_shared(const struct pb_job_store *store)
+{
+    return store->is_shared;
+}
+
+const char *pb_store_node(const struct pb_job_store *store)
+{
+    return store->is_shared ? store->node : "";
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+struct join {
+    struct pb_job_change change;
+    const struct pb_node *node;
+    int64_t session;
+};
+
+/* Fails if another service has the name and reports. */
+static int check_place(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err)
+{
+    char place[PB_FILES_PATH_BYTES];
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT place FROM nodes WHERE node = ?1 AND place <> ?2 AND session <> 0 AND"
+        " seen_ms + lease_ms > pb_now_ms() FOR UPDATE",
+        err);
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_text(s, 2, node->place);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc == 1) {
+        pb_sql_read_text(s, 0, place, sizeof place);
+        rc = pb_fail(err, PB_E_SERVICE_STATE,
+                     "another pushbroomd is node %s of the job store (%.200s); give each a "
+                     "service.node of its own. If that one has ended, this one begins when its "
+                     "lease is over",
+                     store->node, place);
+    }
+    pb_sql_finalize(s);
+    return rc;
+}
+
+static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
+{
+    const struct join *join = (const struct join *)change;
+    const struct pb_node *node = join->node;
+    int rc = check_place(store, node, &change->err);
+    if (rc != 0)
+        return rc;
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "INSERT INTO nodes (node, session, place, work, archive, quarantine, lease_ms, started_ms,"
+        " seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, pb_now_ms(), pb_now_ms())"
+        " ON CONFLICT (node) DO UPDATE SET session = excluded.session, place = excluded.place,"
+        " work = excluded.work, archive = excluded.archive, quarantine = excluded.quarantine,"
+        " lease_ms = excluded.lease_ms, started_ms = excluded.started_ms,"
+        " seen_ms = excluded.seen_ms",
+        &change->err);
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_int(s, 2, join->session);
+    pb_sql_set_text(s, 3, node->place);
+    pb_sql_set_text(s, 4, node->work);
+    pb_sql_set_text(s, 5, node->archive);
+    pb_sql_set_text(s, 6, node->quarantine);
+    pb_sql_set_int(s, 7, node->lease_ms);
+    rc = pb_job_store_run(store, WHAT, s, &change->err);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_nodes_join(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err)
+{
+    struct join join = {.change = {.apply = apply_join}, .node = node};
+    if (!pb_store_is_shared(store))
+        return 0;
+    join.session = pb_job_store_make_session();
+    int rc = pb_job_store_commit(store, &join.change, err);
+    if (rc != 0)
+        return rc;
+    pb_job_store_lock(store);
+    store->session = join.session;
+    store->lease_ms = node->lease_ms;
+    pb_job_store_unlock(store);
+    return 0;
+}
+
+static int apply_leave(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT, "UPDATE nodes SET session = 0, seen_ms = pb_now_ms() WHERE session = ?1",
+        &change->err);
+    pb_sql_set_int(s, 1, store->session);
+    int rc = pb_job_store_run(store, WHAT, s, &change->err);
+    return rc < 0 ? rc : 0;
+}
+
+void pb_nodes_leave(struct pb_job_store *store)
+{
+    struct pb_job_change change = {.apply = apply_leave};
+    if (pb_store_is_shared(store))
+        (void)pb_job_store_commit(store, &change, NULL);
+}
+
+static int apply_alive(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE node = ?1 AND session = ?2",
+        &change->err);
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_int(s, 2, store->session);
+    int rc = pb_job_store_run(store, WHAT, s, &change->err);
+    return rc < 0 ? rc : rc > 0 ? 0 : PB_JOB_STALE;
+}
+
+int pb_nodes_alive(struct pb_job_store *store, struct pb_err *err)
+{
+    struct pb_job_change change = {.apply = apply_alive};
+    if (!pb_store_is_shared(store))
+        return 0;
+    int rc = pb_job_store_commit(store, &change, err);
+    return rc == PB_JOB_STALE ? -ESTALE : rc;
+}
+
+/* Runs a statement with n integers; returns the number of changed rows. */
+static int run(struct pb_job_store *store, const char *text, const int64_t *numbers, int n,
+               struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, text, err);
+    for (int i = 0; i < n; i++)
+        pb_sql_set_int(s, i + 1, numbers[i]);
+    return pb_job_store_run(store, WHAT, s, err);
+}
+
+/* Gives every session one lease, because no node could report. */
+static int give_leases(struct pb_job_store *store, struct pb_err *err)
+{
+    int rc = run(store, "UPDATE pulse SET at_ms = pb_now_ms()", NULL, 0, err);
+    return rc < 0 ? rc
+                  : run(store, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE session <> 0", NULL, 0,
+                        err);
+}
+
+int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err)
+{
+    const int64_t late_ms = store->lease_ms / 2, own = store->session;
+    if (!pb_store_is_shared(store))
+        return 0;
+    /* A pulse from the future: the server's clock was set back. */
+    int rc = run(store,
+                 "UPDATE pulse SET at_ms = pb_now_ms() WHERE"
+                 " at_ms BETWEEN pb_now_ms() - ?1 AND pb_now_ms()",
+                 &late_ms, 1, err);
+    if (rc == 0)
+        rc = give_leases(store, err);
+    else if (rc > 0)
+        rc = run(store,
+                 "UPDATE nodes SET session = 0 WHERE session <> 0 AND session <> ?1 AND"
+                 " seen_ms + lease_ms < pb_now_ms()",
+                 &own, 1, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* --- what other nodes do ---------------------------------------------------------------------- */
+
+int pb_nodes_look(struct pb_job_store *store, struct pb_err *err)
+{
+    int64_t before[PB_JOB_STATUS_COUNT], now[PB_JOB_STATUS_COUNT], last = 0;
+    if (!pb_store_is_shared(store))
+        return 0;
+    pb_store_counts(store, before);
+    pb_job_store_lock(store);
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT, "SELECT seq FROM last_event", err);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0)
+        last = pb_sql_int(s, 0);
+    pb_sql_finalize(s);
+    if (rc >= 0)
+        pb_job_row_count(store);
+    const bool is_new = rc >= 0 && last != store->looked;
+    store->looked = is_new ? last : store->looked;
+    pb_job_store_unlock(store);
+    pb_store_counts(store, now);
+    if (rc < 0)
+        return rc;
+    if (!is_new && memcmp(before, now, sizeof now) == 0)
+        return 0;
+    atomic_fetch_add(&store->commits, 1);
+    return 1;
+}
+
+void pb_nodes_fini(struct pb_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->n; i++) {
+        free(nodes->at[i].name);
+        free(nodes->at[i].place);
+        free(nodes->at[i].work);
+        free(nodes->at[i].archive);
+        free(nodes->at[i].quarantine);
+    }
+    free(nodes->at);
+    *nodes = (struct pb_nodes){NULL, 0};
+}
+
+/* Adds the node in the row of s. Returns false if out of memory. */
+static bool add(struct pb_nodes *nodes, struct pb_sql_statement *s)
+{
+    struct pb_node *more = realloc(nodes->at, (nodes->n + 1) * sizeof *more);
+    if (more == NULL)
+        return false;
+    nodes->at = more;
+    struct pb_node *node = &nodes->at[nodes->n++];
+    *node = (struct pb_node){.is_alive = pb_sql_int(s, 5) != 0,
+                             .lease_ms = pb_sql_int(s, 6),
+                             .started_ms = pb_sql_int(s, 7),
+                             .silent_ms = pb_sql_int(s, 8),
+                             .running = pb_sql_int(s, 9)};
+    char **texts[] = {&node->name, &node->place, &node->work, &node->archive, &node->quarantine};
+    for (int i = 0; i < 5; i++) {
+        const char *text = pb_sql_text(s, i);
+        *texts[i] = strdup(text != NULL ? text : "");
+        if (*texts[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_nodes *out)
+{
+    struct pb_nodes nodes = {NULL, 0};
+    *out = nodes;
+    if (!pb_store_is_shared(store))
+        return 0;
+    pb_job_store_lock(store);
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT node, place, work, archive, quarantine, CASE WHEN session <> 0 THEN 1 ELSE 0 END,"
+        " lease_ms, started_ms, pb_now_ms() - seen_ms, (SELECT count(*) FROM jobs WHERE"
+        " jobs.status = 1 AND jobs.node = nodes.node) FROM nodes ORDER BY node",
+        err);
+    int rc;
+    while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0)
+        if (!add(&nodes, s)) {
+            rc = pb_fail(err, PB_E_MEMORY, "out of memory for the nodes");
+            break;
+        }
+    pb_sql_finalize(s);
+    pb_job_store_unlock(store);
+    if (rc == 0)
+        *out = nodes;
+    else
+        pb_nodes_fini(&nodes);
+    return rc;
+}
+
+static bool is_in(const char *path, const char *directory)
+{
+    const size_t n = strlen(directory);
+    return n > 0 && strncmp(path, directory, n) == 0 && path[n] == '/';
+}
+
+const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *path)
+{
+    for (size_t i = 0; path != NULL && i < nodes->n; i++) {
+        const struct pb_node *node = &nodes->at[i];
+        if (is_in(path, node->work) || is_in(path, node->archive) || is_in(path, node->quarantine))
+            return node;
+    }
+    return NULL;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+struct asking {
+    struct pb_job_change change;
+    const char *node;
+    const struct pb_node_request *request;
+};
+
+static int apply_ask(struct pb_job_store *store, struct pb_job_change *change)
+{
+    const struct asking *asking = (const struct asking *)change;
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT,
+                             "INSERT INTO requests (node, job, kind, identity)"
+                             " SELECT node, ?2, ?3, ?4 FROM nodes WHERE node = ?1 AND session <> 0",
+                             &change->err);
+    pb_sql_set_text(s, 1, asking->node);
+    pb_sql_set_text(s, 2, asking->request->job);
+    pb_sql_set_int(s, 3, asking->request->kind);
+    pb_sql_set_text(s, 4, asking->request->identity);
+    int rc = pb_job_store_run(store, WHAT, s, &change->err);
+    if (rc == 0)
+        return pb_fail(&change->err, PB_E_JOB_STATE,
+                       "job %s belongs to node %s, which does not report; try again when it does",
+                       asking->request->job, asking->node);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_nodes_ask(struct pb_job_store *store, const char *node,
+                 const struct pb_node_request *request, struct pb_err *err)
+{
+    struct asking asking = {{.apply = apply_ask}, node, request};
+    return pb_job_store_commit(store, &asking.change, err);
+}
+
+struct taking {
+    struct pb_job_change change;
+    struct pb_node_request *out;
+};
+
+static int apply_requests(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_node_request *out = ((const struct taking *)change)->out;
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE node = ?1 ORDER BY seq"
+        " LIMIT ?2) RETURNING job, kind, identity",
+        &change->err);
+    int n = 0, rc = 0;
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_int(s, 2, PB_NODE_REQUESTS_MAX);
+    for (; n < PB_NODE_REQUESTS_MAX && (rc = pb_job_store_step(store, WHAT, s, &change->err)) > 0;
+         n++) {
+        pb_sql_read_text(s, 0, out[n].job, sizeof out[n].job);
+        out[n].kind = (int)pb_sql_int(s, 1);
+        pb_sql_read_text(s, 2, out[n].identity, sizeof out[n].identity);
+    }
+    pb_sql_finalize(s);
+    return rc < 0 ? rc : n;
+}
+
+int pb_nodes_requests(struct pb_job_store *store, struct pb_err *err,
+                      struct pb_node_request out[PB_NODE_REQUESTS_MAX])
+{
+    struct taking taking = {{.apply = apply_requests}, out};
+    return pb_store_is_shared(store) ? pb_job_store_commit(store, &taking.change, err) : 0;
+}

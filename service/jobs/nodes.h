@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_NODES_H
+#define PB_NODES_H
+/* Nodes: the services that share one job store. Each has a row with its present session and the
+ * time at which it reported last, on the server's clock. A session whose lease is over is ended by
+ * any node, and its running jobs wait again (pb_store_reap in store.h). A store in a file has no
+ * nodes; the calls then do nothing. Thread: pool. */
+#include "service/jobs/store.h"
+
+/* A node as the others see it. The strings are owned by its list. */
+struct pb_node {
+    char *name;
+    /* machine and state directory: another service with the same name has another place */
+    char *place;
+    char *work, *archive, *quarantine; /* real paths */
+    int64_t lease_ms;
+    bool is_alive;      /* its session is not over */
+    int64_t started_ms; /* wall clock of the server: begin of the last session */
+    int64_t silent_ms;  /* time since its last report */
+    int64_t running;    /* number of its jobs that run now */
+};
+
+struct pb_nodes {
+    struct pb_node *at; /* sorted by name */
+    size_t n;
+};
+
+/* A request of a client about a job that another node has. */
+struct pb_node_request {
+    int kind; /* enum pb_request_kind */
+    char job[PB_JOB_ID_BYTES];
+    char identity[PB_JOB_IDENTITY_BYTES];
+};
+#define PB_NODE_REQUESTS_MAX 64
+
+bool pb_store_is_shared(const struct pb_job_store *store);
+/* Name of this node; "" for a store in a file. Constant after create. */
+const char *pb_store_node(const struct pb_job_store *store);
+
+/* Begins a session of this node. Its earlier session is over: the jobs that ran in it wait again
+ * after the next pb_store_reap. service.state: another service has the name of this node. node is
+ * borrowed for the call. */
+int pb_nodes_join(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err);
+/* Ends the session, in which no job runs any more. */
+void pb_nodes_leave(struct pb_job_store *store);
+/* Renews the lease. -ESTALE (no *err): the session is over; its jobs belong to other nodes, and a
+ * new session must begin. */
+int pb_nodes_alive(struct pb_job_store *store, struct pb_err *err);
+/* Reads the changes of other nodes. Returns 1 if jobs were changed since the last call, else 0, or
+ * a negative errno. Afterwards pb_store_counts and pb_store_changes have the present values. */
+int pb_nodes_look(struct pb_job_store *store, struct pb_err *err);
+/* Lists all nodes that ever had a session; the caller must fini *out. */
+int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_nodes *out);
+void pb_nodes_fini(struct pb_nodes *nodes);
+/* Finds the node whose work, archive or quarantine has that path; NULL if absent. */
+const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *path);
+
+/* Stores a request for the node, which takes it with its next report. job.state: it does not
+ * report. */
+int pb_nodes_ask(struct pb_job_store *store, const char *node,
+                 const struct pb_node_request *request, struct pb_err *err);
+/* Takes the requests for this node: their number, at most PB_NODE_REQUESTS_MAX. */
+int pb_nodes_requests(struct pb_job_store *store, struct pb_err *err,
+                      struct pb_node_request out[PB_NODE_REQUESTS_MAX]);
+#endif

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized slow
+"""Services that share a PostgreSQL store: each runs the jobs of all, and what one leaves the others finish."""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stac_rules  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
+from pbtest import Skip, main  # noqa: E402
+from postgres_kit import Node, Postgres  # noqa: E402
+
+
+def is_stopped(pid):
+    tasks = pathlib.Path("/proc", str(pid), "task")
+    return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in tasks.glob("*/stat"))
+
+
+class Nodes(DaemonCase):
+    def nodes(self, *names, start=True, **settings):
+        self.postgres = Postgres(self)
+        self.common = pathlib.Path(tempfile.mkdtemp(prefix="pb-common-"))
+        self.common.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.common, True)
+        self.addCleanup(stac_rules.check_all, self.common / "products")
+        nodes = []
+        for name in names:
+            node = Node(name, self.postgres, self.common, **settings)
+            self.addCleanup(node.remove)
+            nodes.append(node)
+        for node in nodes if start else []:
+            node.start()
+        if start:
+            self.wait_all(nodes)
+        return nodes
+
+    def wait_all(self, nodes):
+        """Until each sees that all report."""
+        wait_for(lambda: all(len([n for n in node.nodes().values() if n["reports"]]) == len(nodes) for node in nodes))
+
+    def ends(self):
+        """Number of final events of each scene, from the journal."""
+        rows = self.postgres.rows("SELECT data::json->'job'->>'name', kind FROM pushbroom.events WHERE kind IN"
+                                  " ('job.successful', 'job.failed', 'job.dismissed') ORDER BY number")
+        return collections.Counter(rows)
+
+    def check_once(self, names, kind="job.successful"):
+        self.assertEqual(self.ends(), collections.Counter((name, kind) for name in names))
+
+    def wait_archived(self, node, names):
+        """Inputs of successful jobs are in the archive of the node that took them in."""
+        wait_for(lambda: [f for f in node.files("work") if f.endswith(".tif")] == sorted("done/" + name for name in names))
+
+    def wait_successful(self, node, names):
+        wanted = sorted((name, "successful") for name in names)
+        def done():
+            try:
+                return sorted((j["name"], j["status"]) for j in node.jobs()) == wanted
+            except RpcError as error: # the store was away
+                self.assertEqual(error.code, "service.state")
+        wait_for(done)
+
+    def wait_running(self, node, n):
+        """The jobs that run, of which there are n on different nodes."""
+        def running():
+            jobs = [j for j in node.jobs() if j["status"] == "running"]
+            return len(jobs) == n and len({j["node"] for j in jobs}) == n and jobs
+        return wait_for(running)
+
+    def test_scenes_of_one_inbox_run_on_both_nodes(self):
+        a, b = self.nodes("a", "b")
+        names = ["s%d.tif" % i for i in range(6)]
+        for name in names:
+            a.drop(name, "until go")
+        self.wait_running(b, 2)
+        (self.common / "go").touch()
+        self.wait_successful(b, names)
+        self.assertEqual({j["node"] for j in a.jobs()}, {"a", "b"})
+        self.check_once(names)
+        self.wait_archived(a, names)
+        self.assertEqual([f for f in b.files("work") if f.endswith(".tif")], [])
+        text = subprocess.run([BIN / "pushbroom", "status", "--socket", b.root / "s.sock"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r"node     a: \d running, last report \d+ s ago\nnode     b \(this\): ")
+        self.assertRegex(text, r"PIPELINE +NODE +INPUT")
+
+    def test_jobs_of_a_killed_node_end_on_another(self):
+        a, b = self.nodes("a", "b")
+        names = ["s1.tif", "s2.tif", "s3.tif"]
+        for name in names:
+            a.drop(name, "until go")
+        lost = next(j for j in self.wait_running(b, 2) if j["node"] == "a")
+        a.stop(signal.SIGKILL)
+        wait_for(lambda: not b.nodes()["a"]["reports"])
+        wait_for(lambda: b.call("job.get", id=lost["id"])["status"] == "accepted")
+        (self.common / "go").touch()
+        self.wait_successful(b, names)
+        self.assertEqual({j["node"] for j in b.jobs()}, {"b"})
+        self.assertEqual(b.call("job.get", id=lost["id"])["attempts"], 2)
+        a.start()
+        self.wait_archived(a, names)
+        self.check_once(names)
+
+    def test_node_that_slept_drops_its_runs(self):
+        """Real workers: products of the late run would be seen."""
+        nodes = self.nodes("a", "b", fake=False)
+        subprocess.run([BIN / "make_scene", "--size", "6000x6000", "--compress", "NONE", self.common / "scene.tif"], check=True)
+        names = []
+        while True: # until a run is caught before its end
+            names.append("scene%d.tif" % len(names))
+            shutil.copy(self.common / "scene.tif", nodes[0].root / names[-1])
+            os.rename(nodes[0].root / names[-1], nodes[0].root / "inbox" / names[-1])
+            def begun():
+                jobs = [j for node in nodes for j in node.jobs() if j["name"] == names[-1] and j["status"] != "accepted"]
+                return jobs and jobs[0]
+            slept = next(node for node in nodes if node.name == wait_for(begun, step=0.005)["node"])
+            stopped = [slept.process.pid, *slept.workers()]
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            wait_for(lambda: all(map(is_stopped, stopped)))
+            if ("1",) in self.postgres.rows(f"SELECT status FROM pushbroom.jobs WHERE name = '{names[-1]}'"):
+                break
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        other = next(node for node in nodes if node is not slept)
+        other.wait_for(lambda: other.wait_job(names[-1], "successful")["node"] == other.name)
+        products = self.common / "products" / names[-1][:-4] / "plain"
+        before = {file.name: (file.stat().st_ino, file.read_bytes()) for file in products.iterdir() if file.is_file()}
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: "ended the session of this node" in slept.log_text())
+        wait_for(lambda: slept.nodes()[slept.name]["reports"] and not slept.trouble("store"))
+        nodes[0].drop_copy(self.common / "scene.tif", "after.tif")
+        self.wait_successful(slept, [*names, "after.tif"])
+        self.check_once([*names, "after.tif"])
+        self.assertEqual({file.name: (file.stat().st_ino, file.read_bytes()) for file in products.iterdir() if file.is_file()}, before)
+        self.assertEqual([f for f in os.listdir(self.common / "products") if f.endswith(".tmp")], [])
+
+    def test_outage_of_the_store_loses_nothing(self):
+        a, b = self.nodes("a", "b")
+        a.drop("s1.tif", "until go")
+        b.drop("s2.tif", "until go")
+        self.wait_running(a, 2)
+        self.postgres.stop()
+        for node in (a, b):
+            wait_for(lambda: node.trouble("store"))
+        self.assertIn("runs continue", a.trouble("store")["message"])
+        a.drop("s3.tif")
+        wait_for(lambda: "s3.tif stays" in a.log_text())
+        (self.common / "go").touch() # the runs end, which cannot be stored
+        wait_for(lambda: a.trouble("jobs") and b.trouble("jobs"))
+        self.postgres.start()
+        self.wait_successful(a, ["s1.tif", "s2.tif", "s3.tif"])
+        for node in (a, b):
+            wait_for(lambda: not node.call("service.info")["troubles"])
+            self.assertNotIn("ended the session", node.log_text())
+        self.check_once(["s1.tif", "s2.tif", "s3.tif"])
+        self.wait_archived(a, ["s1.tif", "s3.tif"])
+        self.wait_archived(b, ["s2.tif"])
+
+    def test_requests_reach_the_node_that_has_the_job(self):
+        a, b = self.nodes("a", "b")
+        a.drop("s1.tif", "until never")
+        b.drop("s2.tif", "until never")
+        for job in self.wait_running(a, 2):
+            other = b if job["node"] == "a" else a
+            other.call("job.cancel", id=job["id"])
+            other.wait_for(lambda: other.call("job.get", id=job["id"])["status"] == "dismissed")
+        a.drop("s3.tif", "fail")
+        wait_for(lambda: "s3.tif" in a.files("quarantine"))
+        self.assertEqual([f for f in b.files("quarantine") if f.startswith("s3")], [])
+        failed = b.wait_job("s3.tif", "failed")
+        b.call("job.retry", id=failed["id"])
+        wait_for(lambda: self.ends()[("s3.tif", "job.failed")] == 2)
+        wait_for(lambda: "s3.tif" in a.files("quarantine"))
+        b.call("job.drop", id=b.wait_job("s3.tif", "failed")["id"])
+        b.wait_job("s3.tif", "dismissed")
+        wait_for(lambda: not [f for f in a.files("quarantine") if f.startswith("s3")])
+        a.drop("s4.tif", "fail")
+        failed = b.wait_job("s4.tif", "failed")
+        wait_for(lambda: "s4.tif" in a.files("quarantine"))
+        a.stop(signal.SIGKILL)
+        wait_for(lambda: not b.nodes()["a"]["reports"])
+        with self.assertRaisesRegex(RpcError, "belongs to node a, which does not report"):
+            b.call("job.retry", id=failed["id"])
+
+    def test_unseen_inputs_are_left_to_other_nodes(self):
+        if os.geteuid() != 0:
+            raise Skip("mounts need root")
+        a, b = self.nodes("a", "b", start=False)
+        b.prefix = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(a.root)]
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        a.drop("s1.tif", "until go")
+        a.drop("s2.tif", "until go")
+        wait_for(lambda: b.trouble("mount"))
+        self.assertIn(str(a.root / "work"), b.trouble("mount")["message"])
+        (self.common / "go").touch()
+        self.wait_successful(b, ["s1.tif", "s2.tif"])
+        self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
+        self.check_once(["s1.tif", "s2.tif"])
+
+    def test_second_service_of_one_name_waits(self):
+        a, = self.nodes("a")
+        twin = Node("a", self.postgres, self.common)
+        self.addCleanup(twin.remove)
+        twin.start()
+        self.assertIn("another pushbroomd is node a", wait_for(lambda: twin.trouble("store"))["message"])
+        a.drop("s1.tif")
+        self.wait_successful(a, ["s1.tif"])
+        a.stop(signal.SIGKILL)
+        wait_for(lambda: not twin.trouble("store"))
+
+
+if __name__ == "__main__":
+    main(workers=2)

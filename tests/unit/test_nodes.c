@@ -1,0 +1,257 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions of nodes, their leases and requests. The server's clock does not wait for tests: rows
+ * get earlier times. */
+#include "service/jobs/nodes.h"
+#include "service/runner/request_kind.h"
+
+#include "store_suite.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEASE_MS 60000
+
+static struct pb_job_store *a, *b; /* nodes of one store */
+
+static struct pb_job_store *open_node(const char *name)
+{
+    struct pb_err err = {0};
+    char moved[4096];
+    struct pb_job_store *store = NULL;
+    place.node = name;
+    ck_assert_msg(pb_job_store_open(&place, &err, moved, &store) == 0, "%s", err.msg);
+    return store;
+}
+
+static int join(struct pb_job_store *store, const char *where, struct pb_err *err)
+{
+    char work[64], archive[64], quarantine[64], at[64];
+    (void)snprintf(at, sizeof at, "%s", where);
+    (void)snprintf(work, sizeof work, "/%s/work", where);
+    (void)snprintf(archive, sizeof archive, "/%s/work/done", where);
+    (void)snprintf(quarantine, sizeof quarantine, "/%s/quarantine", where);
+    const struct pb_node node = {.place = at,
+                                 .work = work,
+                                 .archive = archive,
+                                 .quarantine = quarantine,
+                                 .lease_ms = LEASE_MS};
+    return pb_nodes_join(store, &node, err);
+}
+
+static void begin(void)
+{
+    a = open_node("a");
+    b = open_node("b");
+    ck_assert_int_eq(join(a, "a", NULL), 0);
+    ck_assert_int_eq(join(b, "b", NULL), 0);
+    ck_assert_int_eq(pb_store_reap(a, 1, NULL), 0); /* the first pulse */
+}
+
+static void end(void)
+{
+    pb_job_store_close(a);
+    pb_job_store_close(b);
+}
+
+static struct pb_job offer(const char *id)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-%s", id);
+    (void)snprintf(job.scene, sizeof job.scene, "%s", id);
+    ck_assert_int_eq(pb_store_offer(a, &job, NULL), 0);
+    return job;
+}
+
+static void take(struct pb_job_store *node, struct pb_job *job)
+{
+    struct pb_job *const jobs[] = {job};
+    int result = 1;
+    ck_assert_int_eq(pb_job_move(job, PB_JOB_RUNNING, 10), 0);
+    ck_assert_int_eq(pb_store_take(node, jobs, 1, &result, NULL), 0);
+    ck_assert_int_eq(result, 0);
+}
+
+static enum pb_job_status status_of(const struct pb_job *job)
+{
+    struct pb_job found;
+    ck_assert_int_eq(pb_job_store_find(a, job->id, NULL, &found), 0);
+    const enum pb_job_status status = found.status;
+    pb_job_fini(&found);
+    return status;
+}
+
+START_TEST(test_session_ends_after_its_lease)
+{
+    struct pb_job lost = offer("aaaa"), kept = offer("bbbb");
+    take(b, &lost);
+    take(a, &kept);
+    ck_assert_str_eq(lost.node, "b");
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 1);
+    ck_assert_int_eq(status_of(&lost), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(status_of(&kept), PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_nodes_alive(a, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+    ck_assert_int_eq(pb_store_permit(b, lost.id, lost.epoch, NULL), -ESTALE);
+    ck_assert_int_eq(pb_store_permit(a, kept.id, kept.epoch, NULL), 0);
+    ck_assert_int_eq(join(b, "b", NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    pb_job_fini(&lost);
+    pb_job_fini(&kept);
+}
+END_TEST
+
+START_TEST(test_report_renews_the_lease)
+{
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+}
+END_TEST
+
+START_TEST(test_outage_of_the_store_ends_no_session)
+{
+    struct pb_job job = offer("aaaa");
+    take(b, &job);
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000");
+    change_rows("UPDATE pulse SET at_ms = at_ms - 61000");
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(status_of(&job), PB_JOB_RUNNING);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_clock_set_back_ends_no_session)
+{
+    change_rows("UPDATE nodes SET seen_ms = seen_ms + 86400000");
+    change_rows("UPDATE pulse SET at_ms = at_ms + 86400000");
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+}
+END_TEST
+
+START_TEST(test_start_ends_the_earlier_session_of_the_node)
+{
+    struct pb_job job = offer("aaaa");
+    take(b, &job);
+    struct pb_job_store *again = open_node("b");
+    ck_assert_int_eq(join(again, "b", NULL), 0);
+    ck_assert_int_eq(pb_store_reap(again, 20, NULL), 1);
+    ck_assert_int_eq(status_of(&job), PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+    pb_job_store_close(again);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_leave_ends_the_session_at_once)
+{
+    struct pb_nodes nodes;
+    pb_nodes_leave(b);
+    ck_assert_int_eq(pb_nodes_list(a, NULL, &nodes), 0);
+    ck_assert(nodes.at[0].is_alive && !nodes.at[1].is_alive);
+    pb_nodes_fini(&nodes);
+    struct pb_job_store *twin = open_node("b");
+    ck_assert_int_eq(join(twin, "elsewhere", NULL), 0);
+    pb_job_store_close(twin);
+}
+END_TEST
+
+START_TEST(test_name_of_another_service_is_refused)
+{
+    struct pb_err err = {0};
+    struct pb_job_store *twin = open_node("b");
+    ck_assert_int_lt(join(twin, "elsewhere", &err), 0);
+    ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "another pushbroomd is node b"));
+    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
+    ck_assert_int_eq(join(twin, "elsewhere", NULL), 0);
+    pb_job_store_close(twin);
+}
+END_TEST
+
+START_TEST(test_list_finds_the_home_of_an_input)
+{
+    struct pb_nodes nodes;
+    struct pb_job job = offer("aaaa");
+    take(b, &job);
+    change_rows("UPDATE nodes SET session = 0 WHERE node = 'a'");
+    ck_assert_int_eq(pb_nodes_list(b, NULL, &nodes), 0);
+    ck_assert_uint_eq(nodes.n, 2);
+    ck_assert_str_eq(nodes.at[0].name, "a");
+    ck_assert(!nodes.at[0].is_alive && nodes.at[1].is_alive);
+    ck_assert_int_eq(nodes.at[1].running, 1);
+    ck_assert_str_eq(pb_nodes_home(&nodes, "/b/quarantine/x.tif")->name, "b");
+    ck_assert_str_eq(pb_nodes_home(&nodes, "/a/work/done/x.tif")->name, "a");
+    ck_assert_ptr_null(pb_nodes_home(&nodes, "/a/works/x.tif"));
+    ck_assert_ptr_null(pb_nodes_home(&nodes, NULL));
+    pb_nodes_fini(&nodes);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_request_is_taken_once)
+{
+    struct pb_node_request got[PB_NODE_REQUESTS_MAX];
+    const struct pb_node_request request = {PB_REQUEST_RETRY, "20261121-082850-aaaa", "id"};
+    struct pb_err err = {0};
+    ck_assert_int_eq(pb_nodes_ask(a, "b", &request, NULL), 0);
+    ck_assert_int_eq(pb_nodes_requests(a, NULL, got), 0);
+    ck_assert_int_eq(pb_nodes_requests(b, NULL, got), 1);
+    ck_assert_int_eq(got[0].kind, PB_REQUEST_RETRY);
+    ck_assert_str_eq(got[0].job, request.job);
+    ck_assert_str_eq(got[0].identity, "id");
+    ck_assert_int_eq(pb_nodes_requests(b, NULL, got), 0);
+    change_rows("UPDATE nodes SET session = 0 WHERE node = 'b'");
+    ck_assert_int_lt(pb_nodes_ask(a, "b", &request, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_JOB_STATE);
+}
+END_TEST
+
+START_TEST(test_look_sees_changes_of_other_nodes)
+{
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    (void)pb_nodes_look(b, NULL);
+    ck_assert_int_eq(pb_nodes_look(b, NULL), 0);
+    const uint64_t before = pb_store_changes(b);
+    struct pb_job job = offer("aaaa");
+    ck_assert_int_eq(pb_nodes_look(b, NULL), 1);
+    ck_assert(pb_store_changes(b) != before);
+    pb_store_counts(b, counts);
+    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 1);
+    ck_assert_int_eq(pb_nodes_look(b, NULL), 0);
+    pb_job_fini(&job);
+}
+END_TEST
+
+static void add_tests(TCase *tests)
+{
+    tcase_add_test(tests, test_session_ends_after_its_lease);
+    tcase_add_test(tests, test_report_renews_the_lease);
+    tcase_add_test(tests, test_outage_of_the_store_ends_no_session);
+    tcase_add_test(tests, test_clock_set_back_ends_no_session);
+    tcase_add_test(tests, test_start_ends_the_earlier_session_of_the_node);
+    tcase_add_test(tests, test_leave_ends_the_session_at_once);
+    tcase_add_test(tests, test_name_of_another_service_is_refused);
+    tcase_add_test(tests, test_list_finds_the_home_of_an_input);
+    tcase_add_test(tests, test_request_is_taken_once);
+    tcase_add_test(tests, test_look_sees_changes_of_other_nodes);
+}
+
+int main(void)
+{
+    return run_over_database("nodes", begin, end, add_tests);
+}
