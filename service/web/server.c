@@ -58,7 +58,7 @@ struct server {
     pthread_mutex_t lock; /* peers */
     struct peers peers;
     size_t n_peers, n_ended;
-    atomic_uint_fast64_t requests, bytes;
+    atomic_uint_fast64_t requests;
 };
 
 /* --- responses --- */
@@ -141,7 +141,8 @@ static enum MHD_Result send_failure(struct MHD_Connection *connection, const str
         status = MHD_HTTP_NOT_FOUND;
     else if (err->code == PB_E_SERVICE_PROTOCOL)
         status = MHD_HTTP_BAD_REQUEST;
-    else if (err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_BUSY)
+    else if (err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_BUSY ||
+             err->code == PB_E_SERVICE_STATE)
         status = MHD_HTTP_SERVICE_UNAVAILABLE;
     return send_error(connection, status, pb_code_id(err->code), err->msg, pb_code_hint(err->code));
 }
@@ -258,7 +259,6 @@ static enum MHD_Result answer_product(struct server *server, struct MHD_Connecti
         (void)close(file.fd);
         return send_not_modified(connection, file.tag, file.media_type, true);
     }
-    (void)atomic_fetch_add(&server->bytes, file.bytes);
     return send_file(connection, &file);
 }
 

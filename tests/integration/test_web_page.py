@@ -127,6 +127,15 @@ class Page(DaemonCase):
         browser.wait("shown.length === 11")
         self.check_clean(browser)
 
+    def test_failed_load_is_repeated(self):
+        d, browser = self.start(["scene.tif"])
+        self.open(browser)
+        for failure in ("Promise.reject(new TypeError('lost'))", "Promise.resolve(new Response('{}', { status: 503 }))"):
+            browser.run("{ const real = window.fetch; window.failures = 0; window.fetch = (address) => "
+                        "address.startsWith('/api/jobs?') && failures++ === 0 ? %s : real(address); load(); }" % failure)
+            browser.wait("failures > 1 && loaded && jobs.size === 1")
+        self.check_clean(browser)
+
     def test_lost_service_is_shown(self):
         d, browser = self.start(fake=False)
         self.open(browser)

@@ -384,10 +384,17 @@ function drawJob(job) {
 async function openJob(id) {
   opened = id;
   const dialog = $("job");
-  const reply = await fetch("/api/jobs/" + encodeURIComponent(id));
+  let ok = false;
+  let job = { error: { code: "", message: "pushbroom-web does not answer" } };
+  try {
+    const reply = await fetch("/api/jobs/" + encodeURIComponent(id));
+    job = await reply.json();
+    ok = reply.ok;
+  } catch {
+    if (dialog.open) return; // with the job as it was
+  }
   if (opened !== id) return;
-  const job = await reply.json();
-  if (reply.ok) drawJob(job);
+  if (ok) drawJob(job);
   else dialog.replaceChildren(make("div", { class: "head" }, make("h2", { id: "job-title" }, id), make("button", { type: "button", onclick: () => dialog.close() }, "Close")),
     make("p", { class: "trouble" }, make("b", {}, job.error.code), " ", job.error.message));
   if (!dialog.open) dialog.showModal();
@@ -420,8 +427,17 @@ function keep(job) {
 }
 
 let loading = 0;
+let timer = 0;
+
+// Loads later, unless that is planned already.
+function loadIn(milliseconds) {
+  timer = timer || setTimeout(load, milliseconds);
+}
+
 async function load() {
   const own = ++loading; // a later call replaces this one
+  clearTimeout(timer);
+  timer = 0;
   const known = [...jobs.keys()];
   const seen = new Set();
   let before = "";
@@ -435,7 +451,11 @@ async function load() {
     for (;;) {
       const reply = await fetch("/api/jobs?limit=" + (before ? 500 : 100) + (before ? "&before=" + before : ""));
       const list = await reply.json();
-      if (own !== loading || !reply.ok) return;
+      if (own !== loading) return;
+      if (!reply.ok) {
+        loadIn(2000);
+        return;
+      }
       for (const job of list.jobs) {
         seen.add(job.id);
         keep(job);
@@ -444,7 +464,8 @@ async function load() {
       before = list.jobs[list.jobs.length - 1].id;
     }
   } catch {
-    return; // the stream of events begins again when the server is back, and loads
+    if (own === loading) loadIn(2000);
+    return;
   }
   for (const id of known) if (!seen.has(id)) jobs.delete(id); // forgotten by the service
   order = order.filter((id) => jobs.has(id));
@@ -460,10 +481,11 @@ function watch() {
     const returned = !reachable && hello.reachable;
     reachable = hello.reachable;
     message = hello.message || "";
-    if (returned || !loaded) load();
+    if (returned) loadIn(3000 * Math.random()); // not all browsers at once
+    else if (!loaded) load();
     draw();
   });
-  on("reset", load);
+  on("reset", () => loadIn(3000 * Math.random()));
   on("job", keep);
   on("info", (news) => {
     info = news;
@@ -536,6 +558,7 @@ function start() {
     }
   });
   setInterval(again, 30000); // ages
+  setInterval(load, 600000); // no event says that the service forgot a job
   watch();
   draw();
 }
