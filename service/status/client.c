@@ -30,6 +30,7 @@ struct pb_client {
     size_t n, room, searched;
     struct pb_json_value *events[EVENTS_MAX];
     size_t first_event, n_events;
+    bool lost_events;
 };
 
 const char *pb_client_default_path(void)
@@ -212,6 +213,7 @@ static void keep_event(struct pb_client *client, struct pb_json_value *event)
         pb_json_release(client->events[client->first_event]);
         client->first_event = (client->first_event + 1) % EVENTS_MAX;
         client->n_events--;
+        client->lost_events = true;
     }
     client->events[(client->first_event + client->n_events++) % EVENTS_MAX] = event;
 }
@@ -358,4 +360,11 @@ int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err 
         }
         pb_json_release(event); /* a late reply, or an event of a newer service */
     }
+}
+
+bool pb_client_lost_events(struct pb_client *client)
+{
+    const bool lost_events = client->lost_events;
+    client->lost_events = false;
+    return lost_events;
 }

@@ -7,6 +7,7 @@
 #include "config/base/err.h"
 #include "config/base/json_reader.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pb_client;
@@ -51,4 +52,7 @@ void pb_client_pass(struct pb_client *client, int fd);
  * without an event; negative errno. */
 int pb_client_event(struct pb_client *client, int64_t timeout_ms, struct pb_err *err,
                     struct pb_json_value **out_event, const struct pb_json_value **out_job);
+/* Returns whether events were dropped since the last such call, because too many arrived while a
+ * call waited for its reply. */
+bool pb_client_lost_events(struct pb_client *client);
 #endif

@@ -180,13 +180,18 @@ static void pass_event(struct pb_web_events *events, const struct pb_json_value 
     free(row);
 }
 
-static void pass_info(struct pb_web_events *events)
+/* Returns 0, or -1 and *err if the connection can only be closed. */
+static int pass_info(struct pb_web_events *events, struct pb_client *client, struct pb_err *err)
 {
-    struct pb_err err = {0};
-    char *info = pb_web_upstream_info(events->upstream, &err);
+    struct pb_err failure = {0};
+    char *info = pb_web_upstream_info_by(events->upstream, client, &failure);
     if (info != NULL)
         spread(events, "info", info);
     free(info);
+    if (info != NULL || failure.code == PB_E_SERVICE_STATE || failure.code == PB_E_MEMORY)
+        return 0;
+    *err = failure;
+    return -1;
 }
 
 /* Watches until the connection ends. */
@@ -202,13 +207,13 @@ static void watch_once(struct pb_web_events *events)
     int rc = pb_client_open(events->socket, CALL_MS, &err, &client);
     if (rc == 0)
         set_client(events, client);
+    rc = rc ? rc : pass_info(events, client, &err); /* the rows need the directory of products */
     (void)snprintf(params, sizeof params, "{\"since\":%" PRId64 "}", events->seq);
     rc = rc ? rc : pb_client_call(client, "job.watch", params, &err, &reply, &result);
     if (rc == 0) {
         (void)pb_json_get_int(result, "seq", &events->seq);
         (void)pb_json_get_bool(result, "gone", &gone);
         pb_json_release(reply);
-        pass_info(events); /* knows the directory of products for the rows */
         set_reachable(events, true, "");
         if (gone)
             spread(events, "reset", "{}");
@@ -219,10 +224,12 @@ static void watch_once(struct pb_web_events *events)
             pass_event(events, result);
             pb_json_release(event);
         }
-        if (pb_clock_mono_ms() >= info_at_ms && pb_web_events_streams(events) > 0) {
-            pass_info(events);
+        if (rc >= 0 && pb_clock_mono_ms() >= info_at_ms && pb_web_events_streams(events) > 0) {
+            rc = pass_info(events, client, &err);
             info_at_ms = pb_clock_mono_ms() + INFO_MS;
         }
+        if (pb_client_lost_events(client))
+            spread(events, "reset", "{}");
     }
     set_client(events, NULL);
     if (!is_ending(events))

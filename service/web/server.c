@@ -586,6 +586,7 @@ static int serve(struct server *server, int fd, const char *shown, const sigset_
     pb_log(PB_LOG_NOTICE, "stopping: signal %d", number);
     pb_notify_stopping();
     pb_web_events_end(server->events); /* streams end, and with them their connections */
+    pb_web_upstream_end(server->upstream);
     MHD_stop_daemon(server->daemon);
     return EXIT_OK;
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "service/web/upstream.h"
 
+#include "config/base/clock.h"
 #include "config/base/json_path.h"
 #include "config/base/json_writer.h"
 #include "service/status/client.h"
@@ -13,13 +14,15 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define CALL_MS 10000
+#define CALL_MS 10000 /* limit of a query, and of its wait for earlier ones */
 
 struct pb_web_upstream {
     const char *socket;
-    pthread_mutex_t call;     /* client; held while a query waits */
+    pthread_mutex_t lock;     /* all below */
+    pthread_cond_t turn;      /* is_busy or ending changed */
+    bool is_busy;             /* a query uses the client; only its thread replaces it */
+    bool ending;              /* no further queries */
     struct pb_client *client; /* NULL = not connected */
-    pthread_mutex_t lock;     /* the two below; taken last */
     char products[PATH_MAX];  /* "" = unknown */
     char real[PATH_MAX];      /* the same without links */
 };
@@ -27,12 +30,26 @@ struct pb_web_upstream {
 struct pb_web_upstream *pb_web_upstream_create(const char *socket)
 {
     struct pb_web_upstream *upstream = calloc(1, sizeof *upstream);
+    pthread_condattr_t monotonic;
     if (upstream == NULL)
         return NULL;
     upstream->socket = socket;
-    (void)pthread_mutex_init(&upstream->call, NULL);
     (void)pthread_mutex_init(&upstream->lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&upstream->turn, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     return upstream;
+}
+
+void pb_web_upstream_end(struct pb_web_upstream *upstream)
+{
+    (void)pthread_mutex_lock(&upstream->lock);
+    upstream->ending = true;
+    if (upstream->client != NULL)
+        pb_client_hang_up(upstream->client);
+    (void)pthread_cond_broadcast(&upstream->turn);
+    (void)pthread_mutex_unlock(&upstream->lock);
 }
 
 void pb_web_upstream_destroy(struct pb_web_upstream *upstream)
@@ -40,26 +57,65 @@ void pb_web_upstream_destroy(struct pb_web_upstream *upstream)
     if (upstream == NULL)
         return;
     pb_client_close(upstream->client);
-    (void)pthread_mutex_destroy(&upstream->call);
+    (void)pthread_cond_destroy(&upstream->turn);
     (void)pthread_mutex_destroy(&upstream->lock);
     free(upstream);
 }
 
 /* --- queries --- */
 
+/* Waits until no other query uses the client. */
+static int begin_query(struct pb_web_upstream *upstream, struct pb_err *err)
+{
+    const struct timespec until = pb_clock_mono_after(CALL_MS);
+    int rc = 0;
+    (void)pthread_mutex_lock(&upstream->lock);
+    while (upstream->is_busy && !upstream->ending && rc == 0)
+        rc = pthread_cond_timedwait(&upstream->turn, &upstream->lock, &until);
+    const bool ending = upstream->ending, may = !upstream->is_busy && !ending;
+    upstream->is_busy = upstream->is_busy || may;
+    (void)pthread_mutex_unlock(&upstream->lock);
+    if (may)
+        return 0;
+    return pb_fail(err, PB_E_SERVICE_UNREACHABLE,
+                   ending ? "pushbroom-web is stopping"
+                          : "the service does not answer: earlier queries still wait for it");
+}
+
+static void end_query(struct pb_web_upstream *upstream)
+{
+    (void)pthread_mutex_lock(&upstream->lock);
+    upstream->is_busy = false;
+    (void)pthread_cond_signal(&upstream->turn);
+    (void)pthread_mutex_unlock(&upstream->lock);
+}
+
+/* Replaces the client; the other one is closed. */
+static void set_client(struct pb_web_upstream *upstream, struct pb_client *client)
+{
+    (void)pthread_mutex_lock(&upstream->lock);
+    pb_client_close(upstream->client);
+    upstream->client = client;
+    if (client != NULL && upstream->ending)
+        pb_client_hang_up(client);
+    (void)pthread_mutex_unlock(&upstream->lock);
+}
+
 /* One try, with a new connection if necessary. */
 static int try_call(struct pb_web_upstream *upstream, const char *method, const char *params,
                     struct pb_err *err, struct pb_json_value **out_reply,
                     const struct pb_json_value **out_result)
 {
-    int rc = upstream->client == NULL
-                 ? pb_client_open(upstream->socket, CALL_MS, err, &upstream->client)
-                 : 0;
-    rc = rc ? rc : pb_client_call(upstream->client, method, params, err, out_reply, out_result);
-    if (rc != 0 && (err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_BUSY)) {
-        pb_client_close(upstream->client);
-        upstream->client = NULL;
+    struct pb_client *client = upstream->client;
+    int rc = 0;
+    if (client == NULL) {
+        rc = pb_client_open(upstream->socket, CALL_MS, err, &client);
+        if (rc == 0)
+            set_client(upstream, client);
     }
+    rc = rc ? rc : pb_client_call(client, method, params, err, out_reply, out_result);
+    if (rc != 0 && (err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_BUSY))
+        set_client(upstream, NULL);
     return rc;
 }
 
@@ -68,15 +124,17 @@ static int call(struct pb_web_upstream *upstream, const char *method, const char
                 const struct pb_json_value **out_result)
 {
     struct pb_err first = {0};
-    (void)pthread_mutex_lock(&upstream->call);
+    if (begin_query(upstream, err) != 0)
+        return -1;
     const bool had_client = upstream->client != NULL;
+    const int64_t until_ms = pb_clock_mono_ms() + CALL_MS;
     int rc = try_call(upstream, method, params, &first, out_reply, out_result);
-    if (rc != 0 && had_client && upstream->client == NULL) {
-        /* the service was started again, or closed an idle connection */
+    if (rc != 0 && had_client && upstream->client == NULL && pb_clock_mono_ms() < until_ms) {
+        /* the service was started again, or closed an idle connection; it did not time out */
         first = (struct pb_err){0};
         rc = try_call(upstream, method, params, &first, out_reply, out_result);
     }
-    (void)pthread_mutex_unlock(&upstream->call);
+    end_query(upstream);
     if (rc != 0)
         *err = first;
     return rc;
@@ -197,14 +255,12 @@ static char *checked(char *text, struct pb_err *err)
     return text;
 }
 
-char *pb_web_upstream_info(struct pb_web_upstream *upstream, struct pb_err *err)
+/* Makes the text of an answer, and releases that. */
+static char *take_info(struct pb_web_upstream *upstream, struct pb_json_value *reply,
+                       const struct pb_json_value *info, struct pb_err *err)
 {
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *info = NULL;
     char room[PB_JSON_PATH_BYTES];
     const char *key;
-    if (call(upstream, "service.info", NULL, err, &reply, &info) != 0)
-        return NULL;
     learn_products(upstream, info);
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
@@ -215,6 +271,25 @@ char *pb_web_upstream_info(struct pb_web_upstream *upstream, struct pb_err *err)
     pb_json_end(json);
     pb_json_release(reply);
     return checked(take_text(json), err);
+}
+
+char *pb_web_upstream_info(struct pb_web_upstream *upstream, struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *info = NULL;
+    return call(upstream, "service.info", NULL, err, &reply, &info) == 0
+               ? take_info(upstream, reply, info, err)
+               : NULL;
+}
+
+char *pb_web_upstream_info_by(struct pb_web_upstream *upstream, struct pb_client *client,
+                              struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *info = NULL;
+    return pb_client_call(client, "service.info", NULL, err, &reply, &info) == 0
+               ? take_info(upstream, reply, info, err)
+               : NULL;
 }
 
 char *pb_web_upstream_jobs(struct pb_web_upstream *upstream, const char *params, struct pb_err *err)

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
 from pbtest import main, program_folder, run  # noqa: E402
-from web_kit import PIPELINES, Stream, Web  # noqa: E402
+from web_kit import PIPELINES, Silent, Stream, Web  # noqa: E402
 
 FOLDER = program_folder()
 HOSTILE = ("<script>alert(1)</script>.tif".replace("/", "_"), "a..%2f..%2fetc.tif", "\u202egnp.exe\u2066.tif", "a&b\"c'd#e?f.tif", "x" * 200 + ".tif")
@@ -304,6 +304,45 @@ class Events(WebCase):
             self.assertEqual(web.get("/products/a/ndvi/a.png").status, 200)
         for client in kept:
             client.close()
+
+
+class SilentService(WebCase):
+    def silent(self, **answers):
+        root = self.daemon(start=False).root
+        answers = {"service.info": {"result": {"products": str(root)}}, "job.watch": {"result": {"watching": True, "seq": 0, "gone": False}},
+                   **{"job." + name: answer for name, answer in answers.items()}}
+        service = Silent(root / "silent.sock", answers)
+        self.addCleanup(service.stop)
+        web = Web(root / "silent.sock", root / "web.log")
+        self.addCleanup(web.stop)
+        return service, web
+
+    def test_unanswered_queries_delay_no_event_and_no_stop(self):
+        service, web = self.silent()
+        stream = Stream(web)
+        self.addCleanup(stream.close)
+        stream.wait("info")
+        queries = []
+        for _ in range(40):
+            query = web.connect()
+            self.addCleanup(query.close)
+            query.request("GET", "/api/jobs")
+            queries.append(query)
+        wait_for(lambda: "job.list" in service.asked)
+        for _ in range(2):
+            stream.wait("info")
+        web.stop()  # with the queries that wait
+
+    def test_unanswered_query_ends(self):
+        service, web = self.silent()
+        reply = web.get("/api/jobs")
+        self.assertEqual((reply.status, reply.json()["error"]["code"]), (503, "service.unreachable"))
+        self.assertEqual(service.asked.count("job.list"), 1)  # it is not repeated
+
+    def test_unreadable_store_is_temporary(self):
+        _, web = self.silent(list={"error": {"code": -32000, "message": "job store: locked", "data": {"code": "service.state"}}})
+        reply = web.get("/api/jobs")
+        self.assertEqual((reply.status, reply.headers["Retry-After"], reply.json()["error"]["code"]), (503, "2", "service.state"))
 
 
 class Role(WebCase):

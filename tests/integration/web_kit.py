@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
 from daemon_kit import BIN
 from patience import PATIENCE_S, finish, wait_for
@@ -18,6 +19,54 @@ PIPELINES = """pipelines:
     steps: [index: {names: [NDVI]}]
     products: [cog: {bands: [NDVI]}, quicklook: {bands: [NDVI], ramp: ndvi}, statistics, stac: {datetime: "2026-01-01T00:00:00Z"}]
 """
+
+
+class Silent:
+    """A service on a socket that answers some methods with a result or an error, and the others never."""
+
+    def __init__(self, path, answers):
+        self.answers, self.asked = answers, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen(64)
+        self.threads, self.connections = [], []
+        self.start(self.accept)
+
+    def start(self, target, *args):
+        self.threads.append(threading.Thread(target=target, args=args))
+        self.threads[-1].start()
+
+    def accept(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            self.connections.append(connection)
+            self.start(self.serve, connection)
+
+    def serve(self, connection):
+        try:
+            for line in connection.makefile("rb"):
+                call = json.loads(line)
+                self.asked.append(call["method"])
+                if call["method"] in self.answers:
+                    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": call["id"], **self.answers[call["method"]]}).encode() + b"\n")
+        except OSError:
+            pass
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.threads[0].join()
+        for connection in self.connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        for thread in self.threads[1:]:
+            thread.join()
+        for connection in [self.listener, *self.connections]:
+            connection.close()
 
 
 class Reply:

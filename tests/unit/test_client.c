@@ -95,6 +95,32 @@ START_TEST(a_result_comes_back_and_events_in_between_are_kept)
 }
 END_TEST
 
+START_TEST(too_many_events_in_between_are_reported_as_lost)
+{
+    static const char event[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"job.event\",\"params\":{\"id\":\"a\"}}\n";
+    static const char last[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    struct pb_err err = {0};
+    for (size_t n = 1024; n <= 1025; n++) {
+        char *text = malloc(n * (sizeof event - 1) + sizeof last);
+        ck_assert_ptr_nonnull(text);
+        for (size_t i = 0; i < n; i++)
+            memcpy(text + i * (sizeof event - 1), event, sizeof event - 1);
+        memcpy(text + n * (sizeof event - 1), last, sizeof last);
+        begin(text);
+        struct pb_client *client = connect_to(60000);
+        ck_assert_int_eq(pb_client_call(client, "job.list", NULL, &err, &reply, &result), 0);
+        pb_json_release(reply);
+        ck_assert_int_eq(pb_client_lost_events(client), n > 1024);
+        ck_assert(!pb_client_lost_events(client));
+        end(client);
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(an_error_reply_keeps_its_code_and_words)
 {
     struct pb_json_value *reply = NULL;
@@ -170,6 +196,7 @@ int main(void)
     Suite *suite = suite_create("client");
     TCase *tests = tcase_create("client");
     tcase_add_test(tests, a_result_comes_back_and_events_in_between_are_kept);
+    tcase_add_test(tests, too_many_events_in_between_are_reported_as_lost);
     tcase_add_test(tests, an_error_reply_keeps_its_code_and_words);
     tcase_add_test(tests, silence_ends_in_time);
     tcase_add_test(tests, closed_or_garbled_connection_is_an_error);
