@@ -119,8 +119,9 @@ static const struct pb_key service_keys[] = {
      .may_be_empty = true,
      .offset = AT(pb_service_config, web_user),
      .def = "pushbroom-web",
-     .doc = "User that pushbroom-web runs as: it may query and watch jobs, submit no file and "
-            "change no job. \"\": no user is restricted in this way."},
+     .doc = "User that pushbroom-web runs as: by the socket it may query and watch jobs, submit no "
+            "file and change no job; the unit's read-only file system protects the inbox. \"\": no "
+            "user is restricted in this way."},
     {.name = "retention",
      .type = PB_KEY_SECTION,
      TWO(pb_service_config, retention, has_retention),

@@ -19,6 +19,8 @@
 #include <malloc.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -38,6 +40,7 @@
 #define IDLE_S           20u   /* without a byte in either direction */
 #define REQUEST_MS       20000 /* until a request is complete, and between two requests */
 #define STACK_BYTES      ((size_t)512 << 10)
+#define RECEIPT_MS       20000 /* until TCP confirms what was sent; the other end may have vanished */
 #define STREAM_BLOCK     16384
 
 /* A connection, for the limit of time; owned by libmicrohttpd's callbacks. */
@@ -525,9 +528,10 @@ static int open_listener(const char *listen_at, char out_shown[128])
     if (strspn(port, "0123456789") != strlen(port) || port[0] == '\0' || atoi(port) > 65535 ||
         getaddrinfo(host, port, &hints, &found) != 0)
         return -EINVAL;
-    int rc = 0, on = 1;
+    int rc = 0, on = 1, receipt_ms = RECEIPT_MS; /* connections inherit the latter */
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &receipt_ms, sizeof receipt_ms) != 0 ||
         bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 256) != 0)
         rc = -errno;
     struct sockaddr_storage bound = {0};
