@@ -32,7 +32,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TROUBLE       "jobs"
+#define TROUBLE       "jobs"    /* changes that are kept */
+#define PERMITS       "permits" /* runs that wait for one */
 #define SAVE_EVERY_MS 5000
 #define CHANGES_MAX   2 /* changes of one job: its run may end before the change of its start */
 #define ASK_AGAIN_MS  500
@@ -499,13 +500,13 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
     save_again(pending); /* a client does not wait for the next tick */
 }
 
-/* Clears the trouble if the store has all changes, and no permit waits for it. */
+/* Clears the trouble if the store has all changes. */
 static void clear_trouble(struct pb_pending_list *list)
 {
     const struct pb_pending *pending = list->first;
     while (pending != NULL && !pending->failed)
         pending = pending->next;
-    if (pending == NULL && !list->permits.failed)
+    if (pending == NULL)
         pb_trouble_clear(list->troubles, TROUBLE);
 }
 
@@ -594,7 +595,7 @@ static void on_asked(uv_work_t *request, int status)
     const struct pb_job *job = answer_permits(list);
     permits->failed = job != NULL;
     if (job == NULL) {
-        clear_trouble(list);
+        pb_trouble_clear(list->troubles, PERMITS);
         pb_pending_permit(list); /* other runs may have begun to wait */
         return;
     }
@@ -603,7 +604,7 @@ static void on_asked(uv_work_t *request, int status)
                    "job %s has its products ready, and waits until the job store permits it to "
                    "publish them: %.300s",
                    job->id, permits->err.msg);
-    pb_trouble_raise(list->troubles, TROUBLE, permits->err.code, text);
+    pb_trouble_raise(list->troubles, PERMITS, permits->err.code, text);
 }
 
 void pb_pending_permit(struct pb_pending_list *list)
@@ -623,7 +624,7 @@ void pb_pending_permit(struct pb_pending_list *list)
     }
     if (permits->n == 0) {
         permits->failed = false;
-        clear_trouble(list);
+        pb_trouble_clear(list->troubles, PERMITS);
         return;
     }
     permits->works = true;

@@ -103,9 +103,9 @@ struct pb_pending {
 /* Requests for permits that the pool's thread passes to the store together. */
 struct pb_permits {
     uv_work_t work;
-    bool works;  /* the pool's thread owns the members below */
-    bool failed; /* the store did not answer the last request */
-    int64_t at_ms;
+    bool failed;   /* the store did not answer the last request */
+    int64_t at_ms; /* time of the next one, monotonic */
+    bool works;    /* the pool's thread owns the members below */
     struct pb_err err;
     struct {
         int slot;

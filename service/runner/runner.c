@@ -367,7 +367,7 @@ static void express_tick(struct pb_runner *runner, int64_t now_ms)
 static void drain_tick(struct pb_runner *runner, int64_t now)
 {
     pb_pool_trim(&runner->pool, 0);
-    pb_pool_drain(&runner->pool, runner->drain_ms, now);
+    pb_pool_drain(&runner->pool, runner->drain_ms, now, runner->pending.permits.failed);
     if (pb_pool_busy(&runner->pool) > 0 ||
         runner->pending.n_works + runner->pool.n_sweeps + runner->queue.n_works > 0)
         return;

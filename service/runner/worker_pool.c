@@ -253,22 +253,24 @@ static bool is_nearly_done(const struct pb_job *job)
            strcmp(job->stage, "publish") == 0;
 }
 
-static void drain_slot(const struct pb_pool_slot *slot, int64_t spent_ms)
+static void drain_slot(const struct pb_pool_slot *slot, int64_t spent_ms, bool no_permits)
 {
     struct pb_worker_slot *worker = slot->worker;
     const struct pb_job *job = pb_pool_job(slot);
     bool time_over = spent_ms >= DRAIN_FINISH_MS;
     bool ends = job != NULL && pb_worker_slot_ending(worker) != PB_ENDING_NONE;
-    if (job != NULL && (time_over || (!ends && !is_nearly_done(job))))
+    bool stays =
+        job != NULL && is_nearly_done(job) && !(no_permits && pb_worker_slot_wants_permit(worker));
+    if (job != NULL && (time_over || (!ends && !stays)))
         pb_worker_slot_end(worker, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
     if (spent_ms >= DRAIN_GIVE_UP_MS && pb_worker_slot_has_process(worker))
         pb_worker_slot_give_up(worker);
 }
 
-void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms)
+void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits)
 {
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
-        drain_slot(&pool->slots[i], mono_ms - since_ms);
+        drain_slot(&pool->slots[i], mono_ms - since_ms, no_permits);
 }
 
 void pb_pool_forsake(struct pb_worker_pool *pool)

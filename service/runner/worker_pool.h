@@ -69,8 +69,9 @@ struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool);
 /* Reports overdue changes of jobs and checks the time limits; returns true if it must be called
  * again. */
 bool pb_pool_tick(struct pb_worker_pool *pool, int64_t mono_ms);
-/* Does the same while the service drains since since_ms: ends jobs that are not nearly done. */
-void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms);
+/* Does the same while the service drains since since_ms: ends jobs that are not nearly done, and,
+ * if the store gives no permits, those that wait for one. */
+void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits);
 /* Kills all runs. */
 void pb_pool_forsake(struct pb_worker_pool *pool);
 /* Ends idle workers beyond the number `most`. */

@@ -96,6 +96,7 @@ class Permit(Service):
         outage = self.break_off(d)
         os.kill(worker, signal.SIGCONT)
         wait_for(lambda: "job %s has its products ready" % job["id"] in d.log_text())
+        self.assertIn(job["id"], d.trouble("permits")["message"])
         self.assertEqual(self.visible(d), [])
         self.assertEqual(d.workers(), [worker])
         return job, worker, outage
@@ -140,7 +141,7 @@ class Permit(Service):
         d = self.service()
         job, worker, outage = self.await_outage(d)
         self.reload(d, "1s")
-        time.sleep(0.5)  # time for the limit, which does not apply
+        time.sleep(3)  # longer than the limit, which does not apply
         self.assertEqual(d.workers(), [worker])
         self.reload(d, "300s")
         self.assertEqual(self.visible(d), [])
@@ -148,7 +149,7 @@ class Permit(Service):
         d.wait_job("a.tif", "successful")
         self.assertEqual(d.workers(), [worker])
         self.assertNotIn("no progress", d.log_text())
-        wait_for(lambda: d.trouble("jobs") is None)
+        wait_for(lambda: d.trouble("permits") is None)
 
     def test_run_that_waits_is_cancelled_or_put_back(self):
         d = self.service()

@@ -41,7 +41,10 @@ static int act_worker(void)
         static const char failed[] = "{\"event\":\"failed\",\"job\":\"" JOB
                                      "\",\"error\":{\"code\":\"%s\",\"message\":\"m\"}}\n";
         if (strstr(text, "\"cmd\":\"run\"") != NULL)
-            (void)printf("{\"event\":\"permit\",\"job\":\"" JOB "\",\"epoch\":1}\n");
+            (void)printf("{\"event\":\"progress\",\"job\":\"" JOB
+                         "\",\"stage\":\"publish\",\"tiles_done\":1,\"tiles_total\":1,"
+                         "\"bytes_read\":1,\"bytes_written\":1,\"elapsed_ms\":1}\n"
+                         "{\"event\":\"permit\",\"job\":\"" JOB "\",\"epoch\":1}\n");
         else if (strstr(text, "\"cancel\"") != NULL)
             (void)printf(failed, "job.dismissed");
         else
@@ -224,9 +227,12 @@ START_TEST(test_run_waits_while_the_store_fails)
     ck_assert_int_eq(
         pb_job_store_create(&(struct pb_store_place){.directory = directory}, &err, &lost), 0);
     list.store = lost;
+    pb_trouble_raise(&troubles, "jobs", PB_E_SERVICE_STATE, "a change is kept");
     run();
     until_unanswered();
-    ck_assert_ptr_nonnull(strstr(pb_trouble_find(&troubles, "jobs")->text, "job " JOB " has its"));
+    ck_assert_ptr_nonnull(
+        strstr(pb_trouble_find(&troubles, "permits")->text, "job " JOB " has its"));
+    ck_assert_str_eq(pb_trouble_find(&troubles, "jobs")->text, "a change is kept");
     for (int i = 0; i < 3; i++) {
         pb_pending_tick(&list, pb_clock_mono_ms() + 60000);
         until_unanswered();
@@ -238,7 +244,9 @@ START_TEST(test_run_waits_while_the_store_fails)
     until_over();
     ck_assert_str_eq(code, "input.damaged");
     ck_assert_int_eq(n_permits, 1);
-    ck_assert_uint_eq(troubles.n, 0);
+    ck_assert_ptr_null(pb_trouble_find(&troubles, "permits"));
+    ck_assert_uint_eq(troubles.n, 1); /* the other one stays */
+    pb_trouble_clear(&troubles, "jobs");
     pb_job_store_close(lost);
 }
 END_TEST
@@ -263,6 +271,28 @@ START_TEST(test_cancelled_run_waits_no_longer)
 }
 END_TEST
 
+START_TEST(test_drain_ends_a_run_that_gets_no_permit)
+{
+    struct pb_err err = {0};
+    struct pb_job_store *lost = NULL;
+    ck_assert_int_eq(
+        pb_job_store_create(&(struct pb_store_place){.directory = directory}, &err, &lost), 0);
+    list.store = lost;
+    run();
+    until_unanswered();
+    const int64_t now = pb_clock_mono_ms();
+    pb_pool_drain(&pool, now, now, false); /* it publishes, and may end by itself */
+    ck_assert_int_eq(pb_worker_slot_ending(pool.slots[3].worker), PB_ENDING_NONE);
+    pb_pool_drain(&pool, now, now, list.permits.failed);
+    ck_assert_int_eq(pb_worker_slot_ending(pool.slots[3].worker), PB_ENDING_PUT_BACK);
+    until_over();
+    ck_assert_int_eq(end_of_run, PB_RUN_ENDED);
+    pb_pending_tick(&list, pb_clock_mono_ms() + 60000);
+    ck_assert_uint_eq(troubles.n, 0);
+    pb_job_store_close(lost);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("permit");
@@ -273,6 +303,7 @@ int main(void)
     tcase_add_test(t, test_run_of_an_earlier_epoch_is_refused);
     tcase_add_test(t, test_run_waits_while_the_store_fails);
     tcase_add_test(t, test_cancelled_run_waits_no_longer);
+    tcase_add_test(t, test_drain_ends_a_run_that_gets_no_permit);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
