@@ -88,7 +88,7 @@ static int percentiles_rounds(const struct pb_reduce *reduce, const struct pb_sa
 
 static void percentiles_name(const struct pb_reduce *reduce, uint32_t k, char *text, size_t bytes)
 {
-    int digits = 6; /* as many as tell it from every other */
+    int digits = 6; /* count of digits that tell it from every other number */
 
     do {
         (void)snprintf(text, bytes, "percentile %.*g", digits, reduce->p[k]);

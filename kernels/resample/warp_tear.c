@@ -20,7 +20,7 @@
 #define JUMP       4.0  /* times the changes around it */
 #define JUMP_PX    1e-3 /* of the old grid: less is no jump */
 #define INSIDE     1e-9 /* parts of a cell's half that its lattice ends before its edges */
-#define SAME       1e-6 /* by which two jumps of a period differ, as a part of them */
+#define SAME       1e-6 /* difference of two jumps of a period, as a part of them */
 
 enum { SIDES = 4, LATTICE = 25 };
 

@@ -181,7 +181,7 @@ size_t pb_quantize(const struct pb_quantizer *q, const float *in, size_t n, void
         hits = to_f64(q, in, n, out, step);
         break;
     }
-    return q->below != q->nodata ? hits : 0; /* with a mask nothing moves */
+    return q->below != q->nodata ? hits : 0; /* values do not move if there is a mask */
 }
 
 void pb_quantize_nodata(const struct pb_quantizer *q, size_t n, void *out)

@@ -61,5 +61,5 @@ size_t pb_rest_quantize(const struct pb_quantizer *q, const float *in,
             ((double *)out)[i * step] = isnan(r) ? (double)NAN : r;
         }
     }
-    return q->below != q->nodata ? hits : 0; /* with a mask nothing moves */
+    return q->below != q->nodata ? hits : 0; /* values do not move if there is a mask */
 }

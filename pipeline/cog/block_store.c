@@ -21,9 +21,9 @@ enum { MOVES_EACH = 4, MOVE_BYTES = 128 << 10 };
 
 /* Values of pb_tiff_block.at: place of a block. Any other value is its offset in the spool. */
 #define IN_FILE  UINT64_MAX
-#define IN_POOL  (UINT64_C(1) << 63) /* with the number of its first chunk */
-#define STAYS    (UINT64_C(1) << 62) /* with its address */
-#define PLACED   (UINT64_C(1) << 61) /* with the offset of its leader: announced, not added yet */
+#define IN_POOL  (UINT64_C(1) << 63) /* the other bits are the number of its first chunk */
+#define STAYS    (UINT64_C(1) << 62) /* the other bits are its address */
+#define PLACED   (UINT64_C(1) << 61) /* announced, not added; the others: offset of its leader */
 #define COMING   (UINT64_MAX - 1)    /* while it is copied */
 #define UNPLACED (UINT64_MAX - 2)    /* announced, after unknown blocks or before the first write */
 

@@ -21,7 +21,7 @@
 struct candidate {
     struct pb_observation said;
     const struct pb_raster_file *file; /* open; one of the files in name order */
-    int32_t page;                      /* as in struct pb_file_config */
+    int32_t page;                      /* value of page in struct pb_file_config */
     double key;                        /* the least is first; NaN: after all others */
 };
 

@@ -21,13 +21,13 @@ static const char SCENE[] = "{scene}";
 /* Search for a file. */
 struct wish {
     const char *what, *pattern;
-    int32_t nth; /* as in struct pb_file_config */
+    int32_t nth; /* value of nth in struct pb_file_config */
     bool is_needed, optional;
 };
 
 /* Entries that match a counted pattern. */
 struct counted_list {
-    const char *pattern; /* as configured */
+    const char *pattern; /* pattern of the configuration */
     const struct pb_scene_entry **entry;
     size_t n;
 };
@@ -312,7 +312,7 @@ static int find_nth(struct search *s, const struct wish *wish, const char *fille
 }
 
 struct pattern_count {
-    const char *pattern; /* as configured; NULL = no earlier pattern */
+    const char *pattern; /* pattern of the configuration; NULL = no earlier one */
     char filled[PATH_MAX];
     size_t n;
 };

@@ -47,7 +47,7 @@ static bool is_open_for_reading(int fd)
 }
 
 struct hidden {
-    const char *directory; /* with a slash at its end */
+    const char *directory; /* path that ends with a slash */
     const char *text;
 };
 

@@ -171,7 +171,7 @@ int pb_client_conn_send(struct pb_status_client *client, struct pb_message *mess
     struct pb_queued *queued = malloc(sizeof *queued);
     if (queued == NULL)
         return -ENOMEM;
-    bool waits = !STAILQ_EMPTY(&client->out); /* until epoll reports that it is writable */
+    bool waits = !STAILQ_EMPTY(&client->out); /* true until epoll reports that it is writable */
     if (!waits)
         client->moved_ms = now_ms;
     message->users++;

@@ -55,7 +55,7 @@ static const struct {
 static const struct {
     const char *name;
     unsigned bit;
-    const char *type; /* as in a JSON Schema */
+    const char *type; /* type of a JSON Schema */
 } params[] = {
     {"id", PARAM_ID, "string"},
     {"input", PARAM_INPUT, "string"},

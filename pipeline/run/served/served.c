@@ -32,7 +32,7 @@ struct pb_served {
     struct pb_engine engine;
     struct pb_tile_pool pool;
     bool on_gpu;      /* the pass is on a GPU; false in tests with another device */
-    bool finds;       /* as in struct pb_remote_session */
+    bool finds;       /* value of struct pb_remote_session */
     bool is_complete; /* all threads have ended, without a failure or an abort */
     atomic_bool is_aborted;
     struct own_user *users;      /* one for each input slot */

@@ -56,7 +56,7 @@ struct exec_stream {
     void *flights_memory;
     uint64_t in_bytes, out_bytes; /* transferred over the link; the finisher's */
     uint32_t launched;            /* count of tiles */
-    struct pb_resident resident;  /* until both threads have ended */
+    struct pb_resident resident;  /* in use until both threads have ended */
     atomic_uint ended;
 };
 
