@@ -84,6 +84,15 @@ static int32_t guess_priority(const struct pb_config *config, const struct pb_jo
     return folder != NULL && folder->priority < file->priority ? folder->priority : file->priority;
 }
 
+bool pb_job_start_knows(const struct pb_config *config, const struct pb_job *job)
+{
+    struct pb_single single;
+    if (job->pipeline[0] != '\0')
+        return pb_config_pipeline(config, job->pipeline) != NULL;
+    pb_single_find(config, job->name, false, &single);
+    return single.kind == PB_SINGLE_INPUT || pb_config_match_folder(config, job->name) != NULL;
+}
+
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job)
 {
     int32_t highest = INT32_MIN, lowest = INT32_MAX;

@@ -24,6 +24,9 @@ int pb_job_start_worker(struct pb_pool_slot *slot, struct pb_err *err);
 /* Sets the pipeline of a job without one, or whose own is gone: another that takes the file as an
  * input by itself. If none does, taken->unmatched may have the reason. Thread: pool. */
 void pb_job_start_match(const struct pb_config *config, struct pb_taken *taken);
+/* Returns true if the configuration has the pipeline of the job or, for a job without one, a
+ * pipeline that takes its name. Thread: any. */
+bool pb_job_start_knows(const struct pb_config *config, const struct pb_job *job);
 /* Distance of the pipeline's priority from the highest of the configuration. A job whose pipeline
  * does not follow from names is among the last: it is found at the start, or the job fails. */
 int64_t pb_job_start_rank(const struct pb_config *config, const struct pb_job *job);

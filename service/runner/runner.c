@@ -64,6 +64,8 @@ struct choice {
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms;
+    char
+        unknown[PB_JOB_NAME_BYTES]; /* name of a job that is left to nodes that have its pipeline */
     size_t n_blocks;
     struct pb_pending_block blocks[];
 };
@@ -74,9 +76,19 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Returns true if this node has the pipeline of the job. A job of its own without one fails. */
+static bool has_pipeline(struct choice *choice, const struct pb_job *job)
+{
+    const bool is_own = strcmp(job->node, choice->runner->env.node) == 0;
+    if (is_own || job->node[0] == '\0' || pb_job_start_knows(choice->config, job))
+        return true;
+    (void)snprintf(choice->unknown, sizeof choice->unknown, "%s", job->name);
+    return false;
+}
+
 static bool may_start(void *user, const struct pb_job *job)
 {
-    const struct choice *choice = user;
+    struct choice *choice = user;
     for (size_t i = 0; i < choice->n_blocks; i++)
         if (strcmp(choice->blocks[i].id, job->id) == 0 ||
             (choice->blocks[i].scene[0] != '\0' &&
@@ -84,7 +96,8 @@ static bool may_start(void *user, const struct pb_job *job)
             return false;
     return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
            (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
-                                            sizeof *choice->waits, compare_numbers) == NULL);
+                                            sizeof *choice->waits, compare_numbers) == NULL) &&
+           has_pipeline(choice, job);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
@@ -190,6 +203,21 @@ static void report_unseen(struct pb_runner *runner)
     pb_trouble_raise(runner->faults.troubles, "mount", PB_E_SYSTEM, text);
 }
 
+/* Reports jobs of other nodes whose pipelines this one does not have. */
+static void report_unknown(struct pb_runner *runner, const struct choice *choice)
+{
+    char text[PB_JOB_NAME_BYTES + 256];
+    if (choice->unknown[0] == '\0') {
+        pb_trouble_clear(runner->faults.troubles, "pipelines");
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "no pipeline of this node takes %s, a job of another node, which is left to "
+                   "nodes that have its pipeline; give all nodes the same pipelines",
+                   choice->unknown);
+    pb_trouble_raise(runner->faults.troubles, "pipelines", PB_E_INPUT_NO_PIPELINE, text);
+}
+
 static void on_taken(void *user)
 {
     struct choice *choice = user;
@@ -197,6 +225,7 @@ static void on_taken(void *user)
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
     report_unseen(runner);
+    report_unknown(runner, choice);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
@@ -246,6 +275,10 @@ static void start_jobs(struct pb_runner *runner)
     }
     pb_store_counts(runner->queue.store, counts);
     const int64_t waiting = counts[PB_JOB_ACCEPTED] + runner->queue.n_doubts;
+    if (waiting == 0) {
+        pb_trouble_clear(runner->faults.troubles, "mount");
+        pb_trouble_clear(runner->faults.troubles, "pipelines");
+    }
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
     if (runner->n_slots == 0)
         return;

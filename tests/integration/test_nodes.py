@@ -209,6 +209,22 @@ class Nodes(DaemonCase):
         self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
         self.check_once(["s1.tif", "s2.tif"])
 
+    def test_unknown_pipelines_are_left_to_others(self):
+        a, b = self.nodes("a", "b", start=False)
+        b.change("  plain:", "  another:")
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        a.drop("s1.tif", "until go")
+        a.drop("s2.tif", "until go")
+        wait_for(lambda: b.trouble("pipelines"))
+        self.assertRegex(b.trouble("pipelines")["message"], r"no pipeline of this node takes s\d\.tif")
+        (self.common / "go").touch()
+        self.wait_successful(b, ["s1.tif", "s2.tif"])
+        self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
+        self.check_once(["s1.tif", "s2.tif"])
+        wait_for(lambda: not b.trouble("pipelines"))
+
     def test_second_service_of_one_name_waits(self):
         a, = self.nodes("a")
         twin = Node("a", self.postgres, self.common)
