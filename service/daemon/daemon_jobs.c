@@ -18,9 +18,8 @@
 #define TRY_AGAIN_MS 4000
 #define OPEN_MAX_MS  64000 /* longest wait between tries to open the store */
 
-static void on_changes(void *user, const struct pb_job *jobs, size_t n)
+void pb_daemon_tell(struct pb_daemon *daemon, const struct pb_job *jobs, size_t n)
 {
-    struct pb_daemon *daemon = user;
     if (daemon->methods.status == NULL)
         return;
     pb_methods_publish(&daemon->methods); /* updates the metrics before the events are sent */
@@ -32,9 +31,14 @@ static void on_changes(void *user, const struct pb_job *jobs, size_t n)
     }
 }
 
+static void on_changes(void *user, const struct pb_job *jobs, size_t n)
+{
+    pb_daemon_tell(user, jobs, n);
+}
+
 static void on_change(void *user, const struct pb_job *job)
 {
-    on_changes(user, job, 1);
+    pb_daemon_tell(user, job, 1);
 }
 
 static void on_hold(void *user, const struct pb_job *job)

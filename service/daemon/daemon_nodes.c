@@ -12,6 +12,7 @@
 #include "pipeline/publish/holder.h"
 #include "service/base/log.h"
 #include "service/inbox/adopt.h"
+#include "service/jobs/journal.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -22,6 +23,7 @@
 
 #define LOOK_MS          1000
 #define BEATS_OF_A_LEASE 6
+#define EVENTS_AT_ONCE   256
 
 struct pb_beat {
     struct pb_daemon *daemon;
@@ -37,6 +39,9 @@ struct pb_beat {
     struct pb_err err;
     int reaped;
     bool changed;
+    int64_t told;        /* number of the last event whose job was told; -1 = none yet */
+    struct pb_job *jobs; /* changed jobs that other nodes have */
+    size_t n_jobs;
     struct pb_node_request requests[PB_NODE_REQUESTS_MAX];
     int n_requests;
     struct pb_nodes seen;
@@ -105,6 +110,69 @@ static int report(struct pb_beat *beat)
     return rc;
 }
 
+/* Ids of the jobs in rows of the journal, each once. */
+struct noted {
+    char id[EVENTS_AT_ONCE][PB_JOB_ID_BYTES];
+    size_t n;
+    int64_t last;
+};
+
+static void note(void *user, const struct pb_event *event)
+{
+    struct noted *noted = user;
+    noted->last = event->seq;
+    for (size_t i = 0; i < noted->n; i++)
+        if (strcmp(noted->id[i], event->job) == 0)
+            return;
+    if (noted->n < EVENTS_AT_ONCE)
+        (void)snprintf(noted->id[noted->n++], PB_JOB_ID_BYTES, "%s", event->job);
+}
+
+/* Reads the present rows of the noted jobs that other nodes have. */
+static void read_jobs(struct pb_beat *beat, const struct noted *noted)
+{
+    struct pb_job_store *store = beat->daemon->store;
+    for (size_t i = 0; i < noted->n; i++) {
+        struct pb_job *job = &beat->jobs[beat->n_jobs];
+        if (pb_job_store_find(store, noted->id[i], NULL, job) != 0)
+            continue; /* it was pruned */
+        if (strcmp(job->node, pb_store_node(store)) != 0)
+            beat->n_jobs++;
+        else
+            pb_job_fini(job);
+    }
+}
+
+/* Finds the jobs of other nodes that changed since the last call, for clients that watch. The rest
+ * of a long list is read by the next step. */
+static int find_changed(struct pb_beat *beat)
+{
+    struct pb_job_store *store = beat->daemon->store;
+    int64_t first;
+    if (beat->told < 0)
+        return pb_journal_range(store, &first, &beat->told, &beat->err);
+    struct noted *noted = calloc(1, sizeof *noted);
+    beat->jobs = calloc(EVENTS_AT_ONCE, sizeof *beat->jobs);
+    int rc = noted != NULL && beat->jobs != NULL
+                 ? pb_journal_read(store, beat->told, "", EVENTS_AT_ONCE, note, noted, &beat->err)
+                 : pb_fail(&beat->err, PB_E_MEMORY, "out of memory");
+    if (rc > 0) {
+        beat->told = noted->last;
+        read_jobs(beat, noted);
+    }
+    free(noted);
+    return rc;
+}
+
+static void free_changed(struct pb_beat *beat)
+{
+    for (size_t i = 0; i < beat->n_jobs; i++)
+        pb_job_fini(&beat->jobs[i]);
+    free(beat->jobs);
+    beat->jobs = NULL;
+    beat->n_jobs = 0;
+}
+
 static void step(uv_work_t *request)
 {
     struct pb_beat *beat = request->data;
@@ -117,6 +185,10 @@ static void step(uv_work_t *request)
     const int rc = beat->rc == 0 ? pb_nodes_look(daemon->store, &beat->err) : 0;
     beat->rc = rc < 0 ? rc : beat->rc;
     beat->changed = rc > 0;
+    if (beat->rc == 0) {
+        const int found = find_changed(beat);
+        beat->rc = found < 0 ? found : 0;
+    }
 }
 
 /* --- its result, on the loop ------------------------------------------------------------------ */
@@ -170,6 +242,8 @@ static void take_results(struct pb_beat *beat)
         pb_log(PB_LOG_WARNING, "%d job%s of nodes that do not report will run again", beat->reaped,
                beat->reaped == 1 ? "" : "s");
     pb_runner_take_requests(daemon->methods.runner, beat->requests, beat->n_requests);
+    if (beat->n_jobs > 0)
+        pb_daemon_tell(daemon, beat->jobs, beat->n_jobs);
     if (beat->changed || beat->reports) /* a directory of another node may be there now */
         pb_runner_kick(daemon->methods.runner);
 }
@@ -182,6 +256,7 @@ static void on_step(uv_work_t *request, int status)
     beat->works = false;
     if (daemon->methods.stopping || daemon->methods.runner == NULL) {
         pb_nodes_fini(&beat->seen);
+        free_changed(beat);
         return;
     }
     if (beat->rc == -ESTALE && beat->err.code == PB_OK)
@@ -191,6 +266,7 @@ static void on_step(uv_work_t *request, int status)
     else
         take_results(beat);
     pb_nodes_fini(&beat->seen);
+    free_changed(beat);
 }
 
 static void on_beat(uv_timer_t *timer)
@@ -215,6 +291,7 @@ int pb_daemon_start_beat(struct pb_daemon *daemon, struct pb_err *err)
     if (beat == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     beat->daemon = daemon;
+    beat->told = -1;
     beat->period_ms = daemon->lease_ms / BEATS_OF_A_LEASE;
     const int64_t tick_ms = beat->period_ms < LOOK_MS ? beat->period_ms : LOOK_MS;
     daemon->beat_of_node = beat;

@@ -72,6 +72,9 @@ struct pb_daemon {
  * repeatedly and does nothing once the store is open. */
 void pb_daemon_open_jobs(struct pb_daemon *daemon);
 
+/* Sends changes of jobs to the clients that watch them. */
+void pb_daemon_tell(struct pb_daemon *daemon, const struct pb_job *jobs, size_t n);
+
 /* --- daemon_nodes.c: this service as a node of a store that several share ----------------------
  */
 

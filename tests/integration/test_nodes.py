@@ -16,6 +16,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stac_rules  # noqa: E402
 from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
+from patience import finish  # noqa: E402
 from pbtest import Skip, main  # noqa: E402
 from postgres_kit import Node, Postgres  # noqa: E402
 
@@ -91,6 +92,19 @@ class Nodes(DaemonCase):
         text = subprocess.run([BIN / "pushbroom", "status", "--socket", b.root / "s.sock"], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(text, r"node     a: \d running, last report \d+ s ago\nnode     b \(this\): ")
         self.assertRegex(text, r"PIPELINE +NODE +INPUT")
+
+    def test_watch_shows_the_jobs_of_all_nodes(self):
+        a, b = self.nodes("a", "b")
+        names = ["s1.tif", "s2.tif", "s3.tif"]
+        watch = subprocess.Popen([BIN / "pushbroom", "status", "--watch", "--until-idle", "--expect", "3", "--socket", b.root / "s.sock"],
+                                 stdout=subprocess.PIPE, text=True)
+        for name in names:
+            a.drop(name, "until go")
+        self.wait_running(a, 2)
+        (self.common / "go").touch()
+        text, _ = finish(watch)
+        self.assertEqual(sorted(line.split()[-1] for line in text.splitlines() if line.startswith("successful")), names)
+        self.assertEqual({j["node"] for j in a.jobs()}, {"a", "b"})
 
     def test_jobs_of_a_killed_node_end_on_another(self):
         a, b = self.nodes("a", "b")
