@@ -15,6 +15,8 @@ PB_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config $(pb_packages_of $
 PB_PACKAGES_TEST_BUILD="g++ $(pb_packages_of $PB_LIBRARIES_TEST) lld"
 PB_PACKAGES_TEST="git ca-certificates socat jq clang clang-format-14 clang-tidy-14 libclang-rt-14-dev lld xz-utils zstd python3 python3-gdal python3-numpy python3-scipy gdal-bin b3sum systemd procps spin mosquitto mosquitto-clients mandoc man-db bash-completion zsh python3-jsonschema python3-yaml python3-pip python3-setuptools python3-wheel"
 PB_PACKAGES_DEMO="gdal-bin"
+# For deploy/cluster, beside the server (pb_install_postgresql).
+PB_PACKAGES_CLUSTER="pgbouncer iproute2 jq util-linux"
 # To make Debian packages (deploy/package).
 PB_PACKAGES_DEBIAN="build-essential debhelper fakeroot git systemd"
 # To build for arm64 on another machine, and to try that; the libraries are deploy/arm64/sysroot's.
