@@ -74,7 +74,7 @@ void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
                   "'_', '-' and '.', which does not begin with '-' or '.'",
                   service->node);
     if (database != NULL && text != NULL &&
-        (has_key(text, "password") || has_user_with_password(text)))
+        (has_key(text, "password") || has_key(text, "sslpassword") || has_user_with_password(text)))
         pb_report(&load->report, PB_E_CONFIG_VALUE, database->line, database->col,
                   "service.store.postgresql: no password belongs into the configuration; use "
                   "passfile=FILE, or the socket of a database on this machine");

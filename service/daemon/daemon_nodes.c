@@ -39,12 +39,15 @@ struct pb_beat {
     struct pb_err err;
     int reaped;
     bool changed;
-    int64_t told;        /* number of the last event whose job was told; -1 = none yet */
+    int64_t sent;        /* number of the last event whose job was sent; -1 = none yet */
     struct pb_job *jobs; /* changed jobs that other nodes have */
     size_t n_jobs;
     struct pb_node_request requests[PB_NODE_REQUESTS_MAX];
     int n_requests;
     struct pb_nodes seen;
+    /* Files are moved by a call of their own, because it may wait for a disk. */
+    uv_work_t move;
+    bool moves;
     struct pb_adopted put_away;
 };
 
@@ -104,10 +107,7 @@ static int report(struct pb_beat *beat)
     if (rc < 0)
         return rc;
     beat->n_requests = rc;
-    rc = pb_nodes_list(daemon->store, &beat->err, &beat->seen);
-    if (rc == 0)
-        pb_adopt_finished(&daemon->intake, &beat->put_away);
-    return rc;
+    return pb_nodes_list(daemon->store, &beat->err, &beat->seen);
 }
 
 /* Ids of the jobs in rows of the journal, each once. */
@@ -149,15 +149,15 @@ static int find_changed(struct pb_beat *beat)
 {
     struct pb_job_store *store = beat->daemon->store;
     int64_t first;
-    if (beat->told < 0)
-        return pb_journal_range(store, &first, &beat->told, &beat->err);
+    if (beat->sent < 0)
+        return pb_journal_range(store, &first, &beat->sent, &beat->err);
     struct noted *noted = calloc(1, sizeof *noted);
     beat->jobs = calloc(EVENTS_AT_ONCE, sizeof *beat->jobs);
     int rc = noted != NULL && beat->jobs != NULL
-                 ? pb_journal_read(store, beat->told, "", EVENTS_AT_ONCE, note, noted, &beat->err)
+                 ? pb_journal_read(store, beat->sent, "", EVENTS_AT_ONCE, note, noted, &beat->err)
                  : pb_fail(&beat->err, PB_E_MEMORY, "out of memory");
     if (rc > 0) {
-        beat->told = noted->last;
+        beat->sent = noted->last;
         read_jobs(beat, noted);
     }
     free(noted);
@@ -225,6 +225,21 @@ static void fail(struct pb_beat *beat)
     wait_for_store(daemon, true);
 }
 
+static void move_finished(uv_work_t *request)
+{
+    struct pb_beat *beat = request->data;
+    pb_adopt_finished(&beat->daemon->intake, &beat->put_away);
+}
+
+static void on_moved(uv_work_t *request, int status)
+{
+    struct pb_beat *beat = request->data;
+    (void)status;
+    beat->moves = false;
+    if (beat->put_away.left > 0 && !beat->daemon->methods.stopping)
+        pb_adopt_report(&beat->put_away, &beat->daemon->troubles);
+}
+
 static void take_results(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
@@ -235,8 +250,11 @@ static void take_results(struct pb_beat *beat)
         pb_nodes_fini(&daemon->nodes);
         daemon->nodes = beat->seen;
         beat->seen = (struct pb_nodes){NULL, 0};
-        if (beat->put_away.left > 0)
-            pb_adopt_report(&beat->put_away, &daemon->troubles);
+    }
+    if (beat->reports && !beat->moves) {
+        beat->moves = true;
+        beat->move.data = beat;
+        (void)uv_queue_work(&daemon->loop, &beat->move, move_finished, on_moved);
     }
     if (beat->reaped > 0)
         pb_log(PB_LOG_WARNING, "%d job%s of nodes that do not report will run again", beat->reaped,
@@ -291,7 +309,7 @@ int pb_daemon_start_beat(struct pb_daemon *daemon, struct pb_err *err)
     if (beat == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     beat->daemon = daemon;
-    beat->told = -1;
+    beat->sent = -1;
     beat->period_ms = daemon->lease_ms / BEATS_OF_A_LEASE;
     const int64_t tick_ms = beat->period_ms < LOOK_MS ? beat->period_ms : LOOK_MS;
     daemon->beat_of_node = beat;

@@ -672,7 +672,7 @@ static void store_jobs(struct pb_intake *intake, struct claim *claims, size_t n)
         /* an id that exists already: the next try makes another */
         of->rc = rc ? rc : results[at] ? -EAGAIN : 0;
         of->err = err;
-        claims[i].is_uncertain = of->rc != 0 && pb_store_is_shared(intake->store);
+        claims[i].is_uncertain = rc != 0 && pb_store_is_shared(intake->store);
         at++;
     }
 }

@@ -14,6 +14,8 @@ static int apply_offer(struct pb_job_store *store, struct pb_job_change *change)
 {
     for (size_t i = 0; i < change->n; i++) {
         int rc = pb_job_row_insert(store, change->jobs[i], &change->err);
+        if (rc == -EEXIST && change->may_be_stored)
+            rc = pb_job_row_find_own(store, change->jobs[i], &change->err);
         if (rc != 0 && rc != -EEXIST)
             return rc;
         change->results[i] = rc;

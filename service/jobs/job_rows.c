@@ -46,7 +46,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
                            " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
     [PB_JOB_RUNNING_OVER] =
         "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE status = 1 AND session <> ?1 AND session NOT IN"
-        " (SELECT session FROM nodes WHERE session <> 0) ORDER BY seq LIMIT 1",
+        " (SELECT session FROM nodes WHERE session <> 0) ORDER BY seq LIMIT 1 FOR UPDATE",
     [PB_JOB_RUNNING_SCENE] =
         "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
     [PB_JOB_RUNNING_EPOCH] =
@@ -241,6 +241,20 @@ static int find_id(struct pb_job_store *store, const char *id, struct pb_err *er
     int rc = read_first(store, s, err, out_job);
     pb_sql_reset(s);
     return rc;
+}
+
+int pb_job_row_find_own(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job row;
+    int rc = find_id(store, job->id, err, &row);
+    if (rc <= 0)
+        return rc < 0 ? rc : -EEXIST;
+    const bool is_own = row.manifest.input != NULL && job->manifest.input != NULL &&
+                        strcmp(row.manifest.input, job->manifest.input) == 0 &&
+                        strcmp(row.node, job->node) == 0;
+    job->seq = is_own ? row.seq : job->seq;
+    pb_job_fini(&row);
+    return is_own ? 0 : -EEXIST;
 }
 
 static int find_tail(struct pb_job_store *store, const char *id, struct pb_err *err,

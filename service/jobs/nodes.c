@@ -33,6 +33,35 @@ const char *pb_store_node(const struct pb_job_store *store)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
+/* Fails if a service with another name and place has one of the directories. */
+static int check_directories(struct pb_job_store *store, const struct pb_node *node,
+                             struct pb_err *err)
+{
+    char other[PB_JOB_NODE_BYTES];
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT node FROM nodes WHERE node <> ?1 AND place <> ?2 AND"
+        " (work = ?3 OR archive = ?4 OR quarantine = ?5) ORDER BY node LIMIT 1",
+        err);
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_text(s, 2, node->place);
+    pb_sql_set_text(s, 3, node->work);
+    pb_sql_set_text(s, 4, node->archive);
+    pb_sql_set_text(s, 5, node->quarantine);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc == 1) {
+        pb_sql_read_text(s, 0, other, sizeof other);
+        rc = pb_fail(err, PB_E_SERVICE_STATE,
+                     "node %s of the job store has the same work, archive or quarantine directory "
+                     "as this node, %s; give each node directories of its own, which the others "
+                     "see at the same paths. If that node is gone for ever, delete its row from "
+                     "the table pushbroom.nodes",
+                     other, store->node);
+    }
+    pb_sql_finalize(s);
+    return rc;
+}
+
 struct join {
     struct pb_job_change change;
     const struct pb_node *node;
@@ -68,6 +97,7 @@ static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
     const struct join *join = (const struct join *)change;
     const struct pb_node *node = join->node;
     int rc = check_place(store, node, &change->err);
+    rc = rc ? rc : check_directories(store, node, &change->err);
     if (rc != 0)
         return rc;
     struct pb_sql_statement *s = pb_job_store_prepare(
@@ -329,11 +359,13 @@ int pb_nodes_ask(struct pb_job_store *store, const char *node,
 struct taking {
     struct pb_job_change change;
     struct pb_node_request *out;
+    int n; /* number of the last requests that were read */
 };
 
 static int apply_requests(struct pb_job_store *store, struct pb_job_change *change)
 {
-    struct pb_node_request *out = ((const struct taking *)change)->out;
+    struct taking *taking = (struct taking *)change;
+    struct pb_node_request *out = taking->out;
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE node = ?1 ORDER BY seq"
@@ -349,12 +381,17 @@ static int apply_requests(struct pb_job_store *store, struct pb_job_change *chan
         pb_sql_read_text(s, 2, out[n].identity, sizeof out[n].identity);
     }
     pb_sql_finalize(s);
+    if (n > 0)
+        taking->n = n;
     return rc < 0 ? rc : n;
 }
 
 int pb_nodes_requests(struct pb_job_store *store, struct pb_err *err,
                       struct pb_node_request out[PB_NODE_REQUESTS_MAX])
 {
-    struct taking taking = {{.apply = apply_requests}, out};
-    return pb_store_is_shared(store) ? pb_job_store_commit(store, &taking.change, err) : 0;
+    struct taking taking = {{.apply = apply_requests}, out, 0};
+    int rc = pb_store_is_shared(store) ? pb_job_store_commit(store, &taking.change, err) : 0;
+    /* They may be deleted although the answer was lost. A request that is handled twice does
+     * nothing the second time, because the job has another state. */
+    return rc <= 0 && taking.change.may_be_stored ? taking.n : rc;
 }

@@ -185,12 +185,11 @@ int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store
 
 /* --- the sweep --- */
 
-/* Returns true if another node has a job that is shown as running on this one. */
+/* Returns true if another node has run a job since the state that is shown. */
 static bool is_lost(struct pb_job_store *store, const struct pb_job *job)
 {
     struct pb_job row;
-    if (job->status != PB_JOB_RUNNING || !pb_store_is_shared(store) ||
-        pb_job_store_find(store, job->id, NULL, &row) != 0)
+    if (!pb_store_is_shared(store) || pb_job_store_find(store, job->id, NULL, &row) != 0)
         return false;
     const bool lost = row.epoch > job->epoch;
     pb_job_fini(&row);

@@ -76,6 +76,10 @@ class RpcError(Exception):
         self.hint = error.get("data", {}).get("hint")
 
 
+def can_mount():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], stderr=subprocess.DEVNULL).returncode == 0
+
+
 class Client:
     def __init__(self, path, timeout=PATIENCE_S):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -276,7 +280,10 @@ class Daemon:
     def files(self, folder):
         """Files below a folder, except for the service's own locks."""
         base = self.root / folder
-        return sorted(str(p.relative_to(base)) for p in base.rglob("*") if p.name != ".pushbroomd.lock") if base.is_dir() else []
+        found = [] # a folder may vanish meanwhile
+        for at, folders, files in os.walk(base):
+            found += [os.path.relpath(os.path.join(at, name), base) for name in folders + files if name != ".pushbroomd.lock"]
+        return sorted(found)
 
     def stop(self, number=signal.SIGTERM):
         """Returns the exit status and the seconds it took."""

@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stac_rules  # noqa: E402
-from daemon_kit import BIN, DaemonCase, RpcError, wait_for  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError, can_mount, wait_for  # noqa: E402
 from patience import finish  # noqa: E402
 from pbtest import Skip, main  # noqa: E402
 from postgres_kit import Node, Postgres  # noqa: E402
@@ -78,7 +78,7 @@ class Nodes(DaemonCase):
         return wait_for(running)
 
     def test_scenes_of_one_inbox_run_on_both_nodes(self):
-        a, b = self.nodes("a", "b")
+        a, b = self.nodes("a", "b", lease="30s")
         names = ["s%d.tif" % i for i in range(6)]
         for name in names:
             a.drop(name, "until go")
@@ -94,7 +94,7 @@ class Nodes(DaemonCase):
         self.assertRegex(text, r"PIPELINE +NODE +INPUT")
 
     def test_watch_shows_the_jobs_of_all_nodes(self):
-        a, b = self.nodes("a", "b")
+        a, b = self.nodes("a", "b", lease="30s")
         names = ["s1.tif", "s2.tif", "s3.tif"]
         watch = subprocess.Popen([BIN / "pushbroom", "status", "--watch", "--until-idle", "--expect", "3", "--socket", b.root / "s.sock"],
                                  stdout=subprocess.PIPE, text=True)
@@ -107,7 +107,7 @@ class Nodes(DaemonCase):
         self.assertEqual({j["node"] for j in a.jobs()}, {"a", "b"})
 
     def test_jobs_of_a_killed_node_end_on_another(self):
-        a, b = self.nodes("a", "b")
+        a, b = self.nodes("a", "b", lease="10s")
         names = ["s1.tif", "s2.tif", "s3.tif"]
         for name in names:
             a.drop(name, "until go")
@@ -159,7 +159,7 @@ class Nodes(DaemonCase):
         self.assertEqual([f for f in os.listdir(self.common / "products") if f.endswith(".tmp")], [])
 
     def test_outage_of_the_store_loses_nothing(self):
-        a, b = self.nodes("a", "b")
+        a, b = self.nodes("a", "b", lease="30s")
         a.drop("s1.tif", "until go")
         b.drop("s2.tif", "until go")
         self.wait_running(a, 2)
@@ -181,7 +181,7 @@ class Nodes(DaemonCase):
         self.wait_archived(b, ["s2.tif"])
 
     def test_requests_reach_the_node_that_has_the_job(self):
-        a, b = self.nodes("a", "b")
+        a, b = self.nodes("a", "b", lease="10s")
         a.drop("s1.tif", "until never")
         b.drop("s2.tif", "until never")
         for job in self.wait_running(a, 2):
@@ -207,32 +207,32 @@ class Nodes(DaemonCase):
             b.call("job.retry", id=failed["id"])
 
     def test_unseen_inputs_are_left_to_other_nodes(self):
-        if os.geteuid() != 0:
-            raise Skip("mounts need root")
-        a, b = self.nodes("a", "b", start=False)
+        if not can_mount():
+            raise Skip("needs the right to mount")
+        a, b = self.nodes("a", "b", start=False, lease="30s")
         b.prefix = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(a.root)]
         for node in (a, b):
             node.start()
         self.wait_all([a, b])
         a.drop("s1.tif", "until go")
         a.drop("s2.tif", "until go")
-        wait_for(lambda: b.trouble("mount"))
-        self.assertIn(str(a.root / "work"), b.trouble("mount")["message"])
+        trouble = wait_for(lambda: b.trouble("mount"))
+        self.assertIn(str(a.root / "work"), trouble["message"])
         (self.common / "go").touch()
         self.wait_successful(b, ["s1.tif", "s2.tif"])
         self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
         self.check_once(["s1.tif", "s2.tif"])
 
     def test_unknown_pipelines_are_left_to_others(self):
-        a, b = self.nodes("a", "b", start=False)
+        a, b = self.nodes("a", "b", start=False, lease="30s")
         b.change("  plain:", "  another:")
         for node in (a, b):
             node.start()
         self.wait_all([a, b])
         a.drop("s1.tif", "until go")
         a.drop("s2.tif", "until go")
-        wait_for(lambda: b.trouble("pipelines"))
-        self.assertRegex(b.trouble("pipelines")["message"], r"no pipeline of this node takes s\d\.tif")
+        trouble = wait_for(lambda: b.trouble("pipelines"))
+        self.assertRegex(trouble["message"], r"no pipeline of this node takes s\d\.tif")
         (self.common / "go").touch()
         self.wait_successful(b, ["s1.tif", "s2.tif"])
         self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
@@ -240,8 +240,8 @@ class Nodes(DaemonCase):
         wait_for(lambda: not b.trouble("pipelines"))
 
     def test_second_service_of_one_name_waits(self):
-        a, = self.nodes("a")
-        twin = Node("a", self.postgres, self.common)
+        a, = self.nodes("a", lease="10s")
+        twin = Node("a", self.postgres, self.common, lease="10s")
         self.addCleanup(twin.remove)
         twin.start()
         self.assertIn("another pushbroomd is node a", wait_for(lambda: twin.trouble("store"))["message"])

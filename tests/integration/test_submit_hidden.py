@@ -12,16 +12,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase  # noqa: E402
+from daemon_kit import BIN, DaemonCase, can_mount  # noqa: E402
 from patience import run_to_end  # noqa: E402
 from pbtest import main  # noqa: E402
 
 SERVICE = 65534
 MOUNTS = 'mount -t tmpfs none "$0" && chmod %o "$0" && exec setpriv --reuid %d --regid %d --clear-groups "$@"'
-
-
-def can_mount():
-    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 @unittest.skipUnless(can_mount(), "needs the right to mount")

@@ -133,7 +133,7 @@ static inline bool postgres_start(void)
                                        "trust",  "-E", "UTF8", "--locale=C", "--no-sync", NULL};
     static const char *const serve[] = {
         "postgres", "-D", "data", "-k", postgres_directory, "-c", "listen_addresses=", "-c",
-        "shared_buffers=16MB",
+        "shared_buffers=16MB", "-c", "fsync=off",
         /* COMMIT waits for ever in a session that sets synchronous_commit */
         "-c", "synchronous_standby_names=none", "-c", "synchronous_commit=local", NULL};
     int status = 0;

@@ -183,6 +183,23 @@ START_TEST(test_name_of_another_service_is_refused)
 }
 END_TEST
 
+START_TEST(test_directory_of_another_node_is_refused)
+{
+    struct pb_err err = {0};
+    const struct pb_node node = {.place = "c",
+                                 .work = "/a/work",
+                                 .archive = "/c/work/done",
+                                 .quarantine = "/c/quarantine",
+                                 .lease_ms = LEASE_MS};
+    struct pb_job_store *c = open_node("c");
+    ck_assert_int_lt(pb_nodes_join(c, &node, &err), 0);
+    ck_assert_msg(strstr(err.msg, "node a of the job store has the same work") != NULL, "%s",
+                  err.msg);
+    ck_assert_int_eq(join(c, "c", NULL), 0);
+    pb_job_store_close(c);
+}
+END_TEST
+
 START_TEST(test_list_finds_the_home_of_an_input)
 {
     struct pb_nodes nodes;
@@ -246,6 +263,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_start_ends_the_earlier_session_of_the_node);
     tcase_add_test(tests, test_leave_ends_the_session_at_once);
     tcase_add_test(tests, test_name_of_another_service_is_refused);
+    tcase_add_test(tests, test_directory_of_another_node_is_refused);
     tcase_add_test(tests, test_list_finds_the_home_of_an_input);
     tcase_add_test(tests, test_request_is_taken_once);
     tcase_add_test(tests, test_look_sees_changes_of_other_nodes);

@@ -543,6 +543,43 @@ START_TEST(test_repeated_take_is_not_refused)
 }
 END_TEST
 
+static void *offer_one(void *user)
+{
+    struct one_take *offer = user;
+    offer->rc = pb_store_offer(store, &offer->job, NULL);
+    return NULL;
+}
+
+/* Otherwise the caller would offer the input again, with another id. */
+START_TEST(test_repeated_offer_is_not_refused)
+{
+    struct one_take offers[2] = {{.rc = 1}, {.rc = 1}};
+    answer_no_commit();
+    execute("DELETE FROM jobs");
+    for (int i = 0; i < 2; i++) {
+        pb_job_init(&offers[i].job);
+        (void)snprintf(offers[i].job.id, sizeof offers[i].job.id, "%s", i == 0 ? A : B);
+        ck_assert_int_eq(
+            pb_scene_manifest_set_input(&offers[i].job.manifest, i == 0 ? "/w/a" : "/w/b"), 0);
+    }
+    pb_job_store_lock(store);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&offers[i].thread, NULL, offer_one, &offers[i]), 0);
+    while (waiting_changes() < 2)
+        (void)usleep(1000);
+    pb_job_store_unlock(store);
+    lose_commit();
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_join(offers[i].thread, NULL), 0);
+        ck_assert_int_eq(offers[i].rc, 0);
+        ck_assert_int_gt(offers[i].job.seq, 0);
+        pb_job_fini(&offers[i].job);
+    }
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs"), 2);
+    drop_waiter();
+}
+END_TEST
+
 START_TEST(test_change_before_the_store_is_open_fails)
 {
     struct pb_err err = {0};
@@ -674,6 +711,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_take_of_a_scene_of_another_service_fails);
     tcase_add_test(tests, test_jobs_of_a_lost_take_wait_again);
     tcase_add_test(tests, test_repeated_take_is_not_refused);
+    tcase_add_test(tests, test_repeated_offer_is_not_refused);
     tcase_add_test(tests, test_change_before_the_store_is_open_fails);
     tcase_add_test(tests, test_locked_tables_leave_no_transaction);
 }
