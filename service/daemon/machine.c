@@ -73,9 +73,9 @@ static void print_spaces(FILE *out, const struct space *space, size_t n, bool si
 
 /* --- processes -------------------------------------------------------------------------------*/
 
-enum kind { KIND_SERVICE, KIND_WORKER, KIND_OWNER, KINDS };
+enum kind { KIND_SERVICE, KIND_WORKER, KIND_OWNER, KIND_CHECKER, KINDS };
 
-static const char *const kind_name[KINDS] = {"service", "worker", "device_owner"};
+static const char *const kind_name[KINDS] = {"service", "worker", "device_owner", "checker"};
 
 struct processes {
     int64_t n[KINDS], resident_bytes[KINDS];
@@ -95,14 +95,18 @@ static size_t read_proc(int proc_fd, const char *pid, const char *file, char *ou
     return n > 0 ? (size_t)n : 0;
 }
 
+/* The process that checks submitted files has the arguments of the service. */
 static enum kind kind_of(int proc_fd, const char *pid)
 {
     char line[4096];
     size_t n = read_proc(proc_fd, pid, "cmdline", line, sizeof line);
-    for (size_t at = 0; at < n; at += strlen(line + at) + 1)
+    for (size_t at = 0; at < n; at += strlen(line + at) + 1) {
         if (strcmp(line + at, "--device") == 0)
             return KIND_OWNER;
-    return KIND_WORKER;
+        if (strcmp(line + at, "--worker") == 0)
+            return KIND_WORKER;
+    }
+    return KIND_CHECKER;
 }
 
 /* Adds the process if it is this one or a child of it. */

@@ -123,6 +123,7 @@ class Metrics(DaemonCase):
         get = self.read(d)
         self.assertEqual(get("processes", kind="service"), 1)
         self.assertEqual(get("processes", kind="device_owner"), 0)
+        self.assertEqual(get("processes", kind="checker"), 1)
         self.assertGreater(get("process_resident_memory_bytes", kind="worker"), 1 << 20)
         before = get("process_cpu_seconds_total", kind="children")
         self.assertGreater(get("process_cpu_seconds_total", kind="service"), 0)
