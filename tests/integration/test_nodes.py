@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads sanitized slow
+# ctest: sanitized slow
 """Services that share a PostgreSQL store: each runs the jobs of all, and what one leaves the others finish."""
 import collections
 import json
@@ -125,7 +125,7 @@ class Nodes(DaemonCase):
 
     def test_node_that_slept_drops_its_runs(self):
         """Real workers: products of the late run would be seen."""
-        nodes = self.nodes("a", "b", fake=False)
+        nodes = self.nodes("a", "b", fake=False, lease="15s")
         subprocess.run([BIN / "make_scene", "--size", "6000x6000", "--compress", "NONE", self.common / "scene.tif"], check=True)
         names = []
         while True: # until a run is caught before its end
