@@ -310,7 +310,7 @@ int pb_publish_commit(struct pb_publish *p, const struct pb_manifest_file *file,
     if (fd < 0)
         return errno == ENOENT ? cannot_publish(p, ESTALE, p->shown, err)
                                : pb_io_fail(err, errno, "cannot open", p->directory);
-    if (p->request_permit != NULL) /* the answer is on its way while the disk syncs */
+    if (p->request_permit != NULL) /* the store decides while the files are synced */
         p->request_permit(p->permit_user);
     rc = seal(p, fd, file, n_files, err);
     if (rc == 0 && p->permit != NULL) /* not under the lock of shared files: it may take long */

@@ -666,8 +666,8 @@ static bool sweep_earlier(int products_fd, const char *name)
     return gone;
 }
 
-/* One listing for both: there may be 100,000 entries. A later run is none of this job's runs so
- * far, and no failure here. */
+/* Lists the directory once for both, because it may have 100,000 entries. A later run of the job is
+ * no failure here. */
 static int fence_and_sweep(const char *products, const char *job, uint64_t epoch)
 {
     struct temp_name found;

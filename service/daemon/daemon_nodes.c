@@ -143,8 +143,8 @@ static void read_jobs(struct pb_beat *beat, const struct noted *noted)
     }
 }
 
-/* Finds the jobs of other nodes that changed since the last call, for clients that watch. The rest
- * of a long list is read by the next step. */
+/* Finds the jobs of other nodes that changed since the last call, for clients that watch. The next
+ * step reads the rest of a long list. */
 static int find_changed(struct pb_beat *beat)
 {
     struct pb_job_store *store = beat->daemon->store;

@@ -134,8 +134,8 @@ bool pb_job_fields_read(struct pb_sql_statement *s, struct pb_job *out_job);
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
 /* Inserts a row. -EEXIST (no *err) if the id exists. */
 int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
-/* After an insert that may be stored although it failed: sets seq and returns 0 if the row with
- * that id is of the same input, otherwise -EEXIST (no *err). */
+/* Looks for the row of an insert that failed but may be stored. Sets seq and returns 0 if a row has
+ * the id, input and node of the job, otherwise -EEXIST (no *err). */
 int pb_job_row_find_own(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Stores the job in its row. PB_JOB_STALE: the row is unchanged, because it has a later epoch. */
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);

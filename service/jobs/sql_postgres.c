@@ -600,7 +600,7 @@ static struct pb_sql_statement *prepare(struct pb_sql *base, const char *text, b
     return &s->base;
 }
 
-/* Returns the parameter, ready to be set; NULL if the statement has none of that number. */
+/* Returns the parameter, ready to be set; NULL if the statement has fewer. */
 static struct parameter *parameter_of(struct statement *s, int at, type_number type)
 {
     if (at < 1 || at > s->n)
