@@ -208,6 +208,10 @@ class Daemon:
         found = [t for t in self.call("service.info")["troubles"] if t["key"] == key]
         return found[0] if found else None
 
+    def wait_trouble(self, key, words=""):
+        """Waits until there is a trouble `key` whose message has these words, and returns it."""
+        return wait_for(lambda: (lambda t: t and words in t["message"] and t)(self.trouble(key)))
+
     def drop(self, name, text="ok", old=False):
         """Into the inbox the proper way: written elsewhere, renamed in."""
         temporary = self.root / ("." + name)

@@ -88,7 +88,7 @@ class LostDevice(Service):
     def test_lost_on_every_device_waits_until_one_works(self):
         d = self.daemon()
         d.drop("x.tif", "device" + 5 * " device.lost")
-        trouble = wait_for(lambda: d.trouble("queue"))
+        trouble = d.wait_trouble("queue")
         self.assertEqual(trouble["code"], "device.lost")
         job = d.wait_job("x.tif", "successful")
         self.assertEqual(len(self.tries(d, "x")[0]), 6)

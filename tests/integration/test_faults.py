@@ -144,7 +144,7 @@ class Queue(Faults):
         self.assertIn('pushbroom_trouble{key="queue",code="output.full"} 1', d.call("service.metrics")["text"])
         # While it is held one job is tried at a time, and each try starts later.
         wait_for(lambda: self.count(d, "accepted") == SCENES)
-        wait_for(lambda: "fault 6 since" in d.trouble("queue")["message"])
+        d.wait_trouble("queue", "fault 6 since")
         self.assertLess(len(list(d.root.glob("runs-*"))), 12)
         waiting = [j for j in d.jobs(status="accepted", limit=1000) if j["error"]]  # one more may be tried right now
         self.assertEqual({(j["status"], j["attempts"], j["error"]["code"]) for j in waiting}, {("accepted", 0, "output.full")})
@@ -205,7 +205,7 @@ class Program(Faults):
             d.drop("s%03d.tif" % i)
         trouble = self.held(d, "system")
         self.assertIn("exit status 127", trouble["message"])
-        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        d.wait_trouble("queue", "fault 4 since")
         self.assertEqual(self.count(d, "failed"), 0)
         self.swap(d, FAKE_WORKER.read_text())
         self.all_done(d, SCENES)
@@ -230,7 +230,7 @@ class Disk(Faults):
         d.start()
         self.scenes(d, SCENES)
         self.held(d, "output.full")
-        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        d.wait_trouble("queue", "fault 4 since")
         fill.unlink()
         d.wait_for(lambda: self.count(d, "successful") > 0)
         subprocess.run(["mount", "-o", "remount,size=100m", str(d.root / "products")], check=True)
@@ -243,7 +243,7 @@ class Disk(Faults):
         subprocess.run(["mount", "-o", "remount,ro", str(d.root / "products")], check=True)
         self.scenes(d, SCENES)
         self.held(d, "output.denied")
-        wait_for(lambda: "fault 4 since" in d.trouble("queue")["message"])
+        d.wait_trouble("queue", "fault 4 since")
         subprocess.run(["mount", "-o", "remount,rw", str(d.root / "products")], check=True)
         self.all_done(d, SCENES)
 
@@ -272,7 +272,7 @@ class Disk(Faults):
         resource.prlimit(worker, resource.RLIMIT_NOFILE, (6, hard))
         self.scenes(d, SCENES)
         self.held(d, "system.files")
-        wait_for(lambda: "fault 3 since" in d.trouble("queue")["message"])
+        d.wait_trouble("queue", "fault 3 since")
         resource.prlimit(worker, resource.RLIMIT_NOFILE, (soft, hard))
         self.all_done(d, SCENES)
 

@@ -175,7 +175,7 @@ class Refused(State):
         self.assertEqual(one["code"], "input.denied")
         self.assertIn("the service (user id %d) has no right to write in the folder" % SERVICE, one["message"])
         self.assertIn("pushbroom put", one["hint"])
-        trouble = wait_for(lambda: d.trouble("refused"))
+        trouble = d.wait_trouble("refused")
         self.assertEqual(trouble["code"], "input.denied")
         self.assertIn("S2A_x", trouble["message"])
         self.assertEqual(self.metric(d, "inbox_refused"), 1)

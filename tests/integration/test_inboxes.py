@@ -57,8 +57,7 @@ class Several(Inboxes):
         d = self.feed(["{path: \"{root}/one\"}", "{path: \"{root}/two\"}"])
         (d.root / "one/.pushbroomd.lock").unlink(missing_ok=True)
         (d.root / "one").rmdir()
-        wait_for(lambda: d.trouble("inbox"))
-        self.assertIn("%s/one" % d.root, d.trouble("inbox")["message"])
+        d.wait_trouble("inbox", "%s/one" % d.root)
         for i in range(3):  # a good inbox does not clear the trouble of a bad one
             self.put(d, "two/b%d.tif" % i)
             d.wait_job("b%d.tif" % i, "successful")
@@ -279,7 +278,7 @@ class Markers(Inboxes):
     def test_marker_is_a_trouble_until_its_file_arrives(self):
         d = self.feed([self.MARKER], settle="300ms")
         (d.root / "one/x.tif.done").touch()
-        trouble = wait_for(lambda: d.trouble("delivery"))
+        trouble = d.wait_trouble("delivery")
         self.assertEqual(trouble["code"], "input.alone")
         self.assertIn("x.tif.done is in %s/one, but the file" % d.root, trouble["message"])
         self.assertEqual(d.call("service.info")["inbox_alone"], 1)

@@ -123,8 +123,7 @@ class Journal(DaemonCase):
         self.assertEqual({n["name"]: n["waiting"] for n in d.call("service.info")["notify"]}, {"all": 6, "bad": 0}, "as it is when asked")
         self.assertIn('pushbroom_notify_waiting{target="bad"} 0', d.call("service.metrics")["text"])
         self.assertEqual(d.call("event.list", target="bad")["events"], [])
-        d.wait_for(lambda: d.trouble("notify"))
-        self.assertIn("6 events are not delivered to 'all', the oldest since", d.trouble("notify")["message"])
+        d.wait_trouble("notify", "6 events are not delivered to 'all', the oldest since")
 
         def states():
             return {n["name"]: (n["waiting"], n["delivered"], n["given_up"]) for n in d.call("service.info")["notify"]}

@@ -95,8 +95,7 @@ class Permit(Service):
         job, worker = self.stop_at_start(d)
         outage = self.break_off(d)
         os.kill(worker, signal.SIGCONT)
-        wait_for(lambda: "job %s has its products ready" % job["id"] in d.log_text())
-        self.assertIn(job["id"], d.trouble("permits")["message"])
+        d.wait_trouble("permits", "job %s has its products ready" % job["id"])
         self.assertEqual(self.visible(d), [])
         self.assertEqual(d.workers(), [worker])
         return job, worker, outage
