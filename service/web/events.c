@@ -11,6 +11,7 @@
 #include "config/base/json_writer.h"
 #include "service/base/log.h"
 #include "service/status/client.h"
+#include "service/web/ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,6 +37,7 @@ struct message {
 
 struct pb_web_events {
     struct pb_web_upstream *upstream;
+    struct pb_web_ring *ring;
     const char *socket;
     pthread_t thread;
     int64_t seq;          /* number of the last row of the journal; the thread's */
@@ -181,17 +183,38 @@ static void pass_event(struct pb_web_events *events, const struct pb_json_value 
 }
 
 /* Returns 0, or -1 and *err if the connection can only be closed. */
+static int check_answer(const char *text, const struct pb_err *failure, struct pb_err *err)
+{
+    if (text != NULL || failure->code == PB_E_SERVICE_STATE || failure->code == PB_E_MEMORY)
+        return 0;
+    *err = *failure;
+    return -1;
+}
+
 static int pass_info(struct pb_web_events *events, struct pb_client *client, struct pb_err *err)
 {
     struct pb_err failure = {0};
     char *info = pb_web_upstream_info_by(events->upstream, client, &failure);
     if (info != NULL)
         spread(events, "info", info);
+    const int rc = check_answer(info, &failure, err);
     free(info);
-    if (info != NULL || failure.code == PB_E_SERVICE_STATE || failure.code == PB_E_MEMORY)
-        return 0;
-    *err = failure;
-    return -1;
+    return rc;
+}
+
+/* Adds the metrics to the ring. */
+static int take_sample(struct pb_web_events *events, struct pb_client *client, struct pb_err *err)
+{
+    struct pb_err failure = {0};
+    struct pb_web_sample sample;
+    char *text = pb_web_upstream_metrics_by(client, &failure);
+    if (text != NULL) {
+        pb_web_sample_read(text, &sample);
+        pb_web_ring_add(events->ring, pb_clock_wall_ms(), pb_clock_mono_ms(), &sample);
+    }
+    const int rc = check_answer(text, &failure, err);
+    free(text);
+    return rc;
 }
 
 /* Watches until the connection ends. */
@@ -203,7 +226,7 @@ static void watch_once(struct pb_web_events *events)
     const struct pb_json_value *result = NULL;
     char params[48];
     bool gone = true;
-    int64_t info_at_ms = 0;
+    int64_t info_at_ms = 0, sample_at_ms = 0;
     int rc = pb_client_open(events->socket, CALL_MS, &err, &client);
     if (rc == 0)
         set_client(events, client);
@@ -227,6 +250,10 @@ static void watch_once(struct pb_web_events *events)
         if (rc >= 0 && pb_clock_mono_ms() >= info_at_ms && pb_web_events_streams(events) > 0) {
             rc = pass_info(events, client, &err);
             info_at_ms = pb_clock_mono_ms() + INFO_MS;
+        }
+        if (rc >= 0 && pb_clock_mono_ms() >= sample_at_ms) {
+            rc = take_sample(events, client, &err);
+            sample_at_ms = pb_clock_mono_ms() + PB_WEB_SAMPLE_MS;
         }
         if (pb_client_lost_events(client))
             spread(events, "reset", "{}");
@@ -252,14 +279,15 @@ static void *watch(void *user)
     return NULL;
 }
 
-int pb_web_events_start(struct pb_web_upstream *upstream, const char *socket,
-                        struct pb_web_events **out_events)
+int pb_web_events_start(struct pb_web_upstream *upstream, struct pb_web_ring *ring,
+                        const char *socket, struct pb_web_events **out_events)
 {
     struct pb_web_events *events = calloc(1, sizeof *events);
     pthread_condattr_t monotonic;
     if (events == NULL)
         return -ENOMEM;
     events->upstream = upstream;
+    events->ring = ring;
     events->socket = socket;
     events->first = events->next = (uint64_t)pb_clock_wall_ms();
     (void)snprintf(events->why, sizeof events->why, "connecting to pushbroomd");

@@ -21,11 +21,13 @@
 #define PB_WEB_STREAMS_MAX 128
 
 struct pb_web_events;
+struct pb_web_ring;
 struct pb_web_stream;
 
-/* Starts the thread. Both are borrowed until stop. Returns 0 or negative errno. */
-int pb_web_events_start(struct pb_web_upstream *upstream, const char *socket,
-                        struct pb_web_events **out_events);
+/* Starts the thread, which fills the ring as well. All are borrowed until stop. Returns 0 or
+ * negative errno. */
+int pb_web_events_start(struct pb_web_upstream *upstream, struct pb_web_ring *ring,
+                        const char *socket, struct pb_web_events **out_events);
 /* Ends all reads, which then return -1. Thread: any. */
 void pb_web_events_end(struct pb_web_events *events);
 /* Stops the thread; all streams must be closed. NULL is allowed. */

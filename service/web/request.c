@@ -85,6 +85,7 @@ void pb_web_route(const char *path, struct pb_web_route *out)
         enum pb_web_place place;
     } places[] = {{"/api/info", PB_WEB_INFO},
                   {"/api/jobs", PB_WEB_JOBS},
+                  {"/api/graphs", PB_WEB_GRAPHS},
                   {"/events", PB_WEB_EVENTS},
                   {"/metrics", PB_WEB_METRICS}};
     static const char jobs[] = "/api/jobs/", products[] = PB_WEB_PRODUCTS_PATH;

@@ -13,6 +13,7 @@
 #include "service/web/files.h"
 #include "service/web/page.h"
 #include "service/web/request.h"
+#include "service/web/ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +57,7 @@ TAILQ_HEAD(peers, peer);
 struct server {
     const struct pb_web_options *options;
     struct pb_web_upstream *upstream;
+    struct pb_web_ring *ring;
     struct pb_web_events *events;
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock; /* peers */
@@ -318,6 +320,7 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
 {
     struct pb_err err = {0};
     char *text = NULL, *params = NULL;
+    enum pb_web_span span;
     const char *media_type = "application/json";
     if (route->place == PB_WEB_INFO) {
         text = pb_web_upstream_info(server->upstream, &err);
@@ -326,6 +329,11 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
     } else if (route->place == PB_WEB_METRICS) {
         media_type = "text/plain; version=0.0.4; charset=utf-8";
         text = add_own_metrics(server, pb_web_upstream_metrics(server->upstream, &err));
+    } else if (route->place == PB_WEB_GRAPHS) {
+        if (!pb_web_span_read(query(connection, "span"), &span))
+            return send_error(connection, MHD_HTTP_BAD_REQUEST, "query", "the query is malformed",
+                              "span: hour, day or week.");
+        text = pb_web_ring_text(server->ring, span, pb_clock_wall_ms());
     } else {
         params = pb_web_list_params(query(connection, "before"), query(connection, "limit"),
                                     query(connection, "status"));
@@ -381,6 +389,7 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     case PB_WEB_JOBS:
     case PB_WEB_JOB:
     case PB_WEB_METRICS:
+    case PB_WEB_GRAPHS:
         return answer_text(server, connection, &route);
     case PB_WEB_NOT_FOUND:
         break;
@@ -614,16 +623,19 @@ int pb_web_run(const struct pb_web_options *options)
     }
     TAILQ_INIT(&server.peers);
     (void)pthread_mutex_init(&server.lock, NULL);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     server.upstream = pb_web_upstream_create(options->socket);
+    server.ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
     int rc = EXIT_BAD;
-    if (server.upstream != NULL &&
-        pb_web_events_start(server.upstream, options->socket, &server.events) == 0) {
+    if (server.upstream != NULL && server.ring != NULL &&
+        pb_web_events_start(server.upstream, server.ring, options->socket, &server.events) == 0) {
         rc = serve(&server, fd, shown, &signals);
     } else {
         (void)close(fd);
         pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");
     }
     pb_web_events_stop(server.events);
+    pb_web_ring_destroy(server.ring);
     pb_web_upstream_destroy(server.upstream);
     (void)pthread_mutex_destroy(&server.lock);
     return rc;

@@ -327,16 +327,31 @@ char *pb_web_upstream_job(struct pb_web_upstream *upstream, const char *id, stru
     return checked(take_text(json), err);
 }
 
-char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_err *err)
+static char *take_metrics(struct pb_json_value *reply, const struct pb_json_value *result,
+                          struct pb_err *err)
 {
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *result = NULL;
-    if (call(upstream, "service.metrics", NULL, err, &reply, &result) != 0)
-        return NULL;
     const char *text = pb_json_get_text(result, "text");
     char *copy = strdup(text ? text : "");
     pb_json_release(reply);
     return checked(copy, err);
+}
+
+char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    return call(upstream, "service.metrics", NULL, err, &reply, &result) == 0
+               ? take_metrics(reply, result, err)
+               : NULL;
+}
+
+char *pb_web_upstream_metrics_by(struct pb_client *client, struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    return pb_client_call(client, "service.metrics", NULL, err, &reply, &result) == 0
+               ? take_metrics(reply, result, err)
+               : NULL;
 }
 
 int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX],

@@ -30,6 +30,7 @@ char *pb_web_upstream_jobs(struct pb_web_upstream *upstream, const char *params,
                            struct pb_err *err);
 char *pb_web_upstream_job(struct pb_web_upstream *upstream, const char *id, struct pb_err *err);
 char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_err *err);
+char *pb_web_upstream_metrics_by(struct pb_client *client, struct pb_err *err);
 
 /* The directory of products as the service reported it last. Returns 0 or negative errno. */
 int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX],

@@ -114,6 +114,23 @@ class Answers(WebCase):
         self.assertIn(b"pushbroom_web_requests_total", metrics.body)
         self.assertIn(b"pushbroom_clients", metrics.body)
 
+    def test_history_has_what_happened(self):
+        d = self.service()
+        web = self.web(d)
+        wait_for(lambda: web.json("/api/graphs")["since"])
+        for name in ("a.tif", "b.tif", "c.tif"):
+            shutil.copy(scene(), d.root / "inbox" / name)
+        graphs = wait_for(lambda: (found := web.json("/api/graphs?span=hour"))["all"]["done"] == 3 and found)
+        self.assertEqual((graphs["span"], graphs["slots"], len(graphs["done"]), graphs["all"]["failed"]), ("hour", 180, 180, 0))
+        self.assertEqual(sum(n or 0 for n in graphs["done"]), 3)
+        self.assertEqual(graphs["done"][0], None)  # an hour ago
+        self.assertEqual(graphs["all"]["written_bytes"], sum(job["bytes_written"] for job in d.jobs()))
+        self.assertGreater(graphs["all"]["p99_s"], graphs["all"]["p50_s"])
+        self.assertEqual(set(graphs["busy_share"]), {"read", "compute", "write"})
+        for span in ("day", "week"):
+            self.assertEqual(web.json("/api/graphs?span=" + span)["all"], graphs["all"])
+        self.assertEqual(web.get("/api/graphs?span=year").status, 400)
+
     def test_service_may_go_and_come(self):
         d = self.service()
         web = self.web(d)
