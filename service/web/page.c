@@ -16,6 +16,8 @@ PB_WEB_INCLUDE(pb_web_page_html, "page.html");
 PB_WEB_INCLUDE(pb_web_page_css, "page.css");
 PB_WEB_INCLUDE(pb_web_page_js, "page.js");
 PB_WEB_INCLUDE(pb_web_page_icon, "icon.svg");
+PB_WEB_INCLUDE(pb_web_graphs_css, "graphs.css");
+PB_WEB_INCLUDE(pb_web_graphs_js, "graphs.js");
 
 const struct pb_web_asset *pb_web_asset_find(const char *path)
 {
@@ -24,6 +26,8 @@ const struct pb_web_asset *pb_web_asset_find(const char *path)
         {"/page.css", "text/css; charset=utf-8", pb_web_page_css, pb_web_page_css_end},
         {"/page.js", "text/javascript; charset=utf-8", pb_web_page_js, pb_web_page_js_end},
         {"/icon.svg", "image/svg+xml", pb_web_page_icon, pb_web_page_icon_end},
+        {"/graphs.css", "text/css; charset=utf-8", pb_web_graphs_css, pb_web_graphs_css_end},
+        {"/graphs.js", "text/javascript; charset=utf-8", pb_web_graphs_js, pb_web_graphs_js_end},
     };
     for (size_t i = 0; i < sizeof assets / sizeof assets[0]; i++)
         if (strcmp(path, assets[i].path) == 0)

@@ -195,7 +195,7 @@ static void put_row(struct pb_web_upstream *upstream, struct pb_json *json,
         "id",         "name",     "scene",   "folder",     "pipeline",    "priority",
         "status",     "progress", "stage",   "tiles_done", "tiles_total", "bytes_read",
         "elapsed_ms", "attempts", "archive", "device",     "created",     "started",
-        "updated",    "finished", "bbox",    "datetime",   "error"};
+        "updated",    "finished", "bbox",    "datetime",   "error",       "node"};
     pb_json_object(json, NULL);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         put_source(json, members[i], pb_json_get(job, members[i], NULL));

@@ -48,7 +48,7 @@ class WebCase(DaemonCase):
 class Answers(WebCase):
     def test_page_is_strict_and_cached(self):
         web = self.web(self.service())
-        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css"), ("/graphs.js", "text/javascript"), ("/graphs.css", "text/css"), ("/icon.svg", "image/svg+xml")):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
             policy = reply.headers["Content-Security-Policy"]

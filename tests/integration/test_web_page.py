@@ -127,6 +127,49 @@ class Page(DaemonCase):
         browser.wait("shown.length === 11")
         self.check_clean(browser)
 
+    def test_graphs_and_machines(self):
+        d, browser = self.start(["%d.tif" % i for i in range(3)], fake=False)
+        d.wait_idle()
+        browser.size(1440, 900)
+        self.open(browser)
+        browser.wait("document.querySelectorAll('#graphs svg').length === 5")
+        browser.run("""{ const real = window.fetch; const slots = 180; const last = Math.floor(Date.now() / 20000);
+            const column = (at) => [...Array(slots).keys()].map((i) => i < 100 || i === 150 ? null : at(i));
+            const past = { span: "hour", slot_s: 20, slots, cores: 2, first_s: (last - slots + 1) * 20, since: new Date((last - 79) * 20000).toISOString(), covered_s: column(() => 20), done: column((i) => i % 7),
+              failed: column((i) => i === 120), read_bytes: column(() => 2e9), written_bytes: column(() => 1e6), p50_s: column((i) => i % 7 ? 2 : null), p99_s: column((i) => i % 7 ? 30 : null), waiting: column(() => 3),
+              waiting_most: column(() => 4), running: column(() => 1), cpu_share: column(() => 0.5), busy_share: { read: column(() => 0.25), compute: column(() => 0.9), write: column(() => null) },
+              all: { done: 230, failed: 1, read_bytes: 1e9, written_bytes: 1e6, p50_s: 2, p99_s: 30, cpu_share: 0.5, busy_share: { read: 0.25, compute: 0.9, write: null } } };
+            window.fetch = (address) => address.startsWith("/api/graphs") ? Promise.resolve(new Response(JSON.stringify(past))) : real(address); }
+            document.querySelector("#graph-spans button").click()""")
+        text = browser.wait("/230 scenes/.test(document.getElementById('graph-summary').textContent) && document.getElementById('graph-summary').textContent")
+        for part in ("1 failed", "1.0 GB read", "half of the products within 2 s", "99 % within 30 s", "compute (90 %", "Since 2"):
+            self.assertIn(part, text)
+        self.assertEqual(browser.run("document.querySelector('#graphs svg').querySelectorAll('.gap').length"), 2)
+        self.assertEqual(browser.run("document.querySelector('#graphs svg path.green').getAttribute('d').split('M').length - 1"), 2)  # no line passes the gap
+        browser.run("document.querySelectorAll('#graphs svg')[1].focus()")
+        browser.press("ArrowLeft", 37)
+        self.assertIn("read 100 MB/s", browser.run("document.activeElement.getAttribute('aria-valuetext')"))
+        self.assertIn("half within", browser.run("document.querySelectorAll('#graphs svg')[2].getAttribute('aria-valuetext')"))
+        browser.press("End", 35)
+        for i in range(29):
+            browser.press("ArrowLeft", 37)
+        self.assertIn("read unknown", browser.run("document.activeElement.getAttribute('aria-valuetext')"))  # slot 150
+        browser.run("document.getElementById('graph-numbers').open = true")
+        browser.wait("document.querySelectorAll('#graph-table tbody tr').length === 79")
+        self.assertEqual(browser.run("document.querySelectorAll('#graph-table thead th').length"), 13)
+        self.assertTrue(browser.run("document.getElementById('machines-zone').hidden"))
+        text = browser.run("""{ keep({id: "20260101-000000-aaaa", name: "far.tif", folder: null, pipeline: "p", priority: 0, status: "running", progress: 40, updated: "2026-01-01T00:00:00.000Z",
+            finished: null, error: null, preview: null, attempts: 1, node: "hot-2"});
+            info = { ...info, node: "hot-1", nodes: [{ name: "hot-1", reports: true, silent_s: 2, running: 0 }, { name: "hot-2", reports: true, silent_s: 1, running: 1 }, { name: "<b>", reports: false, silent_s: 400, running: 0 }] };
+            drawMachines(); document.getElementById('machines-zone').hidden ? '' : document.getElementById('machines').textContent }""")
+        for part in ("hot-1 (this page's)", "0 jobs run", "1 job runs", "far.tif", "40%", "<b>", "Does not report since 6m"):
+            self.assertIn(part, text)
+        for width in (320, 3840):
+            browser.size(width, 2160, dark=width == 320)
+            browser.wait("Math.abs(document.querySelector('#graphs svg').getBoundingClientRect().width - document.querySelector('#graphs figure').clientWidth) < 1")
+            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+        self.check_clean(browser)
+
     def test_failed_load_is_repeated(self):
         d, browser = self.start(["scene.tif"])
         self.open(browser)

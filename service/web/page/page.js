@@ -214,6 +214,20 @@ function drawArriving() {
   $("arriving").replaceChildren(...cards);
 }
 
+// --- the nodes that share the queue ---
+
+function drawMachines() {
+  const nodes = (info && info.nodes) || [];
+  $("machines-zone").hidden = nodes.length < 2;
+  if (nodes.length < 2) return;
+  keepFocus($("machines"), nodes.map((node) => {
+    const [running] = newest((job) => job.status === "running" && job.node === node.name, 8);
+    const state = node.reports ? count(node.running, "job runs", "jobs run") + " \u00b7 reported " + span(node.silent_s) + " ago" : "Does not report since " + span(node.silent_s) + ". Other nodes run its jobs.";
+    return make("li", {}, make("b", { class: "name" }, node.name), node.name === info.node ? " (this page's)" : "", make("br"), make("span", { class: node.reports ? "note" : "bad" }, state),
+      ...running.map((job) => make("button", { type: "button", class: "name", "data-job": "machine-" + job.id, onclick: () => openJob(job.id) }, place(job) + " \u00b7 " + job.progress + "%")));
+  }));
+}
+
 // --- the list: only the rows in sight have elements ---
 
 function filterRows() {
@@ -371,7 +385,7 @@ function drawJob(job) {
     make("p", {}, make("b", { class: COLOURS[job.status] }, job.status), " ", job.status === "running" ? [job.progress + "%", job.stage, speed(job), left(job)].filter(Boolean).join(" \u00b7 ") : ""));
   const parts = [
     job.status === "running" ? bar(job.progress, "Progress") : null, errorOf(job), picture(job),
-    pairs([["Job", job.id], ["Scene", job.scene], ["Pipeline", job.pipeline], ["Priority", job.priority], ["Attempts", job.attempts], ["Device", job.device], ["Why there", job.device_why],
+    pairs([["Job", job.id], ["Scene", job.scene], ["Pipeline", job.pipeline], ["Priority", job.priority], ["Attempts", job.attempts], ["Device", job.device], ["Node", job.node], ["Why there", job.device_why],
       ["Acquired", utc(job.datetime)], ["Arrived", utc(job.created)], ["Started", utc(job.started)], ["Finished", utc(job.finished)],
       ["Read", job.bytes_read ? bytes(job.bytes_read) : ""], ["Input", job.input], ["Products in", job.directory], ["West, south, east, north", job.bbox ? job.bbox.join(", ") : ""],
       ["Replaces", job.replaces], ["Again of", job.again_of], ["Archive", job.archive]]),
@@ -516,6 +530,7 @@ function draw() {
     drawHead();
     drawTroubles();
     drawArriving();
+    drawMachines();
     drawList();
   });
 }
