@@ -173,6 +173,22 @@ static const struct cli_command commands[] = {
               "dismissed."},
      NULL,
      cli_quarantine},
+    {{.name = "drain",
+      .arguments = "[options]",
+      .summary = "take no new job, and wait until nothing runs: before an upgrade",
+      .options = N_OPTIONS({0, "now", NULL, NULL,
+                            "put running jobs back at once; another node runs them, or this "
+                            "service later"},
+                           {0, "off", NULL, NULL, "end the drain: jobs and files are taken again"},
+                           {0, "no-wait", NULL, NULL, "begin the drain and do not wait"}, SOCKET,
+                           JSON("service.info as JSON, when nothing runs")),
+      .text = "The service starts no job, takes no file from its inboxes and no submitted one, and "
+              "ends what runs. Jobs that wait stay, as do files in the inboxes; other nodes of the "
+              "job store run the jobs. An interrupted command leaves the drain on; --off or a "
+              "restart of the service ends it. For root, the service's user and service.admins.",
+      .example = "pushbroom drain && systemctl restart pushbroom"},
+     NULL,
+     cli_drain},
     {{.name = "metrics",
       .arguments = "[options]",
       .summary = "the service's counters in Prometheus text format",

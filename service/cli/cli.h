@@ -143,5 +143,6 @@ int cli_cancel(int argc, char **argv);
 int cli_retry(int argc, char **argv);
 int cli_again(int argc, char **argv); /* cli_again.c */
 int cli_quarantine(int argc, char **argv);
+int cli_drain(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* Commands that use the service: submit, cancel, retry, metrics; status and watching are in
+/* Commands that use the service: submit, cancel, retry, drain, metrics; status and watching are in
  * cli_status.c. */
 #include "config/base/clock.h"
 #include "config/units.h"
@@ -26,7 +26,8 @@ enum {
     /* Pauses after service.busy: 50 ms, doubled up to 3.2 s, 9.6 s in all. */
     BUSY_TRIES = 8,
     BUSY_FIRST_MS = 50,
-    BUSY_LAST_MS = 3200
+    BUSY_LAST_MS = 3200,
+    DRAIN_LOOK_MS = 500 /* time between questions how many jobs run */
 };
 
 /* Returns -1 if the option does not exist. */
@@ -87,6 +88,15 @@ static int take_option(const char *command, struct cli_service_options *o, int c
     case 'i':
         o->until_idle = true;
         break;
+    case 'N':
+        o->now = true;
+        break;
+    case 'o':
+        o->off = true;
+        break;
+    case 'x':
+        o->no_wait = true;
+        break;
     default:
         return -1;
     }
@@ -95,22 +105,35 @@ static int take_option(const char *command, struct cli_service_options *o, int c
 
 int cli_service_parse(const char *command, int argc, char **argv, struct cli_service_options *o)
 {
-    static const struct option longs[] = {{"socket", 1, 0, 's'},     {"json", 0, 0, 'j'},
-                                          {"pipeline", 1, 0, 'p'},   {"wait", 0, 0, 'w'},
-                                          {"watch", 0, 0, 'W'},      {"all", 0, 0, 'a'},
-                                          {"until-idle", 0, 0, 'i'}, {"expect", 1, 0, 'e'},
-                                          {"textfile", 1, 0, 'T'},   {"failed", 0, 0, 'f'},
-                                          {"since", 1, 0, 'S'},      {"priority", 1, 0, 'P'},
-                                          {"dry-run", 0, 0, 'n'},    {"wide", 0, 0, 'l'},
-                                          {"verbose", 0, 0, 'v'},    {0, 0, 0, 0}};
+    static const struct option longs[] = {{"socket", 1, 0, 's'},
+                                          {"json", 0, 0, 'j'},
+                                          {"pipeline", 1, 0, 'p'},
+                                          {"wait", 0, 0, 'w'},
+                                          {"watch", 0, 0, 'W'},
+                                          {"all", 0, 0, 'a'},
+                                          {"until-idle", 0, 0, 'i'},
+                                          {"expect", 1, 0, 'e'},
+                                          {"textfile", 1, 0, 'T'},
+                                          {"failed", 0, 0, 'f'},
+                                          {"since", 1, 0, 'S'},
+                                          {"priority", 1, 0, 'P'},
+                                          {"dry-run", 0, 0, 'n'},
+                                          {"wide", 0, 0, 'l'},
+                                          {"verbose", 0, 0, 'v'},
+                                          {"now", 0, 0, 'N'},
+                                          {"off", 0, 0, 'o'},
+                                          {"no-wait", 0, 0, 'x'},
+                                          {0, 0, 0, 0}};
     static const char *const of_submit = "sjpwP", *const of_status = "sjWaiefSplv",
                              *const of_again = "sjSpPn", *const of_metrics = "sjT",
-                             *const of_lists = "sjfSp", *const others = "sj";
+                             *const of_lists = "sjfSp", *const of_drain = "sjNox",
+                             *const others = "sj";
     bool lists = strcmp(command, "retry") == 0 || strcmp(command, "quarantine") == 0;
     const char *allowed = strcmp(command, "submit") == 0    ? of_submit
                           : strcmp(command, "status") == 0  ? of_status
                           : strcmp(command, "again") == 0   ? of_again
                           : strcmp(command, "metrics") == 0 ? of_metrics
+                          : strcmp(command, "drain") == 0   ? of_drain
                           : lists                           ? of_lists
                                                             : others;
     struct option mine[sizeof longs / sizeof longs[0]] = {{0}};
@@ -424,6 +447,87 @@ int cli_cancel(int argc, char **argv)
 int cli_retry(int argc, char **argv)
 {
     return job_command("retry", "job.retry", argc, argv);
+}
+
+/* --- drain ----------------------------------------------------------------------------------- */
+
+static void print_runs(int64_t runs)
+{
+    if (runs > 0)
+        printf("%lld job%s, no other begins\n", (long long)runs, runs == 1 ? " runs" : "s run");
+    else
+        puts("nothing runs, and no job begins; 'pushbroom drain --off' or a restart ends that");
+}
+
+/* Waits until nothing runs; takes the reply of a drain or of service.info. */
+static int wait_drained(struct pb_client *client, const struct cli_service_options *o,
+                        struct pb_json_value *reply)
+{
+    struct pb_err err = {0};
+    int64_t printed = -1;
+    int rc = CLI_DONE;
+    for (;;) {
+        const struct pb_json_value *info = pb_json_get(reply, "result", NULL);
+        const int64_t runs = cli_job_number(info, "runs");
+        bool draining = false;
+        (void)pb_json_get_bool(info, "draining", &draining);
+        if (!draining) {
+            (void)pb_fail(&err, PB_E_SERVICE_STATE, "another command ended the drain");
+            rc = cli_service_exit(&err);
+            break;
+        }
+        if (runs != printed && !o->json)
+            print_runs(runs);
+        printed = runs;
+        if (runs == 0 || o->no_wait) {
+            if (o->json)
+                cli_put_json(info);
+            break;
+        }
+        (void)fflush(stdout);
+        pb_json_release(reply);
+        reply = NULL;
+        (void)poll(NULL, 0, DRAIN_LOOK_MS);
+        if (cli_service_call(client, "service.info", NULL, &err, &reply, &info) < 0) {
+            rc = cli_service_exit(&err);
+            break;
+        }
+    }
+    pb_json_release(reply);
+    return rc;
+}
+
+int cli_drain(int argc, char **argv)
+{
+    struct cli_service_options o = {0};
+    struct pb_client *client = NULL;
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *info = NULL;
+    struct pb_err err = {0};
+    int rc = cli_service_parse("drain", argc, argv, &o);
+    if (rc == CLI_DONE && o.n_words > 0)
+        rc = cli_usage("drain", "'%s' is too much, drain takes no names", o.words[0]);
+    if (rc == CLI_DONE && o.off && (o.now || o.no_wait))
+        rc = cli_usage("drain", "--off excludes --now and --no-wait");
+    if (rc == CLI_DONE)
+        rc = cli_service_open(&o, &client);
+    if (rc == CLI_DONE && cli_service_call(client, "service.drain",
+                                           o.off   ? "{\"off\":true}"
+                                           : o.now ? "{\"now\":true}"
+                                                   : NULL,
+                                           &err, &reply, &info) < 0)
+        rc = cli_service_exit(&err);
+    else if (rc == CLI_DONE && !o.off)
+        rc = wait_drained(client, &o, reply);
+    else if (rc == CLI_DONE) {
+        if (o.json)
+            cli_put_json(info);
+        else
+            puts("jobs and files are taken again");
+        pb_json_release(reply);
+    }
+    pb_client_close(client);
+    return rc;
 }
 
 /* Writes the file for the textfile collector of the node exporter by a rename, because the

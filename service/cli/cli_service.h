@@ -17,7 +17,8 @@ enum { CLI_TIMEOUT_MS = 10000, CLI_ID_BYTES = 32 };
 struct cli_service_options {
     const char *socket, *pipeline, *textfile;
     bool json, wait, watch, all, until_idle, failed, dry_run, has_priority, verbose;
-    int64_t since_ms; /* age: only jobs that changed within this time; 0 = all */
+    bool now, off, no_wait; /* drain */
+    int64_t since_ms;       /* age: only jobs that changed within this time; 0 = all */
     long priority;
     long expect; /* number of jobs that must have been seen before idle counts */
     char **words;

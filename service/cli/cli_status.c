@@ -372,6 +372,23 @@ static void show_service(const struct pb_json_value *info)
         printf("%-10s %s\n", directories[i], cli_job_text(info, directories[i]));
 }
 
+/* Prints a line if the service takes no job. */
+static void show_drain(const struct pb_json_value *info)
+{
+    bool draining = false;
+    char text[200];
+    (void)pb_json_get_bool(info, "draining", &draining);
+    if (!draining)
+        return;
+    const int64_t runs = cli_job_number(info, "runs");
+    (void)snprintf(text, sizeof text,
+                   "%lld job%s, no other begins and no file is taken; 'pushbroom drain --off' or a "
+                   "restart ends that",
+                   (long long)runs, runs == 1 ? " runs" : "s run");
+    printf("%sdrains%s   ", cli_color(stdout, CLI_YELLOW), cli_color(stdout, CLI_PLAIN));
+    cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+}
+
 /* Prints the nodes of the job store, if it has several. */
 static void show_nodes(const struct pb_json_value *info)
 {
@@ -438,6 +455,7 @@ static bool show_waiting(struct pb_client *client, bool verbose)
         printf("%strouble%s  ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }
+    show_drain(result);
     show_nodes(result);
     show_stays(result, "refused", CLI_RED);
     show_stays(result, "foreign", CLI_YELLOW);

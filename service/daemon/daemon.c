@@ -3,7 +3,7 @@
  *
  * Start: config, directories, locks, then socket and (daemon_jobs.c) the store, the jobs that a
  * crash left, workers and watcher; a store that does not open is tried again by a timer. Stop, in
- * reverse: the watcher first, so that no input is accepted; the runner drains; the socket last, so
+ * reverse: the watcher first, so that no input is accepted; then the runner; the socket last, so
  * that clients can follow the stop. */
 #include "service/daemon/daemon_parts.h"
 
@@ -279,7 +279,7 @@ static void on_overdue(uv_timer_t *timer)
     _exit(PB_DAEMON_EXIT_OK);
 }
 
-static void on_drained(void *user)
+static void on_runner_stopped(void *user)
 {
     struct pb_daemon *daemon = user;
     (void)uv_timer_start(&daemon->overdue, on_overdue, OVERDUE_MS, 0);
@@ -306,9 +306,9 @@ static void on_signal(uv_signal_t *handle, int number)
     pb_feed_stop(daemon->methods.feed);
     daemon->methods.feed = NULL;
     if (daemon->methods.runner != NULL)
-        pb_runner_drain(daemon->methods.runner, on_drained, daemon);
+        pb_runner_stop(daemon->methods.runner, on_runner_stopped, daemon);
     else
-        on_drained(daemon);
+        on_runner_stopped(daemon);
 }
 
 static int prepare(struct pb_daemon *daemon, struct pb_err *err)

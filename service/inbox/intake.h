@@ -37,6 +37,7 @@ struct pb_intake {
     size_t n_inboxes;
     atomic_int writers; /* result of pb_writers_probe: writers that can be detected */
     atomic_bool paused; /* the job store cannot be reached: nothing is taken in */
+    atomic_bool drains; /* the service drains: files stay in the inboxes */
     atomic_bool left;   /* true if a claimed file is in work/ without a job */
     /* Read-locked while an input is moved into or out of work/<id>/ and the result is stored;
      * write-locked by pb_adopt_work while it handles one entry of work/, and by retention while it

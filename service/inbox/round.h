@@ -28,7 +28,8 @@ struct pb_round_request {
     bool begins;               /* true: a new round; false: the next part of this one */
     struct pb_changes changes; /* for a new round; pb_round_run takes the content */
     int64_t settle_ms;
-    bool may_claim; /* false during the back-off after a failed claim */
+    bool may_claim; /* false during the back-off after a failed claim, and while the service drains
+                     */
 };
 
 struct pb_round_result {

@@ -324,9 +324,12 @@ int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms)
 size_t pb_settle_waiting(const struct pb_settle *settle)
 {
     size_t n = 0;
-    for (size_t i = 0; i < settle->now.n; i++)
-        n += !settle->now.entry[i].aside && !settle->now.entry[i].is_taken &&
-             (!settle->now.entry[i].complete || settle->now.entry[i].held);
+    for (size_t i = 0; i < settle->now.n; i++) {
+        const struct entry *entry = &settle->now.entry[i];
+        const bool is_offered = entry->complete && !entry->held && i >= settle->next;
+        n += !entry->aside && !entry->is_taken &&
+             (!entry->complete || entry->held || (is_offered && entry->noted == NULL));
+    }
     return n;
 }
 

@@ -105,6 +105,7 @@ void pb_settle_again(struct pb_settle *settle, const struct pb_settle_file *file
 void pb_settle_taken(struct pb_settle *settle, size_t i);
 /* Milliseconds until the first waiting file can be complete; -1 if no file waits. */
 int64_t pb_settle_due_ms(const struct pb_settle *settle, int64_t mono_ms);
+/* Number of files that settle, are held, or are complete but not returned by pb_settle_next. */
 size_t pb_settle_waiting(const struct pb_settle *settle);
 /* Number of files without a note that have to stay unchanged for some time yet. *out_due_ms: when
  * the last of them can be complete, on the monotonic clock. */

@@ -320,7 +320,8 @@ static void run_part(struct pb_watch *watch, bool begins)
     struct pb_round_request *request = &watch->request;
     request->begins = begins;
     request->settle_ms = watch->options.settle_ms;
-    request->may_claim = pb_clock_mono_ms() >= watch->paused_until_ms;
+    request->may_claim = pb_clock_mono_ms() >= watch->paused_until_ms &&
+                         !atomic_load(&watch->options.intake->drains);
     watch->work.data = watch;
     (void)uv_queue_work(watch->options.loop, &watch->work, work, on_worked);
 }

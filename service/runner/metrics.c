@@ -330,6 +330,8 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
     (void)fprintf(out, "pushbroom_start_time_seconds %.3f\n", (double)gauges->start_wall_ms / 1000);
     gauge(out, "config_last_reload_successful",
           "1 if the last reload of the configuration succeeded, else 0.", !gauges->config_refused);
+    gauge(out, "draining", "1 while no job and no file is taken (pushbroom drain), else 0.",
+          gauges->draining);
     head(out, "config_last_reload_success_timestamp_seconds", "gauge",
          "When the configuration in use was loaded, in Unix time.");
     (void)fprintf(out, "pushbroom_config_last_reload_success_timestamp_seconds %.3f\n",

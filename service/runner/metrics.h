@@ -57,6 +57,7 @@ struct pb_metrics_gauges {
     int64_t start_wall_ms;
     int64_t config_loaded_ms; /* wall clock of the last load that succeeded */
     bool config_refused;      /* the last reload failed */
+    bool draining;            /* no job and no file is taken, because a client requested that */
     uint64_t planned_bytes;   /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;
 };

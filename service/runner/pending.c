@@ -416,6 +416,14 @@ struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, con
     return pending;
 }
 
+int pb_pending_count_free(const struct pb_pending_list *list)
+{
+    int n = 0;
+    for (const struct pb_pending *pending = list->first; pending != NULL; pending = pending->next)
+        n += pending->slot == NULL;
+    return n;
+}
+
 void pb_pending_list_blocks(const struct pb_pending_list *list, struct pb_pending_block *out)
 {
     for (const struct pb_pending *pending = list->first; pending != NULL;

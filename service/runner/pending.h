@@ -166,6 +166,8 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
 struct pb_pending *pb_pending_find(const struct pb_pending_list *list, const char *id);
 /* Finds a change of a job with that archive, of a scene or one made again; NULL if absent. */
 struct pb_pending *pb_pending_find_scene(const struct pb_pending_list *list, const char *archive);
+/* Number of changes of jobs that have no slot of the pool. */
+int pb_pending_count_free(const struct pb_pending_list *list);
 /* Job that must not start, and its scene, of which no job may start; "": any other job may. */
 struct pb_pending_block {
     char id[PB_JOB_ID_BYTES];

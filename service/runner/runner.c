@@ -39,11 +39,11 @@ struct pb_runner {
     struct choice *choice; /* conditions of the take on the pool; NULL = no take */
     struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
     int n_slots;
-    bool more;        /* the next tick starts further jobs */
-    bool again;       /* kicked while jobs were being taken */
-    int64_t drain_ms; /* time of the call of drain; 0 = not called */
-    void (*drained)(void *user);
-    void *drained_user;
+    bool more;       /* the next tick starts further jobs */
+    bool again;      /* kicked while jobs were being taken */
+    int64_t stop_ms; /* time of the call of stop; 0 = not called */
+    void (*stopped)(void *user);
+    void *stopped_user;
 };
 
 static void on_tick(uv_timer_t *timer);
@@ -260,15 +260,28 @@ static void reserve(struct pb_runner *runner, int most, int64_t now_ms)
     }
 }
 
+/* Puts the jobs back whose starts may be stored, by a take of no job. */
+static void settle_doubts(struct pb_runner *runner)
+{
+    struct pb_job_ask ask = {.may = may_start};
+    runner->n_slots = 0;
+    if (runner->queue.n_doubts > 0)
+        take(runner, &ask, on_taken);
+}
+
 static void start_jobs(struct pb_runner *runner)
 {
     const int64_t now = pb_clock_mono_ms();
     const bool holds = runner->faults.hold.on;
     int64_t counts[PB_JOB_STATUS_COUNT];
     struct pb_err err = {0};
-    if (runner->env.drains || runner->env.waits_for_store ||
+    if (runner->stop_ms > 0 || runner->env.waits_for_store ||
         !pb_hold_may_start(&runner->faults.hold, now))
         return;
+    if (runner->env.drains) {
+        settle_doubts(runner);
+        return;
+    }
     if (runner->pending.n >= PENDING_MAX) {
         runner->more = true;
         return;
@@ -393,22 +406,23 @@ static void on_peeked(void *user)
 static void express_tick(struct pb_runner *runner, int64_t now_ms)
 {
     struct pb_job_ask ask = {.may = may_start_short};
-    if (runner->choice == NULL && pb_express_overdue(&runner->pool, now_ms) != NULL)
+    if (runner->choice == NULL && !runner->env.drains &&
+        pb_express_overdue(&runner->pool, now_ms) != NULL)
         take(runner, &ask, on_peeked);
 }
 
-static void drain_tick(struct pb_runner *runner, int64_t now)
+static void stop_tick(struct pb_runner *runner, int64_t now)
 {
     pb_pool_trim(&runner->pool, 0);
-    pb_pool_drain(&runner->pool, runner->drain_ms, now, runner->pending.permits.failed);
+    pb_pool_stop(&runner->pool, runner->stop_ms, now, runner->pending.permits.failed);
     if (pb_pool_busy(&runner->pool) > 0 ||
         runner->pending.n_works + runner->pool.n_sweeps + runner->queue.n_works > 0)
         return;
     pb_pool_trim(&runner->pool, 0);
-    if (pb_pool_workers(&runner->pool) == 0 && runner->drained != NULL) {
-        void (*drained)(void *user) = runner->drained;
-        runner->drained = NULL;
-        drained(runner->drained_user); /* may destroy the runner */
+    if (pb_pool_workers(&runner->pool) == 0 && runner->stopped != NULL) {
+        void (*stopped)(void *user) = runner->stopped;
+        runner->stopped = NULL;
+        stopped(runner->stopped_user); /* may destroy the runner */
     }
 }
 
@@ -428,8 +442,8 @@ static void on_tick(uv_timer_t *timer)
     bool wanted = pb_pool_tick(&runner->pool, now);
     pb_pending_tick(&runner->pending, now);
     wanted = wanted || runner->pending.first != NULL || runner->pending.permits.failed;
-    if (runner->env.drains) {
-        drain_tick(runner, now);
+    if (runner->stop_ms > 0) {
+        stop_tick(runner, now);
         return;
     }
     if (due)
@@ -463,12 +477,20 @@ void pb_runner_forsake(struct pb_runner *runner)
     wake(runner);
 }
 
-void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user)
+void pb_runner_drain(struct pb_runner *runner, bool on, bool now)
 {
-    runner->drain_ms = pb_clock_mono_ms();
+    runner->env.drains = on || runner->stop_ms > 0;
+    if (on && now)
+        pb_pool_put_back(&runner->pool);
+    pb_runner_kick(runner);
+}
+
+void pb_runner_stop(struct pb_runner *runner, void (*done)(void *user), void *user)
+{
+    runner->stop_ms = pb_clock_mono_ms();
     runner->env.drains = true;
-    runner->drained = done;
-    runner->drained_user = user;
+    runner->stopped = done;
+    runner->stopped_user = user;
     wake(runner);
 }
 
@@ -477,6 +499,12 @@ void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *u
 int64_t pb_runner_busy(const struct pb_runner *runner)
 {
     return pb_pool_busy(&runner->pool);
+}
+
+int64_t pb_runner_runs(const struct pb_runner *runner)
+{
+    return pb_pool_taken(&runner->pool) + pb_pending_count_free(&runner->pending) +
+           runner->queue.n_doubts;
 }
 
 int64_t pb_runner_workers(const struct pb_runner *runner)
@@ -597,7 +625,7 @@ void pb_runner_destroy(struct pb_runner *runner)
         return;
     pb_pool_fini(&runner->pool);
     /* The last try may wait for a lock. */
-    pb_pending_free(&runner->pending, pb_clock_mono_ms() - runner->drain_ms < LAST_SAVE_MS);
+    pb_pending_free(&runner->pending, pb_clock_mono_ms() - runner->stop_ms < LAST_SAVE_MS);
     pb_faults_fini(&runner->faults);
     pb_job_queue_fini(&runner->queue);
     uv_close((uv_handle_t *)&runner->tick, on_close);

@@ -81,10 +81,13 @@ uint64_t pb_runner_planned_bytes(const struct pb_runner *runner);
  * `auto` uses the CPU, or why the required device is missing. Borrowed. */
 const char *pb_runner_device(const struct pb_runner *runner, const char **out_why);
 
-/* Stops taking jobs. Running jobs that are nearly done get 5 s, the others are put back
- * immediately; then the workers end, and done is called from the loop. All this takes at most 9 s.
- */
-void pb_runner_drain(struct pb_runner *runner, void (*done)(void *user), void *user);
-/* Call after drain, or if no job was started. NULL is allowed. */
+/* While on, no job starts; running jobs end by themselves, or are put back now. */
+void pb_runner_drain(struct pb_runner *runner, bool on, bool now);
+/* Number of jobs that run here, or whose start or end is being stored. */
+int64_t pb_runner_runs(const struct pb_runner *runner);
+/* Ends the work. Running jobs that are nearly done get 5 s, the others are put back immediately;
+ * then the workers end, and done is called from the loop. All this takes at most 9 s. */
+void pb_runner_stop(struct pb_runner *runner, void (*done)(void *user), void *user);
+/* Call after stop, or if no job was started. NULL is allowed. */
 void pb_runner_destroy(struct pb_runner *runner);
 #endif

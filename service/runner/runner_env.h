@@ -13,10 +13,10 @@ struct pb_nodes; /* service/jobs/nodes.h */
 
 struct pb_runner_env {
     const struct pb_config *config; /* configuration of later jobs */
-    bool drains;                    /* no further job starts */
-    bool waits_for_store;           /* the same, while the store cannot be reached */
-    const struct pb_nodes *nodes;   /* nodes of the store, as last seen; may change */
-    const char *node;               /* name of this one; "": the store has no others */
+    bool drains;                  /* no further job starts: a client requested that, or it stops */
+    bool waits_for_store;         /* the same, while the store cannot be reached */
+    const struct pb_nodes *nodes; /* nodes of the store, as last seen; may change */
+    const char *node;             /* name of this one; "": the store has no others */
     struct pb_metrics *metrics;
     void (*on_change)(void *user, const struct pb_job *job); /* see runner.h */
     void (*on_changes)(void *user, const struct pb_job *jobs, size_t n);

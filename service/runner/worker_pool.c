@@ -253,7 +253,7 @@ static bool is_nearly_done(const struct pb_job *job)
            strcmp(job->stage, "publish") == 0;
 }
 
-static void drain_slot(const struct pb_pool_slot *slot, int64_t spent_ms, bool no_permits)
+static void stop_slot(const struct pb_pool_slot *slot, int64_t spent_ms, bool no_permits)
 {
     struct pb_worker_slot *worker = slot->worker;
     const struct pb_job *job = pb_pool_job(slot);
@@ -267,10 +267,19 @@ static void drain_slot(const struct pb_pool_slot *slot, int64_t spent_ms, bool n
         pb_worker_slot_give_up(worker);
 }
 
-void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits)
+void pb_pool_stop(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits)
 {
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
-        drain_slot(&pool->slots[i], mono_ms - since_ms, no_permits);
+        stop_slot(&pool->slots[i], mono_ms - since_ms, no_permits);
+}
+
+void pb_pool_put_back(struct pb_worker_pool *pool)
+{
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        struct pb_worker_slot *worker = pool->slots[i].worker;
+        if (pb_pool_job(&pool->slots[i]) != NULL && pb_worker_slot_ending(worker) == PB_ENDING_NONE)
+            pb_worker_slot_end(worker, PB_ENDING_PUT_BACK, DRAIN_CANCEL_MS);
+    }
 }
 
 void pb_pool_forsake(struct pb_worker_pool *pool)

@@ -69,9 +69,11 @@ struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool);
 /* Reports overdue changes of jobs and checks the time limits; returns true if it must be called
  * again. */
 bool pb_pool_tick(struct pb_worker_pool *pool, int64_t mono_ms);
-/* Does the same while the service drains since since_ms: ends jobs that are not nearly done, and,
+/* Does the same while the service stops since since_ms: ends jobs that are not nearly done, and,
  * if the store gives no permits, those that wait for one. */
-void pb_pool_drain(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits);
+void pb_pool_stop(struct pb_worker_pool *pool, int64_t since_ms, int64_t mono_ms, bool no_permits);
+/* Ends all runs, whose jobs are put back. */
+void pb_pool_put_back(struct pb_worker_pool *pool);
 /* Kills all runs. */
 void pb_pool_forsake(struct pb_worker_pool *pool);
 /* Ends idle workers beyond the number `most`. */

@@ -183,6 +183,8 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_int(json, "inbox_alone", (int64_t)pb_feed_alone(methods->feed));
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
+    pb_json_bool(json, "draining", methods->draining);
+    pb_json_int(json, "runs", runner ? pb_runner_runs(runner) : 0);
     pb_troubles_print(methods->troubles, json, "troubles");
     print_paths(methods, json);
     pb_json_object(json, "jobs");
@@ -218,6 +220,7 @@ static char *metrics_text(const struct pb_methods *methods,
         .start_wall_ms = methods->start_wall_ms,
         .config_loaded_ms = methods->config.loaded_ms,
         .config_refused = methods->config.refused,
+        .draining = methods->draining,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
     };
@@ -408,6 +411,24 @@ static void ask(struct pb_methods *methods, const struct pb_task *task)
     pb_runner_ask(methods->runner, &request);
 }
 
+/* Begins or ends a drain. It ends with the process as well. */
+static void drain(struct pb_methods *methods, const struct pb_task *task)
+{
+    struct pb_outcome outcome = {0};
+    const bool before = methods->draining;
+    methods->draining = !task->off;
+    atomic_store(&methods->intake->drains, methods->draining);
+    pb_runner_drain(methods->runner, methods->draining, task->now);
+    if (before && task->off)
+        pb_feed_look(methods->feed);
+    if (before != methods->draining || task->now)
+        pb_log(PB_LOG_NOTICE, "drain: user %lld: %s", (long long)task->uid,
+               task->off   ? "jobs and files are taken again"
+               : task->now ? "no job and no file is taken, and running jobs are put back"
+                           : "no job and no file is taken until it ends");
+    answer(methods, task->ticket, 0, &outcome);
+}
+
 void pb_methods_run(void *user, const struct pb_task *task)
 {
     struct pb_methods *methods = user;
@@ -418,6 +439,11 @@ void pb_methods_run(void *user, const struct pb_task *task)
         rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the job store is not open");
     else if (makes && methods->stopping)
         rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE, "the service is stopping; try again later");
+    else if (makes && methods->draining)
+        rc = pb_fail(&outcome.err, PB_E_SERVICE_STATE,
+                     "the service drains and takes no job; 'pushbroom drain --off' ends that");
+    else if (task->method == PB_METHOD_SERVICE_DRAIN)
+        drain(methods, task);
     else if (task->method == PB_METHOD_JOB_SUBMIT)
         rc = submit(methods, task, &outcome.err);
     else if (task->method == PB_METHOD_EVENT_ACK)
@@ -435,6 +461,7 @@ void pb_methods_summary(struct pb_methods *methods, char *out, size_t bytes)
     pb_troubles_summary(methods->troubles, out, bytes);
     size_t n = strlen(out);
     (void)snprintf(out + n, bytes - n,
-                   "%" PRId64 " running, %" PRId64 " waiting, %" PRId64 " failed",
-                   counts[PB_JOB_RUNNING], counts[PB_JOB_ACCEPTED], counts[PB_JOB_FAILED]);
+                   "%s%" PRId64 " running, %" PRId64 " waiting, %" PRId64 " failed",
+                   methods->draining ? "draining; " : "", counts[PB_JOB_RUNNING],
+                   counts[PB_JOB_ACCEPTED], counts[PB_JOB_FAILED]);
 }

@@ -40,6 +40,7 @@ struct pb_methods {
     char confinement[PB_CONFINE_TEXT_BYTES]; /* confinement of processes that compute, in words */
     int64_t start_wall_ms;
     bool stopping;                       /* no new jobs are taken */
+    bool draining;                       /* the same, until a client ends it */
     int64_t counts[PB_JOB_STATUS_COUNT]; /* counts of jobs at the last call of publish */
 };
 

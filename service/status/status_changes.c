@@ -117,6 +117,27 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
     return rc;
 }
 
+int pb_status_drain(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
+{
+    const struct pb_request *request = call->request;
+    const struct pb_task task = {.ticket = call->ticket,
+                                 .method = PB_METHOD_SERVICE_DRAIN,
+                                 .uid = call->peer.uid,
+                                 .now = request->now,
+                                 .off = request->off};
+    int rc = may_wait(methods, call, err);
+    if (rc != 0)
+        return rc;
+    if (!pb_facts_may_change(methods->facts, &call->peer, -1))
+        return pb_fail(err, PB_E_SERVICE_DENIED,
+                       "user %lld may not drain the service; root, the service's user and "
+                       "service.admins may",
+                       (long long)call->peer.uid);
+    if (request->now && request->off)
+        return pb_fail(err, PB_E_USAGE, "now and off exclude each other");
+    return push(methods, &task, err);
+}
+
 int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
     const struct pb_request *request = call->request;

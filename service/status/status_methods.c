@@ -239,6 +239,9 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
         return pb_status_ack(methods, call, err);
     case PB_METHOD_SERVICE_INFO:
         return info(methods, call, err);
+    case PB_METHOD_SERVICE_DRAIN:
+        *out_served = PB_SERVED_LATER;
+        return pb_status_drain(methods, call, err);
     case PB_METHOD_SERVICE_METRICS:
         return metrics(methods, call, err);
     case PB_METHOD_RPC_DISCOVER:
@@ -273,9 +276,13 @@ static enum pb_served on_serve(void *user, struct pb_call *call)
 
 static void on_finish(void *user, struct pb_call *call, const struct pb_outcome *outcome)
 {
-    (void)user;
+    struct pb_err err = {0};
     if (outcome->err.code != PB_OK)
         fail(call, &outcome->err);
+    else if (call->request->method == PB_METHOD_SERVICE_DRAIN && info(user, call, &err) != 0)
+        fail(call, &err);
+    else if (call->request->method == PB_METHOD_SERVICE_DRAIN)
+        return;
     else if (call->request->method == PB_METHOD_EVENT_ACK)
         pb_status_reply_ack(call);
     else

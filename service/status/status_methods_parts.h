@@ -30,6 +30,8 @@ int pb_status_find(struct pb_status_methods *methods, const char *id, struct pb_
  * negative: *err. */
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
+/* Handles service.drain; results as above. */
+int pb_status_drain(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* Handles event.ack of a peer that has the right; results as above. */
 int pb_status_push_ack(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err);
 /* Call when the checker has results, or is gone. */

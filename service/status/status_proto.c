@@ -28,6 +28,8 @@
 #define PARAM_FIELDS     4096u
 #define PARAM_BEFORE     8192u
 #define PARAM_DRY_RUN    16384u
+#define PARAM_NOW        32768u
+#define PARAM_OFF        65536u
 
 static const struct {
     const char *name;
@@ -48,6 +50,7 @@ static const struct {
     [PB_METHOD_EVENT_ACK] = {"event.ack", PARAM_TARGET | PARAM_SEQ,
                              PARAM_TARGET | PARAM_SEQ | PARAM_GIVEN_UP},
     [PB_METHOD_SERVICE_INFO] = {"service.info", 0, 0},
+    [PB_METHOD_SERVICE_DRAIN] = {"service.drain", 0, PARAM_NOW | PARAM_OFF},
     [PB_METHOD_SERVICE_METRICS] = {"service.metrics", 0, 0},
     [PB_METHOD_RPC_DISCOVER] = {"rpc.discover", 0, 0},
 };
@@ -72,6 +75,8 @@ static const struct {
     {"since_ms", PARAM_SINCE_MS, "integer"},
     {"priority", PARAM_PRIORITY, "integer"},
     {"dry_run", PARAM_DRY_RUN, "boolean"},
+    {"now", PARAM_NOW, "boolean"},
+    {"off", PARAM_OFF, "boolean"},
 };
 #define N_PARAMS (sizeof params / sizeof params[0])
 
@@ -211,6 +216,10 @@ static int take_param(struct pb_request *request, const struct pb_json_value *ob
         return take_bool(object, name, &request->descriptor, out_fault);
     case PARAM_DRY_RUN:
         return take_bool(object, name, &request->dry_run, out_fault);
+    case PARAM_NOW:
+        return take_bool(object, name, &request->now, out_fault);
+    case PARAM_OFF:
+        return take_bool(object, name, &request->off, out_fault);
     case PARAM_STATUS:
         return take_status(request, value, out_fault);
     case PARAM_TARGET:

@@ -18,6 +18,7 @@
  *   event.list   {target, limit?: 1..1000}                              -> {target, events}
  *   event.ack    {target, seq, given_up?: bool}                         -> {target, seq}
  *   service.info                                                        -> object
+ *   service.drain {now?: bool, off?: bool}                              -> that of service.info
  *   service.metrics                                                     -> {text: Prometheus}
  *   rpc.discover                                                        -> this list, as OpenRPC
  *
@@ -44,6 +45,7 @@ enum pb_method {
     PB_METHOD_EVENT_LIST,
     PB_METHOD_EVENT_ACK,
     PB_METHOD_SERVICE_INFO,
+    PB_METHOD_SERVICE_DRAIN,
     PB_METHOD_SERVICE_METRICS,
     PB_METHOD_RPC_DISCOVER,
     PB_METHOD_COUNT
@@ -78,6 +80,7 @@ struct pb_request {
     const char *target;   /* event.*: name of an entry of notify */
     int64_t seq;          /* event.ack; job.watch: since, -1 = absent */
     bool given_up;        /* event.ack: it was not delivered and will not be */
+    bool now, off;        /* service.drain */
 };
 
 /* Fault of a request that cannot be served. */

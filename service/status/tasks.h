@@ -23,6 +23,7 @@ struct pb_task {
     char *target;              /* event.ack, together with the next two members */
     int64_t seq;
     bool given_up;
+    bool now, off; /* service.drain */
     char identity[PB_JOB_IDENTITY_BYTES];
     bool is_folder;   /* identity is that of a folder */
     int64_t since_ms; /* time since which the task is held; monotonic */

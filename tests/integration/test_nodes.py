@@ -206,6 +206,19 @@ class Nodes(DaemonCase):
         with self.assertRaisesRegex(RpcError, "belongs to node a, which does not report"):
             b.call("job.retry", id=failed["id"])
 
+    def test_jobs_of_a_drained_node_run_on_another(self):
+        a, b = self.nodes("a", "b", lease="30s")
+        names = ["s1.tif", "s2.tif"]
+        for name in names:
+            a.drop(name, "until go")
+        self.wait_running(b, 2)
+        subprocess.run([BIN / "pushbroom", "drain", "--now", "--socket", a.root / "s.sock"], check=True)
+        (self.common / "go").touch()
+        self.wait_successful(b, names)
+        self.assertEqual({j["node"] for j in b.jobs()}, {"b"})
+        self.wait_archived(a, names)
+        self.check_once(names)
+
     def test_unseen_inputs_are_left_to_other_nodes(self):
         if not can_mount():
             raise Skip("needs the right to mount")

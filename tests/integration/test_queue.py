@@ -12,7 +12,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, Daemon, wait_for  # noqa: E402
+from daemon_kit import BIN, Daemon, RpcError, wait_for  # noqa: E402
+from patience import finish  # noqa: E402
 from pbtest import main  # noqa: E402
 
 
@@ -42,6 +43,52 @@ class Queue(unittest.TestCase):
         d.wait_for(lambda: len(d.jobs(status="successful")) == 7)
         done = sorted(d.jobs(), key=lambda j: j["finished"])
         self.assertEqual([j["name"] for j in done], ["first.tif"] + ["s%d.tif" % i for i in range(6)])
+
+    def drain(self, d, *options):
+        return subprocess.Popen([BIN / "pushbroom", "drain", *options, "--socket", d.root / "s.sock"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def test_drain_waits_for_runs_and_takes_nothing(self):
+        d = self.daemon()
+        d.drop("first.tif", "until go")
+        d.drop("second.tif")
+        d.wait_job("first.tif", "running")
+        d.wait_job("second.tif", "accepted")
+        drain = self.drain(d)
+        wait_for(lambda: d.call("service.info")["draining"])
+        d.drop("third.tif")
+        wait_for(lambda: d.call("service.info")["inbox_waiting"])
+        with self.assertRaisesRegex(RpcError, "takes no job; 'pushbroom drain --off'"):
+            d.call("job.submit", input=str(d.root / "inbox/third.tif"))
+        with self.assertRaisesRegex(RpcError, "exclude"):
+            d.call("service.drain", now=True, off=True)
+        self.assertIn("pushbroom_draining 1", d.call("service.metrics")["text"])
+        status = subprocess.run([BIN / "pushbroom", "status", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertIn("drains   1 job runs, no other begins", status.stdout)
+        self.assertIsNone(drain.poll())
+        (d.root / "go").touch()
+        text, _ = finish(drain)
+        self.assertEqual(drain.returncode, 0, text)
+        self.assertRegex(text, "^1 job runs, no other begins\nnothing runs, and no job begins; ")
+        self.assertIn("done/first.tif", d.files("work"))
+        self.assertEqual({j["name"]: j["status"] for j in d.jobs()}, {"first.tif": "successful", "second.tif": "accepted"})
+        self.assertEqual(d.files("inbox"), ["third.tif"])
+        text, _ = finish(self.drain(d, "--off"))
+        self.assertEqual(text, "jobs and files are taken again\n")
+        self.assertEqual(d.wait_idle()["successful"], 3)
+        self.assertFalse(d.call("service.info")["draining"])
+
+    def test_drain_now_puts_back_and_a_restart_ends_it(self):
+        d = self.daemon()
+        d.drop("first.tif", "until go")
+        d.wait_job("first.tif", "running")
+        text, _ = finish(self.drain(d, "--now"))
+        self.assertIn("nothing runs", text)
+        self.assertEqual((self.job(d, "first.tif")["status"], self.job(d, "first.tif")["attempts"]), ("accepted", 0))
+        (d.root / "go").touch()
+        d.stop()
+        d.start()
+        d.wait_job("first.tif", "successful")
 
     def shared(self, service="", **settings):
         """A service whose jobs have two cores and 512 MiB together."""

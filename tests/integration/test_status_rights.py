@@ -125,10 +125,11 @@ class Rights(unittest.TestCase):
                                   group=ALICE, extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode != 0, code != 0, done)
 
-    def test_who_may_raise_the_priority_of_a_job(self):
+    def test_who_may_raise_a_priority_and_drain(self):
         d = self.daemon()
         path = self.file(d, "a.tif", ALICE, 0o644)
         alice, admin = self.client(d, ALICE), self.client(d, ADMIN)
+        self.assertIn("may not drain", self.refused("service.denied", alice, "service.drain"))
         self.assertIn("above 0", self.refused("service.denied", alice, "job.submit", input=path, priority=1))
         self.assertEqual(alice.call("job.submit", input=path, priority=-1)["priority"], -1)
         self.assertEqual(admin.call("job.submit", input=path, priority=100)["priority"], 100)
@@ -136,6 +137,7 @@ class Rights(unittest.TestCase):
             with self.assertRaises(RpcError) as caught:
                 admin.call("job.submit", input=path, priority=wrong)
             self.assertEqual(caught.exception.rpc, -32602)
+        self.assertTrue(admin.call("service.drain")["draining"])
 
     def test_a_name_steers_no_terminal(self):
         d = self.daemon()

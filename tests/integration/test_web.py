@@ -375,7 +375,7 @@ class Role(WebCase):
         job = d.wait_job("a.tif", "failed")["id"]
         code = ("import os, sys; os.setgid(1007); os.setuid(1007); sys.path.insert(0, %r)\nfrom daemon_kit import Client, RpcError\nclient = Client(%r)\n"
                 "assert client.call('job.list')['jobs'] and client.call('job.watch')['watching'] and client.call('service.info')\n"
-                "for method, params in (('job.submit', {'input': '/etc/hostname'}), ('job.retry', {'id': %r}), ('job.cancel', {'id': %r}), ('job.drop', {'id': %r})):\n"
+                "for method, params in (('job.submit', {'input': '/etc/hostname'}), ('job.retry', {'id': %r}), ('job.cancel', {'id': %r}), ('job.drop', {'id': %r}), ('service.drain', {})):\n"
                 "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code == 'service.denied' and 'web_user' in str(error), error\n"
                 "    else:\n        raise SystemExit(method)\n") % (os.path.dirname(os.path.abspath(__file__)), str(d.root / "s.sock"), job, job, job)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

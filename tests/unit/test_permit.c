@@ -281,9 +281,9 @@ START_TEST(test_drain_ends_a_run_that_gets_no_permit)
     run();
     until_unanswered();
     const int64_t now = pb_clock_mono_ms();
-    pb_pool_drain(&pool, now, now, false); /* it publishes, and may end by itself */
+    pb_pool_stop(&pool, now, now, false); /* it publishes, and may end by itself */
     ck_assert_int_eq(pb_worker_slot_ending(pool.slots[3].worker), PB_ENDING_NONE);
-    pb_pool_drain(&pool, now, now, list.permits.failed);
+    pb_pool_stop(&pool, now, now, list.permits.failed);
     ck_assert_int_eq(pb_worker_slot_ending(pool.slots[3].worker), PB_ENDING_PUT_BACK);
     until_over();
     ck_assert_int_eq(end_of_run, PB_RUN_ENDED);

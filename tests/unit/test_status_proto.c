@@ -103,6 +103,7 @@ START_TEST(wrong_missing_or_unknown_parameters_are_named)
         {"job.list", "{\"limit\":1.5}", "limit is"},
         {"job.submit", "{\"input\":\"/x\",\"descriptor\":1}", "descriptor is"},
         {"service.info", "{\"id\":\"x\"}", "'id'"},
+        {"service.drain", "{\"now\":1}", "now is"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         ck_assert_int_eq(call(bad[i][0], bad[i][1]), -EINVAL);

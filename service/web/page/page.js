@@ -139,6 +139,7 @@ function drawTroubles() {
   if (!reachable) found.push(["service.unreachable", message || "pushbroomd cannot be reached", "This page continues by itself. See: systemctl status pushbroom"]);
   if (info) {
     if (info.stopping) found.push(["service", "pushbroomd is stopping", "Jobs are put back and continue at its next start."]);
+    if (info.draining) found.push(["service", "pushbroomd takes no new job and no file (pushbroom drain)", "It takes them again after: pushbroom drain --off"]);
     for (const trouble of info.troubles) if (trouble.key !== "refused") found.push([trouble.code, trouble.message, trouble.hint, trouble.since]);
   }
   const text = JSON.stringify(found.map((trouble) => trouble.slice(0, 3)));
