@@ -1,15 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Events: lists and acknowledgements for their subscribers, and rows of the journal for watchers.
- */
+ * Events: lists and acknowledgements for their subscribers, those of one job, and rows of the
+ * journal for watchers. */
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 #include "service/jobs/journal.h"
 #include "service/runner/metrics.h"
 #include "service/status/status_methods_parts.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define EVENT_BYTES_MAX (4 << 20)
 
 static void print_event(void *user, const struct pb_event *event)
 {
@@ -42,6 +45,70 @@ int pb_status_list_events(const struct pb_status_methods *methods, struct pb_cal
     pb_json_end(call->reply);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);
+    return rc < 0 ? rc : 0;
+}
+
+/* --- the events of one job --- */
+
+/* Writes members of an object of JSON; null if absent. */
+static void copy_members(struct pb_json *json, const struct pb_json_value *from,
+                         const char *const *members)
+{
+    for (; *members != NULL; members++) {
+        const struct pb_json_value *value = pb_json_get(from, *members, NULL);
+        const char *source = value ? pb_json_source(value) : NULL;
+        pb_json_raw(json, *members, source ? source : "null");
+    }
+}
+
+/* Prints an event without the state of its job, which is long and repeats itself. */
+static void print_step(void *user, const struct pb_event *event)
+{
+    static const char *const of_job[] = {"attempts", "node", "device", "error", NULL},
+                             *const of_product[] = {"type", "path", "bytes", NULL};
+    struct pb_json *json = user;
+    struct pb_json_value *data = NULL;
+    char when[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(event->time_ms, when);
+    (void)pb_json_parse(event->data, strlen(event->data), EVENT_BYTES_MAX, &data);
+    const struct pb_json_value *product = pb_json_get(data, "product", NULL);
+    pb_json_object(json, NULL);
+    pb_json_int(json, "seq", event->seq);
+    pb_json_string(json, "event", event->kind);
+    pb_json_string(json, "time", when);
+    copy_members(json, pb_json_get(data, "job", NULL), of_job);
+    if (product != NULL) {
+        pb_json_object(json, "product");
+        copy_members(json, product, of_product);
+        pb_json_end(json);
+    } else {
+        pb_json_null(json, "product");
+    }
+    pb_json_end(json);
+    pb_json_release(data);
+}
+
+int pb_status_job_events(struct pb_status_methods *methods, struct pb_call *call,
+                         struct pb_err *err)
+{
+    struct pb_job job;
+    int64_t first = 0, last = 0, after = call->request->seq < 0 ? 0 : call->request->seq;
+    int rc = pb_status_find(methods, call->request->job, err, &job);
+    if (rc != 0)
+        return rc;
+    rc = pb_journal_range(methods->store, &first, &last, err);
+    if (after < last - PB_JOURNAL_KEEP) /* more are there only while receivers do not get them */
+        after = last - PB_JOURNAL_KEEP;
+    pb_reply_begin(call->reply, call->request);
+    pb_json_object(call->reply, "result");
+    pb_json_array(call->reply, "events");
+    rc = rc ? rc
+            : pb_journal_read(methods->store, after, job.id, (int)call->request->limit, print_step,
+                              call->reply, err);
+    pb_json_end(call->reply);
+    pb_json_end(call->reply);
+    pb_reply_end(call->reply);
+    pb_job_fini(&job);
     return rc < 0 ? rc : 0;
 }
 

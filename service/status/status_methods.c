@@ -223,6 +223,8 @@ static int serve(struct pb_status_methods *methods, struct pb_call *call, struct
         break;
     case PB_METHOD_JOB_GET:
         return get(methods, call, err);
+    case PB_METHOD_JOB_EVENTS:
+        return pb_status_job_events(methods, call, err);
     case PB_METHOD_JOB_SUBMIT:
         *out_served = PB_SERVED_LATER;
         return pb_status_submit(methods, call, err);

@@ -43,6 +43,9 @@ void pb_status_watch_checks(struct pb_status_methods *methods);
 /* --- status_events.c --- */
 int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
                           struct pb_err *err);
+/* Handles job.events. */
+int pb_status_job_events(struct pb_status_methods *methods, struct pb_call *call,
+                         struct pb_err *err);
 /* Returns the waiting events of the entries of notify, as a JSON array and as lines of metrics;
  * malloc'd, NULL = out of memory. Empty while the store does not respond. */
 char *pb_status_notify_info(const struct pb_status_methods *methods);

@@ -39,6 +39,7 @@ static const struct {
                             PARAM_STATUS | PARAM_LIMIT | PARAM_PIPELINE | PARAM_SINCE_MS |
                                 PARAM_FIELDS | PARAM_BEFORE},
     [PB_METHOD_JOB_GET] = {"job.get", PARAM_ID, PARAM_ID},
+    [PB_METHOD_JOB_EVENTS] = {"job.events", PARAM_ID, PARAM_ID | PARAM_SINCE | PARAM_LIMIT},
     [PB_METHOD_JOB_SUBMIT] = {"job.submit", PARAM_INPUT,
                               PARAM_INPUT | PARAM_PIPELINE | PARAM_DESCRIPTOR | PARAM_PRIORITY},
     [PB_METHOD_JOB_CANCEL] = {"job.cancel", PARAM_ID, PARAM_ID},

@@ -9,6 +9,7 @@
  *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000,
  *                 fields?: brief, before?: id}                         -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
+ *   job.events   {id, since?, limit?: 1..1000}                          -> {events: [event...]}
  *   job.submit   {input, pipeline?, priority?: -100..100, descriptor?}        -> job
  *   job.cancel   {id}      job.retry {id}      job.drop {id}            -> job
  *   job.again    {id, priority?: -100..100, dry_run?: bool}             -> the new job; of a dry
@@ -36,6 +37,7 @@ struct pb_json_value;
 enum pb_method {
     PB_METHOD_JOB_LIST,
     PB_METHOD_JOB_GET,
+    PB_METHOD_JOB_EVENTS,
     PB_METHOD_JOB_SUBMIT,
     PB_METHOD_JOB_CANCEL,
     PB_METHOD_JOB_RETRY,
@@ -76,9 +78,9 @@ struct pb_request {
     const char *before;   /* job.list: an id; NULL = from the newest on */
     bool descriptor;      /* job.submit: the client can pass the opened file */
     unsigned status_mask; /* job.list */
-    int64_t limit;        /* job.list, event.list */
+    int64_t limit;        /* job.list, job.events, event.list */
     const char *target;   /* event.*: name of an entry of notify */
-    int64_t seq;          /* event.ack; job.watch: since, -1 = absent */
+    int64_t seq;          /* event.ack; job.watch, job.events: since, -1 = absent */
     bool given_up;        /* event.ack: it was not delivered and will not be */
     bool now, off;        /* service.drain */
 };

@@ -88,7 +88,7 @@ void pb_web_route(const char *path, struct pb_web_route *out)
                   {"/api/graphs", PB_WEB_GRAPHS},
                   {"/events", PB_WEB_EVENTS},
                   {"/metrics", PB_WEB_METRICS}};
-    static const char jobs[] = "/api/jobs/", products[] = PB_WEB_PRODUCTS_PATH;
+    static const char jobs[] = "/api/jobs/", steps[] = "/events", products[] = PB_WEB_PRODUCTS_PATH;
     out->place = PB_WEB_NOT_FOUND;
     out->name[0] = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
@@ -99,9 +99,14 @@ void pb_web_route(const char *path, struct pb_web_route *out)
     if (pb_web_asset_find(path) != NULL) {
         out->place = PB_WEB_ASSET;
         (void)snprintf(out->name, sizeof out->name, "%s", path);
-    } else if (strncmp(path, jobs, sizeof jobs - 1) == 0 && is_word(path + sizeof jobs - 1)) {
-        out->place = PB_WEB_JOB;
-        (void)snprintf(out->name, sizeof out->name, "%s", path + sizeof jobs - 1);
+    } else if (strncmp(path, jobs, sizeof jobs - 1) == 0) {
+        const char *id = path + sizeof jobs - 1;
+        const size_t n = strcspn(id, "/");
+        (void)snprintf(out->name, sizeof out->name, "%.*s", n < PB_WEB_ID_BYTES ? (int)n : 0, id);
+        if (is_word(out->name) && id[n] == '\0')
+            out->place = PB_WEB_JOB;
+        else if (is_word(out->name) && strcmp(id + n, steps) == 0)
+            out->place = PB_WEB_STEPS;
     } else if (strncmp(path, products, sizeof products - 1) == 0 &&
                decode_path(path + sizeof products - 1, out->name)) {
         out->place = PB_WEB_PRODUCT;

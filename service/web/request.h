@@ -20,6 +20,7 @@ enum pb_web_place {
     PB_WEB_INFO,    /* /api/info */
     PB_WEB_JOBS,    /* /api/jobs */
     PB_WEB_JOB,     /* /api/jobs/ID; name: the id */
+    PB_WEB_STEPS,   /* /api/jobs/ID/events; name: the id */
     PB_WEB_GRAPHS,  /* /api/graphs */
     PB_WEB_EVENTS,  /* /events */
     PB_WEB_METRICS, /* /metrics */

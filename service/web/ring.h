@@ -3,7 +3,7 @@
 #ifndef PB_WEB_RING_H
 #define PB_WEB_RING_H
 /* History of the service for graphs: a ring of slots for each of an hour, a day and a week, filled
- * from its metrics, in memory only (150 kB). A slot has sums of what happened in its time, and the
+ * from its metrics, in memory only (170 kB). A slot has sums of what happened in its time, and the
  * time that the sums cover. Without samples a slot stays empty: a gap. Thread: any, unless
  * noted. */
 #include <stdbool.h>

@@ -326,6 +326,8 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
         text = pb_web_upstream_info(server->upstream, &err);
     } else if (route->place == PB_WEB_JOB) {
         text = pb_web_upstream_job(server->upstream, route->name, &err);
+    } else if (route->place == PB_WEB_STEPS) {
+        text = pb_web_upstream_steps(server->upstream, route->name, &err);
     } else if (route->place == PB_WEB_METRICS) {
         media_type = "text/plain; version=0.0.4; charset=utf-8";
         text = add_own_metrics(server, pb_web_upstream_metrics(server->upstream, &err));
@@ -388,6 +390,7 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     case PB_WEB_INFO:
     case PB_WEB_JOBS:
     case PB_WEB_JOB:
+    case PB_WEB_STEPS:
     case PB_WEB_METRICS:
     case PB_WEB_GRAPHS:
         return answer_text(server, connection, &route);

@@ -327,6 +327,20 @@ char *pb_web_upstream_job(struct pb_web_upstream *upstream, const char *id, stru
     return checked(take_text(json), err);
 }
 
+char *pb_web_upstream_steps(struct pb_web_upstream *upstream, const char *id, struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *result = NULL;
+    char params[PB_WEB_ID_BYTES + 32];
+    (void)snprintf(params, sizeof params, "{\"id\":\"%s\",\"limit\":1000}", id);
+    if (call(upstream, "job.events", params, err, &reply, &result) != 0)
+        return NULL;
+    const char *text = pb_json_source(result);
+    char *copy = text ? strdup(text) : NULL;
+    pb_json_release(reply);
+    return checked(copy, err);
+}
+
 static char *take_metrics(struct pb_json_value *reply, const struct pb_json_value *result,
                           struct pb_err *err)
 {

@@ -29,6 +29,8 @@ char *pb_web_upstream_info_by(struct pb_web_upstream *upstream, struct pb_client
 char *pb_web_upstream_jobs(struct pb_web_upstream *upstream, const char *params,
                            struct pb_err *err);
 char *pb_web_upstream_job(struct pb_web_upstream *upstream, const char *id, struct pb_err *err);
+/* The events of a job, as job.events has them. */
+char *pb_web_upstream_steps(struct pb_web_upstream *upstream, const char *id, struct pb_err *err);
 char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_err *err);
 char *pb_web_upstream_metrics_by(struct pb_client *client, struct pb_err *err);
 

@@ -57,6 +57,10 @@ class Journal(DaemonCase):
         live = [e["data"]["job"] for e in self.changes(client, 3)]
         self.assertEqual([(j["name"], "job." + j["status"]) for j in live], [("live.tif", event) for event in LIFE])
         self.assertEqual({e["id"] for e in replayed}, {"%s-%d" % (e["data"]["job"]["id"], e["seq"]) for e in replayed})
+        own = d.call("job.events", id=ids[1])["events"]
+        self.assertEqual([e["event"] for e in own if e["event"] != "product.published"], LIFE)
+        self.assertEqual([(e["seq"], e["time"]) for e in own], sorted((e["seq"], e["time"]) for e in own))
+        self.assertEqual(d.call("job.events", id=ids[1], since=own[0]["seq"], limit=1)["events"], own[1:2])
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
 

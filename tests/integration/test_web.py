@@ -109,6 +109,10 @@ class Answers(WebCase):
         for path, status in (("/api/jobs/none", 404), ("/api/jobs?limit=x", 400), ("/api/jobs?status=weird", 400), ("/api/jobs?before=a%22", 400)):
             reply = web.get(path)
             self.assertEqual((reply.status, bool(reply.json()["error"]["message"])), (status, True), path)
+        events = web.json("/api/jobs/%s/events" % rows[0]["id"])["events"]
+        self.assertEqual(events, d.call("job.events", id=rows[0]["id"])["events"])
+        self.assertEqual([event["event"] for event in events], ["job.accepted", "job.running", "job.successful"] + 4 * ["product.published"])
+        self.assertEqual(web.get("/api/jobs/none/events").status, 404)
         metrics = web.get("/metrics")
         self.assertTrue(metrics.headers["Content-Type"].startswith("text/plain"))
         self.assertIn(b"pushbroom_web_requests_total", metrics.body)
@@ -326,7 +330,7 @@ class Events(WebCase):
 class SilentService(WebCase):
     def silent(self, **answers):
         root = self.daemon(start=False).root
-        answers = {"service.info": {"result": {"products": str(root)}}, "job.watch": {"result": {"watching": True, "seq": 0, "gone": False}},
+        answers = {"service.info": {"result": {"products": str(root)}}, "service.metrics": {"result": {"text": ""}}, "job.watch": {"result": {"watching": True, "seq": 0, "gone": False}},
                    **{"job." + name: answer for name, answer in answers.items()}}
         service = Silent(root / "silent.sock", answers)
         self.addCleanup(service.stop)

@@ -29,6 +29,9 @@ START_TEST(test_places_have_one_address)
     ck_assert_int_eq(place_of("/page.js"), PB_WEB_ASSET);
     ck_assert_int_eq(place_of("/api/info"), PB_WEB_INFO);
     ck_assert_int_eq(place_of("/api/jobs"), PB_WEB_JOBS);
+    ck_assert_int_eq(place_of("/api/jobs/20261130-010407-1wzy/events"), PB_WEB_STEPS);
+    ck_assert_int_eq(place_of("/api/jobs/a/events/"), PB_WEB_NOT_FOUND);
+    ck_assert_int_eq(place_of("/api/jobs//events"), PB_WEB_NOT_FOUND);
     ck_assert_int_eq(place_of("/api/graphs"), PB_WEB_GRAPHS);
     ck_assert_int_eq(place_of("/api/jobs/20261130-010407-1wzy"), PB_WEB_JOB);
     ck_assert_int_eq(place_of("/events"), PB_WEB_EVENTS);

@@ -378,6 +378,48 @@ function productsOf(job) {
       make("td", { class: "number" }, bytes(product.bytes)))))));
 }
 
+// --- the events of one job ---
+
+let lastSteps = { id: "", state: "", list: [] };
+
+function stepOf(event, i) {
+  const where = [event.device, event.node].filter(Boolean).join(", ");
+  const words = {
+    "job.accepted": i === 0 ? "Submitted" : "Waits again",
+    "job.running": "Started" + (event.attempts > 1 ? ", attempt " + event.attempts : "") + (where ? " on " + where : ""),
+    "job.successful": "Done",
+    "job.failed": "Failed",
+    "job.dismissed": "Dismissed",
+    "input.quarantined": "The input is in quarantine",
+    "product.published": event.product && event.product.path ? "Published " + event.product.path.split("/").pop() : "Published a product",
+  }[event.event] || event.event;
+  const error = event.event.startsWith("job.") ? event.error : null;
+  return make("tr", {}, make("td", { class: "number" }, utc(event.time)), make("td", { class: "name" + (event.event === "job.failed" ? " bad" : "") }, words + (error ? ": " + error.code + ": " + error.message : "")));
+}
+
+function drawSteps() {
+  const place = $("job-steps");
+  if (!place || lastSteps.id !== opened) return;
+  place.hidden = !lastSteps.list.length;
+  place.querySelector("tbody").replaceChildren(...lastSteps.list.map(stepOf));
+}
+
+// Loads the events of the job in the dialog, unless its state is that of the last load.
+async function loadSteps(job) {
+  const state = job.status + job.attempts + job.input + job.products.length;
+  drawSteps();
+  if (lastSteps.id === job.id && lastSteps.state === state) return;
+  try {
+    const reply = await fetch("/api/jobs/" + encodeURIComponent(job.id) + "/events");
+    const found = await reply.json();
+    if (!reply.ok || opened !== job.id) return;
+    lastSteps = { id: job.id, state, list: found.events };
+    drawSteps();
+  } catch {
+    // the job is there without them
+  }
+}
+
 function drawJob(job) {
   const dialog = $("job");
   const scroll = dialog.scrollTop;
@@ -391,8 +433,10 @@ function drawJob(job) {
       ["Read", job.bytes_read ? bytes(job.bytes_read) : ""], ["Input", job.input], ["Products in", job.directory], ["West, south, east, north", job.bbox ? job.bbox.join(", ") : ""],
       ["Replaces", job.replaces], ["Again of", job.again_of], ["Archive", job.archive]]),
     productsOf(job),
+    make("div", { id: "job-steps", class: "scroll", hidden: true }, make("h3", {}, "Events"), make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "number" }, "Time"), make("th", { scope: "col" }, "Event"))), make("tbody"))),
     job.report ? make("h3", {}, "Report") : null, job.report ? tree(job.report) : null];
   dialog.append(...parts.filter(Boolean));
+  loadSteps(job);
   dialog.scrollTop = scroll;
 }
 
