@@ -32,22 +32,30 @@ class Postgres:
             self.user = dict(user=user.pw_uid, group=user.pw_gid, extra_groups=[])
         self.process = None
         case.addCleanup(shutil.rmtree, self.root, True)
-        self.tool("initdb", "-D", "data", "-U", "pushbroom", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self.make()
         self.start()
         case.addCleanup(self.stop)
         self.conninfo = f"host={self.root} user=pushbroom dbname=postgres"
 
+    def make(self):
+        """Makes the directory `data`."""
+        self.tool("initdb", "-D", "data", "-U", "pushbroom", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+
     def tool(self, name, *arguments):
         done = run_to_end([self.programs / name, *arguments], cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **self.user)
         assert done.returncode == 0, done.stdout
+
+    def is_ready(self):
+        """A standby is ready when it answers queries."""
+        ready = self.root / "data/postmaster.pid"
+        return ready.exists() and ready.read_text().rstrip().rpartition("\n")[2].strip() in ("ready", "standby")
 
     def start(self):
         with open(self.root / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.programs / "postgres", "-D", "data", "-k", self.root, "-c", "listen_addresses=", "-c", "shared_buffers=16MB",
                  "-c", "fsync=off"], cwd=self.root, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self.user)
-        ready = self.root / "data/postmaster.pid"
-        wait_for(lambda: self.process.poll() is not None or ready.exists() and "ready" in ready.read_text())
+        wait_for(lambda: self.process.poll() is not None or self.is_ready())
         assert self.process.poll() is None, (self.root / "log").read_text()
 
     def stop(self, number=signal.SIGQUIT):

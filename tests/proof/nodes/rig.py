@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Three services with one PostgreSQL store (a server and its synchronous standby) and one directory of products, under faults that a seed
+chooses. Afterwards the record of the trial must follow the rules of history.py: no scene is lost, published twice or reported twice, and
+products are those of a run without faults.
+
+  rig.py [--seed N] [--faults N] [--minutes M] [--lease S] [--kinds "A,B"] [--scenes N] [--short] [--keep]
+
+Each round makes some faults, heals them all, waits until nothing moves, and checks. The seed decides about all faults and scenes, and
+not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over.
+The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full."""
+import argparse
+import collections
+import os
+import pathlib
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from service_kit import checksum, closing_line  # noqa: E402, sets the path of the kits
+import faults  # noqa: E402
+import history  # noqa: E402
+import watch  # noqa: E402
+from nodes import Cluster, product_files  # noqa: E402
+from patience import wait_for  # noqa: E402
+from pbtest import Skip  # noqa: E402
+from store import Cleanups, Links, Store  # noqa: E402
+
+NAMES = ("a", "b", "c")
+ROUND = 12  # faults between two checks
+SHORT = ("node killed", "node stopped", "late rename", "answers lost", "store failed over", "worker killed", "cancel", "products full")
+PRODUCTS_MB = 256
+MOUNTED = "PB_RIG_MOUNTED"  # directory on which the trial has mounted a file system of its own
+
+
+class Trial:
+    def __init__(self, options, scratch, cleanups):
+        self.options, self.rng = options, random.Random(options.seed)
+        self.scratch, self.is_mounted = scratch, options.mount
+        self.wrong, self.count, self.kinds_made = [], collections.Counter(), collections.Counter()
+        self.round, self.failovers, self.dead = [], [], []
+        self.active, self.checked = [], 0  # active: (what a fault needs, generator)
+        store, links = Store(cleanups), Links()
+        links.start()
+        cleanups.addCleanup(links.end)
+        self.cluster = Cluster(scratch, store, links, NAMES, options.lease)
+        if self.is_mounted:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={PRODUCTS_MB}m", "none", self.cluster.products], check=True)
+        self.changes_after, self.all_changes = 0, []
+
+    def start(self):
+        self.cluster.start()
+        store = self.cluster.store
+        wait_for(lambda: len(store.rows("SELECT 1 FROM pushbroom.nodes WHERE session <> 0")) == len(NAMES))
+        store.rows(watch.TRIGGER)
+        self.events_after = watch.last_event(store)
+        self.products = watch.ProductsWatch(self.cluster.products)
+        self.clients = [watch.EventsWatch(node, self.events_after) for node in self.cluster.nodes]
+        for thread in (self.products, *self.clients):
+            thread.start()
+
+    def note_dead(self, node):
+        """Remembers the jobs that run on a node when it is killed or stopped."""
+        if self.store_answers():
+            self.dead.append((time.time(), node.name, node.running()))
+
+    def await_job(self, node):
+        """Until the node runs a job; not for long, because other nodes may take all."""
+        self.deliver(2)
+        end = time.monotonic() + self.cluster.lease
+        while self.store_answers() and not node.running() and time.monotonic() < end:
+            time.sleep(0.1)
+
+    def store_answers(self):
+        return not any("store" in wanted for wanted, _ in self.active)
+
+    def wait_session_over(self, node):
+        end = time.monotonic() + 4 * self.cluster.lease
+        while self.store_answers() and node.has_session() and time.monotonic() < end:
+            time.sleep(0.1)
+
+    # --- a round ---
+
+    def deliver(self, count):
+        self.round += [self.cluster.deliver(self.rng) for _ in range(count)]
+
+    def make(self, fault):
+        """Begins a fault; returns what ends it."""
+        self.kinds_made[fault.kind] += 1
+        print(f"  {fault.kind}, node {NAMES[fault.node]}, {fault.lasts:.2f} leases, {fault.pick:.3f}", flush=True)
+        running = faults.FAULTS[fault.kind][0](self, self.cluster.nodes[fault.node], fault)
+        next(running)
+        return running
+
+    def run_round(self, planned):
+        for fault in planned:
+            self.deliver(fault.scenes)
+            wanted = faults.needs(fault)
+            for other in [a for a in self.active if a[0] & wanted]:
+                self.active.remove(other)
+                next(other[1], None)
+            self.active.append((wanted, self.make(fault)))
+            time.sleep(fault.lasts * self.cluster.lease * (1 if faults.FAULTS[fault.kind][1] != faults.NOTHING else 0.2))
+            if fault.alone:
+                next(self.active.pop()[1], None)
+        while self.active:
+            next(self.active.pop()[1], None)
+        self.cluster.heal()
+
+    def check_round(self):
+        """Waits for rest and checks what was recorded since the last check. Returns the record."""
+        faults_found = self.cluster.wait_quiet(self.round)
+        store = self.cluster.store
+        last = watch.last_event(store)
+        for client in self.clients:
+            client.wait_for(last)
+        changes, after = watch.changes(store, self.changes_after)
+        events = watch.events(store, self.events_after)
+        status = {change.name: change.status for change in changes}
+        good = [d for d in self.round if status.get(d.name) == history.SUCCESSFUL and self.where(d) == "archive"]
+        reference = self.cluster.reference(good)
+        scenes = [history.Scene(d.name, d.scene, d.good, d.cancels, d.retries, self.where(d),
+                                product_files(self.cluster.products / d.scene), reference.get(d.scene, {})) for d in self.round]
+        publications, self.products.publications = self.products.publications, []
+        moves, self.products.moves = self.products.moves, {}
+        record = history.History(scenes, changes, events, {c.node.name: self.seen(c) for c in self.clients}, publications, moves,
+                                 self.products.gone + [f"{self.products.lost} events of inotify"] * bool(self.products.lost),
+                                 self.cluster.leftovers(), self.events_after)
+        faults_found += history.check(record) + [gap for client in self.clients for gap in client.gaps]
+        self.changes_after, self.events_after = after, last
+        self.all_changes += changes
+        self.checked += len(scenes)
+        self.wrong += faults_found
+        for fault in faults_found:
+            print(f"FAIL  {fault}", flush=True)
+        self.round = []
+        return record
+
+    @staticmethod
+    def seen(client):
+        seen, client.seen = client.seen, []
+        return seen
+
+    def where(self, delivered):
+        """The places of a file, of those of all nodes."""
+        found = []
+        for node in self.cluster.nodes:
+            for place, folder in (("archive", "work/done"), ("quarantine", "quarantine")):
+                path = node.root / folder / delivered.name
+                if path.is_file():
+                    own = node is delivered.node and checksum(path) == delivered.content
+                    found.append(place if own else f"{place} of {node.name}, or with other content")
+        return ", ".join(found) or "no place"
+
+    # --- the trial ---
+
+    def run(self):
+        self.start()
+        options, begun, made, record = self.options, time.monotonic(), 0, None
+        plan = faults.plan(self.rng, len(NAMES), options.kinds.split(",") if options.kinds else list(faults.FAULTS), not options.kinds)
+        while not self.wrong and (made < options.faults if not options.minutes else time.monotonic() - begun < 60 * options.minutes):
+            planned = [next(plan) for _ in range(ROUND if options.minutes else min(ROUND, options.faults - made))]
+            self.deliver(options.scenes)
+            self.run_round(planned)
+            record = self.check_round()
+            made += len(planned)
+            print(f"{made} faults, {self.checked} scenes, {time.monotonic() - begun:.0f} s", flush=True)
+        if not self.wrong:
+            self.check_checker()
+        for node in self.cluster.nodes:
+            status = node.end()
+            if status != 0:
+                self.wrong.append(f"node {node.name} ended with {status}:\n{node.tail(6)}")
+        return record
+
+    def check_checker(self):
+        """With a scene of each end, which a round without faults makes."""
+        for good in (True, True, False):
+            self.round.append(self.cluster.deliver_as(self.cluster.nodes[0], good))
+        record = self.check_round()
+        self.wrong += history.check_checker(record) if not self.wrong else []
+
+    def report(self):
+        logs = [node.log_text() for node in self.cluster.nodes]
+        for what, words in (("sessions that ended", "ended the session of this node"), ("permits refused", "the job store has another run"),
+                            ("found published", "its products are in place"), ("put back", "put back into the queue")):
+            self.count[what] = sum(text.count(words) for text in logs)
+        changes = self.all_changes
+        back = [c for c in changes if c.before == history.RUNNING and c.status == history.ACCEPTED]
+        self.count["runs that were given up"] = len(back)
+        print("faults: " + ", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds_made.items())))
+        print(f"scenes: {self.checked}; " + ", ".join(f"{n} {what}" for what, n in sorted(self.count.items())))
+        elsewhere = sorted(self.times_elsewhere())
+        if elsewhere:
+            print(f"dead node, job elsewhere (lease {self.cluster.lease:g} s): {spread(elsewhere)}")
+        takes = sorted(t for t in (self.time_to_take(at) for at in self.failovers) if t is not None)
+        if takes:
+            print(f"failover, next start of a job: {spread(takes)}")
+
+    def times_elsewhere(self):
+        for at, name, jobs in self.dead:
+            for job in jobs:
+                later = [c for c in self.all_changes if c.job == job and c.at_ms >= at * 1000]
+                if later and later[0].status == history.ACCEPTED:
+                    start = next((c for c in later if c.status == history.RUNNING), None)
+                    if start and start.node != name:
+                        yield start.at_ms / 1000 - at
+
+    def time_to_take(self, at):
+        return next((c.at_ms / 1000 - at for c in self.all_changes if c.status == history.RUNNING and c.at_ms >= at * 1000), None)
+
+
+def spread(times):
+    return f"{len(times)}, median {times[len(times) // 2]:.1f} s, most {times[-1]:.1f} s"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", type=int, default=60)
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--lease", type=float, default=4)
+    parser.add_argument("--scenes", type=int, default=6, help="at the begin of each round")
+    parser.add_argument("--kinds", help="names of faults: " + ", ".join(f'"{kind}"' for kind in faults.FAULTS))
+    parser.add_argument("--short", action="store_true", help="one of each of the eight most different faults")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    if options.short:
+        options.faults, options.lease, options.scenes, options.kinds = len(SHORT), 2, 3, ",".join(SHORT)
+    options.mount = MOUNTED in os.environ
+    if not options.mount and os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.execvpe("unshare", ["unshare", "-m", sys.executable, *sys.argv], dict(os.environ, **{MOUNTED: "1"}))
+    scratch, cleanups, begun = pathlib.Path(tempfile.mkdtemp(prefix="pb-nodes-")), Cleanups(), time.monotonic()
+    scratch.chmod(0o755)
+    print(f"seed {options.seed}, {scratch}", flush=True)
+    trial = None
+    try:
+        trial = Trial(options, scratch, cleanups)
+        trial.run()
+    except Skip as skip:
+        print(f"skipped: {skip}")
+        sys.exit(77)
+    finally:
+        for node in trial.cluster.nodes if trial else []:
+            if node.alive():
+                node.kill()
+        cleanups.run()
+        kept = options.keep or (trial and trial.wrong) or sys.exc_info()[0] not in (None, SystemExit)
+        if kept and options.mount and trial:  # the file system ends with this process
+            shutil.copytree(trial.cluster.products, scratch / "products-kept", symlinks=True)
+        if kept:
+            print(f"kept: {scratch}; again: rig.py {shlex.join(sys.argv[1:])} --seed {options.seed}")
+        if trial:
+            trial.report()
+        if trial and options.mount:
+            subprocess.run(["umount", trial.cluster.products], check=False)
+        if not kept:
+            shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{time.monotonic() - begun:.0f} s")
+    sys.exit(closing_line(trial.wrong, trial.checked))
+
+
+main()
