@@ -101,6 +101,8 @@ struct pb_service_config {
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 
+/* True if the connection string names a password, which other users could read there. */
+bool pb_store_has_password(const char *conninfo);
 /* Permissions of product files, 0 = the umask decides. */
 unsigned pb_products_mode(const struct pb_service_config *service);
 /* Largest number of publishing jobs that do not count for parallel_jobs. 0 with duplicates, because

@@ -59,6 +59,12 @@ static bool has_user_with_password(const char *text)
            at < begin + 3 + strcspn(begin + 3, "/?");
 }
 
+bool pb_store_has_password(const char *conninfo)
+{
+    return has_key(conninfo, "password") || has_key(conninfo, "sslpassword") ||
+           has_user_with_password(conninfo);
+}
+
 void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
                     const struct pb_service_config *service)
 {
@@ -73,8 +79,7 @@ void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
                   "service.node: '%.80s' is no name of a node; write up to 63 letters, digits, "
                   "'_', '-' and '.', which does not begin with '-' or '.'",
                   service->node);
-    if (database != NULL && text != NULL &&
-        (has_key(text, "password") || has_key(text, "sslpassword") || has_user_with_password(text)))
+    if (database != NULL && text != NULL && pb_store_has_password(text))
         pb_report(&load->report, PB_E_CONFIG_VALUE, database->line, database->col,
                   "service.store.postgresql: no password belongs into the configuration; use "
                   "passfile=FILE, or the socket of a database on this machine");

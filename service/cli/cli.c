@@ -198,6 +198,22 @@ static const struct cli_command commands[] = {
                             "Prometheus' node exporter"})},
      NULL,
      cli_metrics},
+    {{.name = "store",
+      .arguments = "init|check [CONNINFO | -c FILE] [--json]",
+      .summary = "the database of services that share their jobs",
+      .options = N_OPTIONS({'c', "config", "FILE", NULL,
+                            "configuration that names the database (default: "
+                            "/etc/pushbroom/pushbroom.yaml)"},
+                           JSON("an object for each point, a line each")),
+      .text = "CONNINFO is a connection string of libpq, like service.store.postgresql.\n\n"
+              "init: make the tables in the database, or upgrade them; it can be repeated.\n\n"
+              "check: a line for each point that the safety and speed of the jobs depend on: the "
+              "server and its settings, standbys, tables, rights, old transactions, connections, "
+              "round trip. 'mend' has the remedy, 'note' a limit. It changes nothing. "
+              "Exit 1: something is to mend; 3: the database cannot be reached.",
+      .example = "pushbroom store check \"host=db.example.org dbname=pushbroom\""},
+     NULL,
+     cli_store},
     {{.name = "new",
       .arguments = "[NAME] [--json]",
       .summary = "list the presets, or print one to start a configuration from",

@@ -35,6 +35,8 @@ static void load(void)
         void *slot;
     } functions[] = {
         NAME(PQconnectdbParams),
+        NAME(PQconnectionNeedsPassword),
+        NAME(PQconnectionUsedPassword),
         NAME(PQstatus),
         NAME(PQsocket),
         NAME(PQerrorMessage),
@@ -280,15 +282,26 @@ static bool connect_now(struct pb_libpq *db)
                                 "target_session_attrs",
                                 "client_encoding",
                                 NULL};
-    const char *const values[] = {
-        db->limits->connect_s, "10000",     "5",          "2",    "3", "disable",
-        db->conninfo,          db->program, "read-write", "UTF8", NULL};
+    const char *const values[] = {db->limits->connect_s,
+                                  "10000",
+                                  "5",
+                                  "2",
+                                  "3",
+                                  "disable",
+                                  db->conninfo,
+                                  db->program,
+                                  db->takes_any ? "any" : "read-write",
+                                  "UTF8",
+                                  NULL};
     char line[PB_LIBPQ_MESSAGE_BYTES];
     db->conn = pb_pq.PQconnectdbParams(keys, values, 1);
     if (db->conn == NULL)
         return pb_libpq_fail(db, "out of memory for a connection");
     if (pb_pq.PQstatus(db->conn) != PB_PQ_CONNECTION_OK)
-        return pb_libpq_fail(db, "%.400s", line_of(pb_pq.PQerrorMessage(db->conn), line));
+        return pb_libpq_fail(db, "%.300s%s", line_of(pb_pq.PQerrorMessage(db->conn), line),
+                             pb_pq.PQconnectionNeedsPassword(db->conn) != 0
+                                 ? ": name a file that has the password, passfile=FILE"
+                                 : "");
     note_place(db);
     db->connects++;
     (void)pb_pq.PQsetNoticeProcessor(db->conn, ignore_notice, NULL);

@@ -31,6 +31,8 @@ typedef unsigned pb_pq_type; /* Oid */
 extern struct pb_pq_functions {
     struct pg_conn *(*PQconnectdbParams)(const char *const *keys, const char *const *values,
                                          int expands_dbname);
+    int (*PQconnectionNeedsPassword)(const struct pg_conn *conn);
+    int (*PQconnectionUsedPassword)(const struct pg_conn *conn);
     int (*PQstatus)(const struct pg_conn *conn);
     int (*PQsocket)(const struct pg_conn *conn);
     char *(*PQerrorMessage)(const struct pg_conn *conn);
@@ -76,6 +78,7 @@ struct pb_libpq {
     const char *conninfo; /* connection string of libpq; borrowed, as program is */
     const char *program;  /* application_name of the connection */
     bool is_reader;       /* changes are refused, and the limits are short */
+    bool takes_any;       /* connects to a server that takes no changes as well */
     /* Called after each connect; false: the connection is refused with the message. NULL: none. */
     bool (*greet)(struct pb_libpq *db, void *user);
     void *user;

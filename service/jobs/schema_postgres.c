@@ -226,8 +226,7 @@ static const char *const version_1[] = {
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
 static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1};
 
-/* Reads the version of the tables: 0 if they are absent, -1 and the message on failure. */
-static int read_version(struct pb_sql *db, char *out_program, size_t bytes)
+int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {
     static const char *const texts[] = {
         "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('pushbroom.store')",
@@ -272,7 +271,7 @@ static bool make_tables(struct pb_sql *db)
         pb_sql_rollback(db);
         return false;
     }
-    int version = read_version(db, program, sizeof program);
+    int version = pb_postgres_schema_version(db, program, sizeof program);
     if (version == 0 &&
         !pb_postgres_execute(db, "CREATE SCHEMA IF NOT EXISTS pushbroom;"
                                  "CREATE TABLE store (version" INT ", program" TEXT ");"
@@ -292,7 +291,7 @@ static bool make_tables(struct pb_sql *db)
 bool pb_postgres_schema(struct pb_sql *db)
 {
     char program[32] = "";
-    int version = read_version(db, program, sizeof program);
+    int version = pb_postgres_schema_version(db, program, sizeof program);
     if (version >= 0 && version < PB_POSTGRES_SCHEMA_VERSION)
         version = make_tables(db) ? PB_POSTGRES_SCHEMA_VERSION : -2;
     if (version == -1)

@@ -554,6 +554,7 @@ int pb_postgres_open(const struct pb_postgres_options *options, struct pb_err *e
     db->link.conninfo = options->conninfo;
     db->link.program = options->program;
     db->link.is_reader = options->is_reader;
+    db->link.takes_any = options->takes_any;
     db->link.greet = options->greet != NULL ? greet : NULL;
     db->link.user = db;
     if (!pb_libpq_connect(&db->link)) {
@@ -586,4 +587,10 @@ bool pb_postgres_refuse(struct pb_sql *base, const char *format, ...)
 const char *pb_postgres_place(struct pb_sql *base)
 {
     return of(base)->link.place;
+}
+
+bool pb_postgres_used_password(struct pb_sql *base)
+{
+    const struct pb_libpq *link = &of(base)->link;
+    return link->conn != NULL && pb_pq.PQconnectionUsedPassword(link->conn) != 0;
 }

@@ -15,13 +15,14 @@ struct pb_postgres_options {
         *conninfo;       /* connection string of libpq. All texts are borrowed until pb_sql_close */
     const char *program; /* application_name of the connection */
     bool is_reader;      /* changes are refused, and the limits are short */
+    bool takes_any;      /* connects to a server that takes no changes as well */
     /* Called after each connect; false: the connection is refused with the message of the engine
      * (pb_postgres_refuse). */
     bool (*greet)(struct pb_sql *db, void *user);
     void *user;
 };
 
-/* Connects to a server that takes changes. */
+/* Connects to a server that takes changes, unless takes_any is set. */
 int pb_postgres_open(const struct pb_postgres_options *options, struct pb_err *err,
                      struct pb_sql **out);
 /* Runs statements without parameters, separated by semicolons. */
@@ -31,4 +32,6 @@ bool pb_postgres_refuse(struct pb_sql *db, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Server, port and database of the connection in words, borrowed until it is closed. */
 const char *pb_postgres_place(struct pb_sql *db);
+/* True if the server wanted a password. */
+bool pb_postgres_used_password(struct pb_sql *db);
 #endif

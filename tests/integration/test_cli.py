@@ -21,7 +21,7 @@ from patience import children, finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
-COMMANDS = "run submit status cancel retry again quarantine check-config operators indices patterns devices metrics".split()
+COMMANDS = "run submit status cancel retry again quarantine check-config operators indices patterns devices metrics store".split()
 CONFIG = SOURCE / "samples/vegetation.yaml"
 
 
@@ -81,7 +81,7 @@ def test_what_needs_the_service_is_listed_so(scratch):
     groups = re.split(r"\n([A-Z][^\n]*:)\n", text)
     listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
     assert listed == {"Without the service:": ["run"],
-                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "metrics"],
+                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "metrics", "store"],
                       "To look things up:": ["new", "check-config", "operators", "indices", "patterns", "devices"]}, listed
 
 
@@ -131,10 +131,18 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "patterns --all": "no option '--all'",
         "devices x": "'x'",
         "devices --tun": "did you mean '--tune'",
+        "store": "init or check is missing",
+        "store drop": "no action 'drop'",
+        "store check host=x dbname=y": "'dbname=y' is too many",
+        "store check -c x dbname=y": "not both",
+        "store check password=secret": "use passfile=FILE",
+        "store init postgresql://me:secret@host/x": "use passfile=FILE",
+        f"store check -c {CONFIG}": "has no service.store",
     }
     for words, what in cases.items():
         done = run("pushbroom", *words.split(), code=2)
         assert what in done.stderr and not done.stdout, (words, done.stdout, done.stderr)
+        assert "secret" not in done.stderr, done.stderr
 
 
 def test_a_service_that_is_not_there_exits_3(scratch):
@@ -142,6 +150,9 @@ def test_a_service_that_is_not_there_exits_3(scratch):
         done = run("pushbroom", *words.split(), env={"PUSHBROOM_SOCKET": str(scratch / "none")}, code=3)
         assert "service.unreachable" in done.stderr and "start pushbroomd" in done.stderr, done.stderr
         assert str(scratch / "none") in done.stderr and not done.stdout, done
+    for words in ("store check", "store init"):
+        done = run("pushbroom", *words.split(), f"host={scratch} dbname=x", code=3)
+        assert "start the server" in done.stderr and not done.stdout, done
 
 
 def test_config_mistakes_all_have_place_and_remedy(scratch):

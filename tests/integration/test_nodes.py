@@ -92,6 +92,11 @@ class Nodes(DaemonCase):
         text = subprocess.run([BIN / "pushbroom", "status", "--socket", b.root / "s.sock"], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertRegex(text, r"node     a: \d running, last report \d+ s ago\nnode     b \(this\): ")
         self.assertRegex(text, r"PIPELINE +NODE +INPUT")
+        for action, to_mend in (("init", []), ("check", ["fsync"])):
+            done = subprocess.run([BIN / "pushbroom", "store", action, "--json", "-c", a.config], stdout=subprocess.PIPE, text=True)
+            points = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([p["name"] for p in points if p["grade"] == "mend"], to_mend, points)
+            self.assertEqual(done.returncode, 1 if to_mend else 0)
 
     def test_watch_shows_the_jobs_of_all_nodes(self):
         a, b = self.nodes("a", "b", lease="30s")

@@ -1,0 +1,137 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+/* `pushbroom store`: makes the tables of nodes in a database, and checks the database. */
+#include "config/base/json_writer.h"
+#include "config/config.h"
+#include "service/cli/cli.h"
+#include "service/daemon/daemon.h"
+#include "service/jobs/store_check.h"
+
+#include <string.h>
+
+struct store {
+    const char *action, *conninfo, *path;
+    struct pb_config *config; /* owns conninfo that is not of the command line */
+    bool as_json;
+    int rc;
+};
+
+static const struct option longs[] = {
+    {"json", no_argument, NULL, 'j'}, {"config", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
+
+static int parse(struct store *store, int argc, char **argv)
+{
+    int c;
+    optind = 0;
+    while ((c = getopt_long(argc, argv, ":c:", longs, NULL)) != -1) {
+        if (c == '?' || c == ':')
+            return cli_bad_option("store", argv, c, longs);
+        if (c == 'j')
+            store->as_json = true;
+        else
+            store->path = optarg;
+    }
+    const int n = argc - optind;
+    store->action = n > 0 ? argv[optind] : "";
+    store->conninfo = n > 1 ? argv[optind + 1] : NULL;
+    if (strcmp(store->action, "init") != 0 && strcmp(store->action, "check") != 0)
+        return n == 0 ? cli_usage("store", "init or check is missing")
+                      : cli_usage("store", "there is no action '%s'", store->action);
+    if (n > 2)
+        return cli_usage("store", "one CONNINFO in quotes, '%s' is too many", argv[optind + 2]);
+    if (store->conninfo != NULL && store->path != NULL)
+        return cli_usage("store", "a CONNINFO or -c FILE, not both");
+    if (store->conninfo != NULL && pb_store_has_password(store->conninfo))
+        return cli_usage("store", "no password belongs on a command line, which other users can "
+                                  "read; use passfile=FILE");
+    return CLI_DONE;
+}
+
+/* Takes the database from the configuration, unless the command line names it. */
+static int find_database(struct store *store)
+{
+    if (store->conninfo != NULL)
+        return CLI_DONE;
+    store->path = store->path != NULL ? store->path : PB_DAEMON_CONFIG;
+    store->config = cli_load_config(store->path);
+    if (store->config == NULL)
+        return CLI_USAGE;
+    if (!store->config->service.has_store)
+        return cli_usage("store",
+                         "%s has no service.store: its jobs are in a file. Name the database: "
+                         "\"host=... dbname=...\"",
+                         store->path);
+    store->conninfo = store->config->service.store.postgresql;
+    return CLI_DONE;
+}
+
+static void print_json(struct store *store, const struct pb_store_point *point, const char *grade)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", point->name);
+    pb_json_string(json, "grade", grade);
+    pb_json_string(json, "text", point->text);
+    pb_json_end(json);
+    const int rc = cli_finish_json(json);
+    store->rc = store->rc == CLI_DONE ? rc : store->rc;
+}
+
+static void print_point(void *user, const struct pb_store_point *point)
+{
+    static const char *const grades[PB_STORE_GRADES] = {"fine", "note", "mend"};
+    static const enum cli_color colors[PB_STORE_GRADES] = {CLI_GREEN, CLI_YELLOW, CLI_RED};
+    struct store *store = user;
+    const char *grade = grades[point->grade];
+    if (store->as_json) {
+        print_json(store, point, grade);
+        return;
+    }
+    const int columns = cli_list_columns(stdout);
+    printf("%s%s%s  %-18s  ", cli_color(stdout, colors[point->grade]), grade,
+           cli_color(stdout, CLI_PLAIN), point->name);
+    if (columns > 0)
+        cli_wrap(stdout, 26, columns, point->text);
+    else
+        puts(point->text);
+}
+
+static int check(struct store *store)
+{
+    struct pb_err err = {0};
+    const int n = pb_store_check(store->conninfo, print_point, store, &err);
+    if (n < 0) {
+        cli_print_err_hint(&err, "start the server, or correct the connection string");
+        return CLI_UNREACHABLE;
+    }
+    return n > 0 ? CLI_JOB_FAILED : store->rc;
+}
+
+static int init(struct store *store)
+{
+    struct pb_err err = {0};
+    char place[256], text[400];
+    int version = 0;
+    if (pb_store_init(store->conninfo, place, &version, &err) < 0) {
+        cli_print_err_hint(&err, "start the server, or correct the connection string");
+        return CLI_UNREACHABLE;
+    }
+    if (version < 0) {
+        cli_print_err_hint(&err, "'pushbroom store check' shows what is missing");
+        return CLI_JOB_FAILED;
+    }
+    (void)snprintf(text, sizeof text, "version %d in %s", version, place);
+    print_point(store, &(struct pb_store_point){"tables", PB_STORE_FINE, text});
+    return store->rc;
+}
+
+int cli_store(int argc, char **argv)
+{
+    struct store store = {.rc = CLI_DONE};
+    int rc = parse(&store, argc, argv);
+    rc = rc == CLI_DONE ? find_database(&store) : rc;
+    if (rc == CLI_DONE)
+        rc = strcmp(store.action, "init") == 0 ? init(&store) : check(&store);
+    pb_config_destroy(store.config);
+    return rc;
+}
