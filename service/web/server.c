@@ -81,7 +81,7 @@ static void add_common(struct MHD_Response *response, const char *media_type, bo
     add(response, "Content-Security-Policy",
         is_file ? "default-src 'none'; sandbox; frame-ancestors 'none'"
                 : "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                  "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                  "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
                   "frame-ancestors 'none'");
     add(response, "X-Content-Type-Options", "nosniff");
     add(response, "Referrer-Policy", "no-referrer");

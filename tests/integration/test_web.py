@@ -48,7 +48,8 @@ class WebCase(DaemonCase):
 class Answers(WebCase):
     def test_page_is_strict_and_cached(self):
         web = self.web(self.service())
-        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css"), ("/graphs.js", "text/javascript"), ("/graphs.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+        for path, kind in (("/", "text/html"), ("/icon.svg", "image/svg+xml"), *(("/%s.css" % name, "text/css") for name in ("page", "graphs", "cog")),
+                           *(("/%s.js" % name, "text/javascript") for name in ("page", "graphs", "cogview", "cogfacts", "cog", "zstd"))):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
             policy = reply.headers["Content-Security-Policy"]

@@ -3,11 +3,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: optimised
 """The page of pushbroom-web in a headless Chromium, with a real service and real scenes: jobs, pictures, remedies, hostile names,
-keyboard, sizes, a long list. Skipped where Chromium is not installed (the package chromium)."""
+keyboard, sizes, a long list, and the values of COGs. Skipped where Chromium is not installed (the package chromium)."""
+import json
 import os
+import random
+import re
 import shutil
+import struct
 import sys
 import unittest
+
+import numpy as np
+from osgeo import gdal, osr
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser_kit import CHROMIUM, Browser  # noqa: E402
@@ -17,6 +24,29 @@ from web_kit import PIPELINES, Web  # noqa: E402
 
 FOLDER = program_folder()
 LOADED = "typeof loaded === 'boolean' && loaded && !waiting"
+gdal.UseExceptions()
+# Files that the viewer shows: type, bands, and options of GDAL's writer.
+COGS = {
+    "uint8 deflate, pixels": ("uint8", 3, "COMPRESS=DEFLATE", "INTERLEAVE=PIXEL", "PHOTOMETRIC=RGB"),
+    "uint16 deflate 2, pixels": ("uint16", 4, "COMPRESS=DEFLATE", "PREDICTOR=2", "INTERLEAVE=PIXEL"),
+    "uint16 zstd 2, bands": ("uint16", 3, "COMPRESS=ZSTD", "PREDICTOR=2", "INTERLEAVE=BAND"),
+    "int16 zstd 2": ("int16", 1, "COMPRESS=ZSTD", "PREDICTOR=2", "ZSTD_LEVEL=19"),
+    "float32 zstd 3": ("float32", 1, "COMPRESS=ZSTD", "PREDICTOR=3"),
+    "float32 deflate 3, pixels": ("float32", 2, "COMPRESS=DEFLATE", "PREDICTOR=3", "INTERLEAVE=PIXEL", "BIGTIFF=YES"),
+    "float32 deflate 3, big-endian": ("float32", 1, "COMPRESS=DEFLATE", "PREDICTOR=3", "ENDIANNESS=BIG"),
+    "uint16 deflate 2, big-endian": ("uint16", 1, "COMPRESS=DEFLATE", "PREDICTOR=2", "ENDIANNESS=BIG", "BIGTIFF=YES"),
+    "float64 zstd 3": ("float64", 1, "COMPRESS=ZSTD", "PREDICTOR=3"),
+    "uint32 zstd 2": ("uint32", 1, "COMPRESS=ZSTD", "PREDICTOR=2"),
+    "int32 lzw 2": ("int32", 1, "COMPRESS=LZW", "PREDICTOR=2"),
+    "uint8 webp": ("uint8", 3, "COMPRESS=WEBP", "WEBP_LOSSLESS=YES", "INTERLEAVE=PIXEL"),
+    "uint8 jpeg": ("uint8", 3, "COMPRESS=JPEG", "PHOTOMETRIC=YCBCR", "JPEG_QUALITY=95", "INTERLEAVE=PIXEL"),
+}
+# The values of all pixels of a band as the viewer has them; null where they are not valid.
+PIXELS = """((band) => Array.from({length: cog.full.height}, (_, row) => Array.from({length: cog.full.width}, (_, column) => {
+    const found = cog.tileAt(0, column, row), tile = cog.tiles.get(cog.key(0, found.index)), {array, from, each} = cog.samples(tile, band);
+    const value = array ? array[from + found.pixel * each] : 0;
+    return !cog.isValid(tile, found.pixel) || value !== value || value === cog.nodata ? null : value; })))"""
+SHOWN = "cog && (cog.alert.textContent || cog.dialog.dataset.ready === 'true')"
 HOSTILE = ("<img src=x onerror=document.title='taken'>.tif", "a..%2f..%2fetc.tif", "\u202egnp.exe\u2066.tif", "x" * 200 + ".tif", "a&b\"c'.tif")
 
 
@@ -180,6 +210,164 @@ class Page(DaemonCase):
                         "address.startsWith('/api/jobs?') && failures++ === 0 ? %s : real(address); load(); }" % failure)
             browser.wait("failures > 1 && loaded && jobs.size === 1")
         self.check_clean(browser)
+
+    # --- values of COGs ---
+
+    def make_cog(self, path, dtype, bands, *options, size=(150, 100), mask=False):
+        """A GeoTIFF with tiles and an overview: fields with noise and without data."""
+        width, height = size
+        rng = np.random.default_rng(3)
+        rows, columns = np.mgrid[0:height, 0:width]
+        kind = np.dtype(dtype)
+        kinds = {"uint8": gdal.GDT_Byte, "uint16": gdal.GDT_UInt16, "int16": gdal.GDT_Int16, "uint32": gdal.GDT_UInt32, "int32": gdal.GDT_Int32,
+                 "float32": gdal.GDT_Float32, "float64": gdal.GDT_Float64}
+        data = gdal.GetDriverByName("GTiff").Create(str(path), width, height, bands, kinds[dtype], ["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", *options])
+        data.SetGeoTransform((600000, 10, 0, 5900040, 0, -10))
+        data.SetProjection(self.utm.ExportToWkt())
+        for b in range(bands):
+            values = 100 + 80 * np.sin(columns / 17 + b) * np.cos(rows / 11) + rng.normal(0, 4, (height, width))
+            values = values * (1 if kind.itemsize == 1 else 0.01 if kind.kind == "f" else -100 if kind.kind == "i" else 100)
+            values = np.clip(values, 1, 255) if kind.itemsize == 1 else values
+            if not mask and "COMPRESS=JPEG" not in options:
+                nodata = float("nan") if kind.kind == "f" else 0
+                values[40:60, 70:120] = nodata
+                data.GetRasterBand(b + 1).SetNoDataValue(nodata)
+            data.GetRasterBand(b + 1).WriteArray(values.astype(kind))
+        if mask:
+            gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
+            data.CreateMaskBand(gdal.GMF_PER_DATASET)
+            data.GetRasterBand(1).GetMaskBand().WriteArray(np.where((columns + rows) % 7 == 0, 0, 255).astype(np.uint8))
+        data.FlushCache()
+        data.BuildOverviews("AVERAGE", [2])
+        data = None
+
+    def start_viewer(self):
+        """The service with a product, whose file the tests replace. Returns the path of the file and the browser."""
+        self.utm = osr.SpatialReference()
+        self.utm.ImportFromEPSG(32632)
+        d, browser = self.start(["s.tif"], fake=False)
+        job = d.wait_job("s.tif", "successful")
+        cog, = (product for product in d.call("job.get", id=job["id"])["products"] if product["type"] == "cog")
+        self.open(browser)
+        browser.wait("jobs.size === 1")
+        path = d.root / "products" / cog["path"]
+        content = path.read_bytes()
+        self.addCleanup(path.write_bytes, content)  # the STAC item is compared to it in the end
+        return path, browser
+
+    def show(self, browser, query="", until=SHOWN):
+        """Opens the viewer. Returns the words of an error."""
+        browser.run("location.hash = ''; followAddress(); location.hash = '#cog=/products/s/ndvi/s.tif&item=s.stac.json%s'" % query)
+        browser.wait(until)
+        return browser.run("cog.alert.textContent")
+
+    def test_values_of_cogs_equal_those_of_gdal(self):
+        path, browser = self.start_viewer()
+        for name, (dtype, bands, *options) in COGS.items():
+            with self.subTest(name):
+                path.unlink()
+                self.make_cog(path, dtype, bands, *options)
+                self.assertEqual(self.show(browser, "&at=75,50,3" + ("&look=rgb" if bands > 2 else "")), "")
+                data = gdal.Open(str(path))
+                for b in range(bands):
+                    expected = data.GetRasterBand(b + 1).ReadAsArray(buf_type=gdal.GDT_Float64)
+                    expected[data.GetRasterBand(b + 1).GetMaskBand().ReadAsArray() == 0] = np.nan
+                    found = np.array(browser.run(PIXELS + "(%d)" % b), dtype=float)
+                    if "COMPRESS=JPEG" in options:  # two decoders differ by some levels
+                        self.assertLess(np.abs(found - expected).mean(), 2)
+                    else:
+                        np.testing.assert_array_equal(found, expected)
+        path.unlink()
+        self.make_cog(path, "uint16", 1, "COMPRESS=DEFLATE", mask=True)
+        self.assertEqual(self.show(browser, "&at=75,50,3"), "")
+        found = np.array(browser.run(PIXELS + "(0)"), dtype=float)
+        data = gdal.Open(str(path))
+        np.testing.assert_array_equal(np.isnan(found), data.GetRasterBand(1).GetMaskBand().ReadAsArray() == 0)
+        self.check_clean(browser)
+
+    def test_pointer_reads_pixels(self):
+        path, browser = self.start_viewer()
+        browser.run("openJob([...jobs.values()][0].id)")
+        browser.wait("document.querySelector('#job .cog-link') !== null")
+        browser.run("document.querySelector('#job .cog-link').click()")
+        browser.wait(SHOWN)
+        self.assertEqual(browser.run("cog.looks.value"), "item:quicklook")
+        values = gdal.Open(str(path)).ReadAsArray()
+        ground = osr.CoordinateTransformation(self.utm, osr.SpatialReference(osr.SRS_WKT_WGS84_LAT_LONG))
+        for column, row in ((0, 0), (95, 63), (17, 40)):
+            x, y = browser.run("(() => { cog.view = {x: %d, y: %d, scale: 7}; cog.isFit = false; cog.moved(); const box = cog.canvas.getBoundingClientRect();"
+                               "return [box.left + cog.width / 2 + 3, box.top + cog.height / 2 + 3]; })()" % (column, row))
+            browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+            browser.wait("!cog.waiting && cog.canvas.dataset.pixel === '%d,%d'" % (column, row))
+            value = re.match(r"NDVI: (\S+)$", browser.run("cog.status.textContent")).group(1)
+            self.assertEqual(np.float32(value), values[row, column])
+            east, north, longitude, latitude = re.match(r".* EPSG:32632 (\S+), (\S+) \S (\S+)\u00b0E (\S+)\u00b0N$", browser.run("cog.place.textContent")).groups()
+            self.assertEqual((float(east), float(north)), (600005 + 10 * column, 5900035 - 10 * row))
+            expected = ground.TransformPoint(float(east), float(north))
+            np.testing.assert_allclose((float(latitude), float(longitude)), expected[:2], atol=1e-6)
+        # The link of a view shows the same view.
+        browser.run("cog.look.get('viridis') && cog.setLook('viridis', true)")
+        link = browser.run("cog.link()")
+        view = browser.run("JSON.stringify([cog.view, cog.shown.key, cog.shown.ranges])")
+        browser.press("Escape", 27)
+        browser.wait("cog === null && location.hash === ''")
+        browser.run("location.hash = %s" % json.dumps(link))
+        browser.wait(SHOWN)
+        self.assertEqual(browser.run("JSON.stringify([cog.view, cog.shown.key, cog.shown.ranges])"), view)
+        # Keys, and what the pixel in the middle has at an overview's zoom.
+        path.unlink()
+        self.make_cog(path, "int16", 1, "COMPRESS=ZSTD", size=(2000, 1500))
+        self.show(browser)
+        browser.run("cog.canvas.focus()")
+        self.assertIn("overview 1:2", browser.run("cog.valueText(700, 800)"))
+        before = browser.run("cog.view.x")
+        browser.press("ArrowRight", 39)
+        self.assertGreater(browser.run("cog.view.x"), before)
+        browser.press("Enter", 13)
+        browser.wait("!cog.waiting && /^band 1: \\S+$/.test(cog.status.textContent)")
+        column, row = map(int, browser.run("cog.canvas.dataset.pixel").split(","))
+        self.assertEqual(int(browser.run("cog.status.textContent").split()[2]), gdal.Open(str(path)).ReadAsArray(column, row, 1, 1)[0, 0])
+        self.check_clean(browser)
+
+    def test_broken_cogs_are_refused(self):
+        path, browser = self.start_viewer()
+        made = path.parent / "made.tif"
+
+        def put(data):
+            path.unlink()
+            path.write_bytes(data)
+            return self.show(browser)
+
+        chance = random.Random(5)
+        for dtype, *options in (("uint16", "COMPRESS=DEFLATE", "PREDICTOR=2", "BIGTIFF=YES"), ("uint8", "COMPRESS=LZW"), ("float32", "COMPRESS=ZSTD", "PREDICTOR=3")):
+            self.make_cog(made, dtype, 1, *options)
+            good = made.read_bytes()
+            made.unlink()
+            for _ in range(4):  # shown or refused, and never without an end
+                flipped = bytearray(good)
+                for _ in range(chance.randint(1, 4)):
+                    flipped[chance.randrange(len(good))] ^= 1 << chance.randrange(8)
+                put(flipped)
+        head, = struct.unpack_from("<I", good, 4)
+        n, = struct.unpack_from("<H", good, head)
+        entries = {struct.unpack_from("<H", good, at)[0]: at for at in range(head + 2, head + 2 + 12 * n, 12)}
+        broken = {"not there": b"", "head": good[:200], "cut off": good[:len(good) // 2], "no TIFF": b"\x89PNG" + good[4:]}
+        for what, tag, value in (("width", 256, 0x7fffffff), ("tile", 322, 0xffffff0), ("compression", 259, 34925), ("bits", 258, 7), ("bands", 277, 60000), ("table", 324, len(good) - 4)):
+            changed = bytearray(good)
+            struct.pack_into("<I", changed, entries[tag] + 8, value)
+            broken[what] = bytes(changed)
+        loop = bytearray(good)
+        struct.pack_into("<I", loop, head + 2 + 12 * n, head)
+        broken["directories in a loop"] = bytes(loop)
+        for what, data in broken.items():
+            with self.subTest(what):
+                self.assertRegex(put(data), "^Not shown: \\w.*\\w\\. ")
+        for address in ("https://example.org/products/a.tif", "/api/info", "/products/../api/info", "//example.org/products/a.tif", "javascript:alert(1)"):
+            browser.run("location.hash = ''; followAddress(); location.hash = '#cog=%s'" % address)
+            browser.run("new Promise((resolve) => requestAnimationFrame(resolve))")
+            self.assertIsNone(browser.run("cog"), address)
+        self.assertEqual([a for a in browser.addresses() if not a.startswith(self.address + "/")], [])
+        self.assertEqual([m for m in browser.mistakes() if "status of 4" not in str(m)], [])  # 416 for the empty file
 
     def test_lost_service_is_shown(self):
         d, browser = self.start(fake=False)

@@ -374,7 +374,7 @@ function productsOf(job) {
   return make("div", { class: "scroll" }, make("h3", {}, "Products"), make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Kind"), make("th", { scope: "col" }, "File"), make("th", { scope: "col", class: "number" }, "Size"))),
     make("tbody", {}, ...job.products.map((product) => make("tr", {}, make("td", {}, product.type),
-      make("td", { class: "name" }, product.href ? make("a", { href: product.href, target: "_blank", rel: "noopener" }, product.path.split("/").pop()) : product.path),
+      make("td", { class: "name" }, product.href ? make("a", { href: product.href, target: "_blank", rel: "noopener" }, product.path.split("/").pop()) : product.path, cogLink(job, product, "Show values")),
       make("td", { class: "number" }, bytes(product.bytes)))))));
 }
 
@@ -427,7 +427,7 @@ function drawJob(job) {
     make("div", { class: "head" }, make("h2", { id: "job-title", class: "name" }, place(job)), make("button", { type: "button", onclick: () => dialog.close(), autofocus: true }, "Close")),
     make("p", {}, make("b", { class: COLOURS[job.status] }, job.status), " ", job.status === "running" ? [job.progress + "%", job.stage, speed(job), left(job)].filter(Boolean).join(" \u00b7 ") : ""));
   const parts = [
-    job.status === "running" ? bar(job.progress, "Progress") : null, errorOf(job), picture(job),
+    job.status === "running" ? bar(job.progress, "Progress") : null, errorOf(job), cogPicture(job) || picture(job),
     pairs([["Job", job.id], ["Scene", job.scene], ["Pipeline", job.pipeline], ["Priority", job.priority], ["Attempts", job.attempts], ["Device", job.device], ["Node", job.node], ["Why there", job.device_why],
       ["Acquired", utc(job.datetime)], ["Arrived", utc(job.created)], ["Started", utc(job.started)], ["Finished", utc(job.finished)],
       ["Read", job.bytes_read ? bytes(job.bytes_read) : ""], ["Input", job.input], ["Products in", job.directory], ["West, south, east, north", job.bbox ? job.bbox.join(", ") : ""],
