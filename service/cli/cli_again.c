@@ -93,7 +93,8 @@ static int make_listed(struct again *again)
     struct pb_err err = {0};
     struct cli_jobs jobs = {.n = 0};
     int rc = CLI_DONE;
-    if (cli_jobs_read(again->client, again->options, "successful", CLI_JOBS_ALL, &err, &jobs) < 0)
+    if (cli_jobs_read(again->client, again->options, "successful", CLI_JOBS_ALL, false, &err,
+                      &jobs) < 0)
         return cli_service_exit(&err);
     for (size_t i = jobs.n; i > 0 && rc != CLI_UNREACHABLE; i--) {
         const struct pb_json_value *job = jobs.job[i - 1];

@@ -298,8 +298,8 @@ static int read_page(struct pb_client *client, const struct cli_service_options 
 /* Adds the jobs of a page; takes the reply. */
 static int add_page(struct cli_jobs *jobs, struct pb_json_value *reply)
 {
-    const struct pb_json_value *list =
-        pb_json_get(pb_json_get(reply, "result", NULL), "jobs", NULL);
+    const struct pb_json_value *result = pb_json_get(reply, "result", NULL);
+    const struct pb_json_value *list = pb_json_get(result, "jobs", NULL);
     const size_t n = pb_json_count(list);
     struct pb_json_value **replies =
         realloc(jobs->reply, (jobs->n_replies + 1) * sizeof(struct pb_json_value *));
@@ -312,13 +312,15 @@ static int add_page(struct cli_jobs *jobs, struct pb_json_value *reply)
         return -ENOMEM;
     }
     replies[jobs->n_replies++] = reply;
+    if (jobs->old == NULL && pb_json_get_text(result, "as_of") != NULL)
+        jobs->old = result;
     for (size_t i = 0; i < n; i++)
         job[jobs->n++] = pb_json_at(list, i);
     return 0;
 }
 
 int cli_jobs_read(struct pb_client *client, const struct cli_service_options *o, const char *status,
-                  int64_t limit, struct pb_err *err, struct cli_jobs *out)
+                  int64_t limit, bool may_be_old, struct pb_err *err, struct cli_jobs *out)
 {
     size_t before = 0;
     int rc = 0;
@@ -330,6 +332,11 @@ int cli_jobs_read(struct pb_client *client, const struct cli_service_options *o,
         rc = read_page(client, o, status, last, limit - (int64_t)out->n, err, &reply);
         if (rc >= 0 && add_page(out, reply) != 0)
             rc = pb_fail(err, PB_E_MEMORY, "out of memory for the list of jobs");
+        if (rc >= 0 && out->old != NULL && !may_be_old)
+            rc = pb_fail(err, PB_E_SERVICE_STATE,
+                         "the job store does not answer, and its last list is %lld s old; try "
+                         "again when 'pushbroom status' shows no age",
+                         (long long)cli_job_number(out->old, "age_s"));
     } while (rc >= 0 && out->n - before == LIST_MAX && (int64_t)out->n < limit);
     if (rc < 0)
         cli_jobs_release(out);
@@ -400,7 +407,7 @@ int cli_job_change_listed(struct pb_client *client, const struct cli_service_opt
     struct cli_jobs jobs;
     struct lanes lanes = {.o = o, .rc = CLI_DONE};
     size_t n = 0;
-    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
+    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, false, &err, &jobs) < 0)
         return cli_service_exit(&err);
     for (size_t i = 0; i < jobs.n; i++)
         if (!cli_job_is_scene(jobs.job[i]) && (wanted == NULL || wanted(jobs.job[i])))

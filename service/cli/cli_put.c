@@ -257,7 +257,7 @@ static int find_jobs(struct put *put)
     struct pb_err err = {0};
     struct cli_jobs jobs;
     put->service.since_ms = pb_clock_wall_ms() - put->first_wall_ms + 1000;
-    if (cli_jobs_read(put->client, &put->service, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
+    if (cli_jobs_read(put->client, &put->service, NULL, CLI_JOBS_ALL, false, &err, &jobs) < 0)
         return cli_service_exit(&err);
     for (size_t i = 0; i < put->n_scenes; i++) {
         struct scene *scene = &put->scene[i];

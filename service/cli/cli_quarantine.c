@@ -37,7 +37,7 @@ static int list(struct pb_client *client, const struct cli_service_options *o)
     struct pb_err err = {0};
     struct cli_jobs jobs;
     size_t n = 0;
-    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, &err, &jobs) < 0)
+    if (cli_jobs_read(client, o, NULL, CLI_JOBS_ALL, false, &err, &jobs) < 0)
         return cli_service_exit(&err);
     cli_list_fit(&jobs);
     for (size_t i = 0; i < jobs.n; i++) {

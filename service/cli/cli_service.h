@@ -61,13 +61,19 @@ struct cli_jobs {
     size_t n;
     struct pb_json_value **reply; /* n_replies entries */
     size_t n_replies;
+    const struct pb_json_value
+        *old; /* a page that is not of the present (cli_print_age), or NULL */
 };
 #define CLI_JOBS_ALL INT64_MAX
 /* Calls job.list with the options' filters, as often as necessary for `limit` jobs. status: NULL =
- * any, or failed ones by the options. Returns 0 or a negative value. */
+ * any, or failed ones by the options. may_be_old: while the job store does not answer, the jobs as
+ * they were before; otherwise service.state. Returns 0 or a negative value. */
 int cli_jobs_read(struct pb_client *client, const struct cli_service_options *options,
-                  const char *status, int64_t limit, struct pb_err *err, struct cli_jobs *out);
+                  const char *status, int64_t limit, bool may_be_old, struct pb_err *err,
+                  struct cli_jobs *out);
 void cli_jobs_release(struct cli_jobs *jobs); /* all-zero is allowed */
+/* Prints "as of 14 s ago: the job store does not answer" if the result is not of the present. */
+void cli_print_age(FILE *out, const struct pb_json_value *result);
 /* Calls a method {id} that replies with the job, and prints its line. Returns the exit code. */
 int cli_job_change(struct pb_client *client, const struct cli_service_options *options,
                    const char *method, const char *id);

@@ -312,8 +312,21 @@ int cli_job_show(struct pb_client *client, const struct cli_service_options *o, 
         cli_put_json(job);
     else
         print_job(job);
+    if (!o->json)
+        cli_print_age(stdout, job);
     pb_json_release(reply);
     return CLI_DONE;
+}
+
+void cli_print_age(FILE *out, const struct pb_json_value *result)
+{
+    bool is_incomplete = false;
+    if (result == NULL || cli_job_text(result, "as_of")[0] == '\0')
+        return;
+    (void)pb_json_get_bool(result, "incomplete", &is_incomplete);
+    (void)fprintf(out, "%sas of %lld s ago%s: the job store does not answer%s\n",
+                  cli_color(out, CLI_RED), (long long)cli_job_number(result, "age_s"),
+                  cli_color(out, CLI_PLAIN), is_incomplete ? "; older jobs are not shown" : "");
 }
 
 /* Prints the scenes in the inbox that wait for files. */
@@ -474,13 +487,14 @@ static int show_list(struct pb_client *client, const struct cli_service_options 
     const int64_t limit = o->all    ? CLI_JOBS_ALL
                           : o->json ? LISTED
                                     : LISTED + 1; /* one more shows whether there are more */
-    if (cli_jobs_read(client, o, NULL, limit, &err, &jobs) < 0) {
+    if (cli_jobs_read(client, o, NULL, limit, true, &err, &jobs) < 0) {
         if (!o->json && err.code == PB_E_SERVICE_STATE)
             (void)show_waiting(client, o->verbose); /* has the reason, which the error lacks */
         (void)cli_flush();
         return cli_service_exit(&err);
     }
     bool is_empty = o->json || show_waiting(client, o->verbose);
+    cli_print_age(o->json ? stderr : stdout, jobs.old);
     if (jobs.n == 0 && !o->json)
         puts(filters     ? "there are no such jobs"
              : !is_empty ? "no jobs yet"

@@ -255,12 +255,19 @@ static void stop_signals(struct pb_daemon *daemon)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 }
 
+/* Not on the loop, because the store may not answer a reading. */
+static void end_methods(uv_work_t *request)
+{
+    struct pb_daemon *daemon = request->data;
+    pb_status_methods_destroy(daemon->status_methods);
+}
+
 static void stop_status(struct pb_daemon *daemon)
 {
     pb_status_stop(daemon->methods.status);
     daemon->methods.status = NULL;
-    pb_status_methods_destroy(daemon->status_methods);
-    daemon->status_methods = NULL;
+    daemon->end_methods.data = daemon;
+    (void)uv_queue_work(&daemon->loop, &daemon->end_methods, end_methods, NULL);
     pb_tasks_close(&daemon->tasks);
     uv_close((uv_handle_t *)&daemon->publish, NULL);
     uv_close((uv_handle_t *)&daemon->publish_late, NULL);

@@ -34,6 +34,7 @@ struct pb_daemon {
     struct pb_tasks tasks;
     struct pb_checker checker;
     struct pb_status_methods *status_methods;
+    uv_work_t end_methods;
     uv_prepare_t publish;
     uv_timer_t publish_late;
     int64_t published_ms;

@@ -22,6 +22,7 @@
 #define EVENTS_A_ROUND 64
 #define BEAT_MS        1000
 #define NEWS_US        1000
+#define LAST_MS        1000 /* limit for calls that wait for the job store at the stop */
 
 int pb_status_listen(struct pb_status *status, bool on)
 {
@@ -106,7 +107,7 @@ static int patience_ms(struct pb_status *status)
     int64_t left = BEAT_MS - (status->now_ms - status->beat_ms);
     if (status->accept_at_ms != 0 && status->accept_at_ms - status->now_ms < left)
         left = status->accept_at_ms - status->now_ms;
-    left = left < 0 || status->replays || !STAILQ_EMPTY(&status->taken) ? 0 : left;
+    left = left < 0 || !STAILQ_EMPTY(&status->taken) ? 0 : left;
     return due >= 0 && due < left ? due : (int)left;
 }
 
@@ -134,7 +135,7 @@ static void round_of(struct pb_status *status)
     if (connects)
         pb_status_accept(status);
     pb_status_serve_round(status);
-    status->replays = pb_status_replay(status);
+    pb_status_replay(status);
     beat(status);
     pb_status_bury(status);
 }
@@ -155,6 +156,9 @@ static void *run(void *user)
         round_of(status);
     take_news(status, INT64_MAX);
     pb_status_serve_round(status);
+    const int64_t end_ms = pb_clock_mono_ms() + LAST_MS;
+    while (pb_status_reads(status) && status->now_ms < end_ms)
+        round_of(status);
     return NULL;
 }
 

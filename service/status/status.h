@@ -17,8 +17,7 @@
 #define PB_STATUS_USER_PLACES       16  /* connections reserved for one user */
 #define PB_STATUS_WATCHERS_MAX      128 /* connections that may watch */
 #define PB_STATUS_USER_WATCHERS_MAX 32
-#define PB_STATUS_USER_CALLS_MAX    8  /* calls of one user that the service processes at a time */
-#define PB_STATUS_REPLAY_ROWS       16 /* rows of the journal sent to a client at a time */
+#define PB_STATUS_USER_CALLS_MAX    8 /* calls of one user that the service processes at a time */
 #define PB_STATUS_BACKLOG_BYTES     (1024 * 1024) /* unread lines before a client is dropped */
 #define PB_STATUS_STALL_MS                                                                         \
     15000 /* limit for a client that does not read, or stops within a line                         \
@@ -26,6 +25,7 @@
 
 struct pb_status;
 struct pb_job_listing;
+struct pb_reading;
 
 /* Request while it is served. */
 struct pb_call {
@@ -44,12 +44,16 @@ struct pb_call {
     struct pb_json *reply; /* the reply of the call, written when it is served */
     bool wants_descriptor; /* the call is answered later: the client must pass its file */
     struct pb_job_listing
-        *listing; /* rest of a list that is printed in parts; the server frees it */
+        *listing;               /* rest of a list that is printed in parts; the server frees it */
+    struct pb_reading *reading; /* answer of the job store; the server frees it */
+    bool is_unanswered;         /* the job store did not answer */
+    int reads;                  /* readings of this call so far */
 };
 
 enum pb_served {
     PB_SERVED,      /* reply is complete */
     PB_SERVED_PART, /* call again: other clients are served in between */
+    PB_SERVED_READ, /* call again after pb_status_resume */
     PB_SERVED_LATER /* pb_status_answer delivers the outcome */
 };
 
@@ -71,10 +75,11 @@ struct pb_status_options {
     void (*on_beat)(void *user); /* called about once a second */
     /* Returns a number that changes whenever the journal does. */
     uint64_t (*journal_mark)(void *user);
-    /* Calls send for rows after `since` of the job ("" = of all), at most PB_STATUS_REPLAY_ROWS;
-     * returns the number of rows, or negative. */
-    int (*replay)(void *user, int64_t since, const char *job,
-                  void (*send)(void *to, int64_t seq, struct pb_json *row), void *to);
+    /* Starts to read rows after `since` of the job ("" = of all), which pb_status_rows delivers.
+     * Negative: they cannot be read now. */
+    int (*read_rows)(void *user, uint64_t ticket, int64_t since, const char *job);
+    /* Called when the client of a call that waits for its reading is gone, or waits no more. */
+    void (*forget)(void *user, uint64_t ticket);
     bool (*is_privileged)(void *user, const struct pb_peer *peer);
     void *user;
     int extra_fd; /* also polled; -1 = absent */
@@ -97,6 +102,14 @@ void pb_status_hold(struct pb_status *status, const struct pb_job *job);
 /* Delivers the outcome of a call that is answered later. Takes the memory of outcome->job. Thread:
  * any. */
 void pb_status_answer(struct pb_status *status, uint64_t ticket, struct pb_outcome *outcome);
+/* Continues a call that waits for its reading, which is taken; frees it if the call is gone.
+ * Thread: status. */
+void pb_status_resume(struct pb_status *status, struct pb_reading *reading);
+/* Continues all calls that wait for readings, without an answer of the job store. Thread: status.
+ */
+void pb_status_resume_all(struct pb_status *status);
+/* Delivers rows of the journal that read_rows requested; borrowed. Thread: status. */
+void pb_status_rows(struct pb_status *status, const struct pb_reading *reading);
 /* Number of connections. Thread: any. */
 int64_t pb_status_clients(const struct pb_status *status);
 /* Ends the thread, closes and removes the socket; queued output is still sent to clients that

@@ -8,6 +8,7 @@
 #include "service/status/status_methods_parts.h"
 #include "config/base/json_path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,25 @@ static int check_priority(const struct pb_status_methods *methods, const struct 
                    (long long)call->peer.uid);
 }
 
+/* Returns the job of the call. While the store does not answer, jobs that run are found by their
+ * complete ids; those of the picture are not taken, because their change could not be stored. */
+static const struct pb_job *find(const struct pb_status_methods *methods,
+                                 const struct pb_call *call, struct pb_err *err)
+{
+    const struct pb_reading *reading = call->reading;
+    if (reading->rc == 0 && reading->as_of_ms == 0)
+        return &reading->job;
+    const struct pb_job *live = reading->rc == 0 || reading->err.code == PB_E_SERVICE_STATE
+                                    ? pb_overlay_find(&methods->overlay, call->request->job)
+                                    : NULL;
+    if (live == NULL && reading->rc != 0)
+        *err = reading->err;
+    else if (live == NULL)
+        (void)pb_fail(err, PB_E_SERVICE_STATE, "%s, so nothing was changed; try again when it does",
+                      methods->why);
+    return live;
+}
+
 int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
 {
     struct pb_task task = {.ticket = call->ticket,
@@ -70,23 +90,19 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
                            .priority = (int)call->request->priority,
                            .dry_run = call->request->dry_run};
     const bool runs = task.method == PB_METHOD_JOB_RETRY || task.method == PB_METHOD_JOB_AGAIN;
-    struct pb_job job;
     int rc = may_wait(methods, call, err);
     rc = rc ? rc : check_priority(methods, call, err);
-    rc = rc ? rc : pb_status_find(methods, call->request->job, err, &job);
-    if (rc != 0)
-        return rc;
+    const struct pb_job *job = rc == 0 ? find(methods, call, err) : NULL;
+    if (job == NULL)
+        return rc ? rc : -EIO;
     task.uid = call->peer.uid;
-    (void)snprintf(task.job, sizeof task.job, "%s", job.id);
-    if (!pb_facts_may_change(methods->facts, &call->peer, job.uid))
-        rc = pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job.id,
-                     (long long)call->peer.uid);
-    else if (runs && job.identity[0] != '\0')
-        rc = check_first(methods, call, &task, job.manifest.input, false, err);
-    else
-        rc = push(methods, &task, err);
-    pb_job_fini(&job);
-    return rc;
+    (void)snprintf(task.job, sizeof task.job, "%s", job->id);
+    if (!pb_facts_may_change(methods->facts, &call->peer, job->uid))
+        return pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job->id,
+                       (long long)call->peer.uid);
+    return runs && job->identity[0] != '\0'
+               ? check_first(methods, call, &task, job->manifest.input, false, err)
+               : push(methods, &task, err);
 }
 
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)

@@ -42,6 +42,7 @@ void pb_client_conn_destroy(struct pb_status_client *client)
     client->account->queued_bytes -= client->out_bytes;
     pb_json_destroy(client->call.reply);
     pb_job_listing_free(client->call.listing);
+    pb_reading_destroy(client->call.reading);
     pb_request_fini(&client->request);
     /* A process that checks a file may keep the connection open: shut it down as well. */
     (void)epoll_ctl(client->epoll, EPOLL_CTL_DEL, client->fd, NULL);

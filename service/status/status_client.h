@@ -35,6 +35,7 @@ struct pb_status_client {
     bool is_ready;     /* in its account's queue */
     bool watches;
     bool later; /* its call is being handled by the loop or the checker */
+    bool reads; /* its call waits for an answer of the job store */
     bool eof;   /* the client sends no more data */
     bool gone;  /* both directions are closed */
     bool last;  /* the connection ends when the queued lines are sent */
@@ -43,6 +44,7 @@ struct pb_status_client {
     int64_t since; /* for a watch: rows of the journal after this one; -1 if it does not watch */
     uint64_t
         seen_mark; /* mark of the journal when the client had all its rows; 0: it may lack some */
+    uint64_t rows_ticket, rows_mark; /* rows that are being read, and the mark before; 0 = none */
     unsigned served;
     int64_t request_ms; /* time of the last whole request, or of the connection */
     int64_t moved_ms;   /* time of the last read or write */

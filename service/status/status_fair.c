@@ -69,7 +69,8 @@ static void refill(struct pb_fair *fair, int64_t now_ms)
 
 static bool wants_a_turn(const struct pb_account *account)
 {
-    return !TAILQ_EMPTY(&account->ready) && account->queued_bytes < PB_FAIR_QUEUED_MAX;
+    return !account->reads && !TAILQ_EMPTY(&account->ready) &&
+           account->queued_bytes < PB_FAIR_QUEUED_MAX;
 }
 
 struct pb_status_client *pb_fair_next(struct pb_fair *fair, int64_t now_ms)

@@ -19,6 +19,8 @@ struct pb_account {
     int n_clients, n_watchers, n_later; /* n_later: calls that are answered later */
     size_t queued_bytes;
     int64_t tokens_us;
+    bool reads; /* a call of the user waits for the job store: the others wait, so that one user
+                 * does not fill the memory with lists */
     bool is_privileged; /* value in the round asked_ms */
     int64_t asked_ms;
     int64_t crowded_ms; /* the round in which none of its clients was idle */

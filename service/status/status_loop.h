@@ -38,7 +38,7 @@ struct pb_status {
     struct pb_message *full; /* reply to a refused client; NULL until the first refusal */
     int64_t told_full_ms, told_slow_ms; /* times of the last log line of each kind */
     bool told_gone;
-    bool replays;         /* more rows of the journal can be sent immediately */
+    uint64_t rows_ticket; /* rows of the journal that are being read; 0 = none */
     pthread_mutex_t lock; /* protects news, stop */
     struct pb_news_queue news;
     struct pb_news_queue taken; /* used only by the status thread */
@@ -67,9 +67,10 @@ int64_t pb_status_cpu_us(void);
 void pb_status_serve_round(struct pb_status *status);
 void pb_status_spread(struct pb_status *status, const struct pb_job *job);
 void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb_outcome *outcome);
-/* Sends rows of the journal to clients that watch since an earlier row. Returns true if there are
- * more to send now. */
-bool pb_status_replay(struct pb_status *status);
+/* Reads rows of the journal for clients that watch since an earlier row, one client at a time. */
+void pb_status_replay(struct pb_status *status);
+/* True if a call waits for the job store. */
+bool pb_status_reads(const struct pb_status *status);
 /* Ends clients that do not read, or that stopped in the middle of a line. */
 void pb_status_sweep(struct pb_status *status);
 /* Frees dropped clients; no pending epoll event may refer to them. */

@@ -3,7 +3,6 @@
 #include "service/status/status_overlay.h"
 
 #include "config/base/clock.h"
-#include "service/jobs/nodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,39 +27,36 @@ const struct pb_job *pb_overlay_find(const struct pb_overlay *overlay, const cha
     return NULL;
 }
 
-static void forget(struct pb_overlay *overlay, const char *id)
+static struct pb_overlay_entry *find_entry(struct pb_overlay *overlay, const char *id)
 {
     for (size_t i = 0; i < overlay->n; i++) {
-        if (strcmp(overlay->at[i].job.id, id) != 0)
-            continue;
-        pb_job_fini(&overlay->at[i].job);
-        overlay->at[i] = overlay->at[--overlay->n];
+        if (strcmp(overlay->at[i].job.id, id) == 0)
+            return &overlay->at[i];
+    }
+    return NULL;
+}
+
+static void forget(struct pb_overlay *overlay, struct pb_overlay_entry *entry)
+{
+    if (entry == NULL)
+        return;
+    pb_job_fini(&entry->job);
+    overlay->n_new -= entry->is_new;
+    *entry = overlay->at[--overlay->n];
+    overlay->version++;
+}
+
+void pb_overlay_put(struct pb_overlay *overlay, const char *node, const struct pb_job *job,
+                    bool held)
+{
+    struct pb_overlay_entry entry = {.held_ms = held ? pb_clock_mono_ms() : 0,
+                                     .is_new = !held && job->status != PB_JOB_RUNNING};
+    const unsigned version = overlay->version;
+    forget(overlay, find_entry(overlay, job->id));
+    if (!held && job->status == PB_JOB_RUNNING && strcmp(job->node, node) != 0) {
+        overlay->version++;
         return;
     }
-}
-
-/* Returns true if the store has the job in this state. Progress is never stored; that of another
- * node is unknown. A job that the store does not have any more was pruned. */
-static bool is_stored(struct pb_job_store *store, const struct pb_job *job)
-{
-    struct pb_job row;
-    struct pb_err err = {0};
-    if (job->status == PB_JOB_RUNNING)
-        return strcmp(job->node, pb_store_node(store)) != 0;
-    if (pb_job_store_find(store, job->id, &err, &row) != 0)
-        return err.code == PB_E_JOB_UNKNOWN;
-    bool same = row.status == job->status && row.updated_ms >= job->updated_ms;
-    pb_job_fini(&row);
-    return same;
-}
-
-void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
-                    const struct pb_job *job, bool held)
-{
-    struct pb_overlay_entry entry = {.held_ms = held ? pb_clock_mono_ms() : 0};
-    forget(overlay, job->id);
-    if (!held && is_stored(store, job))
-        return;
     if (overlay->n == overlay->room) {
         size_t room = overlay->room ? overlay->room * 2 : 16;
         struct pb_overlay_entry *more = realloc(overlay->at, room * sizeof *more);
@@ -69,8 +65,11 @@ void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
         overlay->at = more;
         overlay->room = room;
     }
-    if (pb_job_copy(&entry.job, job) == 0)
-        overlay->at[overlay->n++] = entry;
+    if (pb_job_copy(&entry.job, job) != 0)
+        return;
+    overlay->at[overlay->n++] = entry;
+    overlay->version = version;
+    overlay->n_new += entry.is_new;
 }
 
 /* --- lists --- */
@@ -88,13 +87,11 @@ void pb_job_listing_free(struct pb_job_listing *listing)
 {
     if (listing == NULL)
         return;
-    for (size_t i = 0; i < listing->n; i++)
-        pb_job_fini(&listing->jobs[i]);
-    free(listing->jobs);
+    pb_job_listing_fini(listing);
     free(listing);
 }
 
-static bool fits(const struct pb_job_query *query, const struct pb_job *job)
+bool pb_overlay_fits(const struct pb_job_query *query, const struct pb_job *job)
 {
     return (PB_JOB_MASK(job->status) & query->status_mask) != 0 && job->seq < query->before_seq &&
            job->updated_ms >= query->since_ms &&
@@ -104,22 +101,6 @@ static bool fits(const struct pb_job_query *query, const struct pb_job *job)
 static bool is_full(const struct collection *collection)
 {
     return (int64_t)collection->listing->n >= collection->query->limit;
-}
-
-/* Returns the place of the next job in the list; NULL = out of memory. */
-static struct pb_job *add(struct pb_job_listing *listing)
-{
-    if (listing->n == listing->room) {
-        const size_t room = listing->room ? listing->room * 2 : 16;
-        struct pb_job *more = realloc(listing->jobs, room * sizeof *more);
-        if (more == NULL)
-            return NULL;
-        listing->jobs = more;
-        listing->room = room;
-    }
-    struct pb_job *const job = &listing->jobs[listing->n++];
-    pb_job_init(job);
-    return job;
 }
 
 /* Finds the newest job of the overlay with a number from seq on, below that of the last one. */
@@ -140,8 +121,11 @@ static int add_live(struct collection *collection, int64_t seq)
 {
     const struct pb_job *live;
     while ((live = find_newest(collection, seq)) != NULL && !is_full(collection)) {
-        struct pb_job *job = fits(collection->query, live) ? add(collection->listing) : NULL;
-        if (fits(collection->query, live) && (job == NULL || pb_job_copy(job, live) != 0))
+        struct pb_job *job = pb_overlay_fits(collection->query, live)
+                                 ? pb_job_listing_add(collection->listing)
+                                 : NULL;
+        if (pb_overlay_fits(collection->query, live) &&
+            (job == NULL || pb_job_copy(job, live) != 0))
             return -ENOMEM;
         collection->above_seq = live->seq;
     }
@@ -149,13 +133,12 @@ static int add_live(struct collection *collection, int64_t seq)
 }
 
 /* Returns 1 if the list is full. */
-static int add_row(void *user, struct pb_job *stored)
+static int add_row(struct collection *collection, struct pb_job *stored)
 {
-    struct collection *collection = user;
     if (add_live(collection, stored->seq) != 0)
         return -ENOMEM;
     if (pb_overlay_find(collection->overlay, stored->id) == NULL && !is_full(collection)) {
-        struct pb_job *job = add(collection->listing);
+        struct pb_job *job = pb_job_listing_add(collection->listing);
         if (job == NULL)
             return -ENOMEM;
         *job = *stored;
@@ -164,45 +147,67 @@ static int add_row(void *user, struct pb_job *stored)
     return is_full(collection);
 }
 
-int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store,
-                    const struct pb_job_query *query, struct pb_err *err,
+int pb_overlay_list(const struct pb_overlay *overlay, const struct pb_job_query *query,
+                    struct pb_job_listing *rows, int64_t rows_limit,
                     struct pb_job_listing **out_listing)
 {
-    struct pb_job_query rows = *query;
     struct collection collection = {overlay, query, calloc(1, sizeof(struct pb_job_listing)),
                                     INT64_MAX};
     int rc = collection.listing != NULL ? 0 : -ENOMEM;
-    rows.limit += (int64_t)overlay->n; /* rows that may be left out */
-    rc = rc ? rc : pb_job_store_list(store, &rows, add_row, &collection, err);
-    rc = rc ? rc : add_live(&collection, 0);
-    if (rc >= 0) {
+    for (size_t i = 0; i < rows->n && rc == 0; i++)
+        rc = add_row(&collection, &rows->jobs[i]);
+    if (rc == 0 && (int64_t)rows->n >= rows_limit && !is_full(&collection))
+        rc = -EAGAIN;
+    rc = rc < 0 ? rc : add_live(&collection, 0);
+    if (rc == 0)
         *out_listing = collection.listing;
-        return 0;
+    else
+        pb_job_listing_free(collection.listing);
+    return rc;
+}
+
+/* --- comparison with the store --- */
+
+void pb_overlay_choose(struct pb_overlay *overlay, const char *node, bool all,
+                       struct pb_reading *check)
+{
+    for (size_t i = 0; overlay->n_new > 0 && i < overlay->n; i++)
+        if (overlay->at[i].is_new)
+            pb_reading_add_id(check, overlay->at[i].job.id);
+    for (size_t i = 0; all && i < overlay->n; i++) {
+        const struct pb_overlay_entry *entry = &overlay->at[(overlay->turn + i) % overlay->n];
+        /* Without other nodes a running job is always shown as it is here. */
+        if (!entry->is_new && (entry->job.status != PB_JOB_RUNNING || node[0] != '\0'))
+            pb_reading_add_id(check, entry->job.id);
     }
-    pb_job_listing_free(collection.listing);
-    return rc == -ENOMEM ? pb_fail(err, PB_E_MEMORY, "out of memory") : rc;
+    overlay->turn += all ? PB_READING_CHECKED : 0;
 }
 
-/* --- the sweep --- */
-
-/* Returns true if another node has run a job since the state that is shown. */
-static bool is_lost(struct pb_job_store *store, const struct pb_job *job)
+/* Returns true if the store has the job in this state. Progress is never stored. A job that the
+ * store does not have any more was pruned. */
+static bool is_stored(const struct pb_job *job, const struct pb_checked *checked)
 {
-    struct pb_job row;
-    if (!pb_store_is_shared(store) || pb_job_store_find(store, job->id, NULL, &row) != 0)
-        return false;
-    const bool lost = row.epoch > job->epoch;
-    pb_job_fini(&row);
-    return lost;
+    return job->status != PB_JOB_RUNNING &&
+           (!checked->is_there ||
+            (checked->job.status == job->status && checked->job.updated_ms >= job->updated_ms));
 }
 
-void pb_overlay_sweep(struct pb_overlay *overlay, struct pb_job_store *store)
+void pb_overlay_compare(struct pb_overlay *overlay, const char *node,
+                        const struct pb_reading *check)
 {
-    int64_t now_ms = pb_clock_mono_ms();
-    for (size_t i = overlay->n; i-- > 0;) {
-        bool held = overlay->at[i].held_ms != 0 && now_ms - overlay->at[i].held_ms < HOLD_MS;
-        const struct pb_job *job = &overlay->at[i].job;
-        if ((!held && is_stored(store, job)) || is_lost(store, job))
-            forget(overlay, job->id);
+    const int64_t now_ms = pb_clock_mono_ms();
+    for (size_t i = 0; i < check->n_checked; i++) {
+        const struct pb_checked *checked = &check->checked[i];
+        struct pb_overlay_entry *entry = find_entry(overlay, checked->id);
+        if (entry == NULL || !checked->is_known)
+            continue;
+        overlay->n_new -= entry->is_new;
+        entry->is_new = false;
+        const bool held = entry->held_ms != 0 && now_ms - entry->held_ms < HOLD_MS;
+        /* another node has run the job since, or this service did */
+        const bool lost =
+            node[0] != '\0' && checked->is_there && checked->job.epoch > entry->job.epoch;
+        if ((!held && is_stored(&entry->job, checked)) || lost)
+            forget(overlay, entry);
     }
 }

@@ -5,38 +5,47 @@
 /* Jobs whose present state differs from the job store: running jobs with their progress, jobs
  * whose last change could not be stored yet (a full disk), and jobs that are about to end. Thread:
  * status. */
-#include "service/jobs/job_store.h"
+#include "service/status/status_reader.h"
 
 struct pb_overlay_entry {
     struct pb_job job;
     int64_t held_ms; /* time since which it is held; 0 = not held */
+    bool is_new;     /* its row was not compared yet */
 };
 
 struct pb_overlay {
     struct pb_overlay_entry *at;
     size_t n, room;
-};
-
-/* Jobs as they are at one moment, newest first. */
-struct pb_job_listing {
-    struct pb_job *jobs;
-    size_t n, room, printed;
+    size_t n_new;     /* number of new entries */
+    size_t turn;      /* first entry of the next comparison of others than new ones */
+    unsigned version; /* counts the jobs that were removed */
 };
 
 void pb_overlay_fini(struct pb_overlay *overlay);
 /* Finds the job in the state that the service reported last; NULL: the stored state is valid.
  * Borrowed until the next change. */
 const struct pb_job *pb_overlay_find(const struct pb_overlay *overlay, const char *id);
-/* Call after a change of a job: keeps it unless the store has the change already. held: keeps it
- * in any case, until its next put (or for a minute). */
-void pb_overlay_put(struct pb_overlay *overlay, struct pb_job_store *store,
-                    const struct pb_job *job, bool held);
-/* Lists the jobs that the query fits in their present states; in the store they may have others.
- * Free with pb_job_listing_free. */
-int pb_overlay_list(const struct pb_overlay *overlay, struct pb_job_store *store,
-                    const struct pb_job_query *query, struct pb_err *err,
+/* Returns true if the query lists the job. */
+bool pb_overlay_fits(const struct pb_job_query *query, const struct pb_job *job);
+/* Call after a change of a job: keeps it until its row was compared. held: keeps it until its next
+ * put (or for a minute). node: name of this node, because the progress of jobs of other nodes is
+ * unknown. */
+void pb_overlay_put(struct pb_overlay *overlay, const char *node, const struct pb_job *job,
+                    bool held);
+/* Lists the jobs that the query fits in their present states. rows: at most rows_limit jobs that
+ * the store lists for the query, which should be more than those of the query by the number of
+ * jobs here; they are taken out of it. Returns 0, -ENOMEM, or -EAGAIN: rows are missing. Free
+ * *out_listing with pb_job_listing_free. */
+int pb_overlay_list(const struct pb_overlay *overlay, const struct pb_job_query *query,
+                    struct pb_job_listing *rows, int64_t rows_limit,
                     struct pb_job_listing **out_listing);
 void pb_job_listing_free(struct pb_job_listing *listing); /* NULL is allowed */
-/* Removes jobs that the store has in the same state. */
-void pb_overlay_sweep(struct pb_overlay *overlay, struct pb_job_store *store);
+/* Adds jobs whose rows must be compared to a PB_READ_CHECK: new ones; with `all` then others, in
+ * turn. */
+void pb_overlay_choose(struct pb_overlay *overlay, const char *node, bool all,
+                       struct pb_reading *check);
+/* Removes the jobs of that reading which the store has in the same state, does not have any more,
+ * or has in a later epoch. */
+void pb_overlay_compare(struct pb_overlay *overlay, const char *node,
+                        const struct pb_reading *check);
 #endif

@@ -36,6 +36,13 @@ void pb_status_drop(struct pb_status *status, struct pb_status_client *client)
     client->dead = true;
 }
 
+/* The next client may have rows read. */
+static void end_rows(struct pb_status *status, struct pb_status_client *client)
+{
+    client->rows_ticket = 0;
+    status->rows_ticket = 0;
+}
+
 void pb_status_bury(struct pb_status *status)
 {
     struct pb_status_client *client = TAILQ_FIRST(&status->clients);
@@ -48,6 +55,12 @@ void pb_status_bury(struct pb_status *status)
             client->account->n_clients--;
             client->account->n_watchers -= client->watches;
             client->account->n_later -= client->later;
+            if (client->reads) {
+                client->account->reads = false;
+                status->options.forget(status->options.user, client->call.ticket);
+            }
+            if (client->rows_ticket != 0)
+                end_rows(status, client);
             status->n_watchers -= client->watches;
             atomic_fetch_sub(&status->n_clients, 1);
             pb_client_conn_destroy(client);
@@ -62,7 +75,8 @@ void pb_status_settle(struct pb_status *status, struct pb_status_client *client)
         return;
     bool silent = STAILQ_EMPTY(&client->out);
     bool has_more = client->in_call || pb_client_conn_has_line(client);
-    if (silent && !client->later && has_more && !client->last && !client->is_ready) {
+    if (silent && !client->later && !client->reads && has_more && !client->last &&
+        !client->is_ready) {
         TAILQ_INSERT_TAIL(&client->account->ready, client, ready);
         client->is_ready = true;
     }
@@ -128,9 +142,11 @@ static void end_call(struct pb_status_client *client)
 {
     pb_json_destroy(client->call.reply);
     pb_job_listing_free(client->call.listing);
+    pb_reading_destroy(client->call.reading);
     pb_request_fini(&client->request);
     client->call.reply = NULL;
     client->call.listing = NULL;
+    client->call.reading = NULL;
     client->call.request = NULL;
     client->in_call = false;
     client->served++;
@@ -218,6 +234,9 @@ static void serve_one(struct pb_status *status, struct pb_status_client *client)
     follow_watch(status, client);
     if (served == PB_SERVED) {
         reply(status, client);
+    } else if (served == PB_SERVED_READ) {
+        client->reads = true;
+        client->account->reads = true;
     } else if (served == PB_SERVED_LATER) {
         client->later = true;
         client->account->n_later++;
@@ -268,6 +287,59 @@ void pb_status_finish(struct pb_status *status, uint64_t ticket, const struct pb
     pb_status_settle(status, client);
 }
 
+/* Puts a client first, whose call continues. */
+static void resume(struct pb_status *status, struct pb_status_client *client)
+{
+    client->reads = false;
+    client->account->reads = false;
+    TAILQ_INSERT_HEAD(&client->account->ready, client, ready);
+    client->is_ready = true;
+    pb_status_settle(status, client);
+}
+
+void pb_status_resume(struct pb_status *status, struct pb_reading *reading)
+{
+    struct pb_status_client *client;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (!client->dead && client->reads && client->call.ticket == reading->ticket)
+            break;
+    }
+    if (client == NULL) { /* the client has disconnected, or did not wait */
+        pb_reading_destroy(reading);
+        return;
+    }
+    pb_fair_charge(client->account, reading->cost_us);
+    client->call.reading = reading;
+    resume(status, client);
+}
+
+void pb_status_resume_all(struct pb_status *status)
+{
+    struct pb_status_client *client;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (client->rows_ticket != 0)
+            end_rows(status, client);
+        if (client->dead || !client->reads)
+            continue;
+        status->options.forget(status->options.user, client->call.ticket);
+        client->call.is_unanswered = true;
+        resume(status, client);
+    }
+}
+
+bool pb_status_reads(const struct pb_status *status)
+{
+    const struct pb_status_client *client;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (!client->dead && client->reads)
+            return true;
+    }
+    return false;
+}
+
 void pb_status_spread(struct pb_status *status, const struct pb_job *job)
 {
     struct pb_status_client *client;
@@ -294,53 +366,58 @@ void pb_status_spread(struct pb_status *status, const struct pb_job *job)
 
 /* --- rows of the journal --- */
 
-struct replay {
-    struct pb_status *status;
-    struct pb_status_client *client;
-};
-
-static void send_row(void *to, int64_t seq, struct pb_json *row)
+static bool wants_rows(const struct pb_status_client *client, uint64_t mark)
 {
-    struct replay *replay = to;
-    if (replay->client->dead)
-        return;
-    send_json(replay->status, replay->client, row);
-    replay->client->since = seq;
-}
-
-static bool wants_rows(const struct pb_status *status, const struct pb_status_client *client,
-                       uint64_t mark)
-{
-    (void)status;
     return !client->dead && !client->last && client->watches && client->since >= 0 &&
            !client->in_call && client->seen_mark != mark && STAILQ_EMPTY(&client->out);
 }
 
-/* Sends rows of the journal. A client with unread rows gets no more: its position in the journal
- * is kept, not a backlog. */
-bool pb_status_replay(struct pb_status *status)
+/* A client with unread rows gets no more: its position in the journal is kept, not a backlog. */
+void pb_status_replay(struct pb_status *status)
 {
     struct pb_status_client *client;
-    bool more = false;
-    if (status->n_watchers == 0 || status->options.replay == NULL)
-        return false;
-    uint64_t mark = status->options.journal_mark(status->options.user);
+    if (status->n_watchers == 0 || status->rows_ticket != 0)
+        return;
+    const uint64_t mark = status->options.journal_mark(status->options.user);
     TAILQ_FOREACH(client, &status->clients, all)
     {
-        if (!wants_rows(status, client, mark))
-            continue;
-        struct replay replay = {status, client};
-        int64_t start_us = pb_status_cpu_us();
-        int n = status->options.replay(status->options.user, client->since, client->watch, send_row,
-                                       &replay);
-        /* a store that cannot be read is read again at its next change */
-        if (n < PB_STATUS_REPLAY_ROWS)
-            client->seen_mark = mark;
-        pb_fair_charge(client->account, pb_status_cpu_us() - start_us);
-        pb_status_settle(status, client);
-        more = more || wants_rows(status, client, mark);
+        if (wants_rows(client, mark))
+            break;
     }
-    return more;
+    if (client == NULL)
+        return;
+    const uint64_t ticket = ++status->tickets;
+    if (status->options.read_rows(status->options.user, ticket, client->since, client->watch) < 0)
+        return;
+    status->rows_ticket = client->rows_ticket = ticket;
+    client->rows_mark = mark;
+    TAILQ_REMOVE(&status->clients, client, all); /* the others are next */
+    TAILQ_INSERT_TAIL(&status->clients, client, all);
+}
+
+void pb_status_rows(struct pb_status *status, const struct pb_reading *reading)
+{
+    struct pb_status_client *client;
+    TAILQ_FOREACH(client, &status->clients, all)
+    {
+        if (client->rows_ticket == reading->ticket)
+            break;
+    }
+    if (client == NULL)
+        return;
+    end_rows(status, client);
+    /* A call may have begun another watch meanwhile. */
+    if (reading->rc != 0 || client->in_call || client->since != reading->since ||
+        strcmp(client->watch, reading->text) != 0)
+        return;
+    for (int i = 0; i < reading->n_rows && !client->dead && !client->last; i++) {
+        send_json(status, client, reading->rows[i].json);
+        client->since = reading->rows[i].seq;
+    }
+    if (reading->n_rows < PB_READING_ROWS)
+        client->seen_mark = client->rows_mark;
+    pb_fair_charge(client->account, reading->cost_us);
+    pb_status_settle(status, client);
 }
 
 /* --- reading --- */

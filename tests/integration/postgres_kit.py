@@ -64,6 +64,14 @@ class Postgres:
             self.process.send_signal(number)
             finish(self.process)
 
+    def hang(self, hangs):
+        """Stops all processes of the server: it accepts connections, and does not answer; False lets them continue."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        number = signal.SIGSTOP if hangs else signal.SIGCONT
+        self.process.send_signal(number)
+        for child in children.read_text().split():
+            os.kill(int(child), number)
+
     def rows(self, query):
         done = run_to_end([self.programs / "psql", "-X", "-A", "-t", "-F", "|", "-v", "ON_ERROR_STOP=1", "-c", query, self.conninfo],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -185,6 +185,44 @@ class Nodes(DaemonCase):
         self.wait_archived(a, ["s1.tif", "s3.tif"])
         self.wait_archived(b, ["s2.tif"])
 
+    def test_status_answers_while_the_store_hangs(self):
+        a, = self.nodes("a", lease="30s")
+        a.drop("s1.tif")
+        self.wait_successful(a, ["s1.tif"])
+        self.addCleanup(self.postgres.hang, False) # before it is stopped
+        def picture():
+            """The last picture, once it has the job."""
+            self.postgres.hang(True)
+            try:
+                found = a.call("job.list")
+                if found["jobs"]:
+                    return found
+            except RpcError as error: # there was no picture yet
+                self.assertEqual(error.code, "service.state")
+            self.postgres.hang(False)
+            wait_for(lambda: "as_of" not in a.call("service.info"))
+        found = wait_for(picture)
+        self.assertEqual([(j["name"], j["status"]) for j in found["jobs"]], [("s1.tif", "successful")])
+        self.assertIn("as_of", found)
+        self.assertGreaterEqual(found["age_s"], 0)
+        self.assertNotIn("incomplete", found)
+        job = a.call("job.get", id=found["jobs"][0]["id"])
+        self.assertEqual((job["status"], "age_s" in job), ("successful", True))
+        self.assertIn("age_s", a.call("service.info"))
+        status = [BIN / "pushbroom", "status", "--socket", a.root / "s.sock"]
+        text = subprocess.run(status, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r"as of \d+ s ago: the job store does not answer\n(.*\n)*.*s1.tif")
+        for method, params in (("job.get", {"id": "zzzz"}), ("job.list", {"before": "zzzz"}), ("job.retry", {"id": job["id"]})):
+            with self.assertRaises(RpcError) as refused:
+                a.call(method, **params)
+            self.assertEqual(refused.exception.code, "service.state")
+            self.assertIn("try again", str(refused.exception))
+        self.postgres.hang(False)
+        wait_for(lambda: "as_of" not in a.call("job.list"))
+        wait_for(lambda: not a.call("service.info")["troubles"])
+        a.drop("s2.tif")
+        self.wait_successful(a, ["s1.tif", "s2.tif"])
+
     def test_requests_reach_the_node_that_has_the_job(self):
         a, b = self.nodes("a", "b", lease="10s")
         a.drop("s1.tif", "until never")

@@ -1,9 +1,14 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads
+ *
+ * The overlay itself has no threads; its header is that of the reader, which has one. */
 #include "service/status/status_overlay.h"
 
 #include "job_store_fixture.h"
 #include "run_suite.h"
+
+#include <errno.h>
 
 #define ID(letter) "20261121-082850-" letter letter letter letter
 #define RUNNING    PB_JOB_MASK(PB_JOB_RUNNING)
@@ -18,15 +23,35 @@ static void show(const char *id, enum pb_job_status status)
     ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
     job.status = status;
     job.updated_ms = 2000;
-    pb_overlay_put(&overlay, store, &job, true);
+    pb_overlay_put(&overlay, "", &job, true);
     pb_job_fini(&job);
+}
+
+static int add(void *user, struct pb_job *stored)
+{
+    struct pb_job *job = pb_job_listing_add(user);
+    *job = *stored;
+    pb_job_init(stored);
+    return 0;
+}
+
+/* Lists the jobs; spare: rows that are read beyond the limit of the query. */
+static int list_with(const struct pb_job_query *query, int64_t spare, struct pb_job_listing **out)
+{
+    struct pb_job_query all = *query;
+    struct pb_job_listing rows = {.n = 0};
+    struct pb_err err = {0};
+    all.limit += spare;
+    ck_assert_msg(pb_job_store_list(store, &all, add, &rows, &err) == 0, "%s", err.msg);
+    const int rc = pb_overlay_list(&overlay, query, &rows, all.limit, out);
+    pb_job_listing_fini(&rows);
+    return rc;
 }
 
 static struct pb_job_listing *list(const struct pb_job_query *query)
 {
     struct pb_job_listing *listing = NULL;
-    struct pb_err err = {0};
-    ck_assert_msg(pb_overlay_list(&overlay, store, query, &err, &listing) == 0, "%s", err.msg);
+    ck_assert_int_eq(list_with(query, (int64_t)overlay.n, &listing), 0);
     return listing;
 }
 
@@ -128,6 +153,66 @@ START_TEST(test_list_has_jobs_of_a_pipeline_and_a_time)
 }
 END_TEST
 
+START_TEST(test_list_with_too_few_rows_is_read_again)
+{
+    const struct pb_job_query query = {.status_mask = RUNNING, .before_seq = INT64_MAX, .limit = 2};
+    struct pb_job_listing *listing = NULL;
+    show(ID("d"), PB_JOB_SUCCESSFUL);
+    show(ID("b"), PB_JOB_SUCCESSFUL);
+    show(ID("a"), PB_JOB_RUNNING);
+    ck_assert_int_eq(list_with(&query, 0, &listing), -EAGAIN);
+    ck_assert_int_eq(list_with(&query, 1, &listing), 0);
+    ck_assert_uint_eq(listing->n, 1);
+    pb_job_listing_free(listing);
+}
+END_TEST
+
+/* Compares the overlay with the store as the service does. */
+static void compare(bool all)
+{
+    struct pb_reading *check = pb_reading_create(PB_READ_CHECK, NULL, NULL);
+    pb_overlay_choose(&overlay, "", all, check);
+    for (size_t i = 0; i < check->n_checked; i++) {
+        struct pb_checked *checked = &check->checked[i];
+        checked->is_known = true;
+        checked->is_there = pb_job_store_find(store, checked->id, NULL, &checked->job) == 0;
+    }
+    pb_overlay_compare(&overlay, "", check);
+    pb_reading_destroy(check);
+}
+
+static void put(const char *id, enum pb_job_status status, bool stored)
+{
+    struct pb_job job;
+    ck_assert_int_eq(pb_job_store_find(store, id, NULL, &job), 0);
+    job.status = status;
+    job.updated_ms = 2000;
+    if (stored)
+        ck_assert_int_eq(pb_store_finish(store, &job, NULL), 0);
+    pb_overlay_put(&overlay, "", &job, false);
+    pb_job_fini(&job);
+}
+
+START_TEST(test_jobs_are_shown_until_the_store_has_them)
+{
+    put(ID("b"), PB_JOB_SUCCESSFUL, true);
+    put(ID("c"), PB_JOB_RUNNING, true);
+    put(ID("d"), PB_JOB_FAILED, false);
+    show(ID("e"), PB_JOB_SUCCESSFUL); /* held */
+    ck_assert_uint_eq(overlay.n_new, 2);
+    compare(false);
+    ck_assert_uint_eq(overlay.n_new, 0);
+    ck_assert_ptr_null(pb_overlay_find(&overlay, ID("b")));
+    ck_assert_ptr_nonnull(pb_overlay_find(&overlay, ID("c")));
+    ck_assert_ptr_nonnull(pb_overlay_find(&overlay, ID("d")));
+    put(ID("d"), PB_JOB_FAILED, true);
+    compare(true);
+    ck_assert_ptr_null(pb_overlay_find(&overlay, ID("d")));
+    ck_assert_ptr_nonnull(pb_overlay_find(&overlay, ID("e")));
+    ck_assert_uint_eq(overlay.n, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("status_overlay");
@@ -137,6 +222,8 @@ int main(void)
     tcase_add_test(tests, test_list_has_a_limit_and_begins_before_a_job);
     tcase_add_test(tests, test_list_does_not_change_with_the_jobs);
     tcase_add_test(tests, test_list_has_jobs_of_a_pipeline_and_a_time);
+    tcase_add_test(tests, test_list_with_too_few_rows_is_read_again);
+    tcase_add_test(tests, test_jobs_are_shown_until_the_store_has_them);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
