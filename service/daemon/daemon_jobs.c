@@ -287,9 +287,10 @@ static void on_tidied(uv_work_t *request, int status)
     daemon->tidies = false;
     if (daemon->methods.stopping)
         return;
-    if (why->code != PB_OK)
+    if (why->code != PB_OK) {
+        daemon->tidy_at_ms = pb_clock_mono_ms() + TRY_AGAIN_MS;
         pb_trouble_raise(&daemon->troubles, "retention", why->code, why->msg);
-    else
+    } else
         pb_trouble_clear(&daemon->troubles, "retention");
 }
 

@@ -198,7 +198,7 @@ static void wait_for_store(struct pb_daemon *daemon, bool waits)
     const bool before = atomic_exchange(&daemon->intake.paused, waits);
     pb_runner_wait_for_store(daemon->methods.runner, waits);
     if (before && !waits)
-        pb_feed_look(daemon->methods.feed);
+        pb_feed_resume(daemon->methods.feed);
 }
 
 static void lose(struct pb_beat *beat)

@@ -384,14 +384,18 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
     return fstat(claim->fd, &st) == 0 && is_as_settled(file, &st, renamed);
 }
 
-static bool is_stored(const struct pb_intake *intake, const char *id)
+/* Returns 1 if a job has the id, 0 if none has it; negative and err if the store cannot be read. */
+static int is_stored(const struct pb_intake *intake, const char *id, struct pb_err *err)
 {
     struct pb_job job;
-    struct pb_err err = {0};
-    if (pb_job_store_find(intake->store, id, &err, &job) != 0)
-        return err.code != PB_E_JOB_UNKNOWN;
-    pb_job_fini(&job);
-    return true;
+    struct pb_err why = {0};
+    int rc = pb_job_store_find(intake->store, id, &why, &job);
+    if (rc == 0)
+        pb_job_fini(&job);
+    if (rc == 0 || why.code == PB_E_JOB_UNKNOWN)
+        return rc == 0;
+    *err = why;
+    return rc;
 }
 
 /* A claim without a link has the only inbox itself as its origin (adopt.c). */
@@ -409,12 +413,15 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
 {
     for (int i = 0; i < ID_TRIES; i++) {
         pb_intake_make_id(job->id);
-        if (is_stored(intake, job->id))
+        int rc = is_stored(intake, job->id, err);
+        if (rc < 0)
+            return rc;
+        if (rc > 0)
             continue;
         if (pb_files_join(claim->directory, intake->dirs->work, job->id) != 0 ||
             pb_files_join(claim->to, claim->directory, job->name) != 0)
             return pb_fail(err, PB_E_SYSTEM, "path too long: %s", intake->dirs->work);
-        int rc = mkdir(claim->directory, 0755) == 0 ? note_origin(intake, claim, job) : -errno;
+        rc = mkdir(claim->directory, 0755) == 0 ? note_origin(intake, claim, job) : -errno;
         if (rc == 0)
             return 0;
         if (rc != -EEXIST) {

@@ -176,6 +176,12 @@ void pb_feed_look(struct pb_feed *feed)
         pb_watch_look(feed->inbox[i].watch);
 }
 
+void pb_feed_resume(struct pb_feed *feed)
+{
+    for (size_t i = 0; feed != NULL && i < feed->n; i++)
+        pb_watch_resume(feed->inbox[i].watch);
+}
+
 void pb_feed_stop(struct pb_feed *feed)
 {
     if (feed == NULL)

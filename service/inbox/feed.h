@@ -43,6 +43,8 @@ const struct pb_stays *pb_feed_stays(const struct pb_feed *feed, size_t inbox);
 const struct pb_gathering_told *pb_feed_gathering(const struct pb_feed *feed, size_t inbox);
 /* Requests a scan of all inboxes soon. NULL is allowed. */
 void pb_feed_look(struct pb_feed *feed);
+/* The same, and ends pauses after failed claims. NULL is allowed. */
+void pb_feed_resume(struct pb_feed *feed);
 /* Ends watching; see pb_watch_stop. NULL is allowed. */
 void pb_feed_stop(struct pb_feed *feed);
 #endif

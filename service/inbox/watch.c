@@ -409,6 +409,13 @@ void pb_watch_look(struct pb_watch *watch)
     on_event(watch);
 }
 
+void pb_watch_resume(struct pb_watch *watch)
+{
+    if (watch->state == RESTS)
+        watch->paused_until_ms = 0;
+    on_event(watch);
+}
+
 const struct pb_watch_trouble *pb_watch_trouble(const struct pb_watch *watch,
                                                 enum pb_watch_fault fault)
 {

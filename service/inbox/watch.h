@@ -56,6 +56,8 @@ int pb_watch_start(const struct pb_watch_options *options, struct pb_err *err,
                    struct pb_watch **out_watch);
 /* Requests a scan soon, like an event. */
 void pb_watch_look(struct pb_watch *watch);
+/* The same, and ends the pause after a failed claim, because its cause is gone. */
+void pb_watch_resume(struct pb_watch *watch);
 /* Passes the answer to the query with that ticket; the inbox is scanned again. */
 void pb_watch_answer(struct pb_watch *watch, uint64_t ticket, const struct pb_described *answer);
 void pb_watch_set_times(struct pb_watch *watch, int64_t settle_ms, int64_t rescan_ms);

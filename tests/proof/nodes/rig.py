@@ -36,6 +36,7 @@ from store import Cleanups, Links, Store  # noqa: E402
 NAMES = ("a", "b", "c")
 ROUND = 12  # faults between two checks
 SHORT = ("node killed", "node stopped", "late rename", "answers lost", "store failed over", "worker killed", "cancel", "products full")
+FALSE = ("no free job id", "cannot become", "handles are left open")  # no fault of the trial is a reason for these messages
 PRODUCTS_MB = 256
 MOUNTED = "PB_RIG_MOUNTED"  # directory on which the trial has mounted a file system of its own
 
@@ -175,6 +176,7 @@ class Trial:
         if not self.wrong:
             self.check_checker()
         for node in self.cluster.nodes:
+            self.wrong += [f"the log of node {node.name} has '{words}'" for words in FALSE if words in node.log_text()]
             status = node.end()
             if status != 0:
                 self.wrong.append(f"node {node.name} ended with {status}:\n{node.tail(6)}")
@@ -200,9 +202,10 @@ class Trial:
         elsewhere = sorted(self.times_elsewhere())
         if elsewhere:
             print(f"dead node, job elsewhere (lease {self.cluster.lease:g} s): {spread(elsewhere)}")
-        takes = sorted(t for t in (self.time_to_take(at) for at in self.failovers) if t is not None)
-        if takes:
-            print(f"failover, next start of a job: {spread(takes)}")
+        for what, times in (("killed", [at for at, _ in self.failovers]), ("promoted", [at for _, at in self.failovers])):
+            takes = sorted(t for t in map(self.time_to_take, times) if t is not None)
+            if takes:
+                print(f"failover, next start of a job after the store was {what}: {spread(takes)}")
 
     def times_elsewhere(self):
         for at, name, jobs in self.dead:
