@@ -121,8 +121,9 @@ def failover(trial, node, fault):
     trial.deliver(3)
     store = trial.cluster.store
     store.kill()
-    trial.failovers.append(time.time())
+    begun = time.time()
     store.promote()
+    trial.failovers.append((begun, time.time()))
     yield
     store.renew_standby()
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import threading
-import time
 
 from patience import children, wait_for
 from postgres_kit import Postgres
@@ -63,7 +62,7 @@ def send(pids, number):
 
 
 class Store:
-    """`first` takes changes and confirms them when `second` has them. After a failover they change places. Times are of monotonic()."""
+    """`first` takes changes and confirms them when `second` has them. After a failover they change places."""
 
     def __init__(self, cleanups):
         self.cleanups = cleanups
@@ -110,11 +109,10 @@ class Store:
         return stopped
 
     def promote(self):
-        """The standby becomes the first server; the dead one is not used again. Returns the time at which it takes changes."""
+        """The standby becomes the first server, and takes changes when this returns; the dead one is not used again."""
         self.second.tool("pg_ctl", "promote", "-D", "data", "-w")
         self.first, self.second = self.second, self.first
         self.set_standbys("")
-        return time.monotonic()
 
     def renew_standby(self):
         """A new standby, at the place of the dead server."""
