@@ -21,7 +21,7 @@ from patience import children, finish, run_to_end
 from pbtest import BIN, SANITIZED, SOURCE, run
 from terminal import Terminal, colours, rows
 
-COMMANDS = "run submit status cancel retry again quarantine check-config operators indices patterns devices metrics store".split()
+COMMANDS = "run submit status cancel retry again quarantine drain check-config operators indices patterns devices metrics store".split()
 CONFIG = SOURCE / "samples/vegetation.yaml"
 
 
@@ -81,7 +81,7 @@ def test_what_needs_the_service_is_listed_so(scratch):
     groups = re.split(r"\n([A-Z][^\n]*:)\n", text)
     listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
     assert listed == {"Without the service:": ["run"],
-                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "metrics", "store"],
+                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "drain", "metrics", "store"],
                       "To look things up:": ["new", "check-config", "operators", "indices", "patterns", "devices"]}, listed
 
 
