@@ -100,8 +100,10 @@ static int insert(struct pb_job_store *store, const struct pb_archive_split *spl
         return rc;
     rc = -EEXIST;
     for (int i = 0; i < ID_TRIES && rc == -EEXIST; i++) {
+        int result = 0;
         split->make_id(job->id);
-        rc = pb_job_row_insert(store, job, err);
+        rc = pb_job_row_insert(store, &job, 1, &result, err);
+        rc = rc ? rc : result;
     }
     return rc == -EEXIST ? pb_fail(err, PB_E_SERVICE_STATE, "no free id for a job") : rc;
 }

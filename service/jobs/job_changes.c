@@ -12,15 +12,15 @@
 
 static int apply_offer(struct pb_job_store *store, struct pb_job_change *change)
 {
-    for (size_t i = 0; i < change->n; i++) {
-        int rc = pb_job_row_insert(store, change->jobs[i], &change->err);
-        if (rc == -EEXIST && change->may_be_stored)
-            rc = pb_job_row_find_own(store, change->jobs[i], &change->err);
-        if (rc != 0 && rc != -EEXIST)
-            return rc;
-        change->results[i] = rc;
+    int rc = pb_job_row_insert(store, change->jobs, change->n, change->results, &change->err);
+    for (size_t i = 0; rc == 0 && change->may_be_stored && i < change->n; i++) {
+        if (change->results[i] != -EEXIST)
+            continue;
+        const int found = pb_job_row_find_own(store, change->jobs[i], &change->err);
+        change->results[i] = found;
+        rc = found == -EEXIST ? 0 : found;
     }
-    return 0;
+    return rc;
 }
 
 int pb_store_offer_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,

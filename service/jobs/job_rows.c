@@ -95,21 +95,44 @@ static int64_t bytes_of(const struct pb_job *job)
     return bytes;
 }
 
-int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+struct insert {
+    struct pb_job *const *jobs;
+    int *results;
+    bool is_out_of_memory;
+};
+
+static bool set_insert(void *user, size_t i, struct pb_sql_statement *s)
 {
-    job->bytes = bytes_of(job);
-    (void)snprintf(job->node, sizeof job->node, "%s", pb_store_node(store));
+    struct insert *insert = user;
+    insert->is_out_of_memory = !pb_job_fields_set(s, 1, 0, insert->jobs[i]);
+    return !insert->is_out_of_memory;
+}
+
+static void read_insert(void *user, size_t i, struct pb_sql_statement *s, bool has_row)
+{
+    const struct insert *insert = user;
+    insert->results[i] = has_row ? 0 : -EEXIST;
+    if (has_row)
+        insert->jobs[i]->seq = pb_sql_int(s, 0);
+}
+
+int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                      int *out_results, struct pb_err *err)
+{
+    struct insert insert = {.jobs = jobs, .results = out_results};
+    const struct pb_sql_runs runs = {
+        .n = n, .set = set_insert, .read = read_insert, .user = &insert};
+    for (size_t i = 0; i < n; i++) {
+        jobs[i]->bytes = bytes_of(jobs[i]);
+        (void)snprintf(jobs[i]->node, sizeof jobs[i]->node, "%s", pb_store_node(store));
+    }
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
         return -EIO;
-    int rc = pb_job_fields_set(s, 1, 0, job) ? pb_job_store_step(store, "insert", s, err)
-                                             : pb_fail(err, PB_E_MEMORY, "out of memory for a job");
-    if (rc > 0)
-        job->seq = pb_sql_int(s, 0);
-    pb_sql_reset(s);
-    if (rc <= 0)
-        return rc < 0 ? rc : -EEXIST;
-    return pb_journal_record(store, &(struct pb_job_before){0}, job, err);
+    if (!pb_sql_run_all(s, &runs))
+        return insert.is_out_of_memory ? pb_fail(err, PB_E_MEMORY, "out of memory for a job")
+                                       : pb_job_store_fail(store, "insert", err);
+    return pb_journal_record_new(store, jobs, n, out_results, err);
 }
 
 /* Reads a row before a change, for the journal. */

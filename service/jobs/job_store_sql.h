@@ -132,8 +132,9 @@ bool pb_job_fields_set(struct pb_sql_statement *s, int at, size_t first, const s
 bool pb_job_fields_read(struct pb_sql_statement *s, struct pb_job *out_job);
 
 /* --- job_rows.c; in a transaction of the thread that uses the database --- */
-/* Inserts a row. -EEXIST (no *err) if the id exists. */
-int pb_job_row_insert(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
+/* Inserts rows. out_results[i]: 0, or -EEXIST if the id exists. */
+int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                      int *out_results, struct pb_err *err);
 /* Looks for the row of an insert that failed but may be stored. Sets seq and returns 0 if a row has
  * the id, input and node of the job, otherwise -EEXIST (no *err). */
 int pb_job_row_find_own(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
@@ -177,6 +178,9 @@ struct pb_job_before {
 /* Records the differences between the old and the new row of the job. */
 int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *before,
                       const struct pb_job *job, struct pb_err *err);
+/* Records the new rows of the jobs whose result is 0. */
+int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                          const int *results, struct pb_err *err);
 /* Reads the event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
 struct pb_event;
 void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out);

@@ -22,25 +22,10 @@ static_assert((int)PB_EVENT_ACCEPTED == (int)PB_JOB_ACCEPTED &&
                   (int)PB_EVENT_DISMISSED == (int)PB_JOB_DISMISSED,
               "an event for each state of a job, in the same order");
 
-static int add_row(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
-                   const char *data, struct pb_err *err)
-{
-    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
-    if (s == NULL)
-        return -EIO;
-    pb_sql_set_int(s, 1, pb_clock_wall_ms());
-    pb_sql_set_text(s, 2, pb_event_name(kind));
-    pb_sql_set_text(s, 3, job->id);
-    pb_sql_set_text(s, 4, job->pipeline);
-    pb_sql_set_text(s, 5, data);
-    int rc = pb_job_store_step(store, "event", s, err);
-    pb_sql_reset(s);
-    return rc;
-}
-
-/* Adds an event. product: JSON of the product that the event is about, or NULL. */
-static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
-               const char *product, struct pb_err *err)
+/* Sets the parameters of an event. product: JSON of the product that the event is about, or NULL.
+ */
+static int set_event(struct pb_sql_statement *s, enum pb_event_kind kind, const struct pb_job *job,
+                     const char *product, struct pb_err *err)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
@@ -49,9 +34,24 @@ static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct
         pb_json_raw(json, "product", product);
     pb_json_end(json);
     const char *data = pb_json_text(json, NULL);
-    int rc = data ? add_row(store, kind, job, data, err)
-                  : pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+    pb_sql_set_int(s, 1, pb_clock_wall_ms());
+    pb_sql_set_text(s, 2, pb_event_name(kind));
+    pb_sql_set_text(s, 3, job->id);
+    pb_sql_set_text(s, 4, job->pipeline);
+    const bool is_set = data != NULL && pb_sql_copy_text(s, 5, data, strlen(data));
     pb_json_destroy(json);
+    return is_set ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+}
+
+static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
+               const char *product, struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
+    if (s == NULL)
+        return -EIO;
+    int rc = set_event(s, kind, job, product, err);
+    rc = rc ? rc : pb_job_store_step(store, "event", s, err);
+    pb_sql_reset(s);
     return rc;
 }
 
@@ -90,6 +90,44 @@ int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *be
         return 0;
     int rc = add(store, (enum pb_event_kind)job->status, job, NULL, err);
     return rc || job->status != PB_JOB_SUCCESSFUL ? rc : add_products(store, job, err);
+}
+
+struct new_rows {
+    struct pb_job *const *jobs;
+    const int *results;
+    size_t next; /* job to look at for the next event */
+    struct pb_err *err;
+    int rc;
+};
+
+static bool set_new(void *user, size_t i, struct pb_sql_statement *s)
+{
+    struct new_rows *rows = user;
+    (void)i;
+    while (rows->results[rows->next] != 0)
+        rows->next++;
+    const struct pb_job *job = rows->jobs[rows->next++];
+    rows->rc = set_event(s, (enum pb_event_kind)job->status, job, NULL, rows->err);
+    return rows->rc == 0;
+}
+
+int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
+                          const int *results, struct pb_err *err)
+{
+    struct new_rows rows = {.jobs = jobs, .results = results, .err = err};
+    struct pb_sql_runs runs = {.set = set_new, .user = &rows};
+    for (size_t i = 0; i < n; i++)
+        runs.n += results[i] == 0;
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
+    if (s == NULL)
+        return -EIO;
+    if (!pb_sql_run_all(s, &runs))
+        return rows.rc ? rows.rc : pb_job_store_fail(store, "event", err);
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (results[i] == 0 && jobs[i]->status == PB_JOB_SUCCESSFUL)
+            rc = add_products(store, jobs[i], err);
+    return rc;
 }
 
 void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out)

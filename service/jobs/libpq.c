@@ -49,6 +49,9 @@ static void load(void)
         NAME(PQsendPrepare),
         NAME(PQsendQueryParams),
         NAME(PQsendQueryPrepared),
+        NAME(PQenterPipelineMode),
+        NAME(PQpipelineSync),
+        NAME(PQexitPipelineMode),
         NAME(PQflush),
         NAME(PQconsumeInput),
         NAME(PQisBusy),
@@ -78,7 +81,7 @@ static void load(void)
         void *address = dlsym(library, functions[i].name);
         if (address == NULL)
             (void)snprintf(load_error, sizeof load_error,
-                           "libpq.so.5 has no function %s: install libpq5 of version 12 or later",
+                           "libpq.so.5 has no function %s: install libpq5 of version 14 or later",
                            functions[i].name);
         (void)memcpy(functions[i].slot, &address, sizeof address);
     }
@@ -161,6 +164,35 @@ static bool wait_for(int fd, short events, int64_t end_ms)
     return rc > 0;
 }
 
+/* Waits for the next result of what was sent, NULL at the end of each statement. False: the
+ * connection is lost. */
+static bool next_result(struct pb_libpq *db, int64_t end_ms, struct pg_result **out)
+{
+    int left = pb_pq.PQflush(db->conn);
+    while (left == 1 || pb_pq.PQisBusy(db->conn) != 0) {
+        const short events = (short)(POLLIN | (left == 1 ? POLLOUT : 0));
+        if (pb_pq.PQsocket(db->conn) < 0)
+            break;
+        if (!wait_for(pb_pq.PQsocket(db->conn), events, end_ms))
+            return lose(db, "it does not answer");
+        if (pb_pq.PQconsumeInput(db->conn) == 0)
+            break;
+        left = left == 1 ? pb_pq.PQflush(db->conn) : left;
+    }
+    *out = pb_pq.PQgetResult(db->conn);
+    if (*out != NULL || pb_pq.PQstatus(db->conn) == PB_PQ_CONNECTION_OK)
+        return true;
+    char why[PB_LIBPQ_MESSAGE_BYTES];
+    (void)snprintf(why, sizeof why, "%s", pb_pq.PQerrorMessage(db->conn));
+    return lose(db, why);
+}
+
+static bool is_good(const struct pg_result *result)
+{
+    const int status = pb_pq.PQresultStatus(result);
+    return status == PB_PQ_RESULT_COMMAND_OK || status == PB_PQ_RESULT_TUPLES_OK;
+}
+
 /* Waits for the results of what was sent: the first that failed, or the last one, which the caller
  * clears. NULL: the connection is lost. */
 static struct pg_result *await(struct pb_libpq *db)
@@ -168,34 +200,16 @@ static struct pg_result *await(struct pb_libpq *db)
     const int64_t end_ms = pb_clock_mono_ms() + db->limits->answer_ms;
     struct pg_result *kept = NULL, *result;
     for (;;) {
-        int left = pb_pq.PQflush(db->conn);
-        while (left == 1 || pb_pq.PQisBusy(db->conn) != 0) {
-            const short events = (short)(POLLIN | (left == 1 ? POLLOUT : 0));
-            if (pb_pq.PQsocket(db->conn) < 0)
-                break;
-            if (!wait_for(pb_pq.PQsocket(db->conn), events, end_ms)) {
-                pb_pq.PQclear(kept);
-                (void)lose(db, "it does not answer");
-                return NULL;
-            }
-            if (pb_pq.PQconsumeInput(db->conn) == 0)
-                break;
-            left = left == 1 ? pb_pq.PQflush(db->conn) : left;
+        if (!next_result(db, end_ms, &result)) {
+            pb_pq.PQclear(kept);
+            return NULL;
         }
-        if ((result = pb_pq.PQgetResult(db->conn)) == NULL)
-            break;
-        const int status = kept != NULL ? pb_pq.PQresultStatus(kept) : PB_PQ_RESULT_COMMAND_OK;
-        const bool is_good = status == PB_PQ_RESULT_COMMAND_OK || status == PB_PQ_RESULT_TUPLES_OK;
-        pb_pq.PQclear(is_good ? kept : result);
-        kept = is_good ? result : kept;
+        if (result == NULL)
+            return kept;
+        const bool keeps = kept != NULL && !is_good(kept);
+        pb_pq.PQclear(keeps ? result : kept);
+        kept = keeps ? kept : result;
     }
-    if (pb_pq.PQstatus(db->conn) == PB_PQ_CONNECTION_OK)
-        return kept;
-    char why[PB_LIBPQ_MESSAGE_BYTES];
-    (void)snprintf(why, sizeof why, "%s", pb_pq.PQerrorMessage(db->conn));
-    pb_pq.PQclear(kept);
-    (void)lose(db, why);
-    return NULL;
 }
 
 /* Notes a failed result, which is cleared; false. */
@@ -228,14 +242,42 @@ bool pb_libpq_take(struct pb_libpq *db, int was_sent, struct pg_result **out)
     struct pg_result *result = await(db);
     if (result == NULL)
         return false;
-    const int status = pb_pq.PQresultStatus(result);
-    if (status != PB_PQ_RESULT_COMMAND_OK && status != PB_PQ_RESULT_TUPLES_OK)
+    if (!is_good(result))
         return note_failure(db, result);
     if (out != NULL)
         *out = result;
     else
         pb_pq.PQclear(result);
     return true;
+}
+
+bool pb_libpq_begin_batch(struct pb_libpq *db)
+{
+    db->may_repeat = false;
+    return pb_pq.PQenterPipelineMode(db->conn) != 0 || lose(db, pb_pq.PQerrorMessage(db->conn));
+}
+
+bool pb_libpq_end_batch(struct pb_libpq *db, int was_sent,
+                        void (*take)(void *user, struct pg_result *result), void *user)
+{
+    struct pg_result *result = NULL;
+    bool ok = true, is_end = false;
+    if (was_sent == 0 || pb_pq.PQpipelineSync(db->conn) == 0)
+        return lose(db, pb_pq.PQerrorMessage(db->conn));
+    while (!is_end) {
+        if (!next_result(db, pb_clock_mono_ms() + db->limits->answer_ms, &result))
+            return false;
+        is_end = pb_pq.PQresultStatus(result) == PB_PQ_RESULT_SYNC;
+        if (ok && result != NULL && is_good(result))
+            take(user, result);
+        else if (ok && result != NULL && !is_end)
+            ok = note_failure(db, result);
+        else
+            pb_pq.PQclear(result);
+        if (db->conn == NULL)
+            return false;
+    }
+    return pb_pq.PQexitPipelineMode(db->conn) != 0 ? ok : lose(db, pb_pq.PQerrorMessage(db->conn));
 }
 
 bool pb_libpq_run(struct pb_libpq *db, const char *texts)

@@ -17,7 +17,7 @@
 struct pg_conn;
 struct pg_result;
 enum { PB_PQ_CONNECTION_OK };
-enum { PB_PQ_RESULT_COMMAND_OK = 1, PB_PQ_RESULT_TUPLES_OK = 2 };
+enum { PB_PQ_RESULT_COMMAND_OK = 1, PB_PQ_RESULT_TUPLES_OK = 2, PB_PQ_RESULT_SYNC = 10 };
 enum { PB_PQ_FIELD_SQLSTATE = 'C', PB_PQ_FIELD_MESSAGE = 'M', PB_PQ_FIELD_DETAIL = 'D' };
 enum {
     PB_PQ_TYPE_BOOL = 16,
@@ -51,6 +51,9 @@ extern struct pb_pq_functions {
     int (*PQsendQueryPrepared)(struct pg_conn *conn, const char *name, int n,
                                const char *const *values, const int *lengths, const int *formats,
                                int result_format);
+    int (*PQenterPipelineMode)(struct pg_conn *conn);
+    int (*PQpipelineSync)(struct pg_conn *conn);
+    int (*PQexitPipelineMode)(struct pg_conn *conn);
     int (*PQflush)(struct pg_conn *conn);
     int (*PQconsumeInput)(struct pg_conn *conn);
     int (*PQisBusy)(struct pg_conn *conn);
@@ -107,6 +110,12 @@ bool pb_libpq_fail(struct pb_libpq *db, const char *format, ...)
 /* Takes the result of a call of libpq that sends, which returned was_sent: true and *out, which the
  * caller clears (out NULL: cleared), or false. A connection that fails is dropped. */
 bool pb_libpq_take(struct pb_libpq *db, int was_sent, struct pg_result **out);
+/* Begins to send prepared statements whose results are awaited together. */
+bool pb_libpq_begin_batch(struct pb_libpq *db);
+/* Ends it: `take` gets the result of each statement, in order, and clears it. Statements after one
+ * that failed were not run: false. was_sent is that of the last call that sent. */
+bool pb_libpq_end_batch(struct pb_libpq *db, int was_sent,
+                        void (*take)(void *user, struct pg_result *result), void *user);
 /* Runs statements without parameters, separated by semicolons. */
 bool pb_libpq_run(struct pb_libpq *db, const char *texts);
 #endif

@@ -82,6 +82,22 @@ void pb_sql_finalize(struct pb_sql_statement *s)
         s->engine->finalize(s);
 }
 
+bool pb_sql_run_all(struct pb_sql_statement *s, const struct pb_sql_runs *runs)
+{
+    bool ok = true;
+    if (s->engine->run_all != NULL)
+        return s->engine->run_all(s, runs);
+    for (size_t i = 0; ok && i < runs->n; i++) {
+        const enum pb_sql_result result =
+            runs->set(runs->user, i, s) ? pb_sql_step(s) : PB_SQL_FAILED;
+        ok = result != PB_SQL_FAILED;
+        if (ok && runs->read != NULL)
+            runs->read(runs->user, i, s, result == PB_SQL_ROW);
+        pb_sql_reset(s);
+    }
+    return ok;
+}
+
 bool pb_sql_begin(struct pb_sql *db)
 {
     return db->engine->begin(db);

@@ -49,6 +49,19 @@ void pb_sql_read_text(struct pb_sql_statement *s, int at, char *out, size_t byte
 void pb_sql_reset(struct pb_sql_statement *s);    /* NULL is allowed */
 void pb_sql_finalize(struct pb_sql_statement *s); /* NULL is allowed */
 
+/* Runs of one statement with other parameters each. */
+struct pb_sql_runs {
+    size_t n;
+    /* Sets the parameters of run i; false ends the runs. */
+    bool (*set)(void *user, size_t i, struct pb_sql_statement *s);
+    /* Reads the first row of run i, which may be called after later calls of set. NULL: none. */
+    void (*read)(void *user, size_t i, struct pb_sql_statement *s, bool has_row);
+    void *user;
+};
+/* Runs a kept statement of a transaction n times, in order; over a network they take the time of
+ * one. False if one failed or was not set. The statement is reset. */
+bool pb_sql_run_all(struct pb_sql_statement *s, const struct pb_sql_runs *runs);
+
 /* Begins a transaction that may write: false, see pb_sql_message. */
 bool pb_sql_begin(struct pb_sql *db);
 /* Ends it; after false it must be rolled back. Over a network it may have been stored even then. */

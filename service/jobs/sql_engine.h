@@ -15,6 +15,8 @@ struct pb_sql_engine {
     void (*set_blob)(struct pb_sql_statement *s, int at, const void *data, size_t bytes);
     bool (*copy_text)(struct pb_sql_statement *s, int at, const char *text, size_t bytes);
     enum pb_sql_result (*step)(struct pb_sql_statement *s);
+    /* NULL: each run is a step. */
+    bool (*run_all)(struct pb_sql_statement *s, const struct pb_sql_runs *runs);
     int64_t (*read_int)(struct pb_sql_statement *s, int at);
     const char *(*text)(struct pb_sql_statement *s, int at);
     const void *(*blob)(struct pb_sql_statement *s, int at, size_t *out_bytes);

@@ -181,6 +181,7 @@ static void destroy(struct statement *s)
 }
 
 static const struct pb_sql_engine engine;
+static void reset(struct pb_sql_statement *base);
 
 static struct pb_sql_statement *prepare(struct pb_sql *base, const char *text, bool is_kept)
 {
@@ -278,18 +279,23 @@ static void set_blob(struct pb_sql_statement *base, int at, const void *data, si
     s->formats[at - 1] = 1;
 }
 
+static bool has_same_types(const struct statement *s)
+{
+    bool is_same = true;
+    for (int i = 0; i < s->n; i++)
+        is_same = is_same && s->types[i] == s->parameter[i].type;
+    return is_same;
+}
+
 /* Prepares the statement on the server, unless this connection knows it with these types. A
  * parameter that is NULL this time keeps the type that it had. */
 static bool prepare_there(struct statement *s)
 {
     struct database *db = s->of;
-    bool is_same = s->connect == db->link.connects;
-    for (int i = 0; i < s->n; i++) {
-        is_same = is_same && s->types[i] == s->parameter[i].type;
-        s->types[i] = s->parameter[i].type;
-    }
-    if (is_same)
+    if (s->connect == db->link.connects && has_same_types(s))
         return true;
+    for (int i = 0; i < s->n; i++)
+        s->types[i] = s->parameter[i].type;
     if (s->connect == db->link.connects) {
         char text[40];
         (void)snprintf(text, sizeof text, "DEALLOCATE %s", s->name);
@@ -363,6 +369,70 @@ static enum pb_sql_result step(struct pb_sql_statement *base)
     }
     return ++s->row < pb_pq.PQntuples(s->result) ? PB_SQL_ROW : PB_SQL_DONE;
 }
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+struct batch {
+    struct statement *s;
+    const struct pb_sql_runs *runs;
+    size_t next; /* run whose result is the next one */
+};
+
+static void read_run(void *user, struct pg_result *result)
+{
+    struct batch *batch = user;
+    struct statement *s = batch->s;
+    const size_t i = batch->next++;
+    s->result = result;
+    s->row = 0;
+    restore_texts(result);
+    if (batch->runs->read != NULL)
+        batch->runs->read(batch->runs->user, i, &s->base, pb_pq.PQntuples(result) > 0);
+    pb_pq.PQclear(result);
+    s->result = NULL;
+    s->row = -1;
+}
+
+static bool set_run(struct statement *s, const struct pb_sql_runs *runs, size_t i)
+{
+    return i == runs->n || (runs->set(runs->user, i, &s->base) && !s->is_out_of_memory) ||
+           pb_libpq_fail(&s->of->link, "out of memory for a parameter");
+}
+
+/* Sends runs from *at on, whose parameters are set, as long as the prepared statement has the types
+ * of their parameters. */
+static bool send_runs(struct batch *batch, size_t *at)
+{
+    struct statement *s = batch->s;
+    struct pb_libpq *link = &s->of->link;
+    bool ok = prepare_there(s) && pb_libpq_begin_batch(link);
+    int was_sent;
+    if (!ok)
+        return false;
+    do {
+        was_sent = pb_pq.PQsendQueryPrepared(link->conn, s->name, s->n, s->values, s->lengths,
+                                             s->formats, 1);
+        reset(&s->base);
+        ok = set_run(s, batch->runs, ++*at);
+    } while (ok && was_sent != 0 && *at < batch->runs->n && has_same_types(s));
+    return pb_libpq_end_batch(link, was_sent, read_run, batch) && ok;
+}
+
+static bool run_all(struct pb_sql_statement *base, const struct pb_sql_runs *runs)
+{
+    struct statement *s = statement_of(base);
+    struct batch batch = {.s = s, .runs = runs};
+    bool ok = s->of->link.conn != NULL
+                  ? set_run(s, runs, 0)
+                  : pb_libpq_fail(&s->of->link, "the connection to %s was lost in a transaction",
+                                  s->of->link.place);
+    for (size_t at = 0; ok && at < runs->n;)
+        ok = send_runs(&batch, &at);
+    reset(base);
+    return ok;
+}
+
+/* --- results --------------------------------------------------------------------------------- */
 
 static bool is_null(struct pb_sql_statement *base, int at)
 {
@@ -516,6 +586,7 @@ static const struct pb_sql_engine engine = {
     .set_blob = set_blob,
     .copy_text = copy_text,
     .step = step,
+    .run_all = run_all,
     .read_int = read_int,
     .text = read_text,
     .blob = read_blob,

@@ -91,6 +91,44 @@ static const char *events(void)
     return kinds;
 }
 
+static void note_job(void *user, const struct pb_event *event)
+{
+    (void)strcat(user, event->job + 16);
+}
+
+START_TEST(test_offers_of_a_batch_have_their_own_results)
+{
+    static const char *const ids[] = {"bbbb", "aaaa", "cccc", "bbbb", "dddd"};
+    static const int wanted[] = {0, -EEXIST, 0, -EEXIST, 0};
+    enum { N = sizeof ids / sizeof ids[0] };
+    struct pb_job jobs[N], *list[N], first = offer("aaaa", "s");
+    struct pb_err err = {0};
+    int results[N];
+    char events[64] = "";
+    for (int i = 0; i < N; i++) {
+        list[i] = &jobs[i];
+        pb_job_init(&jobs[i]);
+        (void)snprintf(jobs[i].id, sizeof jobs[i].id, "20261121-082850-%s", ids[i]);
+        (void)snprintf(jobs[i].scene, sizeof jobs[i].scene, "s%d", i);
+    }
+    ck_assert_msg(pb_store_offer_all(store, list, N, results, &err) == 0, "%s", err.msg);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(results[i], wanted[i]);
+    ck_assert_int_gt(jobs[0].seq, first.seq);
+    ck_assert_int_gt(jobs[2].seq, jobs[0].seq);
+    ck_assert_int_gt(jobs[4].seq, jobs[2].seq);
+    struct pb_job stored = find("bbbb");
+    ck_assert_int_eq(stored.seq, jobs[0].seq);
+    ck_assert_str_eq(stored.scene, "s0");
+    ck_assert_int_eq(pb_journal_read(store, 0, "", 100, note_job, events, NULL), 4);
+    ck_assert_str_eq(events, "aaaabbbbccccdddd");
+    pb_job_fini(&stored);
+    pb_job_fini(&first);
+    for (int i = 0; i < N; i++)
+        pb_job_fini(&jobs[i]);
+}
+END_TEST
+
 START_TEST(test_take_starts_a_waiting_job_once)
 {
     struct pb_job job = offer("aaaa", "a"), late = find("aaaa");
@@ -210,6 +248,7 @@ END_TEST
 
 static void add_tests(TCase *tests)
 {
+    tcase_add_test(tests, test_offers_of_a_batch_have_their_own_results);
     tcase_add_test(tests, test_take_starts_a_waiting_job_once);
     tcase_add_test(tests, test_take_of_an_earlier_epoch_is_refused);
     tcase_add_test(tests, test_take_runs_one_job_of_a_scene);
