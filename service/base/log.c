@@ -28,6 +28,16 @@ static struct {
 static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects the state, except the settings of init */
 
+/* A line about a job, without "job ID: ". */
+struct kept {
+    int64_t wall_ms;
+    enum pb_log_level level;
+    char job[36], text[PB_LOG_KEPT_BYTES];
+};
+
+static struct kept kept[PB_LOG_KEPT]; /* protected by the lock; line n is at n % PB_LOG_KEPT */
+static size_t n_kept;                 /* number of lines so far; protected by the lock */
+
 bool pb_log_is_journal(const char *journal_stream, int fd)
 {
     unsigned long long device = 0, inode = 0;
@@ -43,7 +53,7 @@ void pb_log_init(enum pb_log_level most)
     state.journal = pb_log_is_journal(getenv("JOURNAL_STREAM"), STDERR_FILENO);
 }
 
-static const char *level_word(enum pb_log_level level)
+const char *pb_log_level_word(enum pb_log_level level)
 {
     switch (level) {
     case PB_LOG_ERROR:
@@ -69,7 +79,7 @@ static void emit(enum pb_log_level level, const char *text)
     } else {
         char when[PB_CLOCK_TEXT_BYTES];
         pb_clock_text(pb_clock_wall_ms(), when);
-        n = (size_t)snprintf(line, sizeof line, "%s %-7s ", when, level_word(level));
+        n = (size_t)snprintf(line, sizeof line, "%s %-7s ", when, pb_log_level_word(level));
     }
     while (*text && n < sizeof line - 18) { /* four escaped bytes, the newline, a NUL */
         uint32_t code = 0;
@@ -104,7 +114,7 @@ static void turn_window(void)
         if (left_out == 0)
             continue;
         (void)snprintf(text, sizeof text, "log: %u lines (%s) left out, too many at once", left_out,
-                       level_word((enum pb_log_level)level));
+                       pb_log_level_word((enum pb_log_level)level));
         emit(PB_LOG_WARNING, text);
     }
 }
@@ -119,6 +129,44 @@ static bool admit(enum pb_log_level level)
     }
     state.in_window[level]++;
     return true;
+}
+
+/* --- lines about jobs --- */
+
+/* Keeps a line that begins with "job ID: ". */
+static void keep(enum pb_log_level level, const char *text)
+{
+    static const char prefix[] = "job ";
+    if (strncmp(text, prefix, sizeof prefix - 1) != 0)
+        return;
+    const char *id = text + sizeof prefix - 1;
+    const size_t n = strcspn(id, ": ");
+    if (n >= sizeof kept[0].job || strncmp(id + n, ": ", 2) != 0)
+        return;
+    struct kept *line = &kept[n_kept++ % PB_LOG_KEPT];
+    line->wall_ms = pb_clock_wall_ms();
+    line->level = level;
+    (void)snprintf(line->job, sizeof line->job, "%.*s", (int)n, id);
+    (void)snprintf(line->text, sizeof line->text, "%s", id + n + 2);
+}
+
+void pb_log_lines(const char *job,
+                  void (*visit)(void *user, int64_t wall_ms, enum pb_log_level level,
+                                const char *text),
+                  void *user)
+{
+    struct kept line;
+    bool more = true;
+    for (size_t i = 0; more; i++) {
+        (void)pthread_mutex_lock(&lock);
+        if (n_kept > PB_LOG_KEPT && i < n_kept - PB_LOG_KEPT)
+            i = n_kept - PB_LOG_KEPT;
+        more = i < n_kept;
+        line = kept[i % PB_LOG_KEPT];
+        (void)pthread_mutex_unlock(&lock);
+        if (more && strcmp(line.job, job) == 0)
+            visit(user, line.wall_ms, line.level, line.text);
+    }
 }
 
 void pb_log_flush(void)
@@ -138,6 +186,7 @@ void pb_log(enum pb_log_level level, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     (void)pthread_mutex_lock(&lock);
+    keep(level, text);
     if (admit(level))
         emit(level, text);
     (void)pthread_mutex_unlock(&lock);

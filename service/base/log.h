@@ -7,11 +7,15 @@
  * message is one line: control characters and bytes that are not UTF-8 (a file name may have them)
  * are escaped. The rate is limited: for each level except errors, PB_LOG_BURST lines pass in
  * PB_LOG_WINDOW_MS, and a line reports the number that was left out; each level has a limit of its
- * own. Thread: any, after init. */
+ * own. The newest lines about jobs ("job ID: ...") are kept in memory for queries. Thread: any,
+ * after init. */
 #include <stdbool.h>
+#include <stdint.h>
 
-#define PB_LOG_BURST     400
-#define PB_LOG_WINDOW_MS 10000
+#define PB_LOG_BURST      400
+#define PB_LOG_WINDOW_MS  10000
+#define PB_LOG_KEPT       1000 /* lines about jobs that are kept */
+#define PB_LOG_KEPT_BYTES 400  /* limit of their text; a longer one is cut */
 
 enum pb_log_level {
     PB_LOG_ERROR = 3, /* syslog's numbers */
@@ -27,6 +31,13 @@ void pb_log(enum pb_log_level level, const char *format, ...) __attribute__((for
 /* Logs the number of lines that were left out, when their window is over and no line was logged
  * since. */
 void pb_log_flush(void);
+/* The word of a level: "error", "warning" ... */
+const char *pb_log_level_word(enum pb_log_level level);
+/* Visits the kept lines of a job, oldest first, without "job ID: ". */
+void pb_log_lines(const char *job,
+                  void (*visit)(void *user, int64_t wall_ms, enum pb_log_level level,
+                                const char *text),
+                  void *user);
 /* Returns true if JOURNAL_STREAM ("device:inode", or NULL) names the file of fd. */
 bool pb_log_is_journal(const char *journal_stream, int fd);
 #endif

@@ -4,6 +4,7 @@
  * Events: lists and acknowledgements for their subscribers, those of one job, and rows of the
  * journal for watchers. */
 #include "config/base/clock.h"
+#include "service/base/log.h"
 #include "service/jobs/journal.h"
 #include "service/runner/metrics.h"
 #include "service/status/status_methods_parts.h"
@@ -47,6 +48,18 @@ int pb_status_list_events(const struct pb_status_methods *methods, struct pb_cal
 
 /* --- the events of one job --- */
 
+static void print_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *text)
+{
+    struct pb_json *json = user;
+    char when[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(wall_ms, when);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "time", when);
+    pb_json_string(json, "level", pb_log_level_word(level));
+    pb_json_string(json, "text", text);
+    pb_json_end(json);
+}
+
 int pb_status_job_events(struct pb_call *call, struct pb_err *err)
 {
     const struct pb_reading *reading = call->reading;
@@ -60,6 +73,9 @@ int pb_status_job_events(struct pb_call *call, struct pb_err *err)
     pb_reply_begin(call->reply, call->request);
     pb_json_object(call->reply, "result");
     pb_json_raw(call->reply, "events", events);
+    pb_json_array(call->reply, "log");
+    pb_log_lines(reading->job.id, print_line, call->reply);
+    pb_json_end(call->reply);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);
     return 0;

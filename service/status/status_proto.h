@@ -9,7 +9,8 @@
  *   job.list     {status?: word or list of words, pipeline?, since_ms?, limit?: 1..1000,
  *                 fields?: brief, before?: id}                         -> {jobs: [job...]}
  *   job.get      {id}                                                   -> job
- *   job.events   {id, since?, limit?: 1..1000}                          -> {events: [event...]}
+ *   job.events   {id, since?, limit?: 1..1000}                          -> {events: [event...],
+ *                log: [line...]}
  *   job.submit   {input, pipeline?, priority?: -100..100, descriptor?}        -> job
  *   job.cancel   {id}      job.retry {id}      job.drop {id}            -> job
  *   job.again    {id, priority?: -100..100, dry_run?: bool}             -> the new job; of a dry

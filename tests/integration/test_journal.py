@@ -61,6 +61,9 @@ class Journal(DaemonCase):
         self.assertEqual([e["event"] for e in own if e["event"] != "product.published"], LIFE)
         self.assertEqual([(e["seq"], e["time"]) for e in own], sorted((e["seq"], e["time"]) for e in own))
         self.assertEqual(d.call("job.events", id=ids[1], since=own[0]["seq"], limit=1)["events"], own[1:2])
+        log = d.call("job.events", id=ids[1])["log"]
+        self.assertTrue(any(line["text"].startswith("1.tif done in") and line["level"] == "notice" for line in log), log)
+        self.assertNotIn("0.tif", str(log))
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
 

@@ -94,7 +94,7 @@ class Page(DaemonCase):
         for part in (job["error"]["code"], job["error"]["message"], job["error"]["hint"], "pushbroom retry " + job["id"]):
             self.assertIn(part, text)
         text = browser.wait("openJob('%s').then(() => /quarantine/.test($('job-steps').textContent) && $('job-steps').textContent)" % job["id"])
-        self.assertRegex(text, r"Submitted.*Started.*Failed: %s.*The input is in quarantine" % job["error"]["code"].replace(".", r"\."))
+        self.assertRegex(text, r"Submitted.*Started.*Failed: %s.*The input is in quarantine.*Log of the service.*broken\.tif failed" % job["error"]["code"].replace(".", r"\."))
         self.assertIn("To do: " + job["error"]["hint"], browser.run("document.getElementById('quarantine').textContent"))
         self.open(browser)  # the browser has the files of the page already
         browser.wait("document.querySelectorAll('.row').length === 2")

@@ -152,6 +152,43 @@ START_TEST(nothing_that_steers_a_terminal_passes)
 }
 END_TEST
 
+static char lines[4096];
+static int n_lines;
+
+static void add_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *line)
+{
+    ck_assert_ptr_eq(user, lines);
+    ck_assert_int_gt(wall_ms, 0);
+    n_lines++;
+    (void)snprintf(lines, sizeof lines, "%s: %.300s", pb_log_level_word(level), line);
+}
+
+START_TEST(test_lines_of_a_job_are_kept)
+{
+    begin(true);
+    pb_log(PB_LOG_WARNING, "job 1-a: runs on the CPU");
+    pb_log(PB_LOG_NOTICE, "job 1-ab: done");
+    pb_log(PB_LOG_NOTICE, "job 1-a waits");
+    pb_log(PB_LOG_NOTICE, "job ");
+    pb_log(PB_LOG_NOTICE, "jo");
+    pb_log_lines("1-a", add_line, lines);
+    ck_assert_int_eq(n_lines, 1);
+    ck_assert_str_eq(lines, "warning: runs on the CPU");
+    pb_log_lines("1", add_line, lines);
+    ck_assert_int_eq(n_lines, 1);
+    for (int i = 0; i < PB_LOG_KEPT; i++)
+        pb_log(PB_LOG_NOTICE, "job 2-b: line %d", i);
+    pb_log_lines("1-a", add_line, lines);
+    ck_assert_int_eq(n_lines, 1); /* newer lines replaced it */
+    pb_log_lines("2-b", add_line, lines);
+    ck_assert_int_eq(n_lines, 1 + PB_LOG_KEPT);
+    ck_assert_str_eq(lines, "notice: line 999");
+    pb_log(PB_LOG_ERROR, "job 3-c: %01000d", 7);
+    pb_log_lines("3-c", add_line, lines);
+    ck_assert_int_eq(n_lines, 2 + PB_LOG_KEPT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -165,6 +202,7 @@ int main(void)
     tcase_add_test(tests, a_flood_of_notices_leaves_warnings_their_place);
     tcase_add_test(tests, what_was_left_out_is_told_without_another_line);
     tcase_add_test(tests, nothing_that_steers_a_terminal_passes);
+    tcase_add_test(tests, test_lines_of_a_job_are_kept);
     tcase_set_timeout(tests, 30);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

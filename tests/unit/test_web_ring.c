@@ -26,6 +26,7 @@ static void begin(void)
 static void end(void)
 {
     pb_json_release(graphs);
+    graphs = NULL;
     pb_web_ring_destroy(ring);
 }
 

@@ -380,7 +380,7 @@ function productsOf(job) {
 
 // --- the events of one job ---
 
-let lastSteps = { id: "", state: "", list: [] };
+let lastSteps = { id: "", state: "", events: [], log: [] };
 
 function stepOf(event, i) {
   const where = [event.device, event.node].filter(Boolean).join(", ");
@@ -394,14 +394,25 @@ function stepOf(event, i) {
     "product.published": event.product && event.product.path ? "Published " + event.product.path.split("/").pop() : "Published a product",
   }[event.event] || event.event;
   const error = event.event.startsWith("job.") ? event.error : null;
-  return make("tr", {}, make("td", { class: "number" }, utc(event.time)), make("td", { class: "name" + (event.event === "job.failed" ? " bad" : "") }, words + (error ? ": " + error.code + ": " + error.message : "")));
+  return timeRow(event.time, event.event === "job.failed" ? "bad" : "", words + (error ? ": " + error.code + ": " + error.message : ""));
+}
+
+function timeTable(title, column, rows) {
+  return rows.length ? [make("h3", {}, title), make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Time"), make("th", { scope: "col" }, column))), make("tbody", {}, ...rows))] : [];
+}
+
+function timeRow(time, className, words) {
+  return make("tr", {}, make("td", { class: "time" }, utc(time)), make("td", { class: "words " + className }, words));
+}
+
+function lineOf(line) {
+  return timeRow(line.time, { error: "bad", warning: "warn" }[line.level] || "", line.text);
 }
 
 function drawSteps() {
   const place = $("job-steps");
   if (!place || lastSteps.id !== opened) return;
-  place.hidden = !lastSteps.list.length;
-  place.querySelector("tbody").replaceChildren(...lastSteps.list.map(stepOf));
+  place.replaceChildren(...timeTable("Events", "Event", lastSteps.events.map(stepOf)), ...timeTable("Log of the service", "Line", lastSteps.log.map(lineOf)));
 }
 
 // Loads the events of the job in the dialog, unless its state is that of the last load.
@@ -413,7 +424,7 @@ async function loadSteps(job) {
     const reply = await fetch("/api/jobs/" + encodeURIComponent(job.id) + "/events");
     const found = await reply.json();
     if (!reply.ok || opened !== job.id) return;
-    lastSteps = { id: job.id, state, list: found.events };
+    lastSteps = { id: job.id, state, ...found };
     drawSteps();
   } catch {
     // the job is there without them
@@ -433,7 +444,7 @@ function drawJob(job) {
       ["Read", job.bytes_read ? bytes(job.bytes_read) : ""], ["Input", job.input], ["Products in", job.directory], ["West, south, east, north", job.bbox ? job.bbox.join(", ") : ""],
       ["Replaces", job.replaces], ["Again of", job.again_of], ["Archive", job.archive]]),
     productsOf(job),
-    make("div", { id: "job-steps", class: "scroll", hidden: true }, make("h3", {}, "Events"), make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col", class: "number" }, "Time"), make("th", { scope: "col" }, "Event"))), make("tbody"))),
+    make("div", { id: "job-steps" }),
     job.report ? make("h3", {}, "Report") : null, job.report ? tree(job.report) : null];
   dialog.append(...parts.filter(Boolean));
   loadSteps(job);
