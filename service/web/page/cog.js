@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Worker that reads the tiles of a GeoTIFF by ranges of bytes. The page sends {open: address} once and then {want: [{level,
-// index}], planes}, which replaces the list before; the answers are {opened}, {tile} and {error}. Files may be damaged: each
-// number of the file is compared to a limit before memory or time depends on it.
+// index}], planes, answers}, which replaces the list before; `answers` is the count of those that the page has. The answers are
+// {opened}, {tile} and {error}. Files may be damaged: each number of the file is compared to a limit before memory or time
+// depends on it.
 "use strict";
 
 importScripts("/zstd.js");
@@ -358,11 +359,17 @@ function undoPlanes(bytes, level) {
   const step = level.samples.BYTES_PER_ELEMENT;
   const n = rowBytes / step;
   const out = new Uint8Array(bytes.length);
+  const words = new Uint32Array(out.buffer); // browsers are little-endian
   for (let y = 0; y < level.tileHeight; y++) {
     const row = y * rowBytes;
-    for (let at = row + perPixel, end = row + rowBytes; at < end; at++) bytes[at] += bytes[at - perPixel];
-    for (let plane = 0; plane < step; plane++)
-      for (let i = 0, from = row + plane * n, to = row + step - 1 - plane; i < n; i++, to += step) out[to] = bytes[from + i];
+    for (let band = 0; band < perPixel; band++)
+      for (let at = row + band, sum = 0, end = row + rowBytes; at < end; at += perPixel) bytes[at] = sum = (sum + bytes[at]) & 255;
+    if (step === 4) {
+      for (let i = row, to = row >> 2, end = row + n; i < end; i++) words[to++] = (bytes[i] << 24) | (bytes[i + n] << 16) | (bytes[i + 2 * n] << 8) | bytes[i + 3 * n];
+    } else {
+      for (let plane = 0; plane < step; plane++)
+        for (let i = 0, from = row + plane * n, to = row + step - 1 - plane; i < n; i++, to += step) out[to] = bytes[from + i];
+    }
   }
   return out;
 }
@@ -397,11 +404,19 @@ let tiff = null;
 let wanted = []; // tiles that are not being read yet, the first ones first
 let running = 0;
 const busy = new Set(); // keys of tiles that are being read
+const answered = new Map(); // key -> number of the answer; the page may ask before it has it
+let answers = 0;
 
 const keyOf = (tile) => tile.level + "/" + tile.index + "/" + tile.planes.join();
 
 function report(error, tile) {
   postMessage({ error: error instanceof RangeError ? "there is no memory for it" : error.message, tile });
+}
+
+function isDone(tile) {
+  if (!busy.delete(tile.key)) return false;
+  answered.set(tile.key, ++answers);
+  return true;
 }
 
 // The ranges that a tile needs: of its planes and of its mask.
@@ -433,14 +448,13 @@ async function take(place, list, data) {
   const { tile, level } = place;
   const bytes = place.bytes === 0 ? null : data.subarray(place.from - list.from, place.from - list.from + place.bytes);
   tile.parts[place.plane] = bytes === null ? null : await decode(bytes, level, tiff.little);
-  if (--tile.missing > 0) return;
-  busy.delete(tile.key);
+  if (--tile.missing > 0 || !isDone(tile)) return;
   const buffers = Object.values(tile.parts).filter(Boolean).map((array) => array.buffer);
   postMessage({ tile: { level: tile.level, index: tile.index, planes: tile.planes, parts: tile.parts }, requests: tiff.source.requests, bytes: tiff.source.bytes }, [...new Set(buffers)]);
 }
 
 function fail(error, tile) {
-  if (busy.delete(tile.key)) report(error, { level: tile.level, index: tile.index, planes: tile.planes });
+  if (isDone(tile)) report(error, { level: tile.level, index: tile.index, planes: tile.planes });
 }
 
 async function readList(list) {
@@ -476,10 +490,11 @@ async function readTiles() {
 
 function want(message) {
   wanted = [];
+  for (const [key, number] of answered) if (number <= message.answers) answered.delete(key);
   for (const { level, index } of message.want) {
     const tile = { level, index, planes: tiff.levels[level].planar ? message.planes : [0], parts: {} };
     tile.key = keyOf(tile);
-    if (!busy.has(tile.key)) wanted.push(tile);
+    if (!busy.has(tile.key) && !answered.has(tile.key)) wanted.push(tile);
   }
   for (let i = running; i < RANGES; i++) readTiles();
 }

@@ -20,6 +20,7 @@ class CogView {
     this.tiles = new Map(); // key -> tile, the least recently drawn first
     this.held = 0;
     this.failed = new Map(); // key -> words
+    this.answers = 0; // tiles that came, and failures
     this.view = null; // {x, y, scale}: the pixel in the middle, screen pixels for one of the image
     this.pointer = null; // {x, y} on the canvas
     this.exact = null; // {column, row} whose full tile is wanted
@@ -60,6 +61,7 @@ class CogView {
     this.worker.addEventListener("message", ({ data }) => this.onMessage(data));
     this.worker.addEventListener("error", () => this.trouble("the decoder of the page did not start"));
     this.worker.postMessage({ open: this.address.path });
+    this.renders = this.readItem(); // at the same time
   }
 
   end() {
@@ -87,6 +89,7 @@ class CogView {
   }
 
   async onMessage(data) {
+    if (data.tile) this.answers++;
     if (data.error && !data.tile) this.trouble(data.error);
     else if (data.error) {
       this.failed.set(this.key(data.tile.level, data.tile.index, data.tile.planes), data.error);
@@ -98,7 +101,7 @@ class CogView {
   }
 
   async onOpened(opened) {
-    const renders = await this.readItem();
+    const renders = await this.renders;
     if (this.ended) return;
     this.opened = opened;
     this.full = opened.levels[0];
@@ -480,7 +483,7 @@ class CogView {
     const wants = JSON.stringify([missing, this.planes()]);
     if (wants !== this.wants) {
       this.wants = wants;
-      this.worker.postMessage({ want: missing, planes: this.planes() });
+      this.worker.postMessage({ want: missing, planes: this.planes(), answers: this.answers });
     }
     const complete = this.inSight.every(({ level, index }) => this.tiles.has(this.key(level, index)) || this.failed.has(this.key(level, index)));
     if (!this.shown.exact && !this.shown.ranges && (!complete || !this.stretch(false))) {
@@ -519,7 +522,7 @@ class CogView {
       context.clearRect(x0, y0, x1 - x0, y1 - y0); // where it is transparent no coarser tile shows
       context.drawImage(tile.canvas, x0, y0, x1 - x0, y1 - y0);
     }
-    if (this.pointer && this.pointer.byKeys) {
+    if (this.pointer && this.pointer.isMarked) {
       const [x, y] = [Math.round(this.pointer.x * dots), Math.round(this.pointer.y * dots)];
       for (const [width, colour] of [[3, "#000"], [1, "#fff"]]) {
         context.lineWidth = width * dots;
@@ -632,12 +635,13 @@ class CogView {
     });
     const up = (event) => {
       if (!pointers.delete(event.pointerId) || event.type !== "pointerup" || travelled > 4) return;
-      this.pointer = at(event);
+      this.pointer = { ...at(event), isMarked: event.pointerType !== "mouse" };
       this.readPixel();
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", () => {
+    canvas.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "mouse") return; // a finger that was lifted: its pixel stays
       this.pointer = null;
       this.draw();
     });
@@ -653,7 +657,7 @@ class CogView {
     if (!this.view || event.altKey || event.metaKey || event.ctrlKey) return;
     const step = (event.shiftKey ? 0.5 : 0.125) * Math.min(this.width, this.height);
     const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    this.pointer = { x: this.width / 2, y: this.height / 2, byKeys: true };
+    this.pointer = { x: this.width / 2, y: this.height / 2, isMarked: true };
     this.exact = null;
     if (moves[event.key]) this.pan(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") this.zoom(2);
