@@ -88,7 +88,9 @@ static void print_watch(struct pb_call *call)
     const struct pb_reading *const reading = call->reading;
     const int64_t since = call->request->seq, last = reading->last;
     const bool known = last >= 0;
-    const bool gone = since >= 0 && (!known || since < reading->first - 1 || since > last);
+    /* The client may have events that the picture lacks. */
+    const bool is_above = since > last && reading->as_of_ms == 0;
+    const bool gone = since >= 0 && (!known || since < reading->first - 1 || is_above);
     call->since = since < 0 ? -1 : gone ? last : since;
     pb_json_bool(call->reply, "watching", true);
     if (known)

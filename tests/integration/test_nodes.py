@@ -168,10 +168,13 @@ class Nodes(DaemonCase):
         a.drop("s1.tif", "until go")
         b.drop("s2.tif", "until go")
         self.wait_running(a, 2)
+        last = int(self.postgres.rows("SELECT seq FROM pushbroom.last_event")[0][0])
         self.postgres.stop()
         for node in (a, b):
             node.wait_trouble("store")
         self.assertIn("runs continue", a.trouble("store")["message"])
+        reply = a.call("job.watch", since=last + 1)  # the client has an event that the last picture lacks
+        self.assertEqual((reply["gone"], reply["seq"]), (False, last + 1))
         a.drop("s3.tif")
         wait_for(lambda: "s3.tif stays" in a.log_text())
         (self.common / "go").touch() # the runs end, which cannot be stored
