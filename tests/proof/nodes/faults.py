@@ -184,30 +184,34 @@ def rename_late(trial, node, fault):
     node.calm()
 
 
-def request(trial, node, fault, method, wanted):
-    """Requests a change of a scene of this round from the node. A request whose reply is lost may have been taken."""
-    scenes = [d for d in trial.round if wanted(d)]
-    if not scenes:
-        return
-    delivered = scenes[int(fault.pick * len(scenes))]
-    try:
-        jobs = [job for job in node.call("job.list", timeout=5, limit=1000, fields="brief")["jobs"] if job["name"] == delivered.name]
-        if jobs:
-            delivered.cancels += method == "job.cancel"
-            delivered.retries += method == "job.retry"
-            node.call(method, timeout=5, id=jobs[0]["id"])
-            trial.count[method + " that were confirmed"] += 1
-    except (RpcError, OSError, AssertionError):
-        pass
+def request(trial, node, fault, method, states):
+    """Requests a change of a job of this round, in one of the states, from the node. If the reply is lost, it may have been taken."""
+    scenes = {delivered.name: delivered for delivered in trial.round}
+    end = time.monotonic() + trial.cluster.lease
+    while time.monotonic() < end:
+        try:
+            listed = node.call("job.list", timeout=5, limit=1000, fields="brief")["jobs"]
+            jobs = [job for job in listed if job["name"] in scenes and job["status"] in states]
+            if jobs:
+                job = jobs[int(fault.pick * len(jobs))]
+                scenes[job["name"]].cancels += method == "job.cancel"
+                scenes[job["name"]].retries += method == "job.retry"
+                node.call(method, timeout=5, id=job["id"])
+                trial.count[method + " that were confirmed"] += 1
+                return
+        except (RpcError, OSError, AssertionError):
+            pass
+        time.sleep(0.1)
 
 
 def cancel(trial, node, fault):
-    request(trial, node, fault, "job.cancel", lambda d: True)
+    trial.deliver(3)
+    request(trial, node, fault, "job.cancel", ("accepted", "running"))
     yield
 
 
 def retry(trial, node, fault):
-    request(trial, node, fault, "job.retry", lambda d: not d.good or d.cancels)
+    request(trial, node, fault, "job.retry", ("failed", "dismissed"))
     yield
 
 
