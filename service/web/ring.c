@@ -354,11 +354,27 @@ static double value_of(const struct pb_web_ring *ring, const struct slot *slot, 
     return NAN;
 }
 
-static double busy_share(const struct slot *slot, size_t stage)
+/* Part of the time of all threads in which they were busy with a stage, or (PB_WEB_STAGES) parked.
+ * It is no share of the threads of that stage: those of the CPU do all stages in turn. */
+static double thread_share(const struct slot *slot, size_t stage)
 {
-    const double busy_s = (double)slot->busy_s[stage],
-                 all_s = busy_s + (double)slot->parked_s[stage];
-    return all_s > 0 ? busy_s / all_s : NAN;
+    double busy_s = 0, parked_s = 0;
+    for (size_t i = 0; i < PB_WEB_STAGES; i++) {
+        busy_s += (double)slot->busy_s[i];
+        parked_s += (double)slot->parked_s[i];
+    }
+    const double part_s = stage < PB_WEB_STAGES ? (double)slot->busy_s[stage] : parked_s;
+    return busy_s + parked_s > 0 ? part_s / (busy_s + parked_s) : NAN;
+}
+
+/* Returns the name of the i-th part; NULL after the last one. */
+static const char *part_of(const struct pb_web_ring *ring, size_t i, size_t *out_stage)
+{
+    size_t n = 0;
+    while (n < PB_WEB_STAGES && ring->last.stage[n].name[0] != '\0')
+        n++;
+    *out_stage = i < n ? i : PB_WEB_STAGES;
+    return i < n ? ring->last.stage[i].name : i == n && n > 0 ? "parked" : NULL;
 }
 
 static void put(struct pb_json *json, const char *key, double value)
@@ -378,16 +394,18 @@ static void put_column(struct pb_json *json, struct pb_web_ring *ring, enum pb_w
     pb_json_end(json);
 }
 
-/* Writes the share of their time for which the threads of each stage were busy. */
-static void put_stages(struct pb_json *json, struct pb_web_ring *ring, enum pb_web_span span,
-                       int64_t last)
+/* Writes how the time of threads was divided. */
+static void put_parts(struct pb_json *json, struct pb_web_ring *ring, enum pb_web_span span,
+                      int64_t last)
 {
-    pb_json_object(json, "busy_share");
-    for (size_t i = 0; i < PB_WEB_STAGES && ring->last.stage[i].name[0] != '\0'; i++) {
-        pb_json_array(json, ring->last.stage[i].name);
+    const char *name;
+    size_t stage = 0;
+    pb_json_object(json, "thread_share");
+    for (size_t i = 0; (name = part_of(ring, i, &stage)) != NULL; i++) {
+        pb_json_array(json, name);
         for (int64_t number = last - (int64_t)spans[span].slots + 1; number <= last; number++) {
             const struct slot *slot = slot_of(ring, span, number);
-            put(json, NULL, slot->number == number ? busy_share(slot, i) : NAN);
+            put(json, NULL, slot->number == number ? thread_share(slot, stage) : NAN);
         }
         pb_json_end(json);
     }
@@ -400,6 +418,8 @@ static void put_all(struct pb_json *json, struct pb_web_ring *ring, enum pb_web_
 {
     struct slot all = {0};
     double done = 0, failed = 0, covered_s = 0;
+    const char *name;
+    size_t stage = 0;
     for (int64_t number = last - (int64_t)spans[span].slots + 1; number <= last; number++) {
         const struct slot *slot = slot_of(ring, span, number);
         if (slot->number != number)
@@ -425,9 +445,9 @@ static void put_all(struct pb_json *json, struct pb_web_ring *ring, enum pb_web_
     put(json, "p50_s", quantile(&ring->last, all.delays, 0.5));
     put(json, "p99_s", quantile(&ring->last, all.delays, 0.99));
     put(json, "cpu_share", covered_s > 0 ? (double)all.cpu_s / (covered_s * ring->cores) : NAN);
-    pb_json_object(json, "busy_share");
-    for (size_t i = 0; i < PB_WEB_STAGES && ring->last.stage[i].name[0] != '\0'; i++)
-        put(json, ring->last.stage[i].name, busy_share(&all, i));
+    pb_json_object(json, "thread_share");
+    for (size_t i = 0; (name = part_of(ring, i, &stage)) != NULL; i++)
+        put(json, name, thread_share(&all, stage));
     pb_json_end(json);
     pb_json_end(json);
 }
@@ -448,7 +468,7 @@ char *pb_web_ring_text(struct pb_web_ring *ring, enum pb_web_span span, int64_t 
     pb_json_int(json, "cores", ring->cores);
     for (int column = 0; column < COLUMNS; column++)
         put_column(json, ring, span, last, (enum column)column);
-    put_stages(json, ring, span, last);
+    put_parts(json, ring, span, last);
     put_all(json, ring, span, last);
     pb_json_end(json);
     (void)pthread_mutex_unlock(&ring->lock);

@@ -131,7 +131,8 @@ class Answers(WebCase):
         self.assertEqual(graphs["done"][0], None)  # an hour ago
         self.assertEqual(graphs["all"]["written_bytes"], sum(job["bytes_written"] for job in d.jobs()))
         self.assertGreater(graphs["all"]["p99_s"], graphs["all"]["p50_s"])
-        self.assertEqual(set(graphs["busy_share"]), {"read", "compute", "write"})
+        self.assertEqual(set(graphs["thread_share"]), {"read", "compute", "write", "parked"})
+        self.assertAlmostEqual(sum(graphs["all"]["thread_share"].values()), 1, delta=0.01)
         for span in ("day", "week"):
             self.assertEqual(web.json("/api/graphs?span=" + span)["all"], graphs["all"])
         self.assertEqual(web.get("/api/graphs?span=year").status, 400)

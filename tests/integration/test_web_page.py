@@ -174,12 +174,12 @@ class Page(DaemonCase):
             const column = (at) => [...Array(slots).keys()].map((i) => i < 100 || i === 150 ? null : at(i));
             const past = { span: "hour", slot_s: 20, slots, cores: 2, first_s: (last - slots + 1) * 20, since: new Date((last - 79) * 20000).toISOString(), covered_s: column(() => 20), done: column((i) => i % 7),
               failed: column((i) => i === 120), read_bytes: column(() => 2e9), written_bytes: column(() => 1e6), p50_s: column((i) => i % 7 ? 2 : null), p99_s: column((i) => i % 7 ? 30 : null), waiting: column(() => 3),
-              waiting_most: column(() => 4), running: column(() => 1), cpu_share: column(() => 0.5), busy_share: { read: column(() => 0.25), compute: column(() => 0.9), write: column(() => null) },
-              all: { done: 230, failed: 1, read_bytes: 1e9, written_bytes: 1e6, p50_s: 2, p99_s: 30, cpu_share: 0.5, busy_share: { read: 0.25, compute: 0.9, write: null } } };
+              waiting_most: column(() => 4), running: column(() => 1), cpu_share: column(() => 0.5), thread_share: { read: column(() => 0.25), compute: column(() => 0.7), write: column(() => null), parked: column(() => 0.05) },
+              all: { done: 230, failed: 1, read_bytes: 1e9, written_bytes: 1e6, p50_s: 2, p99_s: 30, cpu_share: 0.5, thread_share: { read: 0.25, compute: 0.7, write: null, parked: 0.05 } } };
             window.fetch = (address) => address.startsWith("/api/graphs") ? Promise.resolve(new Response(JSON.stringify(past))) : real(address); }
             document.querySelector("#graph-spans button").click()""")
         text = browser.wait("/230 scenes/.test(document.getElementById('graph-summary').textContent) && document.getElementById('graph-summary').textContent")
-        for part in ("1 failed", "1.0 GB read", "half of the products within 2 s", "99 % within 30 s", "compute (90 %", "Since 2"):
+        for part in ("1 failed", "1.0 GB read", "half of the products within 2 s", "99 % within 30 s", "compute (70 %", "Since 2"):
             self.assertIn(part, text)
         self.assertEqual(browser.run("document.querySelector('#graphs svg').querySelectorAll('.gap').length"), 2)
         self.assertEqual(browser.run("document.querySelector('#graphs svg path.green').getAttribute('d').split('M').length - 1"), 2)  # no line passes the gap
@@ -193,7 +193,7 @@ class Page(DaemonCase):
         self.assertIn("read unknown", browser.run("document.activeElement.getAttribute('aria-valuetext')"))  # slot 150
         browser.run("document.getElementById('graph-numbers').open = true")
         browser.wait("document.querySelectorAll('#graph-table tbody tr').length === 79")
-        self.assertEqual(browser.run("document.querySelectorAll('#graph-table thead th').length"), 13)
+        self.assertEqual(browser.run("document.querySelectorAll('#graph-table thead th').length"), 14)
         self.assertTrue(browser.run("document.getElementById('machines-zone').hidden"))
         text = browser.run("""{ keep({id: "20260101-000000-aaaa", name: "far.tif", folder: null, pipeline: "p", priority: 0, status: "running", progress: 40, updated: "2026-01-01T00:00:00.000Z",
             finished: null, error: null, preview: null, attempts: 1, node: "hot-2"});

@@ -56,7 +56,7 @@ static double value(const char *column, size_t before)
 {
     const struct pb_json_value *list = pb_json_get(graphs, column, NULL);
     if (list == NULL)
-        list = pb_json_get(pb_json_get(graphs, "busy_share", NULL), column, NULL);
+        list = pb_json_get(pb_json_get(graphs, "thread_share", NULL), column, NULL);
     const size_t n = pb_json_count(list);
     ck_assert_uint_gt(n, before);
     return pb_json_number_of(pb_json_at(list, n - 1 - before), NAN);
@@ -256,16 +256,20 @@ START_TEST(test_other_limits_replace_the_histogram)
 }
 END_TEST
 
-START_TEST(test_stages_are_busy_for_a_share)
+START_TEST(test_time_of_threads_is_divided)
 {
     struct pb_web_sample sample = sample_of(0);
     add(0, sample);
     sample.stage[0].busy_s = 3;
     sample.stage[0].parked_s = 1;
+    sample.stage[1].busy_s = 4;
     (void)snprintf(sample.stage[0].name, sizeof sample.stage[0].name, "read");
+    (void)snprintf(sample.stage[1].name, sizeof sample.stage[1].name, "write");
     add(STEP_MS, sample);
     read_graphs(PB_WEB_HOUR, STEP_MS);
-    ck_assert_double_eq(value("read", 0), 0.75);
+    ck_assert_double_eq(value("read", 0), 0.375);
+    ck_assert_double_eq(value("write", 0), 0.5);
+    ck_assert_double_eq(value("parked", 0), 0.125);
     add(2 * STEP_MS, sample); /* no job ended */
     add(3 * STEP_MS, sample);
     read_graphs(PB_WEB_HOUR, 3 * STEP_MS);
@@ -301,7 +305,7 @@ int main(void)
     tcase_add_test(tcase, test_step_of_the_clock_loses_nothing_new);
     tcase_add_test(tcase, test_percentiles_are_those_of_the_histogram);
     tcase_add_test(tcase, test_other_limits_replace_the_histogram);
-    tcase_add_test(tcase, test_stages_are_busy_for_a_share);
+    tcase_add_test(tcase, test_time_of_threads_is_divided);
     tcase_add_test(tcase, test_spans_have_names);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

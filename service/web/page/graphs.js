@@ -58,13 +58,13 @@
   // Graphs with the words of a value, the steps of their axis, and lines: a name, a colour, values, and how they are drawn.
   function describe() {
     const [unit, seconds] = span === "hour" ? ["/min", 60] : ["/h", 3600];
-    const stages = Object.entries(past.busy_share).map(([name, values], i) => [name, ["blue", "amber", "red", "soft"][i], values, "dashed"]);
+    const stages = Object.entries(past.thread_share).map(([name, values], i) => [name, ["blue", "amber", "red", "soft"][i], values, "dashed"]);
     return [
       { title: "Scenes", words: (n) => short(n) + unit, lines: [["done", "green", rates(past.done, seconds)], ["failed", "red", rates(past.failed, seconds), "spots"]] },
       { title: "Data", words: (n) => bytes(n) + "/s", lines: [["read", "blue", rates(past.read_bytes, 1)], ["written", "green", rates(past.written_bytes, 1)]] },
       { title: "Delivery to product", steps: DELAY_STEPS, words: delay, lines: [["half within", "blue", past.p50_s], ["99 % within", "amber", past.p99_s]] },
       { title: "Jobs", whole: true, words: short, lines: [["waiting", "amber", past.waiting], ["running", "blue", past.running]] },
-      { title: "Busy", most: 1, steps: [0.25], words: percent, lines: [["CPU of " + past.cores + (past.cores === 1 ? " core" : " cores"), "green", past.cpu_share], ...stages] },
+      { title: "CPU and time of threads", most: 1, steps: [0.25], words: percent, lines: [["CPU", "green", past.cpu_share], ...stages] },
     ];
   }
 
@@ -187,11 +187,11 @@
     const all = past.all;
     const parts = [short(all.done) + (all.done === 1 ? " scene" : " scenes") + " done, " + short(all.failed) + " failed", bytes(all.read_bytes) + " read, " + bytes(all.written_bytes) + " written"];
     if (all.p50_s !== null) parts.push("half of the products within " + delay(all.p50_s) + " of the delivery, 99 % within " + delay(all.p99_s));
-    const [stage, share] = Object.entries(all.busy_share).reduce((most, entry) => (entry[1] > most[1] ? entry : most), ["", 0]);
-    if (share > 0) parts.push("busiest stage: " + stage + " (" + percent(share) + " of its threads' time)");
-    if (all.cpu_share !== null) parts.push("CPU " + percent(all.cpu_share));
+    const [part, share] = Object.entries(all.thread_share).reduce((most, entry) => (entry[1] > most[1] ? entry : most), ["", 0]);
+    if (share > 0) parts.push("most of the threads' time: " + part + " (" + percent(share) + ")");
+    if (all.cpu_share !== null) parts.push("CPU " + percent(all.cpu_share) + " of " + past.cores + (past.cores === 1 ? " core" : " cores"));
     const begun = past.since && Date.parse(past.since) / 1000 > past.first_s;
-    const nodes = info && info.nodes && info.nodes.length > 1 ? " All but waiting jobs is of the node " + clean(info.node) + "." : "";
+    const nodes = info && info.nodes && info.nodes.length > 1 ? " The numbers are those of the node " + clean(info.node) + ", except waiting jobs." : "";
     return parts.join("; ") + "." + nodes + (begun ? " Since " + past.since.slice(0, 16).replace("T", " ") + " UTC, when pushbroom-web began: its history is not kept when it ends." : past.since ? "" : " No sample yet.");
   }
 
