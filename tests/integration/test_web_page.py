@@ -298,6 +298,7 @@ class Page(DaemonCase):
         browser.run("document.querySelector('#job .cog-link').click()")
         browser.wait(SHOWN)
         self.assertEqual(browser.run("cog.looks.value"), "item:quicklook")
+        self.assertTrue(browser.run("cog.dialog.getBoundingClientRect().right === innerWidth && document.documentElement.clientWidth === innerWidth"))  # no bar of the page
         values = gdal.Open(str(path)).ReadAsArray()
         ground = osr.CoordinateTransformation(self.utm, osr.SpatialReference(osr.SRS_WKT_WGS84_LAT_LONG))
         for column, row in ((0, 0), (95, 63), (17, 40)):
