@@ -200,7 +200,10 @@ struct pb_product_result {
     const struct pb_shown *shown; /* for pictures, owned by the product; NULL = displayed by a
                                      colour table, or no picture */
     int32_t width, height;        /* for raster products */
-    char warning[200];            /* omissions of the product, for users; "" = nothing */
+    bool is_map; /* a picture of the whole grid; then: corners of the grid (0 .. 3 as in struct
+                    pb_footprint) at its upper left, upper right, lower right and lower left */
+    int8_t corner[4];
+    char warning[200]; /* omissions of the product, for users; "" = nothing */
 };
 
 struct pb_product_type {

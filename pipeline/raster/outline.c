@@ -638,6 +638,23 @@ static void bound(struct pb_footprint *f)
     }
 }
 
+/* Places the corners. */
+static void place_corners(const struct pb_outline *o, struct pb_footprint *f)
+{
+    double xy[4][2];
+    for (int i = 0; i < 4; i++)
+        pixel_at(o, i, xy[i]);
+    place(o, 4, xy);
+    f->has_corners = true;
+    for (int i = 0; i < 4; i++) {
+        const double from = i > 0 ? xy[i - 1][0] : 0;
+        if (!o->is_plane)
+            xy[i][0] = from + turned(xy[i][0] - from);
+        f->has_corners = f->has_corners && is_somewhere(xy[i]);
+    }
+    memcpy(f->corner, xy, sizeof xy);
+}
+
 int pb_outline_footprint(const struct pb_outline *outline, struct pb_footprint *out_footprint)
 {
     struct pb_footprint footprint = {.n = 0};
@@ -649,6 +666,7 @@ int pb_outline_footprint(const struct pb_outline *outline, struct pb_footprint *
     if (rc < 0 || footprint.n_rings == 0)
         return -ENODATA;
     bound(&footprint);
+    place_corners(outline, &footprint);
     *out_footprint = footprint;
     return 0;
 }
@@ -672,6 +690,8 @@ int pb_outline_keep_half(struct pb_footprint *footprint, bool north)
     if (out.n_rings == 0)
         return -ENODATA;
     out.has_hole = footprint->has_hole && out.n_rings == 2;
+    out.has_corners = footprint->has_corners;
+    memcpy(out.corner, footprint->corner, sizeof out.corner);
     bound(&out);
     *footprint = out;
     return 0;

@@ -280,6 +280,10 @@ struct pb_footprint {
     size_t first[PB_FOOTPRINT_RINGS + 1]; /* first[i] .. first[i + 1] - 1: the points of ring i */
     bool has_hole;
     double bbox[4]; /* west, south, east, north; west > east when it crosses the antimeridian */
+    /* Corners of the image: upper left, lower left, lower right, upper right. Their longitudes are
+     * continuous, therefore some may be beyond 180 degrees. */
+    bool has_corners; /* false if one is not on the Earth */
+    double corner[4][2];
 };
 int pb_raster_footprint(struct pb_raster *raster, const struct pb_geometry *grid,
                         struct pb_footprint *out_footprint);

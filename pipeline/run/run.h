@@ -48,8 +48,10 @@ struct pb_run_result {
     /* Environment of the products, or of the last tile's products; owned by the run. */
     const struct pb_product_env *env;
     bool has_bbox;
-    double bbox[4];    /* bounds of the products, or of a scene of tiles; as in pb_footprint */
-    char datetime[40]; /* time of acquisition, RFC 3339; "" if unknown */
+    double bbox[4];      /* bounds of the products, or of a scene of tiles; as in pb_footprint */
+    bool has_corners;    /* false for tiles, whose pictures have grids of their own */
+    double corner[4][2]; /* corners of the products' grid, as in pb_footprint */
+    char datetime[40];   /* time of acquisition, RFC 3339; "" if unknown */
 };
 
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err,

@@ -168,6 +168,9 @@ static void say_place(const struct pb_run *run, struct pb_run_result *out)
         pb_raster_footprint_defined(place, footprint);
     if (out->has_bbox)
         (void)memcpy(out->bbox, footprint->bbox, sizeof out->bbox);
+    out->has_corners = out->has_bbox && !tiles && footprint->has_corners;
+    if (out->has_corners)
+        (void)memcpy(out->corner, footprint->corner, sizeof out->corner);
     free(footprint);
     pb_product_datetime(env, out->datetime);
 }

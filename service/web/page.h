@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_WEB_PAGE_H
 #define PB_WEB_PAGE_H
-/* The files of the page, which are part of the program: service/web/page/. Thread: any. */
+/* The files of the page: service/web/page/, which are part of the program, and the map library
+ * Leaflet, if the system has it. Thread: any. */
 #include <stddef.h>
 
 struct pb_web_asset {
@@ -11,6 +12,6 @@ struct pb_web_asset {
     const char *content, *end;
 };
 
-/* Finds a file by the path of its address; NULL if absent. */
+/* Finds a file by the path of its address; NULL if absent. Valid until the process ends. */
 const struct pb_web_asset *pb_web_asset_find(const char *path);
 #endif

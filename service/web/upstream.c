@@ -188,6 +188,20 @@ static char *take_text(struct pb_json *json)
     return copy;
 }
 
+/* Writes the places of the preview's corners, or null. */
+static void put_corners(struct pb_json *json, const struct pb_json_value *job)
+{
+    const struct pb_json_value *products = pb_json_get(job, "products", NULL), *corners = NULL;
+    const char *preview = pb_json_get_text(job, "preview");
+    for (size_t i = 0; preview != NULL && corners == NULL && i < pb_json_count(products); i++) {
+        const struct pb_json_value *product = pb_json_at(products, i);
+        const char *path = pb_json_get_text(product, "path");
+        if (path != NULL && strcmp(path, preview) == 0)
+            corners = pb_json_get(product, "corners", NULL);
+    }
+    put_source(json, "corners", corners);
+}
+
 static void put_row(struct pb_web_upstream *upstream, struct pb_json *json,
                     const struct pb_json_value *job)
 {
@@ -200,6 +214,7 @@ static void put_row(struct pb_web_upstream *upstream, struct pb_json *json,
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         put_source(json, members[i], pb_json_get(job, members[i], NULL));
     put_href(upstream, json, "preview", pb_json_get_text(job, "preview"));
+    put_corners(json, job);
     pb_json_end(json);
 }
 

@@ -15,11 +15,33 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_product(struct pb_json *json, const char *directory,
+/* Prints degrees, rounded to 1e-7 (a centimetre) as in STAC items. */
+static void print_degrees(struct pb_json *json, double degrees)
+{
+    pb_json_number(json, NULL, round(degrees * 1e7) / 1e7 + 0.0);
+}
+
+/* Prints the places of a picture's corners. */
+static void print_corners(struct pb_json *json, const struct pb_run_result *result,
+                          const struct pb_product_result *product)
+{
+    if (!result->has_corners || !product->is_map)
+        return;
+    pb_json_array(json, "corners");
+    for (int i = 0; i < 4; i++) {
+        pb_json_array(json, NULL);
+        print_degrees(json, result->corner[product->corner[i]][0]);
+        print_degrees(json, result->corner[product->corner[i]][1]);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+}
+
+static void print_product(struct pb_json *json, const struct pb_run_result *result,
                           const struct pb_product_result *product)
 {
     char path[4500];
-    (void)snprintf(path, sizeof path, "%s/%s", directory, product->file);
+    (void)snprintf(path, sizeof path, "%s/%s", result->directory, product->file);
     pb_json_object(json, NULL);
     pb_json_string(json, "type", product->kind->section.name);
     if (product->name != NULL)
@@ -33,6 +55,7 @@ static void print_product(struct pb_json *json, const char *directory,
     pb_json_string(json, "media_type", product->media_type);
     if (product->moved_off_nodata > 0)
         pb_json_int(json, "moved_off_nodata", (int64_t)product->moved_off_nodata);
+    print_corners(json, result, product);
     pb_json_end(json);
 }
 
@@ -361,13 +384,13 @@ static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
     pb_json_end(json);
 }
 
-/* Prints the bounds in degrees, rounded to 1e-7 (a centimetre) as in STAC items. */
+/* Prints the bounds and the time. */
 static void print_where(struct pb_json *json, const struct pb_run_result *result)
 {
     if (result->has_bbox)
         pb_json_array(json, "bbox");
     for (size_t i = 0; result->has_bbox && i < 4; i++)
-        pb_json_number(json, NULL, round(result->bbox[i] * 1e7) / 1e7 + 0.0);
+        print_degrees(json, result->bbox[i]);
     if (result->has_bbox)
         pb_json_end(json);
     if (result->datetime[0] != '\0')
@@ -380,7 +403,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     pb_json_string(json, "directory", result->directory);
     pb_json_array(json, "products");
     for (size_t i = 0; i < result->n_products; i++)
-        print_product(json, result->directory, &result->products[i]);
+        print_product(json, result, &result->products[i]);
     pb_json_end(json);
     pb_json_object(json, "report");
     print_where(json, result);

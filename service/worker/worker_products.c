@@ -178,6 +178,9 @@ char *pb_worker_products_line(const struct pb_worker_job *job, const struct pb_j
         copy_text(json, "media_type", product);
         if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0)
             pb_json_int(json, "moved_off_nodata", moved);
+        const struct pb_json_value *corners = pb_json_get(product, "corners", NULL);
+        if (corners != NULL)
+            pb_json_raw(json, "corners", pb_json_source(corners));
         pb_json_end(json);
     }
     pb_json_end(json);

@@ -12,6 +12,7 @@
 #include "config/base/json_reader.h"
 #include "service/worker/worker_lines.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +63,23 @@ static bool is_checksum(const struct pb_json_value *product, const char *word)
     return pb_checksum_parse(word, &kind, &digits) == 0 && digits != NULL;
 }
 
+/* Returns true for four places: longitude, latitude of each. */
+static bool is_corners(const struct pb_json_value *corners)
+{
+    bool good = pb_json_count(corners) == 4;
+    for (size_t i = 0; good && i < 4; i++) {
+        const struct pb_json_value *corner = pb_json_at(corners, i);
+        good = pb_json_count(corner) == 2 &&
+               fabs(pb_json_number_of(pb_json_at(corner, 0), 999)) <= 720 &&
+               fabs(pb_json_number_of(pb_json_at(corner, 1), 999)) <= 90;
+    }
+    return good;
+}
+
 static const char *print_product(struct pb_json *json, const struct pb_json_value *product,
                                  const char *directory)
 {
+    const struct pb_json_value *corners = pb_json_get(product, "corners", NULL);
     const char *type = pb_json_get_text(product, "type"), *name = pb_json_get_text(product, "name");
     const char *path = pb_json_get_text(product, "path");
     const char *checksum = pb_json_get_text(product, "checksum");
@@ -93,6 +108,8 @@ static const char *print_product(struct pb_json *json, const struct pb_json_valu
     pb_json_string(json, "media_type", media_type);
     if (pb_json_get_int(product, "moved_off_nodata", &moved) == 0 && moved > 0)
         pb_json_int(json, "moved_off_nodata", moved);
+    if (is_corners(corners))
+        pb_json_raw(json, "corners", pb_json_source(corners));
     pb_json_end(json);
     return NULL;
 }

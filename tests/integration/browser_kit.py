@@ -78,6 +78,10 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **({"text": text} if text and kind == "keyDown" else {}))
 
+    def click(self, x, y):
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
@@ -95,8 +99,9 @@ class Browser:
         return found
 
     def addresses(self):
-        """Addresses of all requests."""
-        return [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        """Addresses of all requests; data: addresses, such as the icon of a field for dates, request nothing."""
+        found = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        return [address for address in found if not address.startswith("data:")]
 
     def close(self):
         try:

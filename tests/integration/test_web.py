@@ -4,6 +4,7 @@
 # ctest: threads sanitized
 """pushbroom-web with a real service and real scenes: its answers and refusals, hostile names, ranges, events of many
 browsers, and clients that are slow or silent."""
+import json
 import os
 import pathlib
 import shutil
@@ -14,9 +15,11 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
-from pbtest import main, program_folder, run  # noqa: E402
+from osgeo import gdal  # noqa: E402
+from pbtest import main, need_data, program_folder, run  # noqa: E402
 from web_kit import PIPELINES, Silent, Stream, Web  # noqa: E402
 
+gdal.UseExceptions()
 FOLDER = program_folder()
 HOSTILE = ("<script>alert(1)</script>.tif".replace("/", "_"), "a..%2f..%2fetc.tif", "\u202egnp.exe\u2066.tif", "a&b\"c'd#e?f.tif", "x" * 200 + ".tif")
 
@@ -48,8 +51,8 @@ class WebCase(DaemonCase):
 class Answers(WebCase):
     def test_page_is_strict_and_cached(self):
         web = self.web(self.service())
-        for path, kind in (("/", "text/html"), ("/icon.svg", "image/svg+xml"), *(("/%s.css" % name, "text/css") for name in ("page", "graphs", "cog")),
-                           *(("/%s.js" % name, "text/javascript") for name in ("page", "graphs", "cogview", "cogfacts", "cog", "zstd"))):
+        for path, kind in (("/", "text/html"), ("/icon.svg", "image/svg+xml"), *(("/%s.css" % name, "text/css") for name in ("page", "graphs", "cog", "map", "leaflet")),
+                           *(("/%s.js" % name, "text/javascript") for name in ("page", "graphs", "cogview", "cogfacts", "cog", "zstd", "map", "coast", "leaflet"))):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
             policy = reply.headers["Content-Security-Policy"]
@@ -62,6 +65,8 @@ class Answers(WebCase):
                 self.assertEqual(known.headers[name], reply.headers[name], (path, name))
             head = web.get(path, method="HEAD")
             self.assertEqual((head.status, head.body, head.headers["Content-Length"]), (200, b"", str(len(reply.body))))
+        leaflet = pathlib.Path("/usr/share/javascript/leaflet/leaflet.min.js")  # the package libjs-leaflet
+        self.assertEqual(web.get("/leaflet.js").body, leaflet.read_bytes() if leaflet.exists() else b"")
         self.assertNotIn(b"http:", web.get("/").body + web.get("/page.css").body + web.get("/page.js").body.replace(b"http://www.w3.org", b""))
 
     def test_other_requests_are_refused(self):
@@ -165,6 +170,55 @@ class Answers(WebCase):
             done = subprocess.run([program, "--listen", "127.0.0.1:%d" % taken.getsockname()[1]], capture_output=True, text=True)
             self.assertEqual(done.returncode, 1)
             self.assertIn("Address already in use", done.stderr)
+
+
+PLACES = """pipelines:
+  picture:
+    input: {match: ["*_p.tif"], bands: {R: 1}}
+    products: [quicklook: {bands: [R]}, stac: {datetime: "2026-01-01T00:00:00Z"}]
+  sheet:
+    input: {match: ["*_s.tif"], bands: {R: 1, G: 2}}
+    products: [quicklook: {layout: sheet}, stac: {datetime: "2026-01-01T00:00:00Z"}]
+"""
+
+
+class Places(WebCase):
+    def test_corners_are_those_of_the_picture(self):
+        scene = str(need_data() / "real/sentinel2_29RKH/L2A_PVI.tif")
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(PLACES)
+        inbox = d.root / "inbox"
+        for name, code, transform in (("utm_p", 32629, (199980, 3430, 0, 2800020, 0, -3430)),  # over 12 degrees west
+                                      ("turned_p", 32629, (300000, 280, 150, 2800020, 150, -280)), ("upside_p", 32629, (199980, 3430, 0, 2690260, 0, 3430)),
+                                      ("quarter_p", 32629, (199980, 0, 3430, 2690260, 3430, 0)), ("fiji_p", 32660, (750000, 3430, 0, -1800000, 0, -3430)),
+                                      ("none_p", None, (0, 1, 0, 0, 0, 1)), ("utm_s", 32629, (199980, 3430, 0, 2800020, 0, -3430))):
+            copy = d.root / (name + ".tif")
+            made = gdal.Translate(str(copy), scene, bandList=[1, 2] if name == "utm_s" else [1], noData=None)
+            made.SetProjection("")
+            if code:
+                made.SetProjection("EPSG:%d" % code)
+            made.SetGeoTransform(transform)
+            made = None
+            copy.rename(inbox / copy.name)
+        d.start()
+        d.wait_idle()
+        rows = {row["scene"]: row for row in self.web(d).json("/api/jobs")["jobs"]}
+        self.assertEqual(len(rows), 7)
+        for name in ("none_p", "utm_s"):
+            self.assertEqual((rows[name]["status"], rows[name]["corners"]), ("successful", None), name)
+        self.assertIsNone(rows["none_p"]["bbox"])
+        for name in ("utm_p", "turned_p", "upside_p", "quarter_p", "fiji_p"):
+            corners = rows[name]["corners"]
+            self.assertEqual(len(corners), 4, rows[name])
+            item = json.loads((d.root / "products" / name / "picture" / (name + ".stac.json")).read_text())
+            rings = [part if item["geometry"]["type"] == "Polygon" else part[0] for part in item["geometry"]["coordinates"]]
+            places = {(round(lon, 5), round(lat, 5)) for ring in rings for lon, lat in ring}
+            for lon, lat in corners:
+                self.assertIn((round((lon + 180) % 360 - 180, 5), round(lat, 5)), places, name)
+            (nw, ne, se, sw), mean = corners, [sum(c[k] for c in corners) / 4 for k in (0, 1)]
+            for corner, west, north in ((nw, 1, 1), (ne, 0, 1), (se, 0, 0), (sw, 1, 0)):
+                self.assertEqual((corner[0] < mean[0], corner[1] > mean[1]), (bool(west), bool(north)), (name, corners))
+        self.assertTrue(rows["fiji_p"]["bbox"][0] > rows["fiji_p"]["bbox"][2] and rows["fiji_p"]["corners"][1][0] > 180)
 
 
 class Files(WebCase):

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: optimised
 """The page of pushbroom-web in a headless Chromium, with a real service and real scenes: jobs, pictures, remedies, hostile names,
-keyboard, sizes, a long list, and the values of COGs. Skipped where Chromium is not installed (the package chromium)."""
+keyboard, sizes, a long list, the values of COGs, and pictures on the map. Skipped where Chromium is not installed (the package
+chromium)."""
 import json
 import os
 import random
@@ -19,10 +20,12 @@ from osgeo import gdal, osr
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser_kit import CHROMIUM, Browser  # noqa: E402
 from daemon_kit import DaemonCase  # noqa: E402
-from pbtest import main, program_folder, run  # noqa: E402
+from patience import wait_for  # noqa: E402
+from pbtest import main, need_data, program_folder, run  # noqa: E402
 from web_kit import PIPELINES, Web  # noqa: E402
 
 FOLDER = program_folder()
+LEAFLET = os.path.exists("/usr/share/javascript/leaflet/leaflet.min.js")
 LOADED = "typeof loaded === 'boolean' && loaded && !waiting"
 gdal.UseExceptions()
 # Files that the viewer shows: type, bands, and options of GDAL's writer.
@@ -107,6 +110,7 @@ class Page(DaemonCase):
         browser.wait("document.querySelectorAll('.row').length === %d" % len(HOSTILE))
         browser.wait("[...document.querySelectorAll('#gallery img')].filter((i) => i.complete && i.naturalWidth > 0).length === %d" % len(HOSTILE))
         for job in d.jobs():
+            browser.run("select('%s')" % job["id"])  # the map has its name, too
             browser.run("openJob('%s')" % job["id"])
             browser.wait("document.getElementById('job').open && document.getElementById('job').textContent.includes('%s')" % job["id"])
             browser.run("document.querySelector('#job .cog-link').click()")
@@ -114,10 +118,104 @@ class Page(DaemonCase):
             self.assertEqual(browser.run("[cog.alert.textContent, cog.looks.value]"), ["", "item:quicklook"])
             self.assertEqual(browser.run("document.querySelectorAll('#cog img, [onerror]').length"), 0)
             browser.run("cog.dialog.close()")
-        self.assertEqual(browser.run("document.querySelectorAll('#list img, [onerror], #job img[src=x]').length"), 0)
+        self.assertEqual(browser.run("document.querySelectorAll('#list img, [onerror], #job img[src=x], #map-zone img').length"), 0)
         self.assertNotIn("taken", browser.run("document.title"))
         self.assertFalse(browser.run("/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.textContent)"))
         self.check_clean(browser)
+
+    @unittest.skipUnless(LEAFLET, "libjs-leaflet is not on this machine")
+    def test_picture_lands_where_its_item_says(self):
+        d, browser = self.start(fake=False)
+        scene = need_data() / "real/sentinel2_29RKH/L2A_PVI.tif"
+        for name in ("first.tif", "second.tif"):
+            shutil.copy(scene, d.root / "inbox" / name)
+        turned = gdal.Translate(str(d.root / "turned.tif"), str(scene), outputSRS="EPSG:32660")  # across 180 degrees
+        turned.SetGeoTransform((750000, 2800, 1500, -1800000, 1500, -2800))
+        turned = None
+        (d.root / "turned.tif").rename(d.root / "inbox" / "turned.tif")
+        (d.root / "inbox" / "broken.tif").write_bytes(scene.read_bytes()[:900])
+        d.wait_job("broken.tif", "failed")
+        d.wait_idle()
+        self.open(browser)
+        browser.wait("!!window.mapZone && mapZone.map.getSize().x > 0")
+        # Colours of the canvas at a place, and of the picture at the same pixel.
+        browser.run("""window.coloursAt = (places) => {
+            const map = mapZone.map, shown = document.querySelector('#map canvas'), own = map.getContainer().getBoundingClientRect(), box = shown.getBoundingClientRect();
+            const copy = document.createElement('canvas'), scale = shown.width / box.width;
+            [copy.width, copy.height] = [shown.width, shown.height];
+            const context = copy.getContext('2d', { willReadFrequently: true });
+            context.drawImage(shown, 0, 0);
+            return places.map(([lon, lat]) => {
+                const at = map.latLngToContainerPoint([lat, lon + 360 * Math.round((map.getCenter().lng - lon) / 360)]), border = map.getContainer().clientLeft;
+                return [...context.getImageData((own.left + border + at.x - box.left) * scale, (own.top + border + at.y - box.top) * scale, 1, 1).data];
+            });
+        }
+        window.pixelsOf = async (address) => {
+            const image = new Image();
+            image.src = address;
+            await image.decode();
+            const canvas = document.createElement('canvas');
+            [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+            canvas.getContext('2d').drawImage(image, 0, 0);
+            return { w: canvas.width, h: canvas.height, data: [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data] };
+        }""")
+        for name in ("first", "turned"):
+            job = d.wait_job(name + ".tif", "successful")
+            browser.run("select('%s')" % job["id"])
+            browser.wait("document.getElementById('map-about').textContent.includes('%s')" % name)
+            rings = json.loads((d.root / "products" / name / "ndvi" / (name + ".stac.json")).read_text())["geometry"]["coordinates"]
+            points = [(lon % 360 if name == "turned" else lon, lat) for part in rings for lon, lat in (part if name == "first" else part[0])]
+            # The item's geometry, by which the corners are found: the outermost points along both diagonals.
+            if name == "first":
+                corner = [max(points, key=lambda p: x * p[0] + y * p[1]) for x, y in ((-1, 1), (1, 1), (1, -1), (-1, -1))]
+            else:  # turned by about 28 degrees
+                corner = [key(points, key=lambda p: p[axis]) for key, axis in ((min, 0), (max, 1), (max, 0), (min, 1))]
+            picture = browser.run("pixelsOf(jobs.get('%s').preview)" % job["id"])
+            w, h = picture["w"], picture["h"]
+
+            def place(u, v):
+                return [(1 - v) * ((1 - u) * corner[0][k] + u * corner[1][k]) + v * ((1 - u) * corner[3][k] + u * corner[2][k]) for k in (0, 1)]
+            wanted = [(x, y) for x in range(2, w - 2, 3) for y in range(2, h - 2, 3) if picture["data"][4 * (y * w + x) + 3] == 255]
+            self.assertGreater(len(wanted), 50)
+            script = "coloursAt(%s)" % json.dumps([place((x + 0.5) / w, (y + 0.5) / h) for x, y in wanted])
+
+            def error():
+                """Mean difference of the colours, and that to the picture moved by two pixels."""
+                found = browser.run(script)
+                return [sum(abs(f[k] - picture["data"][4 * (y * w + x + aside) + k]) for f, (x, y) in zip(found, wanted) for k in range(3)) / len(found) / 3 for aside in (0, 2)]
+            wait_for(lambda: 3 * error()[0] < error()[1])
+            ground, = browser.run("coloursAt([%s])" % place(-0.15, 0.5))
+            self.assertIn(ground[:3], ([223, 233, 242], [247, 246, 241]))  # sea, land
+        self.assertIn("1 without a place", browser.run("document.getElementById('map-count').textContent"))
+        self.check_selection(d, browser)
+        self.check_clean(browser)
+
+    def check_selection(self, d, browser):
+        """The first click selects a job in the list, the next one another job at the same place; filters leave out jobs."""
+        jobs = {name: d.wait_job(name + ".tif", "successful")["id"] for name in ("first", "second", "turned")}
+        browser.run("select('%s')" % jobs["first"])
+        browser.run("select('%s')" % jobs["turned"])
+        browser.run("void mapZone.map.setView([24.8, -11.4], 6, { animate: false })")
+        seen = set()
+        for _ in range(2):
+            spot = browser.run("(() => { const box = mapZone.map.getContainer().getBoundingClientRect(), at = mapZone.map.latLngToContainerPoint([24.8, -11.4]); return [box.left + at.x, box.top + at.y]; })()")
+            before = browser.run("selected")
+            browser.click(*spot)
+            browser.wait("selected !== '%s'" % before)
+            seen.add(browser.run("selected"))
+            browser.wait("document.querySelector('.row[aria-selected=true]')?.id === 'row-' + selected")
+        self.assertEqual(seen, {jobs["first"], jobs["second"]})
+        browser.run("document.getElementById('search').value = 'turned'; document.getElementById('search').dispatchEvent(new Event('input'))")
+        browser.wait("document.getElementById('map-count').textContent === '1 place'")
+        browser.run("document.getElementById('map').focus()")
+        browser.press("PageDown", 34)
+        browser.wait("selected === '%s'" % jobs["turned"])
+        self.assertGreater(browser.run("mapZone.map.getBounds().getCenter().lng"), 170)
+        browser.press("Enter", 13)
+        browser.wait("document.getElementById('job').open")
+        browser.press("Escape", 27)
+        browser.run("document.getElementById('map-day').value = '2001-01-01'; document.getElementById('map-day').dispatchEvent(new Event('change'))")
+        browser.wait("document.getElementById('map-count').textContent === '0 places'")
 
     def test_keyboard_and_names_for_readers(self):
         d, browser = self.start(["%d.tif" % i for i in range(6)], fake=False)
@@ -136,7 +234,7 @@ class Page(DaemonCase):
         for node in nodes:
             if not node.get("ignored") and node.get("role", {}).get("value") in ("button", "listbox", "option", "searchbox", "image", "progressbar", "region"):
                 self.assertTrue(node.get("name", {}).get("value"), node)
-        self.assertEqual(sum(node.get("role", {}).get("value") == "option" for node in nodes), 6)
+        self.assertEqual(sum(node.get("role", {}).get("value") == "option" and ".tif" in node["name"]["value"] for node in nodes), 6)
 
     def test_page_fits_phone_and_wall(self):
         d, browser = self.start(HOSTILE, fake=False)

@@ -347,6 +347,13 @@ static void bbox_is(const char *path, double west, double south, double east, do
         ck_assert_msg(fabs(f.bbox[i] - want[i]) < within, "%s: bbox[%d] = %.6f", path, i,
                       f.bbox[i]);
     ck_assert_uint_ge(f.n, 5);
+    ck_assert(f.has_corners); /* all inside the box */
+    for (int i = 0; i < 4; i++) {
+        ck_assert_double_ge(f.corner[i][0], f.bbox[0] - within);
+        ck_assert_double_le(f.corner[i][0], f.bbox[2] + within);
+        ck_assert_double_ge(f.corner[i][1], f.bbox[1] - within);
+        ck_assert_double_le(f.corner[i][1], f.bbox[3] + within);
+    }
     ck_assert_double_eq(f.lonlat[0][0], f.lonlat[f.n - 1][0]);
     ck_assert_double_eq(f.lonlat[0][1], f.lonlat[f.n - 1][1]);
     pb_raster_close(raster);
@@ -377,6 +384,7 @@ START_TEST(outline_of_a_full_disk_is_the_limb)
     ck_assert_double_eq_tol(f.bbox[1], -f.bbox[3], 1e-3);
     ck_assert_double_gt(f.bbox[3], 80);
     ck_assert_double_lt(f.bbox[3], 82);
+    ck_assert(!f.has_corners);
     ck_assert_uint_eq(f.n_rings, 1 + (f.bbox[0] > f.bbox[2]));
     for (size_t i = 0; i < f.n; i++) { /* each vertex is a limb's angle from the point below it */
         const double rad = acos(-1.0) / 180;

@@ -251,7 +251,9 @@ static int quicklook_finish(void *product, const struct pb_product_result *earli
         .media_type = "image/png",
         .config = &q->config->product,
         .shown = q->n_pictures == 1 ? pb_quicklook_shown(&q->colours[0]) : NULL,
+        .is_map = !pb_quicklook_is_sheet(&q->config->product),
     };
+    pb_turn_corners(&q->turn, result.corner);
     pb_quicklook_image_size(q, &result.width, &result.height);
     pb_product_file(q->env, &q->config->product, result.file, sizeof result.file);
     rc = pb_quicklook_write_png(q, err, &result);

@@ -24,6 +24,16 @@ size_t pb_turn_pixel(const struct pb_turn *turn, int32_t w, int32_t h, int32_t x
     return turn->transposed ? across * row_px + down : down * row_px + across;
 }
 
+void pb_turn_corners(const struct pb_turn *turn, int8_t out[4])
+{
+    static const int8_t stored[2][2] = {{0, 3}, {1, 2}}; /* [row][column] */
+    for (int i = 0; i < 4; i++) {
+        const bool across = (i == 1 || i == 2) != turn->flip_cols;
+        const bool down = (i >= 2) != turn->flip_rows;
+        out[i] = turn->transposed ? stored[across][down] : stored[down][across];
+    }
+}
+
 const char *pb_turn_text(const struct pb_turn *turn)
 {
     static const char *const texts[2][2][2] = {

@@ -17,6 +17,9 @@ struct pb_turn pb_turn_of(const struct pb_raster_info *info);
  * rows are row_px apart. */
 size_t pb_turn_pixel(const struct pb_turn *turn, int32_t w, int32_t h, int32_t x, int32_t y,
                      size_t row_px);
+/* Corners of the stored image (0 upper left, 1 lower left, 2 lower right, 3 upper right) at the
+ * picture's upper left, upper right, lower right and lower left. */
+void pb_turn_corners(const struct pb_turn *turn, int8_t out[4]);
 /* "as stored", "rows reversed", ... Static. */
 const char *pb_turn_text(const struct pb_turn *turn);
 #endif

@@ -299,6 +299,7 @@ function select(id) {
   if (at >= 0 && at * height < list.scrollTop) list.scrollTop = at * height;
   else if (at >= 0 && (at + 1) * height > list.scrollTop + list.clientHeight) list.scrollTop = (at + 1) * height - list.clientHeight;
   drawList();
+  window.mapZone?.show();
 }
 
 function onListKey(event) {
@@ -582,6 +583,7 @@ function draw() {
       drawRunning();
       drawQuarantine();
       drawGallery();
+      window.mapZone?.draw();
     }
     drawHead();
     drawTroubles();
