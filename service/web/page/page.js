@@ -279,6 +279,7 @@ function rowHeight() {
 function drawList() {
   const height = rowHeight();
   const list = $("list");
+  list.hidden = shown.length === 0; // a hidden one has no height
   const first = Math.max(0, Math.floor(list.scrollTop / height) - 5);
   const end = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / height) + 5);
   $("rows").style.height = shown.length * height + "px";
@@ -286,7 +287,6 @@ function drawList() {
   const there = shown.some((job) => job.id === selected);
   if (there) list.setAttribute("aria-activedescendant", "row-" + selected);
   else list.removeAttribute("aria-activedescendant");
-  list.hidden = shown.length === 0;
   $("empty").hidden = shown.length > 0;
   $("empty").textContent = !loaded ? "The jobs are being loaded." : jobs.size ? "There are no such jobs." : "No jobs yet. Deliver a scene: pushbroom put SCENE";
 }
