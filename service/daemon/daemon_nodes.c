@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The beat of a node. Every second, or sooner with a short lease, a step of the pool looks what
- * other nodes changed; every sixth of the lease it reports, ends the sessions of nodes that did not
- * report, and takes requests. A session that was ended while this process slept is lost: its runs
- * are killed, because other nodes have their jobs, and a new session begins. */
+ * The beat of a node. Every second, and after a notification of another node, a step of the pool
+ * looks what other nodes changed, and takes their requests; every sixth of the lease it reports,
+ * and ends the sessions of nodes that did not report. A session that was ended while this process
+ * slept is lost: its runs are killed, because other nodes have their jobs, and a new session
+ * begins. */
 #include "service/daemon/daemon_parts.h"
 
 #include "config/base/clock.h"
@@ -23,12 +24,21 @@
 
 #define LOOK_MS          1000
 #define BEATS_OF_A_LEASE 6
-#define EVENTS_AT_ONCE   256
+#define HINT_MS          20   /* least time between two looks */
+#define LISTEN_MS        4000 /* time between tries to connect the listener */
 
 struct pb_beat {
     struct pb_daemon *daemon;
     uv_timer_t timer;
+    uv_timer_t soon; /* a look before the next beat */
     uv_work_t work;
+    struct pb_nodes_listener *listener; /* polled by the loop; NULL: a step connects one */
+    struct pb_nodes_listener *fresh;    /* connected by this step */
+    bool connects;                      /* this step connects one */
+    uv_poll_t poll;
+    bool polls;                     /* poll is open */
+    bool is_hinted;                 /* a look is due, after the present step */
+    int64_t looked_ms, listened_ms; /* monotonic: last look, and last try to connect */
     bool works;
     bool is_lost;        /* the session is over; a new one must begin */
     int64_t period_ms;   /* time between reports */
@@ -39,9 +49,7 @@ struct pb_beat {
     struct pb_err err;
     int reaped;
     bool changed;
-    int64_t sent;        /* number of the last event whose job was sent; -1 = none yet */
-    struct pb_job *jobs; /* changed jobs that other nodes have */
-    size_t n_jobs;
+    struct pb_nodes_news news;
     struct pb_node_request requests[PB_NODE_REQUESTS_MAX];
     int n_requests;
     struct pb_nodes seen;
@@ -103,74 +111,26 @@ static int report(struct pb_beat *beat)
     if (rc < 0)
         return rc;
     beat->reaped = rc;
-    rc = pb_nodes_requests(daemon->store, &beat->err, beat->requests);
-    if (rc < 0)
-        return rc;
-    beat->n_requests = rc;
     return pb_nodes_list(daemon->store, &beat->err, &beat->seen);
 }
 
-/* Ids of the jobs in rows of the journal, each once. */
-struct noted {
-    char id[EVENTS_AT_ONCE][PB_JOB_ID_BYTES];
-    size_t n;
-    int64_t last;
-};
-
-static void note(void *user, const struct pb_event *event)
+/* Takes requests, if there are any. */
+static int take_requests(struct pb_beat *beat)
 {
-    struct noted *noted = user;
-    noted->last = event->seq;
-    for (size_t i = 0; i < noted->n; i++)
-        if (strcmp(noted->id[i], event->job) == 0)
-            return;
-    if (noted->n < EVENTS_AT_ONCE)
-        (void)snprintf(noted->id[noted->n++], PB_JOB_ID_BYTES, "%s", event->job);
-}
-
-/* Reads the present rows of the noted jobs that other nodes have. */
-static void read_jobs(struct pb_beat *beat, const struct noted *noted)
-{
-    struct pb_job_store *store = beat->daemon->store;
-    for (size_t i = 0; i < noted->n; i++) {
-        struct pb_job *job = &beat->jobs[beat->n_jobs];
-        if (pb_job_store_find(store, noted->id[i], NULL, job) != 0)
-            continue; /* it was pruned */
-        if (strcmp(job->node, pb_store_node(store)) != 0)
-            beat->n_jobs++;
-        else
-            pb_job_fini(job);
-    }
-}
-
-/* Finds the jobs of other nodes that changed since the last call, for clients that watch. The next
- * step reads the rest of a long list. */
-static int find_changed(struct pb_beat *beat)
-{
-    struct pb_job_store *store = beat->daemon->store;
-    int64_t first;
-    if (beat->sent < 0)
-        return pb_journal_range(store, &first, &beat->sent, &beat->err);
-    struct noted *noted = calloc(1, sizeof *noted);
-    beat->jobs = calloc(EVENTS_AT_ONCE, sizeof *beat->jobs);
-    int rc = noted != NULL && beat->jobs != NULL
-                 ? pb_journal_read(store, beat->sent, "", EVENTS_AT_ONCE, note, noted, &beat->err)
-                 : pb_fail(&beat->err, PB_E_MEMORY, "out of memory");
-    if (rc > 0) {
-        beat->sent = noted->last;
-        read_jobs(beat, noted);
-    }
-    free(noted);
+    if (!beat->news.has_requests)
+        return 0;
+    int rc = pb_nodes_requests(beat->daemon->store, &beat->err, beat->requests);
+    beat->n_requests = rc > 0 ? rc : 0;
     return rc;
 }
 
-static void free_changed(struct pb_beat *beat)
+/* Connects the listener. Without one the node looks every second; a failure has no other effect. */
+static void connect_listener(struct pb_beat *beat)
 {
-    for (size_t i = 0; i < beat->n_jobs; i++)
-        pb_job_fini(&beat->jobs[i]);
-    free(beat->jobs);
-    beat->jobs = NULL;
-    beat->n_jobs = 0;
+    struct pb_err err = {0};
+    if (pb_nodes_listen(beat->daemon->store, &err, &beat->fresh) != 0)
+        pb_log(PB_LOG_WARNING, "no notifications of other nodes: %s; it looks every second",
+               err.msg);
 }
 
 static void step(uv_work_t *request)
@@ -182,16 +142,32 @@ static void step(uv_work_t *request)
     beat->rc = beat->is_lost ? pb_daemon_join(daemon, &beat->err) : 0;
     if (beat->rc == 0 && beat->reports)
         beat->rc = report(beat);
-    const int rc = beat->rc == 0 ? pb_nodes_look(daemon->store, &beat->err) : 0;
-    beat->rc = rc < 0 ? rc : beat->rc;
+    int rc = beat->rc == 0 ? pb_nodes_look(daemon->store, &beat->err, &beat->news) : 0;
     beat->changed = rc > 0;
-    if (beat->rc == 0) {
-        const int found = find_changed(beat);
-        beat->rc = found < 0 ? found : 0;
-    }
+    rc = rc < 0 || beat->rc != 0 ? rc : take_requests(beat);
+    beat->rc = rc < 0 ? rc : beat->rc;
+    if (beat->rc == 0 && beat->connects)
+        connect_listener(beat);
 }
 
 /* --- its result, on the loop ------------------------------------------------------------------ */
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    struct pb_beat *beat = handle->data;
+    beat->polls = false;
+}
+
+/* Closes the listener; a later step connects one. Its descriptor is closed after the handle. */
+static void stop_listening(struct pb_beat *beat)
+{
+    if (beat->polls && !uv_is_closing((uv_handle_t *)&beat->poll)) {
+        (void)uv_poll_stop(&beat->poll);
+        uv_close((uv_handle_t *)&beat->poll, on_poll_closed);
+    }
+    pb_nodes_listener_close(beat->listener);
+    beat->listener = NULL;
+}
 
 static void wait_for_store(struct pb_daemon *daemon, bool waits)
 {
@@ -260,10 +236,39 @@ static void take_results(struct pb_beat *beat)
         pb_log(PB_LOG_WARNING, "%d job%s of nodes that do not report will run again", beat->reaped,
                beat->reaped == 1 ? "" : "s");
     pb_runner_take_requests(daemon->methods.runner, beat->requests, beat->n_requests);
-    if (beat->n_jobs > 0)
-        pb_daemon_tell(daemon, beat->jobs, beat->n_jobs);
     if (beat->changed || beat->reports) /* a directory of another node may be there now */
         pb_runner_kick(daemon->methods.runner);
+}
+
+static void hint(struct pb_beat *beat);
+
+static void on_notified(uv_poll_t *poll, int status, int events)
+{
+    struct pb_beat *beat = poll->data;
+    (void)events;
+    const int rc = status < 0 ? -EPIPE : pb_nodes_listener_read(beat->listener);
+    if (rc < 0)
+        stop_listening(beat);
+    else if (rc > 0)
+        hint(beat);
+}
+
+/* Polls the listener that the step connected. */
+static void start_listening(struct pb_beat *beat)
+{
+    if (beat->fresh == NULL)
+        return;
+    beat->listener = beat->fresh;
+    beat->fresh = NULL;
+    beat->poll.data = beat;
+    if (uv_poll_init(&beat->daemon->loop, &beat->poll, pb_nodes_listener_fd(beat->listener)) != 0) {
+        pb_nodes_listener_close(beat->listener);
+        beat->listener = NULL;
+        return;
+    }
+    beat->polls = true;
+    (void)uv_poll_start(&beat->poll, UV_READABLE, on_notified);
+    beat->is_hinted = true; /* changes since the look, before it was connected */
 }
 
 static void on_step(uv_work_t *request, int status)
@@ -274,9 +279,12 @@ static void on_step(uv_work_t *request, int status)
     beat->works = false;
     if (daemon->methods.stopping || daemon->methods.runner == NULL) {
         pb_nodes_fini(&beat->seen);
-        free_changed(beat);
+        pb_nodes_news_fini(&beat->news);
         return;
     }
+    start_listening(beat);
+    if (beat->news.n > 0)
+        pb_daemon_tell(daemon, beat->news.jobs, beat->news.n);
     if (beat->rc == -ESTALE && beat->err.code == PB_OK)
         lose(beat);
     else if (beat->rc < 0)
@@ -284,21 +292,47 @@ static void on_step(uv_work_t *request, int status)
     else
         take_results(beat);
     pb_nodes_fini(&beat->seen);
-    free_changed(beat);
+    beat->is_hinted = beat->is_hinted || beat->news.has_more;
+    pb_nodes_news_fini(&beat->news);
+    if (beat->is_hinted)
+        hint(beat);
 }
 
-static void on_beat(uv_timer_t *timer)
+static void begin_step(struct pb_beat *beat)
 {
-    struct pb_beat *beat = timer->data;
     const int64_t now = pb_clock_mono_ms();
     if (beat->works)
         return;
+    beat->is_hinted = false;
+    beat->looked_ms = now;
+    beat->connects = beat->listener == NULL && !beat->polls &&
+                     (beat->listened_ms == 0 || now - beat->listened_ms >= LISTEN_MS);
+    if (beat->connects)
+        beat->listened_ms = now;
     beat->reports = beat->is_lost || now - beat->reported_ms >= beat->period_ms;
     if (beat->reports)
         beat->reported_ms = now;
     beat->works = true;
     beat->work.data = beat;
-    (void)uv_queue_work(timer->loop, &beat->work, step, on_step);
+    (void)uv_queue_work(&beat->daemon->loop, &beat->work, step, on_step);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    begin_step(timer->data);
+}
+
+/* Looks soon: at once if the last look was a while ago, so that a stream of changes costs a bounded
+ * number of looks. */
+static void hint(struct pb_beat *beat)
+{
+    const int64_t wait_ms = beat->looked_ms + HINT_MS - pb_clock_mono_ms();
+    if (beat->works)
+        beat->is_hinted = true;
+    else if (wait_ms <= 0)
+        begin_step(beat);
+    else if (!uv_is_active((uv_handle_t *)&beat->soon))
+        (void)uv_timer_start(&beat->soon, on_beat, (uint64_t)wait_ms, 0);
 }
 
 int pb_daemon_start_beat(struct pb_daemon *daemon, struct pb_err *err)
@@ -309,20 +343,24 @@ int pb_daemon_start_beat(struct pb_daemon *daemon, struct pb_err *err)
     if (beat == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     beat->daemon = daemon;
-    beat->sent = -1;
     beat->period_ms = daemon->lease_ms / BEATS_OF_A_LEASE;
     const int64_t tick_ms = beat->period_ms < LOOK_MS ? beat->period_ms : LOOK_MS;
     daemon->beat_of_node = beat;
     (void)uv_timer_init(&daemon->loop, &beat->timer);
-    beat->timer.data = beat;
+    (void)uv_timer_init(&daemon->loop, &beat->soon);
+    beat->timer.data = beat->soon.data = beat;
     (void)uv_timer_start(&beat->timer, on_beat, 0, (uint64_t)tick_ms);
     return 0;
 }
 
 void pb_daemon_stop_beat(struct pb_daemon *daemon)
 {
-    if (daemon->beat_of_node != NULL)
-        uv_close((uv_handle_t *)&daemon->beat_of_node->timer, NULL);
+    struct pb_beat *beat = daemon->beat_of_node;
+    if (beat == NULL)
+        return;
+    uv_close((uv_handle_t *)&beat->timer, NULL);
+    uv_close((uv_handle_t *)&beat->soon, NULL);
+    stop_listening(beat);
 }
 
 void pb_daemon_free_beat(struct pb_daemon *daemon)
@@ -330,5 +368,7 @@ void pb_daemon_free_beat(struct pb_daemon *daemon)
     if (daemon->beat_of_node != NULL && !atomic_load(&daemon->intake.paused))
         pb_nodes_leave(daemon->store); /* others need not wait for the end of the lease */
     pb_nodes_fini(&daemon->nodes);
+    if (daemon->beat_of_node != NULL)
+        pb_nodes_listener_close(daemon->beat_of_node->fresh);
     free(daemon->beat_of_node);
 }

@@ -67,6 +67,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
         " coalesce(up_ms, " PB_SET_PART_LAST ") >= ?5"
         " ORDER BY coalesce(up_ms, " PB_SET_PART_LAST ") DESC, time_ms DESC LIMIT 1) AS p"
         " ON o.one = 1",
+    [PB_NODES_LOOK] = PB_NODES_LOOK_SQL,
 };
 
 static struct pb_sql_statement *prepare(struct pb_job_store *store, struct pb_sql_statement **slot,

@@ -39,6 +39,7 @@ enum pb_job_statement {
     PB_SUBSCRIBER_STATES,
     PB_SUBSCRIBER_ACK,
     PB_SET_LAST,
+    PB_NODES_LOOK,
     PB_JOB_STATEMENTS
 };
 
@@ -93,7 +94,8 @@ struct pb_job_store {
     struct pb_service_time time; /* service time at connect; only for a writer */
     int64_t session;  /* number of this connect, or of its last join, in the rows of its jobs */
     int64_t lease_ms; /* lease of the sessions of this node */
-    int64_t looked;   /* number of the last event at the last look (nodes.c) */
+    int64_t looked;   /* number of the last event at the last look (nodes.c); 0: none yet */
+    bool has_news; /* the transaction has events or requests, of which other nodes are notified */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */
@@ -160,6 +162,16 @@ int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t ep
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
 
 /* --- nodes.c --- */
+#define PB_NODES_LOOK_EVENTS "256" /* events of a look */
+/* Columns: those of a job, or NULL; number of the last event; true if requests wait for this node;
+ * number of the job's last event. There is a row without a job if there is no event. */
+#define PB_NODES_LOOK_SQL                                                                          \
+    "SELECT " PB_JOB_COLUMNS ", x.last, x.waits, x.event FROM (SELECT l.seq AS last,"              \
+    " EXISTS (SELECT 1 FROM requests r WHERE r.node = ?1) AS waits, c.seq AS event,"               \
+    " c.job AS of_job FROM last_event l LEFT JOIN (SELECT max(e.seq) AS seq, e.job FROM"           \
+    " (SELECT seq, job FROM events WHERE seq > ?2 ORDER BY seq LIMIT " PB_NODES_LOOK_EVENTS        \
+    ") AS e GROUP BY e.job) AS c ON true) AS x LEFT JOIN jobs ON jobs.id = x.of_job"               \
+    " AND jobs.node <> ?1 ORDER BY x.event"
 /* Ends the sessions whose lease is over. */
 int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err);
 

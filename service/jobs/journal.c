@@ -52,6 +52,7 @@ static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct
     int rc = set_event(s, kind, job, product, err);
     rc = rc ? rc : pb_job_store_step(store, "event", s, err);
     pb_sql_reset(s);
+    store->has_news = true;
     return rc;
 }
 
@@ -121,6 +122,7 @@ int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
     if (s == NULL)
         return -EIO;
+    store->has_news = store->has_news || runs.n > 0;
     if (!pb_sql_run_all(s, &runs))
         return rows.rc ? rows.rc : pb_job_store_fail(store, "event", err);
     int rc = 0;

@@ -67,6 +67,8 @@ static void load(void)
         NAME(PQgetlength),
         NAME(PQgetvalue),
         NAME(PQclear),
+        NAME(PQnotifies),
+        NAME(PQfreemem),
         NAME(PQfinish),
     };
 #undef NAME
@@ -284,6 +286,18 @@ bool pb_libpq_run(struct pb_libpq *db, const char *texts)
 {
     db->may_repeat = false;
     return pb_libpq_take(db, pb_pq.PQsendQuery(db->conn, texts), NULL);
+}
+
+bool pb_libpq_notified(struct pb_libpq *db, void (*notified)(void *user, const char *text),
+                       void *user)
+{
+    struct pg_notify *notify;
+    const bool is_there = pb_pq.PQconsumeInput(db->conn) != 0;
+    while ((notify = pb_pq.PQnotifies(db->conn)) != NULL) {
+        notified(user, notify->text);
+        pb_pq.PQfreemem(notify);
+    }
+    return is_there || pb_libpq_fail(db, "the connection to %s was lost", db->place);
 }
 
 static void ignore_notice(void *user, const char *text)

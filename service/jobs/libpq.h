@@ -16,6 +16,11 @@
  * of libpq.so.5. */
 struct pg_conn;
 struct pg_result;
+struct pg_notify { /* the first members of PGnotify */
+    char *channel;
+    int backend;
+    char *text;
+};
 enum { PB_PQ_CONNECTION_OK };
 enum { PB_PQ_RESULT_COMMAND_OK = 1, PB_PQ_RESULT_TUPLES_OK = 2, PB_PQ_RESULT_SYNC = 10 };
 enum { PB_PQ_FIELD_SQLSTATE = 'C', PB_PQ_FIELD_MESSAGE = 'M', PB_PQ_FIELD_DETAIL = 'D' };
@@ -69,6 +74,8 @@ extern struct pb_pq_functions {
     int (*PQgetlength)(const struct pg_result *result, int row, int column);
     char *(*PQgetvalue)(const struct pg_result *result, int row, int column);
     void (*PQclear)(struct pg_result *result);
+    struct pg_notify *(*PQnotifies)(struct pg_conn *conn);
+    void (*PQfreemem)(void *memory);
     void (*PQfinish)(struct pg_conn *conn);
 } pb_pq;
 
@@ -116,6 +123,10 @@ bool pb_libpq_begin_batch(struct pb_libpq *db);
  * that failed were not run: false. was_sent is that of the last call that sent. */
 bool pb_libpq_end_batch(struct pb_libpq *db, int was_sent,
                         void (*take)(void *user, struct pg_result *result), void *user);
+/* Reads without a wait what the server sent. For each notification on a channel of LISTEN, notified
+ * is called with its text. False: the connection is lost; drop it. */
+bool pb_libpq_notified(struct pb_libpq *db, void (*notified)(void *user, const char *text),
+                       void *user);
 /* Runs statements without parameters, separated by semicolons. */
 bool pb_libpq_run(struct pb_libpq *db, const char *texts);
 #endif

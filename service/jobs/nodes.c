@@ -214,31 +214,70 @@ int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err)
 
 /* --- what other nodes do ---------------------------------------------------------------------- */
 
-int pb_nodes_look(struct pb_job_store *store, struct pb_err *err)
+void pb_nodes_news_fini(struct pb_nodes_news *news)
 {
-    int64_t before[PB_JOB_STATUS_COUNT], now[PB_JOB_STATUS_COUNT], last = 0;
-    if (!pb_store_is_shared(store))
-        return 0;
-    pb_store_counts(store, before);
-    pb_job_store_lock(store);
-    struct pb_sql_statement *s =
-        pb_job_store_prepare(store, WHAT, "SELECT seq FROM last_event", err);
-    int rc = pb_job_store_step(store, WHAT, s, err);
-    if (rc > 0)
-        last = pb_sql_int(s, 0);
-    pb_sql_finalize(s);
-    if (rc >= 0)
-        pb_job_row_count(store);
-    const bool is_new = rc >= 0 && last != store->looked;
-    store->looked = is_new ? last : store->looked;
-    pb_job_store_unlock(store);
-    pb_store_counts(store, now);
+    for (size_t i = 0; i < news->n; i++)
+        pb_job_fini(&news->jobs[i]);
+    free(news->jobs);
+    *news = (struct pb_nodes_news){.n = 0};
+}
+
+/* Adds the job in the row of s. */
+static int add_job(struct pb_nodes_news *news, struct pb_sql_statement *s, struct pb_err *err)
+{
+    struct pb_job *more = realloc(news->jobs, (news->n + 1) * sizeof *more);
+    news->jobs = more != NULL ? more : news->jobs;
+    if (more == NULL || !pb_job_fields_read(s, &more[news->n]))
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the jobs of other nodes");
+    news->n++;
+    return 0;
+}
+
+/* Reads the rows of the look. *io_last: the last event that was seen, before and after. */
+static int read_news(struct pb_job_store *store, struct pb_nodes_news *news, int64_t *io_last,
+                     struct pb_err *err)
+{
+    enum { LAST = 1 + PB_JOB_FIXED + PB_JOB_SET_COUNT, WAITS, EVENT };
+    int64_t last = 0, event = 0;
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_NODES_LOOK, err);
+    if (s == NULL)
+        return -EIO;
+    pb_sql_set_text(s, 1, store->node);
+    pb_sql_set_int(s, 2, *io_last > 0 ? *io_last : INT64_MAX);
+    int rc;
+    while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
+        last = pb_sql_int(s, LAST);
+        news->has_requests = pb_sql_int(s, WAITS) != 0;
+        event = pb_sql_is_null(s, EVENT) ? event : pb_sql_int(s, EVENT);
+        if (!pb_sql_is_null(s, 0) && (rc = add_job(news, s, err)) < 0)
+            break;
+    }
+    pb_sql_reset(s);
     if (rc < 0)
         return rc;
-    if (!is_new && memcmp(before, now, sizeof now) == 0)
+    *io_last = event > 0 ? event : last;
+    news->has_more = *io_last < last;
+    return 0;
+}
+
+int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_nodes_news *out)
+{
+    *out = (struct pb_nodes_news){.n = 0};
+    if (!pb_store_is_shared(store))
         return 0;
-    atomic_fetch_add(&store->commits, 1);
-    return 1;
+    pb_job_store_lock(store);
+    int64_t last = store->looked;
+    int rc = read_news(store, out, &last, err);
+    if (rc == 0 && last != store->looked) {
+        store->looked = last;
+        pb_job_row_count(store);
+        atomic_fetch_add(&store->commits, 1);
+        rc = 1;
+    }
+    pb_job_store_unlock(store);
+    if (rc < 0)
+        pb_nodes_news_fini(out);
+    return rc;
 }
 
 void pb_nodes_fini(struct pb_nodes *nodes)
@@ -342,6 +381,7 @@ static int apply_ask(struct pb_job_store *store, struct pb_job_change *change)
     pb_sql_set_int(s, 3, asking->request->kind);
     pb_sql_set_text(s, 4, asking->request->identity);
     int rc = pb_job_store_run(store, WHAT, s, &change->err);
+    store->has_news = true;
     if (rc == 0)
         return pb_fail(&change->err, PB_E_JOB_STATE,
                        "job %s belongs to node %s, which does not report; try again when it does",

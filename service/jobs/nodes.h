@@ -34,6 +34,18 @@ struct pb_node_request {
 };
 #define PB_NODE_REQUESTS_MAX 64
 
+/* A connection over which the server notifies this node of changes of others: a hint that it is
+ * worth to look now. It may be lost; look from time to time anyway. */
+struct pb_nodes_listener;
+
+/* Changes since the last look. */
+struct pb_nodes_news {
+    struct pb_job *jobs; /* jobs that other nodes have, by their last events */
+    size_t n;
+    bool has_requests; /* requests wait for this node */
+    bool has_more;     /* the next look has the rest */
+};
+
 bool pb_store_is_shared(const struct pb_job_store *store);
 /* Name of this node; "" for a store in a file. Constant after create. */
 const char *pb_store_node(const struct pb_job_store *store);
@@ -47,9 +59,20 @@ void pb_nodes_leave(struct pb_job_store *store);
 /* Renews the lease. -ESTALE (no *err): the session is over; its jobs belong to other nodes, and a
  * new session must begin. */
 int pb_nodes_alive(struct pb_job_store *store, struct pb_err *err);
-/* Reads the changes of other nodes. Returns 1 if jobs were changed since the last call, else 0, or
- * a negative errno. Afterwards pb_store_counts and pb_store_changes have the present values. */
-int pb_nodes_look(struct pb_job_store *store, struct pb_err *err);
+/* Reads the changes of other nodes: one query, if nothing changed. Returns 1 if jobs were changed
+ * since the last call, else 0, or a negative errno; *out needs fini. Afterwards pb_store_counts and
+ * pb_store_changes have the present values. The first call has no jobs. */
+int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_nodes_news *out);
+void pb_nodes_news_fini(struct pb_nodes_news *news);
+/* Connects a listener. Only for a store that several nodes share. */
+int pb_nodes_listen(const struct pb_job_store *store, struct pb_err *err,
+                    struct pb_nodes_listener **out);
+/* The next three do not wait. Thread: any, one at a time. */
+int pb_nodes_listener_fd(const struct pb_nodes_listener *listener);
+/* Call when the descriptor is readable: 1 if another node made changes, 0, or negative: the
+ * connection is lost; stop to poll the descriptor, and close the listener. */
+int pb_nodes_listener_read(struct pb_nodes_listener *listener);
+void pb_nodes_listener_close(struct pb_nodes_listener *listener); /* NULL is allowed */
 /* Lists all nodes that ever had a session; the caller must fini *out. */
 int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_nodes *out);
 void pb_nodes_fini(struct pb_nodes *nodes);

@@ -19,7 +19,7 @@
 
 #define PROGRAM          "pushbroom store"
 #define SERVER_TESTED    15 /* the oldest server that works, and the one of the tests */
-#define NODE_CONNECTIONS 4  /* writer; readers of the loop's chores, of status and of prune */
+#define NODE_CONNECTIONS 5  /* writer, listener; readers of the loop, its chores and the status */
 #define OLD_S            300
 #define DEAD_ROWS        10000
 #define TRIPS            51

@@ -3,11 +3,19 @@
  *
  * The connection that writes holds an advisory lock of the database as long as it lives. It is
  * locked again after each connect, because another service may have taken it meanwhile. */
+#include "service/jobs/libpq.h"
+#include "service/jobs/nodes.h"
 #include "service/jobs/schema_postgres.h"
 #include "service/jobs/sql_engine.h"
 #include "service/jobs/sql_postgres.h"
 
-#define WRITER PB_POSTGRES_LOCKS ", 2"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WRITER  PB_POSTGRES_LOCKS ", 2"
+#define CHANNEL "pushbroom" /* text of a notification: name of the node that made the change */
 
 /* Reads which connection holds the lock of the writer: program and address. */
 static void find_writer(struct pb_sql *db, char *out_program, char *out_address, size_t bytes)
@@ -76,15 +84,22 @@ static int open_reader(struct pb_job_store *store, struct pb_err *err, struct pb
     return open_postgres(store, true, err, out);
 }
 
-/* Failures are left to the next commit. If one service writes, no other order of the numbers is
+/* Notifications are sent by the transaction that makes the changes visible, if it has changes that
+ * wake other nodes. They are a hint: a node also looks every second.
+ *
+ * Failures are left to the next commit. If one service writes, no other order of the numbers is
  * possible: after a crash of the server the events would get the same ones, and the disk need not
  * have them yet. */
 static void settle(struct pb_job_store *store)
 {
+    const bool notifies = store->has_news;
+    store->has_news = false;
     struct pb_sql_statement *s = pb_sql_prepare(
         store->db,
-        store->is_shared ? "SELECT settle()"
-                         : "SELECT set_config('synchronous_commit', 'off', true), settle()",
+        store->is_shared && notifies ? "SELECT settle(), pg_notify('" CHANNEL
+                                       "', current_setting('application_name'))"
+        : store->is_shared ? "SELECT settle()"
+                           : "SELECT set_config('synchronous_commit', 'off', true), settle()",
         false);
     if (s != NULL)
         (void)pb_sql_step(s);
@@ -100,6 +115,64 @@ static int read_time(struct pb_job_store *store, struct pb_err *err, int64_t *ou
     *out_ms = rc > 0 ? pb_sql_int(s, 0) : 0;
     pb_sql_finalize(s);
     return rc < 0 ? rc : 0;
+}
+
+/* --- notifications --------------------------------------------------------------------------- */
+
+struct pb_nodes_listener {
+    struct pb_libpq db;
+    char conninfo[sizeof((struct pb_job_store *)0)->place];
+    char node[PB_JOB_NODE_BYTES];
+    bool was_notified;
+};
+
+int pb_nodes_listen(const struct pb_job_store *store, struct pb_err *err,
+                    struct pb_nodes_listener **out)
+{
+    struct pb_nodes_listener *listener = NULL;
+    int rc = pb_libpq_load(err);
+    if (rc != 0)
+        return rc;
+    if ((listener = calloc(1, sizeof *listener)) == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    (void)snprintf(listener->conninfo, sizeof listener->conninfo, "%s", store->place);
+    (void)snprintf(listener->node, sizeof listener->node, "%s", store->node);
+    listener->db.conninfo = listener->conninfo;
+    listener->db.program = listener->node;
+    listener->db.is_reader = true;
+    if (pb_libpq_connect(&listener->db) && pb_libpq_run(&listener->db, "LISTEN " CHANNEL)) {
+        *out = listener;
+        return 0;
+    }
+    rc = pb_fail(err, PB_E_SERVICE_STATE, "job store: %s", listener->db.message);
+    pb_nodes_listener_close(listener);
+    return rc;
+}
+
+int pb_nodes_listener_fd(const struct pb_nodes_listener *listener)
+{
+    return pb_pq.PQsocket(listener->db.conn);
+}
+
+static void on_notified(void *user, const char *node)
+{
+    struct pb_nodes_listener *listener = user;
+    listener->was_notified = listener->was_notified || strcmp(node, listener->node) != 0;
+}
+
+int pb_nodes_listener_read(struct pb_nodes_listener *listener)
+{
+    listener->was_notified = false;
+    if (!pb_libpq_notified(&listener->db, on_notified, listener))
+        return -EPIPE;
+    return listener->was_notified;
+}
+
+void pb_nodes_listener_close(struct pb_nodes_listener *listener)
+{
+    if (listener != NULL)
+        pb_libpq_drop(&listener->db);
+    free(listener);
 }
 
 const struct pb_store_kind pb_store_postgres = {

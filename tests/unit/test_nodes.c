@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,18 +239,105 @@ START_TEST(test_request_is_taken_once)
 }
 END_TEST
 
+static struct pb_nodes_news news; /* result of the last look */
+
+static int look(struct pb_job_store *store)
+{
+    struct pb_err err = {0};
+    pb_nodes_news_fini(&news);
+    const int rc = pb_nodes_look(store, &err, &news);
+    ck_assert_msg(rc >= 0, "%s", err.msg);
+    return rc;
+}
+
 START_TEST(test_look_sees_changes_of_other_nodes)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
-    (void)pb_nodes_look(b, NULL);
-    ck_assert_int_eq(pb_nodes_look(b, NULL), 0);
+    ck_assert_int_eq(look(b), 1); /* the first one only notes where the journal ends */
+    ck_assert_uint_eq(news.n, 0);
+    ck_assert_int_eq(look(b), 0);
     const uint64_t before = pb_store_changes(b);
-    struct pb_job job = offer("aaaa");
-    ck_assert_int_eq(pb_nodes_look(b, NULL), 1);
+    struct pb_job job = offer("aaaa"), other = offer("bbbb");
+    ck_assert_int_eq(look(b), 1);
     ck_assert(pb_store_changes(b) != before);
+    ck_assert_uint_eq(news.n, 2);
+    ck_assert_str_eq(news.jobs[0].id, job.id);
+    ck_assert_str_eq(news.jobs[1].id, other.id);
+    ck_assert(!news.has_requests && !news.has_more);
     pb_store_counts(b, counts);
-    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 1);
-    ck_assert_int_eq(pb_nodes_look(b, NULL), 0);
+    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 2);
+    ck_assert_int_eq(look(b), 0);
+    ck_assert_int_eq(look(a), 1);
+    pb_job_fini(&job);
+    pb_job_fini(&other);
+}
+END_TEST
+
+START_TEST(test_look_of_many_events_has_more)
+{
+    char id[5];
+    (void)look(b);
+    for (int i = 0; i < 260; i++) {
+        (void)snprintf(id, sizeof id, "%c%c%c%c", 'a' + i / 26 % 26, 'a' + i % 26, 'a', 'a');
+        struct pb_job job = offer(id);
+        pb_job_fini(&job);
+    }
+    ck_assert_int_eq(look(b), 1);
+    ck_assert_uint_eq(news.n, 256);
+    ck_assert(news.has_more);
+    ck_assert_int_eq(look(b), 1);
+    ck_assert_uint_eq(news.n, 4);
+    ck_assert(!news.has_more);
+    ck_assert_int_eq(look(b), 0);
+}
+END_TEST
+
+START_TEST(test_look_shows_waiting_requests)
+{
+    struct pb_node_request got[PB_NODE_REQUESTS_MAX];
+    const struct pb_node_request request = {PB_REQUEST_RETRY, "20261121-082850-aaaa", "id"};
+    ck_assert_int_eq(pb_nodes_ask(a, "b", &request, NULL), 0);
+    (void)look(a);
+    ck_assert(!news.has_requests);
+    (void)look(b);
+    ck_assert(news.has_requests);
+    ck_assert_int_eq(pb_nodes_requests(b, NULL, got), 1);
+    (void)look(b);
+    ck_assert(!news.has_requests);
+}
+END_TEST
+
+/* Waits for what the server sends. Returns pb_nodes_listener_read. */
+static int hear(struct pb_nodes_listener *listener)
+{
+    struct pollfd fd = {.fd = pb_nodes_listener_fd(listener), .events = POLLIN};
+    ck_assert_int_eq(poll(&fd, 1, -1), 1);
+    return pb_nodes_listener_read(listener);
+}
+
+START_TEST(test_changes_notify_other_nodes)
+{
+    const struct pb_node_request request = {PB_REQUEST_RETRY, "20261121-082850-aaaa", "id"};
+    struct pb_nodes_listener *of_a = NULL, *of_b = NULL;
+    struct pb_err err = {0};
+    ck_assert_msg(pb_nodes_listen(a, &err, &of_a) == 0, "%s", err.msg);
+    ck_assert_msg(pb_nodes_listen(b, &err, &of_b) == 0, "%s", err.msg);
+    struct pb_job job = offer("aaaa"); /* its node is a */
+    ck_assert_int_eq(hear(of_b), 1);
+    ck_assert_int_eq(hear(of_a), 0); /* its own */
+    ck_assert_int_eq(pb_nodes_listener_read(of_b), 0);
+    ck_assert_int_eq(pb_nodes_alive(a, NULL), 0); /* no change for others */
+    ck_assert_int_eq(pb_nodes_ask(b, "a", &request, NULL), 0);
+    ck_assert_int_eq(hear(of_a), 1);
+    ck_assert_int_eq(hear(of_b), 0);
+    change_rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN"
+                " pushbroom' AND application_name = 'b' AND datname = current_database()");
+    int rc; /* the server sends the reason first */
+    while ((rc = hear(of_b)) == 0)
+        ;
+    ck_assert_int_lt(rc, 0);
+    pb_nodes_listener_close(of_a);
+    pb_nodes_listener_close(of_b);
     pb_job_fini(&job);
 }
 END_TEST
@@ -267,6 +355,9 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_list_finds_the_home_of_an_input);
     tcase_add_test(tests, test_request_is_taken_once);
     tcase_add_test(tests, test_look_sees_changes_of_other_nodes);
+    tcase_add_test(tests, test_look_of_many_events_has_more);
+    tcase_add_test(tests, test_look_shows_waiting_requests);
+    tcase_add_test(tests, test_changes_notify_other_nodes);
 }
 
 int main(void)

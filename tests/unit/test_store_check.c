@@ -88,7 +88,7 @@ START_TEST(test_settings_of_the_server_are_checked)
     expect("rights", PB_STORE_FINE, "role 'pushbroom' owns the tables");
     expect("autovacuum", PB_STORE_FINE, "on; 0 dead rows");
     expect("oldest transaction", PB_STORE_FINE, " s");
-    expect("connections", PB_STORE_FINE, "a node needs 4");
+    expect("connections", PB_STORE_FINE, "a node needs 5");
     expect("sessions", PB_STORE_FINE, "of its own");
     ck_assert_str_eq(points[n_points - 1].name, "round trip");
 }
@@ -154,7 +154,7 @@ START_TEST(test_missing_rights_are_named)
     expect("rights", PB_STORE_MEND, "ALTER DATABASE");
     change("ALTER ROLE guest CONNECTION LIMIT 1");
     ck_assert_int_eq(check(as("guest")), 7);
-    expect("connections", PB_STORE_MEND, "0 left, a node needs 4");
+    expect("connections", PB_STORE_MEND, "0 left, a node needs 5");
     expect("sessions", PB_STORE_MEND, "a second connection is refused");
     change("DROP ROLE guest");
 }
