@@ -62,7 +62,9 @@ class Node(Service):
                                              lease=self.cluster.lease, **self.settings))
 
     def calm(self):
-        """No faults but those that last."""
+        """No faults but those that last. A call that hangs looks at its rule again, therefore that is turned off first."""
+        for number in range(control.RULES_MAX):
+            self.faults.set_mode(number, control.OFF)
         self.faults.clear()
         for call, path, delay_ms in SLOW:
             self.faults.rule(call, control.DELAY, role="worker", path=path, delay_ms=delay_ms)
