@@ -66,6 +66,9 @@ void pb_config_warnings(const struct pb_config *config, pb_config_warning *warn,
 
 /* The effective configuration as YAML (defaults filled in); malloc'd string, the caller's. */
 char *pb_config_print(const struct pb_config *config);
+/* The text of one pipeline in the form of pb_config_print, without the values that are defaults of
+ * keys: a version with a further key makes the same text. malloc'd. */
+char *pb_config_pipeline_text(const struct pb_pipeline_config *pipeline);
 /* A step on one line, without what has its default: "index: {names: [NDVI]}"; malloc'd. */
 char *pb_config_step_text(const struct pb_step_config *step);
 /* All sections of keys, with their places in a file ("pipelines.NAME.input"): for documents. Those

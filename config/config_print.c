@@ -107,6 +107,35 @@ static void add_pipeline(struct pb_text *out, const struct pb_pipeline_config *p
         add_entry(out, &pipeline->products[i]->kind->section, pipeline->products[i]);
 }
 
+char *pb_config_pipeline_text(const struct pb_pipeline_config *pipeline)
+{
+    struct pb_text out = {.text = NULL};
+    struct pb_exchange_keys room;
+    pb_text_yaml(&out, pipeline->name);
+    pb_text_add(&out, ": ");
+    pb_schema_print_short(&out, &pb_section_pipeline, pipeline);
+    pb_text_add(&out, "\ninput: ");
+    pb_schema_print_short(&out, &pb_section_input, &pipeline->input);
+    pb_text_add(&out, "\noutput: ");
+    pb_schema_print_short(&out, &pb_section_output, &pipeline->output);
+    pb_text_add(&out, "\nexchange: ");
+    pb_schema_print_short(&out, pb_exchange_section(pipeline->exchange.pattern, &room),
+                          &pipeline->exchange);
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_section section = pb_op_section(pipeline->steps[i].op);
+        if (pipeline->steps[i].product != NULL)
+            break; /* the steps of products are the last */
+        pb_text_add(&out, "\nstep %s: ", section.name);
+        pb_schema_print_short(&out, &section, pipeline->steps[i].params);
+    }
+    for (size_t i = 0; i < pipeline->n_products; i++) {
+        const struct pb_section *section = &pipeline->products[i]->kind->section;
+        pb_text_add(&out, "\nproduct %s: ", section->name);
+        pb_schema_print_short(&out, section, pipeline->products[i]);
+    }
+    return pb_text_take(&out);
+}
+
 char *pb_config_print(const struct pb_config *config)
 {
     struct pb_text out = {.text = NULL};

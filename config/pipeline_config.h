@@ -35,6 +35,7 @@ struct pb_pipeline_config {
     struct pb_product_config **products;
     size_t n_products;
     int line, col;
+    char digest[33]; /* digest of its text, set by the service; "" = unknown */
 };
 
 /* The step whose grid cuts products into tiles; NULL: there is none. */

@@ -61,6 +61,7 @@ static struct pb_config *load(const char *path, struct pb_err *first)
     struct pb_config *config = NULL;
     struct pb_err_list errors; /* on the stack, so that it can also report exhausted memory */
     if (pb_config_load(path, &pb_products, &errors, &config) == 0) {
+        pb_reload_digests(config);
         pb_reload_warn(config);
         return config;
     }

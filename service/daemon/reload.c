@@ -3,11 +3,14 @@
 #include "service/daemon/reload.h"
 
 #include "config/config.h"
+#include "config/pipeline_config.h"
+#include "pipeline/io/sha256.h"
 #include "service/inbox/dirs.h"
 #include "service/base/log.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +47,21 @@ static void log_warning(void *user, const char *file, int line, int col, const c
 {
     (void)user;
     pb_log(PB_LOG_WARNING, "%s:%d:%d: %s", file, line, col, text);
+}
+
+void pb_reload_digests(struct pb_config *config)
+{
+    char hex[65];
+    for (size_t i = 0; i < config->n_pipelines; i++) {
+        struct pb_pipeline_config *pipeline = &config->pipelines[i];
+        char *text = pb_config_pipeline_text(pipeline);
+        struct pb_sha256 *sum = text != NULL ? pb_sha256_create() : NULL;
+        pb_sha256_add(sum, text, text != NULL ? strlen(text) : 0);
+        if (pb_sha256_hex(sum, hex) == 0)
+            (void)snprintf(pipeline->digest, sizeof pipeline->digest, "%.32s", hex);
+        pb_sha256_destroy(sum);
+        free(text);
+    }
 }
 
 void pb_reload_warn(struct pb_config *config)

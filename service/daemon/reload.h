@@ -13,5 +13,7 @@ struct pb_config;
 int pb_reload_dirs(const struct pb_config *old, const struct pb_config *new_config,
                    struct pb_dirs *dirs, struct pb_err *err);
 /* Logs the warnings of a configuration that was loaded. */
+/* Sets the digests of its pipelines. */
+void pb_reload_digests(struct pb_config *config);
 void pb_reload_warn(struct pb_config *config);
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The entries of notify as subscribers of the job store's journal: their events are kept from the
- * first load of the configuration on, whether pushbroom-notify runs or not. */
+ * Stores parts of the configuration in the job store. The entries of notify are subscribers of its
+ * journal: their events are kept from the first load of the configuration on, whether
+ * pushbroom-notify runs or not. The pipelines are in jobs, so that nodes with other pipelines do
+ * not take them. */
 #include "service/daemon/daemon_parts.h"
 
 #include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "config/notify_config.h"
+#include "config/pipeline_config.h"
 #include "service/base/log.h"
 
 #include <inttypes.h>
@@ -24,6 +27,7 @@ struct pb_subscribing {
     struct pb_subscriber at[PB_SUBSCRIBERS_MAX];
     char *names[PB_SUBSCRIBERS_MAX];
     size_t n;
+    struct pb_store_needs *needs; /* the pipelines of the configuration */
     int rc; /* negative, or the number of deleted subscribers with waiting events; 0: not stored */
     struct pb_err err;
 };
@@ -48,7 +52,22 @@ static void drop(struct pb_subscribing *all)
         free(all->at[i].pipelines);
         free(all->names[i]);
     }
+    free(all->needs);
     free(all);
+}
+
+/* Copies the names and digests of the pipelines; NULL = out of memory. */
+static struct pb_store_needs *needs_of(const struct pb_config *config)
+{
+    struct pb_store_needs *needs =
+        calloc(1, sizeof *needs + config->n_pipelines * sizeof needs->at[0]);
+    for (size_t i = 0; needs != NULL && i < config->n_pipelines; i++) {
+        const struct pb_pipeline_config *pipeline = &config->pipelines[i];
+        (void)snprintf(needs->at[i].pipeline, sizeof needs->at[i].pipeline, "%s", pipeline->name);
+        (void)snprintf(needs->at[i].digest, sizeof needs->at[i].digest, "%s", pipeline->digest);
+        needs->n++;
+    }
+    return needs;
 }
 
 /* The configuration may be replaced while they are stored. */
@@ -69,14 +88,22 @@ struct pb_subscribing *pb_daemon_subscribers(struct pb_daemon *daemon)
             all = NULL;
         }
     }
-    if (all != NULL)
-        all->daemon = daemon;
+    if (all == NULL)
+        return NULL;
+    all->daemon = daemon;
+    all->needs = needs_of(config);
+    if (all->needs == NULL) {
+        drop(all);
+        all = NULL;
+    }
     return all;
 }
 
 int pb_daemon_subscribers_store(struct pb_subscribing *all, struct pb_err *err)
 {
-    all->rc = pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
+    int rc = pb_store_set_needs(all->daemon->store, all->needs, &all->err);
+    all->needs = NULL;
+    all->rc = rc < 0 ? rc : pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
     if (all->rc < 0)
         *err = all->err;
     return all->rc < 0 ? all->rc : 0;

@@ -16,6 +16,7 @@
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
 #define PB_JOB_NODE_BYTES     64
+#define PB_JOB_NEEDS_BYTES    33
 #define PB_JOB_IDENTITY_BYTES 128
 #define PB_JOB_PRIORITY_MAX   100   /* the lowest is -100 */
 #define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
@@ -80,6 +81,9 @@ struct pb_job {
     bool anyway;
     /* size of its files at delivery, as far as known; 0 = unknown. Set by the store. */
     int64_t bytes;
+    /* digest of the text of its pipeline in the configuration of `node` (pb_store_set_needs); "" =
+     * unknown: of an older version, or of a job without a pipeline. Set by the store. */
+    char needs[PB_JOB_NEEDS_BYTES];
     bool is_long; /* a run ended because it took longer than service.express */
     int attempts;
     /* number of its starts: unlike attempts it never falls, so that the files of a run can be

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define PRUNE_AT_ONCE 16 /* jobs, each with the scenes of its archive */
 
@@ -37,6 +38,45 @@ int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err
     struct pb_job_change change = {.apply = apply_offer, .jobs = &job, .n = 1, .results = &result};
     int rc = pb_job_store_commit(store, &change, err);
     return rc ? rc : result;
+}
+
+struct needing {
+    struct pb_job_change change;
+    struct pb_store_needs *needs, *before;
+    bool is_set;
+};
+
+static int apply_needs(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct needing *needing = (struct needing *)change;
+    const struct pb_store_needs *needs = needing->needs;
+    if (!needing->is_set) {
+        needing->before = store->needs;
+        store->needs = needing->needs;
+        needing->is_set = true;
+    }
+    for (size_t i = 0; i < needs->n; i++) {
+        struct pb_sql_statement *s = pb_job_store_prepare(
+            store, "update",
+            "UPDATE jobs SET needs = ?1 WHERE status < 2 AND node = ?2 AND pipeline = ?3 AND"
+            " needs <> ?1",
+            &change->err);
+        pb_sql_set_text(s, 1, needs->at[i].digest);
+        pb_sql_set_text(s, 2, pb_store_node(store));
+        pb_sql_set_text(s, 3, needs->at[i].pipeline);
+        const int rc = pb_job_store_run(store, "update", s, &change->err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int pb_store_set_needs(struct pb_job_store *store, struct pb_store_needs *needs, struct pb_err *err)
+{
+    struct needing needing = {.change = {.apply = apply_needs}, .needs = needs};
+    const int rc = pb_job_store_commit(store, &needing.change, err);
+    free(needing.is_set ? needing.before : needs);
+    return rc;
 }
 
 /* Result of a call for that of its change. */

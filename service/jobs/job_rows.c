@@ -19,7 +19,7 @@
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
 #define WAITING                                                                                    \
-    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node"              \
+    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node, needs"       \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -27,7 +27,7 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET
                       ") ON CONFLICT (id) DO NOTHING RETURNING seq",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ", session) = (" PB_JOB_HOLD_SET ",?) WHERE id = ?",
@@ -51,7 +51,8 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
         "SELECT 1 FROM jobs INDEXED BY jobs_running WHERE status = 1 AND scene = ?1 LIMIT 1",
     [PB_JOB_RUNNING_EPOCH] =
         "SELECT 1 FROM jobs WHERE id = ?1 AND status = 1 AND epoch = ?2 AND session = ?3",
-    [PB_JOB_STATE] = "SELECT status, input, epoch, session FROM jobs WHERE id = ?1 FOR UPDATE",
+    [PB_JOB_STATE] =
+        "SELECT status, input, epoch, session, needs FROM jobs WHERE id = ?1 FOR UPDATE",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
     [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
@@ -96,6 +97,28 @@ static int64_t bytes_of(const struct pb_job *job)
     return bytes;
 }
 
+/* Digest of the pipeline in the configuration of this service; "" = unknown. */
+static const char *find_need(const struct pb_job_store *store, const char *pipeline)
+{
+    const struct pb_store_needs *needs = store->needs;
+    for (size_t i = 0; needs != NULL && i < needs->n; i++)
+        if (strcmp(needs->at[i].pipeline, pipeline) == 0)
+            return needs->at[i].digest;
+    return "";
+}
+
+/* Gives a job that waits again, on request, to this node, with the present text of its pipeline. */
+static int stamp(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, "update", "UPDATE jobs SET needs = ?1, node = ?2 WHERE id = ?3", err);
+    pb_sql_set_text(s, 1, find_need(store, job->pipeline));
+    pb_sql_set_text(s, 2, pb_store_node(store));
+    pb_sql_set_text(s, 3, job->id);
+    const int rc = pb_job_store_run(store, "update", s, err);
+    return rc < 0 ? rc : 0;
+}
+
 struct insert {
     struct pb_job *const *jobs;
     int *results;
@@ -126,6 +149,8 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, si
     for (size_t i = 0; i < n; i++) {
         jobs[i]->bytes = bytes_of(jobs[i]);
         (void)snprintf(jobs[i]->node, sizeof jobs[i]->node, "%s", pb_store_node(store));
+        (void)snprintf(jobs[i]->needs, sizeof jobs[i]->needs, "%s",
+                       find_need(store, jobs[i]->pipeline));
     }
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
@@ -152,6 +177,7 @@ static int look_before(struct pb_job_store *store, const char *id, struct pb_err
         pb_sql_read_text(s, 1, out->input, sizeof out->input);
         out->epoch = pb_sql_int(s, 2);
         out->session = pb_sql_int(s, 3);
+        pb_sql_read_text(s, 4, out->needs, sizeof out->needs);
     }
     pb_sql_reset(s);
     return rc < 0 ? rc : 0;
@@ -169,6 +195,9 @@ static int update(struct pb_job_store *store, const struct pb_job_before *before
     int rc = set ? pb_job_store_step(store, "update", s, err)
                  : pb_fail(err, PB_E_MEMORY, "out of memory for a job");
     pb_sql_reset(s);
+    if (rc == 0 && before->is_there && before->status > PB_JOB_RUNNING &&
+        job->status == PB_JOB_ACCEPTED)
+        rc = stamp(store, job, err);
     return rc || !before->is_there ? rc : pb_journal_record(store, before, job, err);
 }
 
@@ -201,8 +230,9 @@ int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool m
     if (rc == 0 && may_be_stored && before.is_there && before.status == PB_JOB_RUNNING &&
         before.epoch == job->epoch && before.session == store->session)
         return 0;
-    if (rc == 0 && (!before.is_there || before.status != PB_JOB_ACCEPTED ||
-                    job->status != PB_JOB_RUNNING || before.epoch + 1 != job->epoch))
+    if (rc == 0 &&
+        (!before.is_there || before.status != PB_JOB_ACCEPTED || job->status != PB_JOB_RUNNING ||
+         before.epoch + 1 != job->epoch || strcmp(before.needs, job->needs) != 0))
         return PB_JOB_STALE;
     rc = rc ? rc : is_scene_running(store, job->scene, err);
     if (rc > 0)
@@ -419,6 +449,7 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         job.bytes = pb_sql_int(s, 8);
         job.is_long = pb_sql_int(s, 9) != 0;
         pb_sql_read_text(s, 10, job.node, sizeof job.node);
+        pb_sql_read_text(s, 11, job.needs, sizeof job.needs);
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;

@@ -108,6 +108,7 @@ void pb_job_store_close(struct pb_job_store *store)
     pb_job_store_disconnect(store);
     (void)pthread_cond_destroy(&store->freed);
     (void)pthread_mutex_destroy(&store->lock);
+    free(store->needs);
     free(store);
 }
 

@@ -92,6 +92,8 @@ struct pb_job_store {
     struct pb_sql_statement *statement[PB_JOB_STATEMENTS];
     struct pb_sql_statement *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     struct pb_service_time time; /* service time at connect; only for a writer */
+    struct pb_store_needs
+        *needs;       /* pipelines of this service, owned; NULL: unknown. Read in transactions */
     int64_t session;  /* number of this connect, or of its last join, in the rows of its jobs */
     int64_t lease_ms; /* lease of the sessions of this node */
     int64_t looked;   /* number of the last event at the last look (nodes.c); 0: none yet */
@@ -185,6 +187,7 @@ struct pb_job_before {
     bool is_there;
     enum pb_job_status status;
     int64_t epoch, session;
+    char needs[PB_JOB_NEEDS_BYTES];
     char input[PB_FILES_PATH_BYTES];
 };
 /* Records the differences between the old and the new row of the job. */
@@ -206,11 +209,11 @@ void pb_job_store_unlock(struct pb_job_store *store);
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);
 
-#define PB_JOB_FIXED     11 /* columns that never change */
+#define PB_JOB_FIXED     12 /* columns that an update of a job does not change */
 #define PB_JOB_SET_COUNT 35 /* columns that may change */
 #define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, "
+    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, needs, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \

@@ -223,8 +223,11 @@ static const char *const version_1[] = {
     "INSERT INTO pulse VALUES (0);",
     NULL};
 
+static const char *const version_2[] = {"ALTER TABLE jobs ADD COLUMN needs" TEXT " DEFAULT '';",
+                                        NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
-static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1};
+static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1, version_2};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

@@ -282,6 +282,9 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
 
     "ALTER TABLE jobs ADD COLUMN node TEXT NOT NULL DEFAULT '';"
     "PRAGMA user_version = 24;",
+
+    "ALTER TABLE jobs ADD COLUMN needs TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 25;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

@@ -18,6 +18,19 @@
 
 struct pb_job_store;
 
+/* Pipelines of this service, each with a digest of its text. */
+struct pb_store_needs {
+    size_t n;
+    struct {
+        char pipeline[PB_JOB_NAME_BYTES], digest[PB_JOB_NEEDS_BYTES];
+    } at[];
+};
+
+/* Sets the pipelines of this service (taken, malloc'd). Jobs that it offers get the digests; those
+ * of this node that wait or run get the present ones, because it computes them that way. Other
+ * nodes leave jobs to nodes whose pipelines have these digests. */
+int pb_store_set_needs(struct pb_job_store *store, struct pb_store_needs *needs,
+                       struct pb_err *err);
 /* Stores a waiting job; sets job->seq. -EEXIST (no *err) if the id exists. */
 int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Stores several jobs in one transaction, which waits while other threads have changes to store.
@@ -25,9 +38,9 @@ int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err
 int pb_store_offer_all(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                        int *out_results, struct pb_err *err);
 /* Stores the starts of jobs that were moved to running, in one transaction. out_results[i]: 0, or
- * -ESTALE: job i is not started, because it does not wait any more or another job of its scene
- * runs. Negative errno: either no job is started, or the connection was lost when all of them were
- * stored; pb_store_untake is needed. */
+ * -ESTALE: job i is not started, because it does not wait any more, needs another pipeline, or
+ * another job of its scene runs. Negative errno: either no job is started, or the connection was
+ * lost when all of them were stored; pb_store_untake is needed. */
 int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                   int *out_results, struct pb_err *err);
 /* Makes jobs wait again whose take failed. The caller has moved them to accepted; those whose start
@@ -60,8 +73,8 @@ struct pb_job_place {
 };
 /* Finds the first accepted job after *after that `may` permits: 1 and *out_job (owned by the
  * caller), 0: no job, negative errno. may sees only seq, priority, id, scene, owned, input,
- * pipeline, name, bytes and is_long, borrowed. Reads at most `limit` jobs: *after is the last of
- * them if no job was found and more may follow, otherwise zero. */
+ * pipeline, name, bytes, is_long, node and needs, borrowed. Reads at most `limit` jobs: *after is
+ * the last of them if no job was found and more may follow, otherwise zero. */
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job);

@@ -12,6 +12,7 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "config/pipeline_config.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
@@ -64,8 +65,7 @@ struct choice {
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms;
-    char
-        unknown[PB_JOB_NAME_BYTES]; /* name of a job that is left to nodes that have its pipeline */
+    char left[512]; /* why a job is left to nodes that have its pipeline; "" = none */
     size_t n_blocks;
     struct pb_pending_block blocks[];
 };
@@ -76,13 +76,27 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns true if this node has the pipeline of the job. A job of its own without one fails. */
+/* Returns true if this node has the pipeline of the job, with the same text. A job of its own
+ * without one fails. */
 static bool has_pipeline(struct choice *choice, const struct pb_job *job)
 {
     const bool is_own = strcmp(job->node, choice->runner->env.node) == 0;
-    if (is_own || job->node[0] == '\0' || pb_job_start_knows(choice->config, job))
+    const struct pb_pipeline_config *pipeline = pb_config_pipeline(choice->config, job->pipeline);
+    if (is_own || job->node[0] == '\0')
         return true;
-    (void)snprintf(choice->unknown, sizeof choice->unknown, "%s", job->name);
+    if (!pb_job_start_knows(choice->config, job))
+        (void)snprintf(choice->left, sizeof choice->left,
+                       "no pipeline of this node takes %.200s, a job of another node, which is "
+                       "left to nodes that have its pipeline; give all nodes the same pipelines",
+                       job->name);
+    else if (pipeline != NULL && job->needs[0] != '\0' && strcmp(pipeline->digest, job->needs) != 0)
+        (void)snprintf(choice->left, sizeof choice->left,
+                       "pipeline '%.80s' has another text here than on node %s, which has job "
+                       "%s (%.120s); the job is left to nodes with the same text. Give all nodes "
+                       "the same pipelines, and reload them (SIGHUP)",
+                       job->pipeline, job->node, job->id, job->name);
+    else
+        return true;
     return false;
 }
 
@@ -204,18 +218,13 @@ static void report_unseen(struct pb_runner *runner)
 }
 
 /* Reports jobs of other nodes whose pipelines this one does not have. */
-static void report_unknown(struct pb_runner *runner, const struct choice *choice)
+static void report_left(struct pb_runner *runner, const struct choice *choice)
 {
-    char text[PB_JOB_NAME_BYTES + 256];
-    if (choice->unknown[0] == '\0') {
+    if (choice->left[0] == '\0')
         pb_trouble_clear(runner->faults.troubles, "pipelines");
-        return;
-    }
-    (void)snprintf(text, sizeof text,
-                   "no pipeline of this node takes %s, a job of another node, which is left to "
-                   "nodes that have its pipeline; give all nodes the same pipelines",
-                   choice->unknown);
-    pb_trouble_raise(runner->faults.troubles, "pipelines", PB_E_INPUT_NO_PIPELINE, text);
+    else
+        pb_trouble_raise(runner->faults.troubles, "pipelines", PB_E_INPUT_NO_PIPELINE,
+                         choice->left);
 }
 
 static void on_taken(void *user)
@@ -225,7 +234,7 @@ static void on_taken(void *user)
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
     report_unseen(runner);
-    report_unknown(runner, choice);
+    report_left(runner, choice);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)

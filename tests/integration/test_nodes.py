@@ -298,6 +298,26 @@ class Nodes(DaemonCase):
         self.check_once(["s1.tif", "s2.tif"])
         wait_for(lambda: not b.trouble("pipelines"))
 
+    def test_other_text_of_a_pipeline_is_left_to_others(self):
+        a, b = self.nodes("a", "b", start=False, lease="10s")
+        text = b.config.read_text()
+        b.change("bands: {R: 1}", "bands: {R: 2}")
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        a.drop("s1.tif", "until go")
+        a.drop("s2.tif", "until go")
+        a.wait_job("s1.tif", "running")
+        a.wait_job("s2.tif", "accepted")
+        trouble = b.wait_trouble("pipelines", "another text")
+        self.assertRegex(trouble["message"], r"pipeline 'plain' has another text here than on node a, which has job \S+ \(s2\.tif\)")
+        b.config.write_text(text)
+        b.process.send_signal(signal.SIGHUP)
+        self.assertEqual({j["node"] for j in self.wait_running(a, 2)}, {"a", "b"})
+        (self.common / "go").touch()
+        self.wait_successful(b, ["s1.tif", "s2.tif"])
+        self.check_once(["s1.tif", "s2.tif"])
+
     def test_second_service_of_one_name_waits(self):
         a, = self.nodes("a", lease="10s")
         twin = Node("a", self.postgres, self.common, lease="10s")

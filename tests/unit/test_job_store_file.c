@@ -22,8 +22,9 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 24. */
+/* Undoes versions 17 to 25. */
 #define WITHOUT_MANIFEST                                                                           \
+    "ALTER TABLE jobs DROP COLUMN needs;"                                                          \
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
     "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"                     \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
@@ -164,7 +165,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
         0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 24: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 25: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -241,7 +242,8 @@ START_TEST(test_version_19_running_job_starts_with_epoch_1)
 {
     struct pb_job job;
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
-    reopen_after("DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"
+    reopen_after("ALTER TABLE jobs DROP COLUMN needs;"
+                 "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"
                  "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"
                  "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"
                  "ALTER TABLE jobs DROP COLUMN epoch; PRAGMA user_version = 19;");

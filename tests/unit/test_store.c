@@ -246,6 +246,73 @@ START_TEST(test_reap_leaves_jobs_of_the_own_session)
 }
 END_TEST
 
+static void set_needs(const char *digest)
+{
+    struct pb_store_needs *needs = calloc(1, sizeof *needs + sizeof needs->at[0]);
+    needs->n = 1;
+    (void)snprintf(needs->at[0].pipeline, sizeof needs->at[0].pipeline, "p");
+    (void)snprintf(needs->at[0].digest, sizeof needs->at[0].digest, "%s", digest);
+    ck_assert_int_eq(pb_store_set_needs(store, needs, NULL), 0);
+}
+
+static void check_needs(const char *id, const char *digest)
+{
+    struct pb_job job = find(id);
+    ck_assert_str_eq(job.needs, digest);
+    pb_job_fini(&job);
+}
+
+static struct pb_job offer_through(const char *pipeline, const char *id)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "20261121-082850-%s", id);
+    (void)snprintf(job.scene, sizeof job.scene, "%s", id);
+    (void)snprintf(job.pipeline, sizeof job.pipeline, "%s", pipeline);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    return job;
+}
+
+START_TEST(test_needs_follow_the_pipeline_of_the_service)
+{
+    struct pb_job early = offer_through("p", "aaaa");
+    check_needs("aaaa", ""); /* like a row of an older version */
+    set_needs("one");
+    struct pb_job waiting = offer_through("p", "bbbb"), other_one = offer_through("q", "cccc"),
+                  ended = offer_through("p", "dddd");
+    check_needs("aaaa", "one");
+    check_needs("bbbb", "one");
+    check_needs("cccc", "");
+    ck_assert_int_eq(take(store, &ended), 0);
+    ck_assert_int_eq(pb_job_move(&ended, PB_JOB_FAILED, 20), 0);
+    ck_assert_int_eq(pb_store_finish(store, &ended, NULL), 0);
+    set_needs("two");
+    check_needs("bbbb", "two");
+    check_needs("cccc", "");
+    check_needs("dddd", "one");
+    ck_assert_int_eq(pb_job_move(&ended, PB_JOB_ACCEPTED, 30), 0); /* a retry */
+    ck_assert_int_eq(pb_store_finish(store, &ended, NULL), 0);
+    check_needs("dddd", "two");
+    pb_job_fini(&early);
+    pb_job_fini(&waiting);
+    pb_job_fini(&other_one);
+    pb_job_fini(&ended);
+}
+END_TEST
+
+START_TEST(test_take_with_earlier_needs_is_refused)
+{
+    set_needs("one");
+    struct pb_job job = offer_through("p", "aaaa");
+    set_needs("two"); /* since it was chosen */
+    struct pb_job again = find("aaaa");
+    ck_assert_int_eq(take(store, &job), -ESTALE);
+    ck_assert_int_eq(take(store, &again), 0);
+    pb_job_fini(&job);
+    pb_job_fini(&again);
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_offers_of_a_batch_have_their_own_results);
@@ -257,6 +324,8 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_finish_may_be_repeated);
     tcase_add_test(tests, test_permit_is_for_the_running_epoch);
     tcase_add_test(tests, test_reap_leaves_jobs_of_the_own_session);
+    tcase_add_test(tests, test_needs_follow_the_pipeline_of_the_service);
+    tcase_add_test(tests, test_take_with_earlier_needs_is_refused);
 }
 
 int main(void)

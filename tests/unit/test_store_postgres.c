@@ -8,12 +8,16 @@
 #include "service/jobs/journal.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/job_store_sql.h"
+#include "service/jobs/schema_postgres.h"
 #include "service/runner/job_queue.h"
 
 #include <pthread.h>
 
 #define A "20261121-082850-aaaa"
 #define B "20261121-082850-bbbb"
+
+#define TEXT_OF(number) #number
+#define AS_TEXT(macro)  TEXT_OF(macro)
 
 static struct pb_sql *db;
 
@@ -739,7 +743,7 @@ START_TEST(test_locked_tables_leave_no_transaction)
     ck_assert_int_lt(pb_job_store_find(store, A, &err, &job), 0);
     ck_assert_msg(strstr(err.msg, "cannot be locked") != NULL, "%s", err.msg);
     execute("GRANT EXECUTE ON FUNCTION pg_advisory_xact_lock(int, int) TO PUBLIC;"
-            "UPDATE store SET version = 1");
+            "UPDATE store SET version = " AS_TEXT(PB_POSTGRES_SCHEMA_VERSION));
     int rc;
     do /* the next try to connect is a moment later */
         rc = pb_job_store_find(store, A, &err, &job);
