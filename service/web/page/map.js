@@ -373,6 +373,7 @@
 
   function onKey(event) {
     const step = { PageDown: 1, PageUp: -1 }[event.key];
+    if (event.target !== map.getContainer()) return; // the buttons in it have keys of their own
     if (event.key === "Enter" && jobs.has(selected)) openJob(selected);
     else if (step && places.length) {
       const at = places.findIndex((place) => place.job.id === selected);
@@ -383,11 +384,17 @@
 
   // --- the page's calls ---
 
+  // Most changes are progress of jobs without a place: the map is painted again only if a footprint changed, or is paler now.
+  let painted = { places: [], at: 0 };
   function draw() {
+    const begun = !fitted && loaded;
     listPipelines();
     choose();
     describe();
-    if (!fitted && loaded) {
+    const same = places.length === painted.places.length && places.every((place, i) => place === painted.places[i]);
+    if (same && !begun && Date.now() - painted.at < 25000) return;
+    painted = { places, at: Date.now() };
+    if (begun) {
       fitted = true;
       fit(places, 8);
     }
@@ -395,7 +402,10 @@
   }
 
   function start() {
-    const again = () => draw();
+    const again = () => {
+      painted.at = 0;
+      draw();
+    };
     const time = make("select", { id: "map-time", "aria-label": "Jobs of which time", onchange: again }, ...SPANS.map(([value, label]) => make("option", { value }, label)));
     zone.append(
       make("div", { class: "tools" }, time,
