@@ -37,7 +37,10 @@ struct pb_scene_files;
 
 struct pb_publish_options {
     const char *products; /* directory, created with its parents when missing */
-    const char *scene;    /* name of the scene, without a version */
+    /* id that the token of products must have (publish_root.h), which is then not created; NULL =
+     * no token is needed */
+    const char *root;
+    const char *scene; /* name of the scene, without a version */
     const char *pipeline;
     const char *path;   /* output.path; NULL = its default */
     bool late;          /* pb_publish_locate sets the path's values from the metadata */

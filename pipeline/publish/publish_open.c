@@ -7,6 +7,7 @@
 #include "pipeline/io/sync_all.h"
 #include "pipeline/publish/publish_mode.h"
 #include "pipeline/publish/publish_parents.h"
+#include "pipeline/publish/publish_root.h"
 #include "pipeline/publish/publish_temp.h"
 #include "pipeline/scene/scene_inputs.h"
 
@@ -207,6 +208,21 @@ static int choose_first(struct pb_publish *p, struct pb_err *err)
     return rc ? rc : pb_publish_choose_place(p, err);
 }
 
+/* All that follows uses this descriptor: if another file system is mounted or unmounted there
+ * later, the products are nevertheless published in the directory whose token was checked. */
+static int open_products(struct pb_publish *p, const char *root, struct pb_err *err)
+{
+    if (root != NULL) {
+        p->products_fd = pb_publish_root_open(p->products, root, err);
+        return p->products_fd < 0 ? p->products_fd : 0;
+    }
+    const int rc = pb_path_make(p->products);
+    if (rc < 0)
+        return pb_io_fail(err, -rc, "cannot create", p->products);
+    p->products_fd = open(p->products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return p->products_fd < 0 ? pb_io_fail(err, errno, "cannot open", p->products) : 0;
+}
+
 int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err,
                     struct pb_publish **out_publish)
 {
@@ -220,13 +236,8 @@ int pb_publish_open(const struct pb_publish_options *options, struct pb_err *err
     p->mark_fd = p->base_fd = p->products_fd = -1;
     p->temp = (struct pb_publish_temp){.fd = -1, .lock_fd = -1, .scene_fd = -1};
     int rc = take_options(p, options, err);
-    if (rc == 0 && (rc = pb_path_make(p->products)) < 0)
-        rc = pb_io_fail(err, -rc, "cannot create", p->products);
-    if (rc == 0) {
-        p->products_fd = open(p->products, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (p->products_fd < 0)
-            rc = pb_io_fail(err, errno, "cannot open", p->products);
-    }
+    if (rc == 0)
+        rc = open_products(p, options->root, err);
     if (rc == 0 && !pb_publish_temp_is_left())
         (void)pb_publish_sweep(p->products); /* directories of runs that were killed */
     if (rc == 0 && p->sum != NULL && pb_input_sum_at_once(p->sum)) /* a mark with the checksum */

@@ -11,6 +11,7 @@
 #include "service/jobs/service_time.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
@@ -87,6 +88,7 @@ struct pb_opening {
     struct pb_daemon *daemon;
     struct pb_subscribing *subscribers;
     int keep_jobs;
+    char products[PB_FILES_PATH_BYTES];
     int rc;
     struct pb_err err;
 };
@@ -113,6 +115,8 @@ static int open_store(struct pb_opening *opening)
         pb_job_store_disconnect(daemon->store);
         return rc;
     }
+    struct pb_err unrooted = {0}; /* the beat looks again, and reports it */
+    (void)pb_daemon_check_products(daemon, opening->products, &unrooted);
     pb_job_store_admit_readers(daemon->store);
     pb_adopt_work(&daemon->intake, true, &daemon->swept);
     (void)pb_job_store_prune(daemon->store, opening->keep_jobs, NULL);
@@ -234,6 +238,7 @@ void pb_daemon_open_jobs(struct pb_daemon *daemon)
     *opening = (struct pb_opening){.daemon = daemon,
                                    .subscribers = subscribers,
                                    .keep_jobs = daemon->config->service.keep_jobs};
+    (void)memcpy(opening->products, daemon->dirs.products, sizeof opening->products);
     opening->work.data = daemon->opening = opening;
     (void)uv_queue_work(&daemon->loop, &opening->work, open_on_pool, on_opened);
 }

@@ -11,6 +11,7 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "pipeline/publish/holder.h"
+#include "pipeline/publish/publish_root.h"
 #include "service/base/log.h"
 #include "service/inbox/adopt.h"
 #include "service/jobs/journal.h"
@@ -57,6 +58,8 @@ struct pb_beat {
     uv_work_t move;
     bool moves;
     struct pb_adopted put_away;
+    char products[PB_FILES_PATH_BYTES];
+    struct pb_err unrooted; /* why products cannot be published */
 };
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -97,6 +100,13 @@ int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err)
                                  .quarantine = daemon->dirs.quarantine,
                                  .lease_ms = daemon->lease_ms};
     return pb_nodes_join(daemon->store, &node, err);
+}
+
+int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, struct pb_err *err)
+{
+    const char *root = pb_nodes_root(daemon->store);
+    const int rc = pb_nodes_make_root(daemon->store, products, err);
+    return rc != 0 || root[0] == '\0' ? rc : pb_publish_root_look(products, root, err);
 }
 
 /* --- a step, on the pool ---------------------------------------------------------------------- */
@@ -204,6 +214,8 @@ static void fail(struct pb_beat *beat)
 static void move_finished(uv_work_t *request)
 {
     struct pb_beat *beat = request->data;
+    beat->unrooted = (struct pb_err){0};
+    (void)pb_daemon_check_products(beat->daemon, beat->products, &beat->unrooted);
     pb_adopt_finished(&beat->daemon->intake, &beat->put_away);
 }
 
@@ -212,8 +224,11 @@ static void on_moved(uv_work_t *request, int status)
     struct pb_beat *beat = request->data;
     (void)status;
     beat->moves = false;
-    if (beat->put_away.left > 0 && !beat->daemon->methods.stopping)
+    if (beat->daemon->methods.stopping)
+        return;
+    if (beat->put_away.left > 0)
         pb_adopt_report(&beat->put_away, &beat->daemon->troubles);
+    pb_runner_see_products(beat->daemon->methods.runner, &beat->unrooted);
 }
 
 static void take_results(struct pb_beat *beat)
@@ -229,6 +244,7 @@ static void take_results(struct pb_beat *beat)
     }
     if (beat->reports && !beat->moves) {
         beat->moves = true;
+        (void)memcpy(beat->products, daemon->dirs.products, sizeof beat->products);
         beat->move.data = beat;
         (void)uv_queue_work(&daemon->loop, &beat->move, move_finished, on_moved);
     }

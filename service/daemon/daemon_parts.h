@@ -85,6 +85,10 @@ void pb_daemon_node_name(const struct pb_service_config *service, char out[PB_JO
  * pool.
  */
 int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err);
+/* Makes the token of the directory of products if no node has made it, then checks it
+ * (pipeline/publish/publish_root.h). Returns 0, or a negative errno and *err. Thread: pool, one at
+ * a time. */
+int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, struct pb_err *err);
 /* Starts and stops the beat: it renews the lease, takes requests of other nodes, and notices
  * their changes. While the store cannot be reached nothing new is taken, and runs continue. Nothing
  * happens for a store without nodes. */

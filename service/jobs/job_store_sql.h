@@ -98,6 +98,8 @@ struct pb_job_store {
     int64_t lease_ms; /* lease of the sessions of this node */
     int64_t looked;   /* number of the last event at the last look (nodes.c); 0: none yet */
     bool has_news; /* the transaction has events or requests, of which other nodes are notified */
+    char root[64]; /* id of the directory of products of the nodes; "" before the first join */
+    bool has_root; /* its token was made */
 };
 
 /* Connects a reader if it is admitted. service.state if there is no database to read. */

@@ -11,6 +11,7 @@
 #include "service/jobs/nodes.h"
 
 #include "config/base/clock.h"
+#include "pipeline/publish/publish_root.h"
 #include "service/jobs/job_store_sql.h"
 
 #include <errno.h>
@@ -66,6 +67,7 @@ struct join {
     struct pb_job_change change;
     const struct pb_node *node;
     int64_t session;
+    char root[PB_PUBLISH_ROOT_BYTES];
 };
 
 /* Fails if another service has the name and reports. */
@@ -92,13 +94,32 @@ static int check_place(struct pb_job_store *store, const struct pb_node *node, s
     return rc;
 }
 
+/* Reads the id of the directory of products. Returns 1 if its token was made, 0, or negative. lock:
+ * other transactions that lock the row wait for the end of this one. */
+static int read_root(struct pb_job_store *store, bool lock, char out[PB_PUBLISH_ROOT_BYTES],
+                     struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        lock ? "SELECT root, has_root FROM store FOR UPDATE" : "SELECT root, has_root FROM store",
+        err);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0) {
+        pb_sql_read_text(s, 0, out, PB_PUBLISH_ROOT_BYTES);
+        rc = pb_sql_int(s, 1) != 0;
+    }
+    pb_sql_finalize(s);
+    return rc;
+}
+
 static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
 {
-    const struct join *join = (const struct join *)change;
+    struct join *join = (struct join *)change;
     const struct pb_node *node = join->node;
     int rc = check_place(store, node, &change->err);
     rc = rc ? rc : check_directories(store, node, &change->err);
-    if (rc != 0)
+    rc = rc ? rc : read_root(store, false, join->root, &change->err);
+    if (rc < 0)
         return rc;
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
@@ -133,7 +154,47 @@ int pb_nodes_join(struct pb_job_store *store, const struct pb_node *node, struct
     store->session = join.session;
     store->lease_ms = node->lease_ms;
     pb_job_store_unlock(store);
+    if (store->root[0] == '\0') /* other threads read it later, without a lock */
+        (void)snprintf(store->root, sizeof store->root, "%s", join.root);
     return 0;
+}
+
+struct rooting {
+    struct pb_job_change change;
+    const char *products;
+};
+
+/* The token is made before the row is stored: if this process ends in between, the next node makes
+ * it or finds it. */
+static int apply_root(struct pb_job_store *store, struct pb_job_change *change)
+{
+    const struct rooting *rooting = (const struct rooting *)change;
+    char id[PB_PUBLISH_ROOT_BYTES];
+    int rc = read_root(store, true, id, &change->err);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = pb_publish_root_make(rooting->products, id, &change->err);
+    if (rc != 0)
+        return rc;
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT, "UPDATE store SET has_root = 1", &change->err);
+    rc = pb_job_store_run(store, WHAT, s, &change->err);
+    return rc < 0 ? rc : 0;
+}
+
+int pb_nodes_make_root(struct pb_job_store *store, const char *products, struct pb_err *err)
+{
+    struct rooting rooting = {{.apply = apply_root}, products};
+    if (!pb_store_is_shared(store) || store->has_root)
+        return 0;
+    const int rc = pb_job_store_commit(store, &rooting.change, err);
+    store->has_root = rc == 0;
+    return rc;
+}
+
+const char *pb_nodes_root(const struct pb_job_store *store)
+{
+    return store->root;
 }
 
 static int apply_leave(struct pb_job_store *store, struct pb_job_change *change)

@@ -54,6 +54,12 @@ const char *pb_store_node(const struct pb_job_store *store);
  * after the next pb_store_reap. service.state: another service has the name of this node. node is
  * borrowed for the call. */
 int pb_nodes_join(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err);
+/* Id of the directory of products that the nodes share (pipeline/publish/publish_root.h), which the
+ * database has made; "" for a store in a file. Constant after the first join. */
+const char *pb_nodes_root(const struct pb_job_store *store);
+/* Makes the token in this directory if no node has made one; no other node makes one at the same
+ * time. Afterwards it does nothing. output.root: the directory has a token of another id. */
+int pb_nodes_make_root(struct pb_job_store *store, const char *products, struct pb_err *err);
 /* Ends the session, in which no job runs any more. */
 void pb_nodes_leave(struct pb_job_store *store);
 /* Renews the lease. -ESTALE (no *err): the session is over; its jobs belong to other nodes, and a

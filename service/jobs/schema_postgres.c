@@ -226,8 +226,15 @@ static const char *const version_1[] = {
 static const char *const version_2[] = {"ALTER TABLE jobs ADD COLUMN needs" TEXT " DEFAULT '';",
                                         NULL};
 
+/* root: id of the directory of products that the nodes share; has_root: its token was made. */
+static const char *const version_3[] = {"ALTER TABLE store ADD COLUMN root" TEXT
+                                        " DEFAULT gen_random_uuid()::text,"
+                                        " ADD COLUMN has_root" INT " DEFAULT 0;",
+                                        NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
-static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1, version_2};
+static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1, version_2,
+                                                                     version_3};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

@@ -91,6 +91,7 @@ struct pb_worker_slot_owner {
 /* Options of a run. Copied. */
 struct pb_run_how {
     const char *products; /* root directory of its products */
+    const char *root;     /* id that its token must have; NULL or "" = no token is needed */
     const char *path;     /* output.path of the job's pipeline; NULL = the default */
     const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */

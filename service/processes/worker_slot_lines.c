@@ -64,6 +64,8 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_int(json, "epoch", job->epoch);
     pb_json_string(json, "pipeline", job->pipeline);
     pb_json_string(json, "products", how->products);
+    if (how->root != NULL && how->root[0] != '\0')
+        pb_json_string(json, "root", how->root);
     pb_json_string(json, "scene", job->scene);
     pb_json_string(json, "name", job->name);
     const struct pb_scene_manifest *manifest = job->earlier != NULL ? &job->joined : &job->manifest;
@@ -113,6 +115,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
     bool told = slot->next[0] != '\0' && strcmp(slot->next, job->id) == 0;
     bool on_cpu = slot->device_try == PB_DEVICE_TRY_CPU;
     struct pb_run_how how = {.products = slot->how.products,
+                             .root = slot->how.root,
                              .device = on_cpu                        ? "cpu"
                                        : slot->how.device[0] != '\0' ? slot->how.device
                                                                      : NULL,

@@ -46,6 +46,7 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     memset(job, 0, sizeof *job);
     (void)snprintf(slot->how.products, sizeof slot->how.products, "%s", how->products);
     (void)snprintf(slot->how.device, sizeof slot->how.device, "%s", how->device ? how->device : "");
+    (void)snprintf(slot->how.root, sizeof slot->how.root, "%s", how->root ? how->root : "");
     slot->how.foreground = how->foreground;
     slot->how.turn = how->turn;
     slot->how.permit = how->permit;

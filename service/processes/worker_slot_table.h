@@ -86,6 +86,7 @@ struct pb_worker_slot {
     struct pb_worker_lines lines;
     struct pb_job job;
     struct {
+        char root[64]; /* "" = none */
         char products[PB_WORKER_PATH_BYTES], unpack[PB_WORKER_PATH_BYTES], device[16];
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
         bool foreground, turn, permit;

@@ -147,8 +147,18 @@ static void hold(struct pb_job_ends *ends, const struct pb_job *job)
     ends->env->on_hold(ends->env->user, job);
 }
 
+/* A job whose products cannot be seen now does not fail: it may have published them, or have failed
+ * because their file system is gone. */
 static void finish_looked(void *user, struct pb_pending *pending)
 {
+    if (pending->unseen && pending->status == PB_JOB_FAILED) {
+        pb_log(PB_LOG_WARNING,
+               "job %s: %s; it waits, because the directory of products is not there",
+               pending->job.id, pending->job.error.message);
+        pending->job.attempts--;
+        pb_job_end_return(user, pending);
+        return;
+    }
     pb_job_end_finish(user, pending, pending->published ? PB_JOB_SUCCESSFUL : pending->status);
 }
 

@@ -267,7 +267,8 @@ void pb_job_queue_take_now(struct pb_job_queue *queue)
     queue->err = (struct pb_err){0};
     (void)pthread_rwlock_rdlock(queue->moves);
     queue->rc = put_back(queue);
-    for (int i = 0; i < TRIES_MAX && queue->rc == 0; i++) {
+    const bool is_ready = queue->ask.ready == NULL || queue->ask.ready(queue->ask.user);
+    for (int i = 0; i < TRIES_MAX && is_ready && queue->rc == 0; i++) {
         const bool changed = !choose(queue);
         const int refused = store(queue);
         if ((!changed && refused == 0) || queue->n > 0 || queue->rc != 0)

@@ -28,7 +28,8 @@ struct pb_taken {
  * pipeline, name, bytes, is_long, node and needs of a job, borrowed, except match, which sees all.
  * Thread of the functions: pool. */
 struct pb_job_ask {
-    int n; /* jobs wanted; 0: the result is only whether one may start */
+    int n;                     /* jobs wanted; 0: the result is only whether one may start */
+    bool (*ready)(void *user); /* false: no job may start now; NULL: not called */
     bool (*may)(void *user, const struct pb_job *job);
     /* Rank >= 0 and below PB_JOB_RANKS, lowest first; NULL: all 0. */
     int64_t (*rank)(void *user, const struct pb_job *job);

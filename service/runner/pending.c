@@ -13,6 +13,7 @@
 #include "config/base/json_reader.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "pipeline/publish/publish_root.h"
 #include "service/base/log.h"
 #include "service/inbox/input_store.h"
 #include "service/inbox/intake.h"
@@ -244,7 +245,10 @@ static int look(struct pb_pending *pending)
     if (job->status == PB_JOB_RUNNING &&
         pb_store_permit(pending->list->store, job->id, job->epoch, NULL) == -ESTALE)
         return -ESTALE;
+    const char *root = pending->list->env->root;
     pending->published = pb_outcome_is_published(job, pending->products, pending->path);
+    pending->unseen = !pending->published && root != NULL && root[0] != '\0' &&
+                      pb_publish_root_look(pending->products, root, NULL) != 0;
     return 0;
 }
 

@@ -76,7 +76,8 @@ struct pb_pending {
     struct pb_err dispose_err;
     struct pb_input_lists lists; /* files of the input, for the store */
     /* Results of a step, for the callback `then`. */
-    bool published;                     /* LOOK found the products in place */
+    bool published; /* LOOK found the products in place */
+    bool unseen;    /* LOOK did not see the directory of products: it may have published */
     enum pb_duplicates_verdict verdict; /* result of COMPARE */
     char *known; /* PREPARE: checksums that its input is compared with; NULL: no comparison */
     struct pb_again again; /* options of AGAIN, and the stored job; no id: not stored */

@@ -13,6 +13,8 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "pipeline/publish/publish_root.h"
+#include "service/inbox/dirs.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
@@ -40,8 +42,12 @@ struct pb_runner {
     struct choice *choice; /* conditions of the take on the pool; NULL = no take */
     struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
     int n_slots;
-    bool more;       /* the next tick starts further jobs */
-    bool again;      /* kicked while jobs were being taken */
+    bool more;  /* the next tick starts further jobs */
+    bool again; /* kicked while jobs were being taken */
+    /* Conditions of the trouble "mount": why no job may publish; directory of inputs of other nodes
+     * that the last take did not see. */
+    struct pb_err unrooted;
+    char unseen[PB_FILES_PATH_BYTES];
     int64_t stop_ms; /* time of the call of stop; 0 = not called */
     void (*stopped)(void *user);
     void *stopped_user;
@@ -65,10 +71,21 @@ struct choice {
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms;
-    char left[512]; /* why a job is left to nodes that have its pipeline; "" = none */
+    char products[PB_FILES_PATH_BYTES];
+    struct pb_err unrooted; /* the directory of products is not that of the nodes */
+    char left[512];         /* why a job is left to nodes that have its pipeline; "" = none */
     size_t n_blocks;
     struct pb_pending_block blocks[];
 };
+
+/* Returns false if products are not to be published now. A worker checks the directory again
+ * through the descriptor that it publishes with. */
+static bool has_products(void *user)
+{
+    struct choice *choice = user;
+    const char *root = choice->runner->env.root;
+    return root[0] == '\0' || pb_publish_root_look(choice->products, root, &choice->unrooted) == 0;
+}
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -155,6 +172,7 @@ static struct choice *make_choice(struct pb_runner *runner)
     choice->waits = waits;
     choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
+    (void)snprintf(choice->products, sizeof choice->products, "%s", runner->pool.dirs->products);
     choice->n_blocks = n;
     pb_pending_list_blocks(&runner->pending, choice->blocks);
     return choice;
@@ -202,19 +220,36 @@ static void release(struct pb_runner *runner, int first)
         runner->slots[i]->reserved = runner->slots[i]->express = false;
 }
 
-/* Reports jobs of other nodes that this one cannot run. */
-static void report_unseen(struct pb_runner *runner)
+/* Reports products that cannot be published, or else jobs of other nodes that this one cannot run.
+ */
+static void report_mounts(struct pb_runner *runner)
 {
+    struct pb_troubles *troubles = runner->faults.troubles;
     char text[512];
-    if (runner->queue.unseen[0] == '\0') {
-        pb_trouble_clear(runner->faults.troubles, "mount");
+    if (runner->unrooted.code != PB_OK) {
+        pb_trouble_raise(troubles, "mount", runner->unrooted.code, runner->unrooted.msg);
+        return;
+    }
+    if (runner->unseen[0] == '\0') {
+        pb_trouble_clear(troubles, "mount");
         return;
     }
     (void)snprintf(text, sizeof text,
                    "inputs of another node are in %.300s, which is not there on this node; their "
                    "jobs are left to nodes that have it",
-                   runner->queue.unseen);
-    pb_trouble_raise(runner->faults.troubles, "mount", PB_E_SYSTEM, text);
+                   runner->unseen);
+    pb_trouble_raise(troubles, "mount", PB_E_SYSTEM, text);
+}
+
+void pb_runner_see_products(struct pb_runner *runner, const struct pb_err *why)
+{
+    const bool was_there = runner->unrooted.code == PB_OK;
+    runner->unrooted = *why;
+    report_mounts(runner);
+    if (was_there || why->code != PB_OK)
+        return;
+    pb_hold_hurry(&runner->faults.hold, pb_clock_mono_ms());
+    pb_runner_kick(runner);
 }
 
 /* Reports jobs of other nodes whose pipelines this one does not have. */
@@ -233,7 +268,9 @@ static void on_taken(void *user)
     struct pb_runner *runner = choice->runner;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
-    report_unseen(runner);
+    (void)memcpy(runner->unseen, queue->unseen, sizeof runner->unseen);
+    runner->unrooted = choice->unrooted;
+    report_mounts(runner);
     report_left(runner, choice);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
@@ -272,7 +309,7 @@ static void reserve(struct pb_runner *runner, int most, int64_t now_ms)
 /* Puts the jobs back whose starts may be stored, by a take of no job. */
 static void settle_doubts(struct pb_runner *runner)
 {
-    struct pb_job_ask ask = {.may = may_start};
+    struct pb_job_ask ask = {.ready = has_products, .may = may_start};
     runner->n_slots = 0;
     if (runner->queue.n_doubts > 0)
         take(runner, &ask, on_taken);
@@ -287,7 +324,7 @@ static void start_jobs(struct pb_runner *runner)
     if (runner->stop_ms > 0 || runner->env.waits_for_store ||
         !pb_hold_may_start(&runner->faults.hold, now))
         return;
-    if (runner->env.drains) {
+    if (runner->env.drains || runner->unrooted.code != PB_OK) {
         settle_doubts(runner);
         return;
     }
@@ -298,7 +335,8 @@ static void start_jobs(struct pb_runner *runner)
     pb_store_counts(runner->queue.store, counts);
     const int64_t waiting = counts[PB_JOB_ACCEPTED] + runner->queue.n_doubts;
     if (waiting == 0) {
-        pb_trouble_clear(runner->faults.troubles, "mount");
+        runner->unseen[0] = '\0';
+        report_mounts(runner);
         pb_trouble_clear(runner->faults.troubles, "pipelines");
     }
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
@@ -310,6 +348,7 @@ static void start_jobs(struct pb_runner *runner)
         return;
     }
     struct pb_job_ask ask = {.n = runner->n_slots,
+                             .ready = has_products,
                              .may = may_start,
                              .rank = holds ? probe_rank : priority_rank,
                              .by_rank_alone = holds,
@@ -607,6 +646,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     runner->env = (struct pb_runner_env){.config = options->config,
                                          .nodes = options->nodes,
                                          .node = pb_store_node(options->store),
+                                         .root = pb_nodes_root(options->store),
                                          .metrics = options->metrics,
                                          .on_change = options->on_change,
                                          .on_changes = options->on_changes,

@@ -17,6 +17,7 @@ struct pb_runner_env {
     bool waits_for_store;         /* the same, while the store cannot be reached */
     const struct pb_nodes *nodes; /* nodes of the store, as last seen; may change */
     const char *node;             /* name of this one; "": the store has no others */
+    const char *root; /* id of the directory of products (pb_nodes_root); "": no token is needed */
     struct pb_metrics *metrics;
     void (*on_change)(void *user, const struct pb_job *job); /* see runner.h */
     void (*on_changes)(void *user, const struct pb_job *jobs, size_t n);

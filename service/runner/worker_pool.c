@@ -216,6 +216,7 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
     const struct pb_pipeline_config *pipeline =
         pb_config_pipeline(pool->env->config, job->pipeline);
     struct pb_run_how how = {.products = pool->dirs->products,
+                             .root = pool->env->root,
                              .path = pipeline ? pipeline->output.path : NULL,
                              .device = on_cpu ? "cpu" : NULL,
                              .known = known,

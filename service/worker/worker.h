@@ -15,6 +15,7 @@
  *     archive, which is not read for a checksum that is known of its present state. A run that
  *     arrives during another one is next and begins when that one ends; one can wait. Optional
  *     members:
+ *     "root"         id that the token of "products" must have (pipeline/publish/publish_root.h)
  *     "epoch"        number of this run of the job (pipeline/publish/publish_temp.h)
  *     "identity"     pipeline/io/file_identity.h; absent: any file
  *     "reader"       user who must be allowed to read the files of a folder

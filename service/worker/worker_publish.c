@@ -69,6 +69,7 @@ static int open_publish(struct pb_worker_job *job, const struct pb_config *confi
     bool unnamed = pb_json_get_text(command, "foreground") != NULL;
     struct pb_publish_options options = {
         .products = pb_json_get_text(command, "products"),
+        .root = pb_json_get_text(command, "root"),
         .scene = pb_json_get_text(command, "scene"),
         .pipeline = pb_json_get_text(command, "pipeline"),
         .job = unnamed ? NULL : job_id,

@@ -282,6 +282,76 @@ class Nodes(DaemonCase):
         self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
         self.check_once(["s1.tif", "s2.tif"])
 
+    def test_node_without_products_runs_nothing(self):
+        if not can_mount():
+            raise Skip("needs the right to mount")
+        a, b = self.nodes("a", "b", start=False, fake=False, lease="10s")
+        products = self.common / "products"
+        subprocess.run([BIN / "make_scene", "--size", "64x64", "--compress", "NONE", self.common / "scene.tif"], check=True,
+                       stdout=subprocess.DEVNULL)
+        a.start() # makes the token
+        b.prefix = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(products)]
+        b.start()
+        self.wait_all([a, b])
+        self.assertIn(f"{products} has no .pushbroom-root: mount the file system", b.wait_trouble("mount")["message"])
+        of_b = lambda *command: subprocess.run(["nsenter", "-m", "-t", str(b.process.pid), *command], check=True, stdout=subprocess.PIPE)
+        names = []
+        def run_on_a():
+            for _ in range(3):
+                names.append("s%d.tif" % len(names))
+                a.drop_copy(self.common / "scene.tif", names[-1])
+            self.wait_successful(b, names)
+            self.assertEqual({j["node"] for j in a.jobs() if j["name"] in names[-3:]}, {"a"})
+            self.assertEqual(of_b("ls", "-A", str(products)).stdout, b"")
+        run_on_a()
+        of_b("umount", str(products))
+        wait_for(lambda: not b.trouble("mount"))
+        self.assertEqual(a.stop()[0], 0)
+        names.append("b.tif")
+        b.drop_copy(self.common / "scene.tif", "b.tif")
+        self.assertEqual(b.wait_job("b.tif", "successful")["node"], "b")
+        self.assertTrue((products / "b/plain/.pushbroom.json").is_file())
+        of_b("mount", "-t", "tmpfs", "none", str(products)) # while it runs
+        b.wait_trouble("mount")
+        a.start()
+        run_on_a()
+        self.check_once(names)
+
+    def test_products_move_with_their_token(self):
+        """The directory below a mount point is empty, as one that is made in place of the other."""
+        a, = self.nodes("a", start=False, fake=False, parallel=2, lease="10s")
+        products, away = self.common / "products", self.common / "away"
+        worker = self.common / "worker" # begins to read its commands when the file `go` is there
+        worker.write_text(f'#!/bin/sh\necho\nwhile [ ! -e {self.common}/go ]; do sleep 0.05; done\nexec {BIN}/pushbroomd "$@"\n')
+        worker.chmod(0o755)
+        a.worker = worker
+        subprocess.run([BIN / "make_scene", "--size", "64x64", "--compress", "NONE", self.common / "scene.tif"], check=True,
+                       stdout=subprocess.DEVNULL)
+        a.change("  settle:", "  max_attempts: 1\n  settle:")
+        a.start()
+        token = (products / ".pushbroom-root").read_text()
+        self.assertEqual(self.postgres.rows("SELECT root, has_root FROM pushbroom.store"), [(token.rstrip(), "1")])
+        names = ["s1.tif", "s2.tif"]
+        for name in names:
+            a.drop_copy(self.common / "scene.tif", name)
+        for name in names:
+            a.wait_job(name, "running") # the service has seen the token, its workers have not
+        products.rename(away)
+        products.mkdir()
+        os.kill(a.workers()[0], signal.SIGSEGV) # the crash is its only attempt
+        wait_for(lambda: "it waits, because the directory of products is not there" in a.log_text())
+        (self.common / "go").touch()
+        self.assertIn(f"write this line into that file: {token.rstrip()}", a.wait_trouble("mount")["message"])
+        codes = sorted(a.wait_job(name, "accepted")["error"]["code"] for name in names)
+        self.assertEqual((codes, os.listdir(products)), (["job.crashed", "output.root"], []))
+        shutil.copy(away / ".pushbroom-root", products)
+        self.wait_successful(a, names)
+        self.assertEqual([j["attempts"] for j in a.jobs()], [1, 1])
+        wait_for(lambda: not a.trouble("mount"))
+        self.assertEqual(sorted(os.listdir(products)), [".pushbroom-root", "s1", "s2"])
+        self.assertEqual(os.listdir(away), [".pushbroom-root"])
+        self.check_once(names)
+
     def test_unknown_pipelines_are_left_to_others(self):
         a, b = self.nodes("a", "b", start=False, lease="30s")
         b.change("  plain:", "  another:")

@@ -3,6 +3,7 @@
  *
  * Sessions of nodes, their leases and requests. The server's clock does not wait for tests: rows
  * get earlier times. */
+#include "pipeline/publish/publish_root.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/request_kind.h"
 
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LEASE_MS 60000
 
@@ -250,6 +253,60 @@ static int look(struct pb_job_store *store)
     return rc;
 }
 
+static void make_directory(const char *name, char out[PB_FILES_PATH_BYTES])
+{
+    ck_assert_int_eq(pb_files_join(out, directory, name), 0);
+    ck_assert_int_eq(mkdir(out, 0755), 0);
+}
+
+static bool has_token(const char *products)
+{
+    return pb_publish_root_look(products, pb_nodes_root(a), NULL) == 0;
+}
+
+START_TEST(test_first_node_makes_the_token_of_products)
+{
+    struct pb_err err = {0};
+    char one[PB_FILES_PATH_BYTES], two[PB_FILES_PATH_BYTES];
+    make_directory("one", one);
+    make_directory("two", two);
+    ck_assert_int_eq(strlen(pb_nodes_root(a)), 36);
+    ck_assert_str_eq(pb_nodes_root(b), pb_nodes_root(a));
+    ck_assert(!has_token(one));
+    ck_assert_msg(pb_nodes_make_root(a, one, &err) == 0, "%s", err.msg);
+    ck_assert_msg(pb_nodes_make_root(b, two, &err) == 0, "%s", err.msg);
+    ck_assert(has_token(one) && !has_token(two));
+    char path[PB_FILES_PATH_BYTES];
+    ck_assert_int_eq(pb_files_join(path, one, PB_PUBLISH_ROOT_FILE), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    struct pb_job_store *c = open_node("c");
+    ck_assert_int_eq(join(c, "c", NULL), 0);
+    ck_assert_int_eq(pb_nodes_make_root(c, one, NULL), 0);
+    ck_assert(!has_token(one));
+    pb_job_store_close(c);
+}
+END_TEST
+
+START_TEST(test_failed_token_is_made_by_the_next_node)
+{
+    struct pb_err err = {0};
+    char one[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    ck_assert_int_eq(pb_files_join(one, directory, "one"), 0);
+    ck_assert_int_eq(pb_nodes_make_root(a, one, &err), -ENODEV);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_ROOT);
+    make_directory("one", one);
+    ck_assert_int_eq(pb_files_join(path, one, PB_PUBLISH_ROOT_FILE), 0);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert(fputs("another\n", file) >= 0 && fclose(file) == 0);
+    ck_assert_int_eq(pb_nodes_make_root(a, one, NULL), -ENODEV);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(pb_publish_root_make(one, pb_nodes_root(b), NULL), 0); /* b ended after this */
+    ck_assert_int_eq(pb_nodes_make_root(a, one, NULL), 0);
+    ck_assert(has_token(one));
+}
+END_TEST
+
 START_TEST(test_look_sees_changes_of_other_nodes)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
@@ -354,6 +411,8 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_directory_of_another_node_is_refused);
     tcase_add_test(tests, test_list_finds_the_home_of_an_input);
     tcase_add_test(tests, test_request_is_taken_once);
+    tcase_add_test(tests, test_first_node_makes_the_token_of_products);
+    tcase_add_test(tests, test_failed_token_is_made_by_the_next_node);
     tcase_add_test(tests, test_look_sees_changes_of_other_nodes);
     tcase_add_test(tests, test_look_of_many_events_has_more);
     tcase_add_test(tests, test_look_shows_waiting_requests);

@@ -195,7 +195,7 @@ class Cluster:
 
     def leftovers(self):
         """Temporary files of products, claims and files in inboxes: no such path exists when nothing runs."""
-        found = [path for path in self.products.rglob("*") if path.name.startswith(".") and path.name != ".pushbroom.json"]
+        found = [path for path in self.products.rglob("*") if path.name.startswith(".") and path.name not in (".pushbroom.json", ".pushbroom-root")]
         for node in self.nodes:
             found += list((node.root / "inbox").iterdir())
             found += [path for path in (node.root / "work").iterdir() if path.name not in ("done", ".pushbroomd.lock")]
