@@ -473,6 +473,24 @@ class Page(DaemonCase):
         for what, data in broken.items():
             with self.subTest(what):
                 self.assertRegex(put(data), "^Not shown: \\w.*\\w\\. ")
+        large = bytearray(good + struct.pack("<64I", *[100000] * 64) + bytes(200000))  # tiles of 16 KiB
+        struct.pack_into("<H", large, entries[325] + 2, 4)
+        struct.pack_into("<I", large, entries[325] + 8, len(good))
+        self.assertIn("the size of a tile is damaged", put(large))
+        # Pictures whose heads have a far larger size than the tile are not decoded.
+        for options, head, size in ((("COMPRESS=WEBP", "WEBP_LOSSLESS=YES"), rb"(VP8L....\x2f)....", b"\xff\xff\xff\x0f"),
+                                    (("COMPRESS=JPEG", "PHOTOMETRIC=YCBCR"), rb"(\xff\xc0\x00\x11\x08)....", b"\xff\xdc\xff\xdc")):
+            self.make_cog(made, "uint8", 3, *options, "INTERLEAVE=PIXEL")
+            data, n = re.subn(head, lambda found: found[1] + size, made.read_bytes(), flags=re.DOTALL)
+            made.unlink()
+            self.assertGreater(n, 0)
+            self.assertIn("a tile has another size", put(data))
+        # Metadata with entities, in the place of the tag of the value without data, have no names.
+        words = b'<!DOCTYPE a [<!ENTITY b "long">]><GDALMetadata><Item sample="0" role="description">&b;</Item></GDALMetadata>\0'
+        named = bytearray(good + words)
+        struct.pack_into("<HHII", named, entries[42113], 42112, 2, len(words), len(good))
+        self.assertEqual(put(named), "")
+        self.assertEqual(browser.run("cog.bands[0].name"), "")
         for address in ("https://example.org/products/a.tif", "/api/info", "/products/../api/info", "//example.org/products/a.tif", "javascript:alert(1)"):
             browser.run("location.hash = ''; followAddress(); location.hash = '#cog=%s'" % address)
             browser.run("new Promise((resolve) => requestAnimationFrame(resolve))")

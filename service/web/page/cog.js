@@ -241,7 +241,7 @@ class Tiff {
     const bytes = await read(level.counts);
     const from = await read(level.offsets);
     if (from + bytes > this.source.size) refuse("the file is cut off");
-    if (!Number.isSafeInteger(from) || !Number.isSafeInteger(bytes) || bytes > 2 * TILE_MAX) refuse("the size of a tile is damaged");
+    if (!Number.isSafeInteger(from) || !Number.isSafeInteger(bytes) || bytes > 2 * level.tileBytes + 65536) refuse("the size of a tile is damaged");
     return { from, bytes: from === 0 ? 0 : bytes };
   }
 }
@@ -313,20 +313,60 @@ function unlzw(bytes, size) {
   return out;
 }
 
+// The size of a picture by its head, so that the browser decodes none that is larger than its tile. [0, 0] if the head is damaged.
+function jpegSize(bytes) {
+  let found = null;
+  for (let at = 2; at + 9 < bytes.length;) {
+    if (bytes[at] !== 0xff) break;
+    const mark = bytes[at + 1];
+    if (mark === 0xff) {
+      at++; // a mark may begin with more of them
+      continue;
+    }
+    if (mark === 0xda) return found || [0, 0];
+    const length = (bytes[at + 2] << 8) | bytes[at + 3];
+    if (mark < 0xc0 || (mark >= 0xd0 && mark <= 0xd9) || length < 2) break;
+    if (mark <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(mark)) {
+      if (found) break;
+      found = [(bytes[at + 7] << 8) | bytes[at + 8], (bytes[at + 5] << 8) | bytes[at + 6]];
+    }
+    at += 2 + length;
+  }
+  return [0, 0];
+}
+
+function webpSize(bytes) {
+  if (bytes.length < 30) return [0, 0];
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const name = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
+  if (name(0) !== "RIFF" || name(8) !== "WEBP") return [0, 0];
+  const kind = name(12);
+  if (kind === "VP8 ") return [view.getUint16(26, true) & 0x3fff, view.getUint16(28, true) & 0x3fff];
+  const word = view.getUint32(21, true);
+  if (kind === "VP8L") return [(word & 0x3fff) + 1, ((word >>> 14) & 0x3fff) + 1];
+  if (kind === "VP8X") return [(view.getUint32(24, true) & 0xffffff) + 1, (view.getUint32(26, true) >>> 8) + 1];
+  return [0, 0];
+}
+
 // A picture that the browser decodes. JPEG: the tables of the file are put before the stream, and a mark that says whether its
 // colours are YCbCr, which is otherwise guessed.
 async function unpicture(bytes, level) {
   const { tileWidth: width, tileHeight: height, perPixel } = level;
-  const parts = [bytes];
+  let data = bytes;
   if (level.codec === "jpeg") {
     if (bytes.length < 4 || bytes[0] !== 0xff || bytes[1] !== 0xd8) refuse("damaged jpeg data");
-    parts[0] = bytes.subarray(2);
-    if (level.tables && level.tables.length > 4) parts.unshift(level.tables.subarray(2, level.tables.length - 2));
-    parts.unshift(new Uint8Array([0xff, 0xd8, 0xff, 0xee, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, level.photometric === 6 ? 1 : 0]));
+    const mark = [0xff, 0xd8, 0xff, 0xee, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, level.photometric === 6 ? 1 : 0];
+    const tables = level.tables && level.tables.length > 4 ? level.tables.subarray(2, level.tables.length - 2) : [];
+    data = new Uint8Array(mark.length + tables.length + bytes.length - 2);
+    data.set(mark);
+    data.set(tables, mark.length);
+    data.set(bytes.subarray(2), mark.length + tables.length);
   }
+  const size = level.codec === "jpeg" ? jpegSize(data) : webpSize(data);
+  if (size[0] !== width || size[1] !== height) refuse("damaged " + level.codec + " data: a tile has another size");
   let image;
   try {
-    image = await createImageBitmap(new Blob(parts, { type: "image/" + level.codec }), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
+    image = await createImageBitmap(new Blob([data], { type: "image/" + level.codec }), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
   } catch {
     refuse("damaged " + level.codec + " data");
   }
@@ -334,9 +374,9 @@ async function unpicture(bytes, level) {
   const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
   context.drawImage(image, 0, 0);
   image.close();
-  const { data } = context.getImageData(0, 0, width, height);
+  const pixels = context.getImageData(0, 0, width, height).data;
   const out = new Uint8Array(width * height * perPixel);
-  for (let i = 0, at = 0; at < out.length; i += 4) for (let b = 0; b < perPixel; b++) out[at++] = data[i + b];
+  for (let i = 0, at = 0; at < out.length; i += 4) for (let b = 0; b < perPixel; b++) out[at++] = pixels[i + b];
   return out;
 }
 

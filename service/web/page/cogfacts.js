@@ -99,7 +99,8 @@ function cogGround(opened) {
 // Names, units and scales of the bands by GDAL's metadata.
 function cogBands(opened) {
   const bands = Array.from({ length: opened.bands }, (_, i) => ({ name: "", unit: "", scale: 1, offset: 0, number: i + 1 }));
-  const xml = opened.metadata ? new DOMParser().parseFromString(opened.metadata, "text/xml") : null;
+  const metadata = /<!(?!--)/.test(opened.metadata) ? "" : opened.metadata; // GDAL declares no entities, which may grow without end
+  const xml = metadata ? new DOMParser().parseFromString(metadata, "text/xml") : null;
   for (const item of xml ? xml.querySelectorAll("Item[sample][role]") : []) {
     const band = bands[Number(item.getAttribute("sample"))];
     const role = item.getAttribute("role");

@@ -9,6 +9,7 @@
 const COG_TILES_BYTES = 256e6; // kept samples and pixels
 const COG_VIEW_BYTES = 192e6; // those of a view
 const COG_VIEW_TILES = 1024;
+const COG_ITEM_BYTES = 4e6;
 let cog = null; // the viewer that is open
 
 // --- the viewer ---
@@ -96,8 +97,15 @@ class CogView {
       const { width } = this.opened.levels[data.tile.level];
       this.trouble("a tile of " + (data.tile.level ? "the overview of " + width + " columns" : "the image") + ": " + data.error);
       this.draw();
-    } else if (data.opened) await this.onOpened(data.opened);
-    else if (data.tile) this.keepTile(data);
+    } else if (data.opened) {
+      try {
+        await this.onOpened(data.opened);
+      } catch (error) {
+        this.opened = null;
+        this.tools.hidden = this.zooms.hidden = true;
+        this.trouble("the page does not understand the file or its item: " + error.message);
+      }
+    } else if (data.tile) this.keepTile(data);
   }
 
   async onOpened(opened) {
@@ -107,7 +115,8 @@ class CogView {
     this.full = opened.levels[0];
     this.ground = cogGround(opened);
     this.bands = cogBands(opened);
-    this.nodata = opened.nodata === null || opened.nodata.trim() === "" ? NaN : Number(opened.nodata.trim());
+    const nodata = opened.nodata === null ? "" : String(opened.nodata).trim();
+    this.nodata = nodata === "" ? NaN : Number(nodata);
     if (opened.type === "Float32") this.nodata = Math.fround(this.nodata);
     const alpha = opened.extra.indexOf(2);
     this.alphaBand = alpha < 0 ? -1 : opened.bands - opened.extra.length + alpha;
@@ -126,7 +135,12 @@ class CogView {
     if (!this.address.item) return [];
     try {
       const reply = await fetch(new URL(encodeURIComponent(this.address.item), location.origin + this.address.path));
-      const item = reply.ok ? await reply.json() : {};
+      const isItem = reply.ok && /^application\/(geo\+)?json\b/.test(reply.headers.get("Content-Type")) && Number(reply.headers.get("Content-Length")) <= COG_ITEM_BYTES;
+      if (!isItem) { // a link may name any product
+        await reply.body?.cancel();
+        return [];
+      }
+      const item = await reply.json();
       const keys = Object.entries(item.assets || {}).filter(([, asset]) => new URL(asset.href, location.origin + this.address.path).pathname === this.address.path).map(([key]) => key);
       return Object.entries(item.renders || item.properties?.renders || {}).filter(([, render]) => render.assets?.length === 1 && keys.includes(render.assets[0]) && Array.isArray(render.bidx));
     } catch {
@@ -143,7 +157,7 @@ class CogView {
     renders.forEach(([key, render]) => {
       const { bidx, rescale } = render;
       if ((bidx.length !== 1 && bidx.length !== 3) || !within(bidx)) return;
-      const pairs = Array.isArray(rescale) && rescale.length === bidx.length && rescale.flat().every(Number.isFinite) ? rescale.map((pair) => [...pair]) : null;
+      const pairs = Array.isArray(rescale) && rescale.length === bidx.length && rescale.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(Number.isFinite)) ? rescale.map((pair) => [...pair]) : null;
       this.look.set("item:" + key, { title: cogText(key), bands: bidx.map((b) => b - 1), ranges: pairs, ...(bidx.length === 1 ? cogRenderColours(render) : {}) });
     });
     if (photometric === 3 && colours && colours.length >= 3) {
@@ -236,10 +250,8 @@ class CogView {
       bands.forEach((band, k) => {
         const { array, from, each } = this.samples(tile, band);
         if (!array) return;
-        for (let i = step >> 1; i < tile.width * tile.height; i += step) {
-          const x = i % tile.stride;
-          const y = Math.floor(i / tile.stride);
-          if (x >= tile.width || y >= tile.height) continue;
+        for (let i = step >> 1; i < tile.stride * tile.height; i += step) {
+          if (i % tile.stride >= tile.width) continue;
           const value = Number(array[from + i * each]);
           if (Number.isFinite(value) && value !== this.nodata && this.isValid(tile, i)) lists[k].push(value);
         }
@@ -429,6 +441,11 @@ class CogView {
     return best;
   }
 
+  // The samples and pixels of a tile.
+  bytesOf(level) {
+    return (this.opened.planar ? this.planes().length : 1) * level.tileBytes + 4 * level.tileWidth * level.tileHeight;
+  }
+
   // The tiles of a level in sight: {level, index}, those in the middle first; null if they are too many.
   tilesInSight(k) {
     const level = this.opened.levels[k];
@@ -438,8 +455,7 @@ class CogView {
     const [left, right] = cells(x / factor[0], this.width / scale / 2 / factor[0], level.tileWidth, level.across);
     const [top, bottom] = cells(y / factor[1], this.height / scale / 2 / factor[1], level.tileHeight, level.down);
     const n = (right - left + 1) * (bottom - top + 1);
-    const planes = this.opened.planar ? this.planes().length : 1;
-    if (n > COG_VIEW_TILES || n * (planes * level.tileBytes + 4 * level.tileWidth * level.tileHeight) > COG_VIEW_BYTES) return null;
+    if (n > COG_VIEW_TILES || n * this.bytesOf(level) > COG_VIEW_BYTES) return null;
     const found = [];
     for (let row = top; row <= bottom; row++) for (let column = left; column <= right; column++) found.push({ level: k, index: row * level.across + column, far: Math.hypot(column - (left + right) / 2, row - (top + bottom) / 2) });
     return found.sort((a, b) => a.far - b.far);
@@ -479,7 +495,7 @@ class CogView {
       }
     };
     this.inSight.forEach(mark);
-    if (this.exact) mark(this.tileAt(0, this.exact.column, this.exact.row));
+    if (this.exact && this.bytesOf(this.full) <= COG_VIEW_BYTES) mark(this.tileAt(0, this.exact.column, this.exact.row));
     const wants = JSON.stringify([missing, this.planes()]);
     if (wants !== this.wants) {
       this.wants = wants;
@@ -575,17 +591,19 @@ class CogView {
 
   // The values of a pixel: those of the finest tile that is here.
   valueText(column, row) {
+    const isLarge = this.bytesOf(this.full) > COG_VIEW_BYTES;
     for (let k = 0; k < this.opened.levels.length; k++) {
       const found = this.tileAt(k, column, row);
       const tile = this.tiles.get(this.key(k, found.index));
       if (!tile) continue;
       const factor = Math.round(this.full.width / this.opened.levels[k].width);
-      const where = k === 0 ? "" : " (overview 1:" + factor + "; click for the pixel)";
+      const where = k === 0 ? "" : " (overview 1:" + factor + (isLarge ? "; the tiles of the image are too large to read)" : "; click for the pixel)");
       if (!this.isValid(tile, found.pixel)) return "no data" + where;
       const bands = this.opened.planar ? this.planes() : [...new Set([...this.shown.bands, ...this.bands.keys()])].slice(0, 12);
       return bands.map((band) => this.bandText(tile, band, found.pixel)).join(" \u00b7 ") + where;
     }
-    return this.exact && this.exact.column === column && this.exact.row === row ? "The pixel is being read." : "";
+    if (!this.exact || this.exact.column !== column || this.exact.row !== row) return "";
+    return isLarge ? "The tile of the pixel is too large to read." : "The pixel is being read.";
   }
 
   bandText(tile, band, pixel) {
