@@ -387,6 +387,15 @@ class Page(DaemonCase):
                         np.testing.assert_array_equal(found, expected)
         path.unlink()
         self.make_cog(path, "uint16", 1, "COMPRESS=DEFLATE", mask=True)
+        content = bytearray(path.read_bytes())  # the first tile of the mask is removed: none of its pixels is valid
+        head, = struct.unpack_from("<I", content, 4)
+        head, = struct.unpack_from("<I", content, head + 2 + 12 * struct.unpack_from("<H", content, head)[0])
+        entries = {struct.unpack_from("<H", content, at)[0]: struct.unpack_from("<HII", content, at + 2) for at in range(head + 2, head + 2 + 12 * struct.unpack_from("<H", content, head)[0], 12)}
+        self.assertEqual(entries[254][2], 4)
+        for tag in (324, 325):
+            kind, _, place = entries[tag]
+            struct.pack_into("<H" if kind == 3 else "<I", content, place, 0)
+        path.write_bytes(content)
         self.assertEqual(self.show(browser, "&at=75,50,3"), "")
         found = np.array(browser.run(PIXELS + "(0)"), dtype=float)
         data = gdal.Open(str(path))

@@ -17,6 +17,7 @@ const RANGES = 3; // at a time
 const TILE_MAX = 256 << 20; // bytes of a decoded tile
 const DIRECTORIES_MAX = 64;
 const ENTRIES_MAX = 1024;
+const BANDS_MAX = 4096;
 const VALUE_MAX = 1 << 20; // bytes of a tag's value
 
 const CODECS = { 1: "none", 5: "lzw", 7: "jpeg", 8: "deflate", 32946: "deflate", 50000: "zstd", 50001: "webp" };
@@ -173,6 +174,7 @@ class Tiff {
   }
 
   async level(tags) {
+    if ([258, 338, 339].some((tag) => tags.get(tag)?.count > BANDS_MAX)) refuse("the number of bands is damaged");
     const level = {
       kind: await this.one(tags, 254, 0), width: await this.one(tags, 256, 0), height: await this.one(tags, 257, 0),
       bits: await this.values(tags, 258, [1]), codec: CODECS[await this.one(tags, 259, 1)], photometric: await this.one(tags, 262, 1),
@@ -198,7 +200,7 @@ class Tiff {
     if (!level.offsets || !level.counts || !tileWidth || !tileHeight) refuse("the file has no tiles. The page shows tiled files, as cloud-optimised GeoTIFFs are");
     const isCount = (n, most) => Number.isInteger(n) && n > 0 && n <= most;
     if (![width, height, tileWidth, tileHeight].every((n) => isCount(n, 2 ** 31))) refuse("the size of the image is damaged");
-    if (!isCount(bands, 4096)) refuse("the number of bands is damaged");
+    if (!isCount(bands, BANDS_MAX)) refuse("the number of bands is damaged");
     if (level.codec === undefined) refuse("the page cannot decode the compression of the file. It decodes deflate, zstd, lzw, jpeg and webp");
     const kind = level.formats[0] + "-" + bits[0];
     if (bits.some((n) => n !== bits[0]) || level.formats.some((n) => n !== level.formats[0])) refuse("the bands of the file have different types");
@@ -487,7 +489,8 @@ function join(places) {
 async function take(place, list, data) {
   const { tile, level } = place;
   const bytes = place.bytes === 0 ? null : data.subarray(place.from - list.from, place.from - list.from + place.bytes);
-  tile.parts[place.plane] = bytes === null ? null : await decode(bytes, level, tiff.little);
+  if (bytes === null) tile.parts[place.plane] = place.plane === "mask" ? new Uint8Array(level.tileWidth * level.tileHeight) : null; // none valid, as GDAL reads it
+  else tile.parts[place.plane] = await decode(bytes, level, tiff.little);
   if (--tile.missing > 0 || !isDone(tile)) return;
   const buffers = Object.values(tile.parts).filter(Boolean).map((array) => array.buffer);
   postMessage({ tile: { level: tile.level, index: tile.index, planes: tile.planes, parts: tile.parts }, requests: tiff.source.requests, bytes: tiff.source.bytes }, [...new Set(buffers)]);

@@ -55,7 +55,8 @@ function cogRenderColours(render) {
 // of Krueger, exact to less than a millimetre within a zone.
 function cogLonLat(code, x, y) {
   const degrees = 180 / Math.PI;
-  if (code === 3857) return [(x / 6378137) * degrees, (2 * Math.atan(Math.exp(y / 6378137)) - Math.PI / 2) * degrees];
+  const around = (lon) => lon - 360 * Math.round(lon / 360); // -180 to 180
+  if (code === 3857) return [around((x / 6378137) * degrees), (2 * Math.atan(Math.exp(y / 6378137)) - Math.PI / 2) * degrees];
   const zone = code % 100;
   const south = Math.floor(code / 100) === 327;
   if (![326, 327, 258].includes(Math.floor(code / 100)) || zone < 1 || zone > 60 || (code < 26000 && (zone < 28 || zone > 38))) return null;
@@ -75,7 +76,7 @@ function cogLonLat(code, x, y) {
   const chi = Math.asin(Math.sin(xi2) / Math.cosh(eta2));
   let latitude = chi;
   delta.forEach((d, i) => { latitude += d * Math.sin((2 * i + 2) * chi); });
-  return [(zone - 30.5) * 6 + Math.atan2(Math.sinh(eta2), Math.cos(xi2)) * degrees, latitude * degrees];
+  return [around((zone - 30.5) * 6 + Math.atan2(Math.sinh(eta2), Math.cos(xi2)) * degrees), latitude * degrees];
 }
 
 // What the tags say about the ground: {at(column, row), code, geographic}; null without tags. The place is that of the pixel's centre.

@@ -126,7 +126,8 @@ class CogView {
     const { at } = this.address;
     if (at && at[2] > 0) this.view = { x: at[0], y: at[1], scale: at[2] };
     this.resize();
-    if (!this.view) this.fit();
+    if (this.view) this.moved(); // a link may name any place
+    else this.fit();
     this.setLook(this.address.look, false);
   }
 
@@ -332,7 +333,7 @@ class CogView {
       const value = signed && i >= n / 2 ? i - n : i;
       if (value === this.nodata) return 0;
       if (exact) return exact.get(value) || 0;
-      return table[Math.min(255, Math.max(0, Math.floor(((value - ranges[0][0]) / (ranges[0][1] - ranges[0][0])) * 255.999)))];
+      return table[Math.min(255, Math.max(0, Math.floor(((value - ranges[0][0]) / (ranges[0][1] - ranges[0][0])) * 255.999) || 0))]; // 0 if both ends are the value
     });
   }
 

@@ -216,7 +216,7 @@
     const width = Math.floor(place.children[0].clientWidth);
     graphs = described.map((graph) => drawGraph(graph, width));
     place.replaceChildren(...graphs.map((graph) => graph.element));
-    if (focused >= 0) graphs[focused].picture.focus();
+    if (focused >= 0) graphs[focused].picture.focus({ preventScroll: true });
     moveTo(kept);
     drawTable();
   }

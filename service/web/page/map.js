@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The map: land, footprints of jobs and their pictures on one canvas, which Leaflet moves and zooms. It shows the jobs of the list
-// (its search and states) that its own filters leave, and shares the selection with it. Uses make, clean, jobs, shown and selected
-// of page.js, which calls mapZone.draw after changes and mapZone.show after a selection.
+// (its search and states) that its own filters leave, and shares the selection with it. Uses make, clean, keepFocus, jobs, shown
+// and selected of page.js, which calls mapZone.draw after changes and mapZone.show after a selection.
 "use strict";
 {
   const PLACES_MOST = 2000; // footprints on the map; older ones are counted
@@ -51,27 +51,24 @@
     return [0, 1].map((k) => (1 - v) * ((1 - u) * corners[0][k] + u * corners[1][k]) + v * ((1 - u) * corners[3][k] + u * corners[2][k]));
   }
 
-  // The footprint of a job: a ring of x and y, its box, and the corners of its picture; null without a place.
+  // The footprint of a job that has a place: a ring of x and y, its box, and the corners of its picture.
   function footprint(job) {
     const old = known.get(job.id);
     if (old && old.job === job) return old;
-    let made = { job, ring: null };
-    if (job.bbox) {
-      const [west, south, , north] = job.bbox;
-      const east = job.bbox[2] < west ? job.bbox[2] + 360 : job.bbox[2];
-      const corners = cornersOf(job, [west, south, east, north]);
-      const outline = corners || [[west, north], [east, north], [east, south], [west, south]];
-      const steps = Math.min(16, Math.max(1, Math.ceil((north - south) / 2))); // the map's vertical scale changes with the latitude
-      const ring = [];
-      for (const [u, v, du, dv] of [[0, 0, 1, 0], [1, 0, 0, 1], [1, 1, -1, 0], [0, 1, 0, -1]])
-        for (let i = 0; i < steps; i++) {
-          const [lon, lat] = placeIn(outline, u + (du * i) / steps, v + (dv * i) / steps);
-          ring.push([toX(lon), toY(lat)]);
-        }
-      const xs = ring.map(([x]) => x);
-      const ys = ring.map(([, y]) => y);
-      made = { job, ring, corners, west: Math.min(...xs), east: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys), size: (east - west) * (north - south) };
-    }
+    const [west, south, , north] = job.bbox;
+    const east = job.bbox[2] < west ? job.bbox[2] + 360 : job.bbox[2];
+    const corners = cornersOf(job, [west, south, east, north]);
+    const outline = corners || [[west, north], [east, north], [east, south], [west, south]];
+    const steps = Math.min(16, Math.max(1, Math.ceil((north - south) / 2))); // the map's vertical scale changes with the latitude
+    const ring = [];
+    for (const [u, v, du, dv] of [[0, 0, 1, 0], [1, 0, 0, 1], [1, 1, -1, 0], [0, 1, 0, -1]])
+      for (let i = 0; i < steps; i++) {
+        const [lon, lat] = placeIn(outline, u + (du * i) / steps, v + (dv * i) / steps);
+        ring.push([toX(lon), toY(lat)]);
+      }
+    const xs = ring.map(([x]) => x);
+    const ys = ring.map(([, y]) => y);
+    const made = { job, ring, corners, west: Math.min(...xs), east: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys), size: (east - west) * (north - south) };
     known.set(job.id, made);
     return made;
   }
@@ -104,9 +101,7 @@
     return job.finished || job.updated || job.created;
   }
 
-  function isWanted(job, since) {
-    const day = zone.querySelector("#map-day").value;
-    const pipeline = zone.querySelector("#map-pipeline").value;
+  function isWanted(job, { since, day, pipeline }) {
     if (pipeline && job.pipeline !== pipeline) return false;
     if (day) return timeOf(job).startsWith(day) || (job.datetime || "").startsWith(day);
     return !since || timeOf(job) >= since;
@@ -118,15 +113,14 @@
   }
 
   function choose() {
-    const since = sinceWhen();
+    const filters = { since: sinceWhen(), day: zone.querySelector("#map-day").value, pipeline: zone.querySelector("#map-pipeline").value };
     let without = 0;
     let more = 0;
     places = [];
     for (const job of shown) {
-      if (!isWanted(job, since)) continue;
-      const place = footprint(job);
-      if (!place.ring) without++;
-      else if (places.length < PLACES_MOST || job.id === selected) places.push(place);
+      if (!isWanted(job, filters)) continue;
+      if (!job.bbox) without++;
+      else if (places.length < PLACES_MOST || job.id === selected) places.push(footprint(job));
       else more++;
     }
     if (known.size > 2 * jobs.size + 100) for (const id of known.keys()) if (!jobs.has(id)) known.delete(id);
@@ -152,8 +146,8 @@
     const job = jobs.get(selected);
     const there = job && places.some((place) => place.job.id === selected);
     const about = zone.querySelector("#map-about");
-    about.replaceChildren(...(job ? [make("button", { type: "button", class: "name", "data-job": job.id, onclick: () => openJob(job.id) }, job.scene || job.name), " ",
-      make("span", { class: "note" }, [job.status, job.pipeline, ago(timeOf(job)) + " ago", there ? "" : job.bbox ? "not among those shown" : "no place known"].filter(Boolean).join(" \u00b7 "))] : []));
+    keepFocus(about, job ? [make("button", { type: "button", class: "name", "data-job": job.id, onclick: () => openJob(job.id) }, job.scene || job.name), " ",
+      make("span", { class: "note" }, [job.status, job.pipeline, ago(timeOf(job)) + " ago", there ? "" : job.bbox ? "not among those shown" : "no place known"].filter(Boolean).join(" \u00b7 "))] : []);
   }
 
   // --- drawing ---
@@ -166,6 +160,9 @@
       image = new Image();
       image.decoding = "async";
       image.addEventListener("load", () => layer.draw());
+      image.addEventListener("error", () => setTimeout(() => { // a later drawing asks again
+        if (images.get(address) === image) images.delete(address);
+      }, 30000));
       image.src = address;
       images.set(address, image);
     }
@@ -264,7 +261,7 @@
     const view = { width: size.x, height: size.y, x0: from.x / world, x1: (from.x + size.x) / world };
     view.toPixel = (x, y) => [x * world - from.x, y * world - from.y];
     const copies = [];
-    for (let k = Math.floor(view.x0) - 1; k <= Math.floor(view.x1); k++) copies.push(k);
+    for (let k = Math.floor(view.x0) - 1; k <= Math.floor(view.x1) + 1; k++) copies.push(k);
     const shift = (k) => (x, y) => [(x + k) * world - from.x, y * world - from.y];
     // Pixels of pictures are those of the screen, also where that has more than one per unit.
     canvas.width = Math.round(size.x * ratio);

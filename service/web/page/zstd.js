@@ -221,7 +221,7 @@ function zstdHuffmanStream(codes, input, from, end, output, to, until) {
 
 // State of a frame, and the output that it continues.
 class ZstdFrame {
-  constructor(input, output, at) {
+  constructor(input, output, at, literal) {
     this.input = input;
     this.output = output;
     this.begin = at;
@@ -229,7 +229,7 @@ class ZstdFrame {
     this.repeat = [1, 4, 8];
     this.codes = null;
     this.states = { literals: null, offsets: null, matches: null };
-    this.literal = new Uint8Array(ZSTD_BLOCK);
+    this.literal = literal;
   }
 
   room(n) {
@@ -395,8 +395,8 @@ class ZstdFrame {
 }
 
 // Decodes the blocks of a frame from input[at, end). Returns {at, out}.
-function zstdBlocks(input, at, end, output, out) {
-  const frame = new ZstdFrame(input, output, out);
+function zstdBlocks(input, at, end, output, out, literal) {
+  const frame = new ZstdFrame(input, output, out, literal);
   for (let last = 0; !last;) {
     if (at + 3 > end) zstdFail("it is cut off");
     const head = zstdWord(input, at) & 0xffffff;
@@ -424,6 +424,7 @@ function zstdDecode(bytes, size) {
   const end = bytes.length;
   const input = new Uint8Array(end + 8); // zstdWord() reads past the end
   const output = new Uint8Array(size);
+  const literal = new Uint8Array(ZSTD_BLOCK); // of all frames
   input.set(bytes);
   let at = 0;
   let out = 0;
@@ -445,7 +446,7 @@ function zstdDecode(bytes, size) {
     for (let i = 0; i < dictionary; i++) if (input[at + i] !== 0) zstdFail("it needs a dictionary");
     at += dictionary + [single, 2, 4, 8][head >> 6];
     const begin = out;
-    ({ at, out } = zstdBlocks(input, at, end, output, out));
+    ({ at, out } = zstdBlocks(input, at, end, output, out, literal));
     if (head & 4) at += 4;
     if (at > end || out < begin) zstdFail("it is cut off");
   }
