@@ -106,8 +106,8 @@ static int open_store(struct pb_opening *opening)
                moved);
     if (rc != 0)
         return rc;
-    rc = pb_daemon_subscribers_store(opening->subscribers, err);
-    rc = rc ? rc : pb_daemon_join(daemon, err);
+    rc = pb_daemon_join(daemon, err); /* first: nothing of another node with this name changes */
+    rc = rc ? rc : pb_daemon_subscribers_store(opening->subscribers, err);
     rc = rc ? rc : pb_store_reap(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PRUNE_AT_ONCE 16 /* jobs, each with the scenes of its archive */
+#define PRUNE_AT_ONCE  16 /* jobs, each with the scenes of its archive */
+#define NEEDS_A_COMMIT 500
 
 static int apply_offer(struct pb_job_store *store, struct pb_job_change *change)
 {
@@ -43,7 +44,7 @@ int pb_store_offer(struct pb_job_store *store, struct pb_job *job, struct pb_err
 struct needing {
     struct pb_job_change change;
     struct pb_store_needs *needs, *before;
-    bool is_set;
+    bool is_set, is_part; /* is_part: further rows may have another digest */
 };
 
 static int apply_needs(struct pb_job_store *store, struct pb_job_change *change)
@@ -55,26 +56,34 @@ static int apply_needs(struct pb_job_store *store, struct pb_job_change *change)
         store->needs = needing->needs;
         needing->is_set = true;
     }
+    needing->is_part = false;
     for (size_t i = 0; i < needs->n; i++) {
         struct pb_sql_statement *s = pb_job_store_prepare(
             store, "update",
-            "UPDATE jobs SET needs = ?1 WHERE status < 2 AND node = ?2 AND pipeline = ?3 AND"
-            " needs <> ?1",
+            "UPDATE jobs SET needs = ?1 WHERE seq IN (SELECT seq FROM jobs WHERE status < 2"
+            " AND node = ?2 AND pipeline = ?3 AND needs <> ?1 LIMIT ?4)",
             &change->err);
         pb_sql_set_text(s, 1, needs->at[i].digest);
         pb_sql_set_text(s, 2, pb_store_node(store));
         pb_sql_set_text(s, 3, needs->at[i].pipeline);
+        pb_sql_set_int(s, 4, NEEDS_A_COMMIT);
         const int rc = pb_job_store_run(store, "update", s, &change->err);
         if (rc < 0)
             return rc;
+        needing->is_part = needing->is_part || rc == NEEDS_A_COMMIT;
     }
     return 0;
 }
 
+/* In parts, because other nodes wait for the rows of a transaction. */
 int pb_store_set_needs(struct pb_job_store *store, struct pb_store_needs *needs, struct pb_err *err)
 {
     struct needing needing = {.change = {.apply = apply_needs}, .needs = needs};
-    const int rc = pb_job_store_commit(store, &needing.change, err);
+    int rc;
+    do {
+        needing.is_part = false;
+        rc = pb_job_store_commit(store, &needing.change, err);
+    } while (rc >= 0 && needing.is_part);
     free(needing.is_set ? needing.before : needs);
     return rc;
 }

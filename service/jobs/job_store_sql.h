@@ -96,7 +96,7 @@ struct pb_job_store {
         *needs;       /* pipelines of this service, owned; NULL: unknown. Read in transactions */
     int64_t session;  /* number of this connect, or of its last join, in the rows of its jobs */
     int64_t lease_ms; /* lease of the sessions of this node */
-    int64_t looked;   /* number of the last event at the last look (nodes.c); 0: none yet */
+    int64_t looked;   /* number of the last event at the last look (nodes.c); -1: no look yet */
     bool has_news; /* the transaction has events or requests, of which other nodes are notified */
     char root[64]; /* id of the directory of products of the nodes; "" before the first join */
     bool has_root; /* its token was made */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define WHAT "nodes"
 
@@ -94,19 +95,16 @@ static int check_place(struct pb_job_store *store, const struct pb_node *node, s
     return rc;
 }
 
-/* Reads the id of the directory of products. Returns 1 if its token was made, 0, or negative. lock:
- * other transactions that lock the row wait for the end of this one. */
-static int read_root(struct pb_job_store *store, bool lock, char out[PB_PUBLISH_ROOT_BYTES],
+/* Reads the id of the directory of products. Returns 1 if its token was made, 0, or negative. */
+static int read_root(struct pb_job_store *store, char out[PB_PUBLISH_ROOT_BYTES],
                      struct pb_err *err)
 {
-    struct pb_sql_statement *s = pb_job_store_prepare(
-        store, WHAT,
-        lock ? "SELECT root, has_root FROM store FOR UPDATE" : "SELECT root, has_root FROM store",
-        err);
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT, "SELECT root, has_root FROM store", err);
     int rc = pb_job_store_step(store, WHAT, s, err);
     if (rc > 0) {
         pb_sql_read_text(s, 0, out, PB_PUBLISH_ROOT_BYTES);
-        rc = pb_sql_int(s, 1) != 0;
+        rc = pb_sql_int(s, 1) > 0;
     }
     pb_sql_finalize(s);
     return rc;
@@ -118,7 +116,7 @@ static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
     const struct pb_node *node = join->node;
     int rc = check_place(store, node, &change->err);
     rc = rc ? rc : check_directories(store, node, &change->err);
-    rc = rc ? rc : read_root(store, false, join->root, &change->err);
+    rc = rc ? rc : read_root(store, join->root, &change->err);
     if (rc < 0)
         return rc;
     struct pb_sql_statement *s = pb_job_store_prepare(
@@ -159,37 +157,99 @@ int pb_nodes_join(struct pb_job_store *store, const struct pb_node *node, struct
     return 0;
 }
 
+#define ROOT_CLAIM_MS 60000 /* a node that has not made the token by then is gone */
+#define ROOT_JOBS     16    /* newest jobs whose products are looked for */
+
 struct rooting {
     struct pb_job_change change;
-    const char *products;
+    bool is_end, is_made; /* is_end: the claim ends */
+    bool is_claimed;
+    char id[PB_PUBLISH_ROOT_BYTES];
 };
 
-/* The token is made before the row is stored: if this process ends in between, the next node makes
- * it or finds it. */
+/* has_root is negative while a node makes the token: the time of its claim. Files are not touched
+ * in a transaction, because their file system may not answer. */
 static int apply_root(struct pb_job_store *store, struct pb_job_change *change)
 {
-    const struct rooting *rooting = (const struct rooting *)change;
-    char id[PB_PUBLISH_ROOT_BYTES];
-    int rc = read_root(store, true, id, &change->err);
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
-    rc = pb_publish_root_make(rooting->products, id, &change->err);
-    if (rc != 0)
-        return rc;
-    struct pb_sql_statement *s =
-        pb_job_store_prepare(store, WHAT, "UPDATE store SET has_root = 1", &change->err);
-    rc = pb_job_store_run(store, WHAT, s, &change->err);
+    struct rooting *rooting = (struct rooting *)change;
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        rooting->is_end ? "UPDATE store SET has_root = ?1 WHERE has_root <= 0"
+                        : "UPDATE store SET has_root = -pb_now_ms() WHERE has_root <= 0 AND"
+                          " pb_now_ms() + has_root > ?1",
+        &change->err);
+    pb_sql_set_int(s, 1, rooting->is_end ? rooting->is_made : ROOT_CLAIM_MS);
+    const int n = pb_job_store_run(store, WHAT, s, &change->err);
+    if (n < 0 || rooting->is_end)
+        return n < 0 ? n : 0;
+    rooting->is_claimed = n > 0;
+    const int rc = read_root(store, rooting->id, &change->err);
+    rooting->is_made = rc > 0;
     return rc < 0 ? rc : 0;
+}
+
+/* Returns the number of jobs that were successful last, and their directories. */
+static int read_directories(struct pb_job_store *store, char *out[ROOT_JOBS], struct pb_err *err)
+{
+    int n = 0, rc;
+    pb_job_store_lock(store);
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT,
+                             "SELECT directory FROM jobs WHERE status = 2 AND directory <> ''"
+                             " ORDER BY seq DESC LIMIT ?1",
+                             err);
+    pb_sql_set_int(s, 1, ROOT_JOBS);
+    while (n < ROOT_JOBS && (rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
+        char directory[PB_FILES_PATH_BYTES];
+        pb_sql_read_text(s, 0, directory, sizeof directory);
+        if ((out[n] = strdup(directory)) == NULL) {
+            rc = pb_fail(err, PB_E_MEMORY, "out of memory");
+            break;
+        }
+        n++;
+    }
+    pb_sql_finalize(s);
+    pb_job_store_unlock(store);
+    return rc < 0 ? rc : n;
+}
+
+/* Makes the token, unless jobs have published and their products are not in the directory. */
+static int make_root(struct pb_job_store *store, const char *products, const char *id,
+                     struct pb_err *err)
+{
+    char *directories[ROOT_JOBS] = {NULL};
+    bool is_there = false;
+    if (pb_publish_root_look(products, id, NULL) == 0)
+        return 0;
+    const int n = read_directories(store, directories, err);
+    for (int i = 0; i < ROOT_JOBS; i++) {
+        is_there = is_there || (directories[i] != NULL && access(directories[i], F_OK) == 0);
+        free(directories[i]);
+    }
+    if (n > 0 && !is_there)
+        return pb_fail(err, PB_E_OUTPUT_ROOT,
+                       "products %.200s has no products of the last jobs: mount the file system of "
+                       "products; no job runs here until then. If the directory is the right one, "
+                       "write this line into the file " PB_PUBLISH_ROOT_FILE " in it: %s",
+                       products, id);
+    return n < 0 ? n : pb_publish_root_make(products, id, err);
 }
 
 int pb_nodes_make_root(struct pb_job_store *store, const char *products, struct pb_err *err)
 {
-    struct rooting rooting = {{.apply = apply_root}, products};
+    struct rooting rooting = {.change = {.apply = apply_root}};
     if (!pb_store_is_shared(store) || store->has_root)
         return 0;
-    const int rc = pb_job_store_commit(store, &rooting.change, err);
-    store->has_root = rc == 0;
-    return rc;
+    int rc = pb_job_store_commit(store, &rooting.change, err);
+    if (rc != 0 || !rooting.is_claimed) {
+        store->has_root = rc == 0 && rooting.is_made;
+        return rc;
+    }
+    rc = make_root(store, products, rooting.id, err);
+    struct rooting end = {.change = {.apply = apply_root}, .is_end = true, .is_made = rc == 0};
+    const int ended = pb_job_store_commit(store, &end.change, rc == 0 ? err : NULL);
+    store->has_root = rc == 0 && ended == 0;
+    return rc != 0 ? rc : ended;
 }
 
 const char *pb_nodes_root(const struct pb_job_store *store)
@@ -304,7 +364,7 @@ static int read_news(struct pb_job_store *store, struct pb_nodes_news *news, int
     if (s == NULL)
         return -EIO;
     pb_sql_set_text(s, 1, store->node);
-    pb_sql_set_int(s, 2, *io_last > 0 ? *io_last : INT64_MAX);
+    pb_sql_set_int(s, 2, *io_last >= 0 ? *io_last : INT64_MAX);
     int rc;
     while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
         last = pb_sql_int(s, LAST);

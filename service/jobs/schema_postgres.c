@@ -226,7 +226,8 @@ static const char *const version_1[] = {
 static const char *const version_2[] = {"ALTER TABLE jobs ADD COLUMN needs" TEXT " DEFAULT '';",
                                         NULL};
 
-/* root: id of the directory of products that the nodes share; has_root: its token was made. */
+/* root: id of the directory of products that the nodes share; has_root: 1: its token was made;
+ * negative: a node makes it (nodes.c). */
 static const char *const version_3[] = {"ALTER TABLE store ADD COLUMN root" TEXT
                                         " DEFAULT gen_random_uuid()::text,"
                                         " ADD COLUMN has_root" INT " DEFAULT 0;",

@@ -11,6 +11,7 @@
 #include "service/jobs/job_store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <uv.h>
 
 #define PB_JOB_TAKE_MAX 16 /* jobs that one call takes */
@@ -55,7 +56,7 @@ struct pb_job_queue {
     /* Jobs that wait, but may be stored as running, because their take failed: they are put back
      * before the next take. */
     struct pb_job doubts[PB_JOB_TAKE_MAX];
-    int n_doubts;
+    atomic_int n_doubts; /* read by the loop during a take */
     /* ---- results of the last take ---- */
     struct pb_taken jobs[PB_JOB_TAKE_MAX];
     int n;

@@ -237,6 +237,14 @@ static int sum(struct pb_pending *pending)
                                &pending->status);
 }
 
+/* Returns true if the directory of products that the nodes share is not there. */
+static bool is_unseen(const struct pb_pending *pending)
+{
+    const char *root = pending->list->env->root;
+    return root != NULL && root[0] != '\0' &&
+           pb_publish_root_look(pending->products, root, NULL) != 0;
+}
+
 /* A look fences the runs of the job so far; therefore it is left out if a later one has begun. If
  * the store does not answer, its refusal of the change that follows drops the run. */
 static int look(struct pb_pending *pending)
@@ -245,10 +253,10 @@ static int look(struct pb_pending *pending)
     if (job->status == PB_JOB_RUNNING &&
         pb_store_permit(pending->list->store, job->id, job->epoch, NULL) == -ESTALE)
         return -ESTALE;
-    const char *root = pending->list->env->root;
+    bool unseen = is_unseen(pending);
     pending->published = pb_outcome_is_published(job, pending->products, pending->path);
-    pending->unseen = !pending->published && root != NULL && root[0] != '\0' &&
-                      pb_publish_root_look(pending->products, root, NULL) != 0;
+    unseen = unseen || is_unseen(pending); /* it may be mounted or not for a moment */
+    pending->unseen = !pending->published && unseen;
     return 0;
 }
 

@@ -94,6 +94,7 @@ static void beat(struct pb_status *status)
     if (status->now_ms - status->beat_ms < BEAT_MS)
         return;
     status->beat_ms = status->now_ms;
+    status->rows_failed = false;
     pb_status_sweep(status);
     pb_fair_sweep(&status->fair, status->now_ms);
     look_for_socket(status);

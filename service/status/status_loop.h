@@ -39,6 +39,7 @@ struct pb_status {
     int64_t told_full_ms, told_slow_ms; /* times of the last log line of each kind */
     bool told_gone;
     uint64_t rows_ticket; /* rows of the journal that are being read; 0 = none */
+    bool rows_failed;     /* no rows are read before the next beat */
     pthread_mutex_t lock; /* protects news, stop */
     struct pb_news_queue news;
     struct pb_news_queue taken; /* used only by the status thread */

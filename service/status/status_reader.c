@@ -5,6 +5,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "service/jobs/nodes.h"
 #include "service/status/status_proto.h"
 
 #include <errno.h>
@@ -451,5 +452,7 @@ bool pb_status_reader_is_stuck(struct pb_status_reader *reader)
     (void)pthread_mutex_lock(&reader->lock);
     const int64_t begun_ms = reader->begun_ms;
     (void)pthread_mutex_unlock(&reader->lock);
-    return begun_ms != 0 && pb_clock_mono_ms() - begun_ms >= PB_READING_PATIENCE_MS;
+    const int64_t patience_ms =
+        pb_store_is_shared(reader->store) ? PB_READING_PATIENCE_MS : PB_READING_FILE_MS;
+    return begun_ms != 0 && pb_clock_mono_ms() - begun_ms >= patience_ms;
 }

@@ -22,10 +22,13 @@ enum pb_reading_kind {
     PB_READ_CHECK    /* checked: the rows of those jobs; with is_picture jobs, running and states */
 };
 
-#define PB_READING_ROWS        16
-#define PB_READING_CHECKED     64
-#define PB_PICTURE_JOBS        200  /* newest jobs, and running jobs, in a picture */
-#define PB_READING_PATIENCE_MS 1500 /* a store that takes longer does not answer */
+#define PB_READING_ROWS    16
+#define PB_READING_CHECKED 64
+#define PB_PICTURE_JOBS    200 /* newest jobs, and running jobs, in a picture */
+/* A store of several services that takes longer does not answer. A file has more time, because a
+ * long list may be read from a slow disk. */
+#define PB_READING_PATIENCE_MS 1500
+#define PB_READING_FILE_MS     10000
 
 /* Jobs as they are at one moment, newest first. */
 struct pb_job_listing {
@@ -102,6 +105,6 @@ void pb_status_reader_push(struct pb_status_reader *reader, struct pb_reading *r
 struct pb_reading *pb_status_reader_pop(struct pb_status_reader *reader);
 /* Drops the reading of that call, unless it has begun. */
 void pb_status_reader_forget(struct pb_status_reader *reader, uint64_t ticket);
-/* True if the store has not answered the present reading for PB_READING_PATIENCE_MS. */
+/* True if the store has not answered the present reading within its time. */
 bool pb_status_reader_is_stuck(struct pb_status_reader *reader);
 #endif

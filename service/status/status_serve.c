@@ -376,7 +376,7 @@ static bool wants_rows(const struct pb_status_client *client, uint64_t mark)
 void pb_status_replay(struct pb_status *status)
 {
     struct pb_status_client *client;
-    if (status->n_watchers == 0 || status->rows_ticket != 0)
+    if (status->n_watchers == 0 || status->rows_ticket != 0 || status->rows_failed)
         return;
     const uint64_t mark = status->options.journal_mark(status->options.user);
     TAILQ_FOREACH(client, &status->clients, all)
@@ -398,6 +398,7 @@ void pb_status_replay(struct pb_status *status)
 void pb_status_rows(struct pb_status *status, const struct pb_reading *reading)
 {
     struct pb_status_client *client;
+    status->rows_failed = reading->rc != 0;
     TAILQ_FOREACH(client, &status->clients, all)
     {
         if (client->rows_ticket == reading->ticket)

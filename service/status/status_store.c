@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Answers of the job store for the methods of the status socket. A call waits for its reading, not
- * the thread. After a failure, or a reading without an answer within PB_READING_PATIENCE_MS, calls
+ * the thread. After a failure, or a reading without an answer within its time, calls
  * wait no more until the store answers again: they are answered at once from the picture, which
  * was read about a second before, together with the overlay. */
 #include "config/base/clock.h"
@@ -288,7 +288,7 @@ static void take_check(struct pb_status_methods *methods, struct pb_reading *che
     }
     if (check->with_range)
         methods->last = check->last;
-    if (methods->picture != NULL && methods->last == methods->picture->last)
+    if (check->with_range && methods->picture != NULL && methods->last == methods->picture->last)
         methods->seen_ms = check->begun_ms;
     pb_reading_destroy(check);
 }

@@ -3,6 +3,7 @@
  *
  * Sessions of nodes, their leases and requests. The server's clock does not wait for tests: rows
  * get earlier times. */
+#include "config/base/clock.h"
 #include "pipeline/publish/publish_root.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/request_kind.h"
@@ -307,6 +308,28 @@ START_TEST(test_failed_token_is_made_by_the_next_node)
 }
 END_TEST
 
+START_TEST(test_token_needs_products_of_the_last_jobs)
+{
+    struct pb_err err = {0};
+    char one[PB_FILES_PATH_BYTES], scene[PB_FILES_PATH_BYTES];
+    make_directory("one", one);
+    ck_assert_int_eq(pb_files_join(scene, one, "scene"), 0);
+    struct pb_job job = offer("aaaa");
+    take(a, &job);
+    ck_assert_int_eq(pb_job_set(&job.directory, scene), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_SUCCESSFUL, pb_clock_wall_ms()), 0);
+    ck_assert_msg(pb_store_finish(a, &job, &err) >= 0, "%s", err.msg);
+    ck_assert_int_lt(pb_nodes_make_root(b, one, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_OUTPUT_ROOT);
+    ck_assert_msg(strstr(err.msg, pb_nodes_root(a)) != NULL, "%s", err.msg);
+    ck_assert(!has_token(one));
+    ck_assert_int_eq(mkdir(scene, 0755), 0); /* it is mounted */
+    ck_assert_int_eq(pb_nodes_make_root(b, one, &err), 0);
+    ck_assert(has_token(one));
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(test_look_sees_changes_of_other_nodes)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
@@ -413,6 +436,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_request_is_taken_once);
     tcase_add_test(tests, test_first_node_makes_the_token_of_products);
     tcase_add_test(tests, test_failed_token_is_made_by_the_next_node);
+    tcase_add_test(tests, test_token_needs_products_of_the_last_jobs);
     tcase_add_test(tests, test_look_sees_changes_of_other_nodes);
     tcase_add_test(tests, test_look_of_many_events_has_more);
     tcase_add_test(tests, test_look_shows_waiting_requests);
