@@ -39,7 +39,9 @@ class WebCase(DaemonCase):
         d.set_pipelines(PIPELINES)
         for name in names:
             shutil.copy(scene(size), d.root / "inbox" / name)
-        return d.start()
+        d.start()
+        d.wait_for(lambda: len(d.jobs(limit=1000)) >= len(names))  # it answers before it looks at the inbox
+        return d
 
     def web(self, d, *options, **more):
         web = Web(d.root / "s.sock", d.root / "web.log", *options, **more)

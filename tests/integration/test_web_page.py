@@ -64,6 +64,7 @@ class Page(DaemonCase):
         for name in names:
             shutil.copy(scene, d.root / "inbox" / name)
         d.start()
+        d.wait_for(lambda: len(d.jobs(limit=1000)) >= len(names))  # it answers before it looks at the inbox
         self.scene = scene
         web = Web(d.root / "s.sock", d.root / "web.log")
         self.addCleanup(web.stop)
