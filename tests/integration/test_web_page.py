@@ -57,9 +57,11 @@ HOSTILE = ("<img src=x onerror=document.title='taken'>.tif", "a..%2f..%2fetc.tif
 class Page(DaemonCase):
     def start(self, names=(), **settings):
         scene = FOLDER / "scene.tif"
-        if not scene.exists():
-            run("make_scene", "--size", "96x64", scene)
         d = self.daemon(start=False, **settings)
+        if not scene.exists():  # renamed when it is complete: other cases run at the same time
+            made = FOLDER / (d.root.name + ".tif")
+            run("make_scene", "--size", "96x64", made)
+            made.rename(scene)
         d.set_pipelines(PIPELINES)
         for name in names:
             shutil.copy(scene, d.root / "inbox" / name)
