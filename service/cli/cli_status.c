@@ -389,15 +389,18 @@ static void show_service(const struct pb_json_value *info)
 static void show_drain(const struct pb_json_value *info)
 {
     bool draining = false;
-    char text[200];
+    char text[200], count[40] = "no job runs";
     (void)pb_json_get_bool(info, "draining", &draining);
     if (!draining)
         return;
     const int64_t runs = cli_job_number(info, "runs");
+    if (runs > 0)
+        (void)snprintf(count, sizeof count, "%lld job%s", (long long)runs,
+                       runs == 1 ? " runs" : "s run");
     (void)snprintf(text, sizeof text,
-                   "%lld job%s, no other begins and no file is taken; 'pushbroom drain --off' or a "
-                   "restart ends that",
-                   (long long)runs, runs == 1 ? " runs" : "s run");
+                   "%s, no other begins and no file is taken; 'pushbroom drain --off' or a restart "
+                   "ends that",
+                   count);
     printf("%sdrains%s   ", cli_color(stdout, CLI_YELLOW), cli_color(stdout, CLI_PLAIN));
     cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
 }
