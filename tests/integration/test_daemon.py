@@ -117,7 +117,8 @@ class Systemd(Service):
             said.clear()
             return seen
 
-        d.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+        # Messages are read from the begin on: when the socket has ten, the service waits until one is read.
+        d.start(wait=False, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
         self.assertIn("STATUS=0 running, 0 waiting, 0 failed", until("READY=1"))
 
         def five_beats():
