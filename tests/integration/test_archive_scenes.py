@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads sanitized
+# ctest: sanitized
 """Archives of several scenes in a real service: a job of each scene and one of the archive, whose input is one file. Real workers."""
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads sanitized
+# ctest: sanitized
 """Archives of scenes in a real service: from the inbox and submitted, refused ones, a lack of space, and what is left of
 unpacked members when processes are killed: nothing. Real workers."""
 import base64
