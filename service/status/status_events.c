@@ -23,20 +23,27 @@ static int may_deliver(const struct pb_status_methods *methods, const struct pb_
                          (long long)call->peer.uid);
 }
 
-int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
-                          struct pb_err *err)
+/* Returns 0 and the array of events that was read. */
+static int take_events(const struct pb_reading *reading, struct pb_err *err,
+                       const char **out_events)
 {
-    const struct pb_reading *reading = call->reading;
-    int rc = may_deliver(methods, call, err);
-    if (rc != 0)
-        return rc;
     if (reading->rc != 0) {
         *err = reading->err;
         return reading->rc;
     }
-    const char *events = pb_json_text(reading->json, NULL);
-    if (events == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for a list of events");
+    *out_events = pb_json_text(reading->json, NULL);
+    return *out_events != NULL ? 0
+                               : pb_fail(err, PB_E_MEMORY, "out of memory for a list of events");
+}
+
+int pb_status_list_events(const struct pb_status_methods *methods, struct pb_call *call,
+                          struct pb_err *err)
+{
+    const char *events;
+    int rc = may_deliver(methods, call, err);
+    rc = rc ? rc : take_events(call->reading, err, &events);
+    if (rc != 0)
+        return rc;
     pb_reply_begin(call->reply, call->request);
     pb_json_object(call->reply, "result");
     pb_json_string(call->reply, "target", call->request->target);
@@ -62,19 +69,15 @@ static void print_line(void *user, int64_t wall_ms, enum pb_log_level level, con
 
 int pb_status_job_events(struct pb_call *call, struct pb_err *err)
 {
-    const struct pb_reading *reading = call->reading;
-    if (reading->rc != 0) {
-        *err = reading->err;
-        return reading->rc;
-    }
-    const char *events = pb_json_text(reading->json, NULL);
-    if (events == NULL)
-        return pb_fail(err, PB_E_MEMORY, "out of memory for a list of events");
+    const char *events;
+    const int rc = take_events(call->reading, err, &events);
+    if (rc != 0)
+        return rc;
     pb_reply_begin(call->reply, call->request);
     pb_json_object(call->reply, "result");
     pb_json_raw(call->reply, "events", events);
     pb_json_array(call->reply, "log");
-    pb_log_lines(reading->job.id, print_line, call->reply);
+    pb_log_lines(call->reading->job.id, print_line, call->reply);
     pb_json_end(call->reply);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);
