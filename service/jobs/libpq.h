@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The part of libpq-fe.h that is used here: its functions and numbers are the same in all versions
- * of libpq.so.5. */
+/* The part of libpq-fe.h that is used here. All versions of libpq.so.5 have the same functions and
+ * numbers. */
 struct pg_conn;
 struct pg_result;
 struct pg_notify { /* the first members of PGnotify */
@@ -106,8 +106,8 @@ struct pb_libpq {
 
 /* Loads libpq, once for each process. */
 int pb_libpq_load(struct pb_err *err);
-/* Connects to a server that takes changes, unless that is done. A server that is down is not tried
- * by every call. */
+/* Connects to a server that takes changes, unless that is done. Not every call tries a server that
+ * is down. */
 bool pb_libpq_connect(struct pb_libpq *db);
 /* Closes the connection without a wait. */
 void pb_libpq_drop(struct pb_libpq *db);
@@ -119,8 +119,9 @@ bool pb_libpq_fail(struct pb_libpq *db, const char *format, ...)
 bool pb_libpq_take(struct pb_libpq *db, int was_sent, struct pg_result **out);
 /* Begins to send prepared statements whose results are awaited together. */
 bool pb_libpq_begin_batch(struct pb_libpq *db);
-/* Ends it: `take` gets the result of each statement, in order, and clears it. Statements after one
- * that failed were not run: false. was_sent is that of the last call that sent. */
+/* Ends the batch: `take` gets the result of each statement, in order, and clears it. Returns false
+ * if a statement failed; later ones were not run then. was_sent: as after the last call that
+ * sent. */
 bool pb_libpq_end_batch(struct pb_libpq *db, int was_sent,
                         void (*take)(void *user, struct pg_result *result), void *user);
 /* Reads without a wait what the server sent. For each notification on a channel of LISTEN, notified

@@ -399,8 +399,8 @@ static bool set_run(struct statement *s, const struct pb_sql_runs *runs, size_t 
            pb_libpq_fail(&s->of->link, "out of memory for a parameter");
 }
 
-/* Sends runs from *at on, whose parameters are set, as long as the prepared statement has the types
- * of their parameters. */
+/* Sends runs from *at on, whose parameters are set, while these have the types of the prepared
+ * statement. */
 static bool send_runs(struct batch *batch, size_t *at)
 {
     struct statement *s = batch->s;

@@ -26,9 +26,9 @@ struct pb_store_needs {
     } at[];
 };
 
-/* Sets the pipelines of this service (taken, malloc'd). Jobs that it offers get the digests; those
- * of this node that wait or run get the present ones, because it computes them that way. Other
- * nodes leave jobs to nodes whose pipelines have these digests. */
+/* Sets the pipelines of this service (taken, malloc'd). Jobs that it offers get the digests. Jobs
+ * of this node that wait or run get the present ones, because this node computes them that way.
+ * Other nodes leave jobs to nodes whose pipelines have these digests. */
 int pb_store_set_needs(struct pb_job_store *store, struct pb_store_needs *needs,
                        struct pb_err *err);
 /* Stores a waiting job; sets job->seq. -EEXIST (no *err) if the id exists. */

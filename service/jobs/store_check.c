@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Each point is read by a query of its own, because a role may not see everything, and an old
- * server may not know everything. Settings are those that a new session gets (reset_val), not those
- * that this connection has set. */
+ * server may not know everything. Settings are those of a new session (reset_val). This connection
+ * has set some of its own. */
 #include "service/jobs/store_check.h"
 
 #include "config/base/clock.h"

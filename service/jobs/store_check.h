@@ -25,8 +25,8 @@ struct pb_store_point {
 int pb_store_check(const char *conninfo,
                    void (*visit)(void *user, const struct pb_store_point *point), void *user,
                    struct pb_err *err);
-/* Connects to a server that takes changes. out_place: its address and database in words. Returns a
- * negative value if it cannot be reached, otherwise 0, and *out_version: number of the tables,
- * which were made or upgraded; negative: they could not be made, see *err. */
+/* Connects to a server that takes changes, and makes or upgrades the tables. out_place: its address
+ * and database in words. Returns a negative value if it cannot be reached, otherwise 0.
+ * *out_version: number of the tables; negative: the tables could not be made, see *err. */
 int pb_store_init(const char *conninfo, char out_place[256], int *out_version, struct pb_err *err);
 #endif

@@ -44,8 +44,8 @@ struct pb_runner {
     int n_slots;
     bool more;  /* the next tick starts further jobs */
     bool again; /* kicked while jobs were being taken */
-    /* Conditions of the trouble "mount": why no job may publish; directory of inputs of other nodes
-     * that the last take did not see. */
+    /* Conditions of the trouble "mount": why no job may publish; which directory with inputs of
+     * other nodes was absent at the last take. */
     struct pb_err unrooted;
     char unseen[PB_FILES_PATH_BYTES];
     int64_t stop_ms; /* time of the call of stop; 0 = not called */

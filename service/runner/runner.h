@@ -56,9 +56,9 @@ void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *conf
 void pb_runner_kick(struct pb_runner *runner);
 /* Between the two values no job starts, because the store cannot be reached; runs continue. */
 void pb_runner_wait_for_store(struct pb_runner *runner, bool waits);
-/* Reports a look at the directory of products: *why has PB_OK, or the reason for which it is not
- * that of the nodes (pipeline/publish/publish_root.h). No job starts before the next look that
- * finds it; the trouble "mount" names the reason. */
+/* Reports a look at the directory of products. *why: PB_OK, or the reason for which the directory
+ * is not the nodes' one (pipeline/publish/publish_root.h). Then no job starts until a later look
+ * finds the right one; the trouble "mount" names the reason. */
 void pb_runner_see_products(struct pb_runner *runner, const struct pb_err *why);
 /* Handles requests that other nodes passed on. Borrowed for the call. */
 struct pb_node_request;

@@ -16,7 +16,7 @@ struct pb_status_methods {
     struct pb_reading *picture;
     int64_t seen_ms; /* monotonic */
     int64_t last;    /* number of the last event that the store had */
-    bool checks;     /* a PB_READ_CHECK is on its way */
+    bool checks;     /* a PB_READ_CHECK has no answer yet */
     bool is_silent;  /* the store did not answer last time: calls do not wait for it */
     char why[256];   /* the failure of that time */
     struct pb_facts *facts;
