@@ -37,6 +37,7 @@ NAMES = ("a", "b", "c")
 ROUND = 12  # faults between two checks
 SHORT = ("node killed", "node stopped", "late rename", "answers lost", "store failed over", "worker killed", "cancel", "products full")
 FALSE = ("no free job id", "cannot become", "handles are left open")  # no fault of the trial is a reason for these messages
+LATE_S = 6  # a job of a dead node starts elsewhere within its lease and this time
 PRODUCTS_MB = 256
 MOUNTED = "PB_RIG_MOUNTED"  # directory on which the trial has mounted a file system of its own
 
@@ -47,7 +48,8 @@ class Trial:
         self.scratch, self.is_mounted = scratch, options.mount
         self.wrong, self.count, self.kinds_made = [], collections.Counter(), collections.Counter()
         self.round, self.failovers, self.dead = [], [], []
-        self.active, self.checked = [], 0  # active: (what a fault needs, generator)
+        self.active, self.checked = [], 0  # active: (what a fault needs, generator, its period)
+        self.periods = []  # [kind, begin, end] of each fault
         store, links = Store(cleanups), Links()
         links.start()
         cleanups.addCleanup(links.end)
@@ -70,7 +72,7 @@ class Trial:
     def note_dead(self, node):
         """Remembers the jobs that run on a node when it is killed or stopped."""
         if self.store_answers():
-            self.dead.append((time.time(), node.name, node.running()))
+            self.dead.append((time.time(), node.name, node.running(), self.periods[-1]))
 
     def await_job(self, node):
         """Until the node runs a job; not for long, because other nodes may take all."""
@@ -80,7 +82,7 @@ class Trial:
             time.sleep(0.1)
 
     def store_answers(self):
-        return not any("store" in wanted for wanted, _ in self.active)
+        return not any("store" in wanted for wanted, _, _ in self.active)
 
     def wait_session_over(self, node):
         end = time.monotonic() + 4 * self.cluster.lease
@@ -106,14 +108,21 @@ class Trial:
             wanted = faults.needs(fault)
             for other in [a for a in self.active if a[0] & wanted]:
                 self.active.remove(other)
-                next(other[1], None)
-            self.active.append((wanted, self.make(fault)))
+                self.end(other)
+            self.periods.append([fault.kind, time.time(), float("inf")])
+            self.active.append((wanted, self.make(fault), self.periods[-1]))
             time.sleep(fault.lasts * self.cluster.lease * (1 if faults.FAULTS[fault.kind][1] != faults.NOTHING else 0.2))
             if fault.alone:
-                next(self.active.pop()[1], None)
+                self.end(self.active.pop())
         while self.active:
-            next(self.active.pop()[1], None)
+            self.end(self.active.pop())
         self.cluster.heal()
+
+    @staticmethod
+    def end(active):
+        _, running, period = active
+        next(running, None)
+        period[2] = time.time()
 
     def check_round(self):
         """Waits for rest and checks what was recorded since the last check. Returns the record."""
@@ -199,22 +208,28 @@ class Trial:
         self.count["runs that were given up"] = len(back)
         print("faults: " + ", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds_made.items())))
         print(f"scenes: {self.checked}; " + ", ".join(f"{n} {what}" for what, n in sorted(self.count.items())))
-        elsewhere = sorted(self.times_elsewhere())
-        if elsewhere:
-            print(f"dead node, job elsewhere (lease {self.cluster.lease:g} s): {spread(elsewhere)}")
+        elsewhere, lease = list(self.times_elsewhere()), self.cluster.lease
+        for what, others in (("dead node alone", False), ("other faults meanwhile", True)):
+            times = sorted(seconds for seconds, _, kinds in elsewhere if bool(kinds) == others)
+            if times:
+                print(f"{what}, its jobs elsewhere (lease {lease:g} s): {spread(times)}")
+        for seconds, job, kinds in elsewhere:
+            if seconds > lease + LATE_S:
+                print(f"  late: job {job} after {seconds:.1f} s; other faults: {', '.join(kinds) or 'none'}")
         for what, times in (("killed", [at for at, _ in self.failovers]), ("promoted", [at for _, at in self.failovers])):
             takes = sorted(t for t in map(self.time_to_take, times) if t is not None)
             if takes:
                 print(f"failover, next start of a job after the store was {what}: {spread(takes)}")
 
     def times_elsewhere(self):
-        for at, name, jobs in self.dead:
+        """Yields the time from the death of a node to the start of its job on another, the job, and the faults at the same time."""
+        for at, name, jobs, own in self.dead:
             for job in jobs:
                 later = [c for c in self.all_changes if c.job == job and c.at_ms >= at * 1000]
-                if later and later[0].status == history.ACCEPTED:
-                    start = next((c for c in later if c.status == history.RUNNING), None)
-                    if start and start.node != name:
-                        yield start.at_ms / 1000 - at
+                start = next((c for c in later if c.status == history.RUNNING), None)
+                if start and start.node != name and later[0].status == history.ACCEPTED:
+                    end = start.at_ms / 1000
+                    yield end - at, job, [p[0] for p in self.periods if p is not own and p[1] < end and p[2] > at]
 
     def time_to_take(self, at):
         return next((c.at_ms / 1000 - at for c in self.all_changes if c.status == history.RUNNING and c.at_ms >= at * 1000), None)

@@ -3,7 +3,8 @@
 """The job store of the trial: a PostgreSQL server with a synchronous standby, its faults, and the links of nodes to both servers.
 
 A link is a socket in a directory of a node; one thread forwards between it and a server. It can hold what it forwards, in both
-directions or only the answers, and close its connections, as a network between two machines does."""
+directions or only the answers, and close its connections, as a network between two machines does. It refuses connections while the
+server does, so that a node tries the next one."""
 import os
 import selectors
 import shutil
@@ -17,6 +18,7 @@ from postgres_kit import Postgres
 PORT = ".s.PGSQL.5432"
 STANDBYS = "second"
 PASS, HOLD, DEAF, CLOSED = range(4)
+LOOK_S = 0.05  # time between two looks whether a dead server is back
 
 
 class Cleanups:
@@ -125,17 +127,43 @@ class Store:
 
 
 class Link:
-    """From a directory of a node to a server. mode is set by the trial, and read by the thread."""
+    """From a directory of a node to a server. mode is set by the trial, and read by the thread. listener: None while it refuses."""
 
     def __init__(self, directory, target):
         directory.mkdir()
-        self.target, self.mode = target / PORT, PASS
+        self.path, self.target, self.mode = directory / PORT, target / PORT, PASS
+        self.listener, self.pairs = None, set()
+
+    def listen(self):
+        """The new listener takes the path of the closed one, which refuses."""
+        fresh = self.path.with_name("fresh")
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(directory / PORT))
-        os.chmod(directory / PORT, 0o777)
+        self.listener.bind(str(fresh))
+        os.chmod(fresh, 0o777)
         self.listener.listen(16)
         self.listener.setblocking(False)
-        self.pairs = set()
+        fresh.rename(self.path)
+
+    def connect(self):
+        """Connects to the server. One that hangs is like one that is away."""
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.settimeout(0.2)
+            server.connect(str(self.target))
+        except OSError:
+            server.close()
+            raise
+        return server
+
+    def is_dead(self):
+        """True if the server refuses connections; one that hangs does not."""
+        try:
+            self.connect().close()
+        except (ConnectionRefusedError, FileNotFoundError):
+            return True
+        except OSError:
+            pass
+        return False
 
 
 class Pair:
@@ -169,8 +197,19 @@ class Links(threading.Thread):
         link = Link(directory, target)
         self.links.append(link)
         with self.lock:
-            self.selector.register(link.listener, selectors.EVENT_READ, link)
+            self.look(link)
         return link
+
+    def look(self, link):
+        """Listens, or refuses as the server does."""
+        refuses = link.mode == CLOSED or link.is_dead()
+        if refuses and link.listener is not None:
+            self.selector.unregister(link.listener)
+            link.listener.close()
+            link.listener = None
+        elif not refuses and link.listener is None:
+            link.listen()
+            self.selector.register(link.listener, selectors.EVENT_READ, link)
 
     def set_mode(self, link, mode, drop=False):
         """drop: the connections that exist are closed."""
@@ -181,6 +220,7 @@ class Links(threading.Thread):
                     self.close(pair)
                 else:
                     self.flush(pair)
+            self.look(link)
         self.wake_write.send(b".")
 
     def end(self):
@@ -188,7 +228,8 @@ class Links(threading.Thread):
         self.wake_write.send(b".")
         self.join()
         for link in self.links:
-            link.listener.close()
+            if link.listener is not None:
+                link.listener.close()
 
     def close(self, pair):
         if pair.ended:
@@ -204,15 +245,11 @@ class Links(threading.Thread):
             node, _ = link.listener.accept()
         except OSError:
             return
-        server = socket.socket(socket.AF_UNIX)
         try:
-            if link.mode == CLOSED:
-                raise ConnectionRefusedError
-            server.settimeout(0.2)  # a server that does not accept is like one that is away
-            server.connect(str(link.target))
+            server = link.connect()
         except OSError:
             node.close()
-            server.close()
+            self.look(link)
             return
         pair = Pair(link, node, server)
         link.pairs.add(pair)
@@ -244,19 +281,25 @@ class Links(threading.Thread):
             data = b""
         if not data:  # held bytes are lost with the connection
             self.close(pair)
+            if side is pair.sides[1]:
+                self.look(pair.link)
         else:
             pair.queue[pair.other(side)] += data
             self.flush(pair)
 
     def run(self):
         while not self.ending:
-            ready = self.selector.select()
+            ready = self.selector.select(LOOK_S)
             with self.lock:
+                for link in self.links:
+                    if link.listener is None and link.mode != CLOSED:
+                        self.look(link)
                 for key, events in ready:
                     if key.fileobj is self.wake_read:
                         self.wake_read.recv(64)
                     elif isinstance(key.data, Link):
-                        self.accept(key.data)
+                        if key.fileobj is key.data.listener:
+                            self.accept(key.data)
                     elif not key.data.ended and events & selectors.EVENT_READ:
                         self.receive(key.data, key.fileobj)
                     elif not key.data.ended:
