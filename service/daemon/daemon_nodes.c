@@ -33,9 +33,11 @@ struct pb_beat {
     uv_timer_t timer;
     uv_timer_t soon; /* a look before the next beat */
     uv_work_t work;
-    struct pb_nodes_listener *listener; /* polled by the loop; NULL: a step connects one */
-    struct pb_nodes_listener *fresh;    /* connected by this step */
-    bool connects;                      /* this step connects one */
+    struct pb_nodes_listener *listener; /* polled by the loop; NULL: not connected */
+    /* Connects the listener: a server that does not answer must not delay reports. */
+    uv_work_t listen;
+    bool listens;                    /* the work runs */
+    struct pb_nodes_listener *fresh; /* its result */
     uv_poll_t poll;
     bool polls;                     /* poll is open */
     bool is_hinted;                 /* a look is due, after the present step */
@@ -134,15 +136,6 @@ static int take_requests(struct pb_beat *beat)
     return rc;
 }
 
-/* Connects the listener. Without one the node looks every second; a failure has no other effect. */
-static void connect_listener(struct pb_beat *beat)
-{
-    struct pb_err err = {0};
-    if (pb_nodes_listen(beat->daemon->store, &err, &beat->fresh) != 0)
-        pb_log(PB_LOG_WARNING, "no notifications of other nodes: %s; it looks every second",
-               err.msg);
-}
-
 static void step(uv_work_t *request)
 {
     struct pb_beat *beat = request->data;
@@ -156,11 +149,11 @@ static void step(uv_work_t *request)
     beat->changed = rc > 0;
     rc = rc < 0 || beat->rc != 0 ? rc : take_requests(beat);
     beat->rc = rc < 0 ? rc : beat->rc;
-    if (beat->rc == 0 && beat->connects)
-        connect_listener(beat);
 }
 
-/* --- its result, on the loop ------------------------------------------------------------------ */
+/* --- the listener ----------------------------------------------------------------------------- */
+
+static void hint(struct pb_beat *beat);
 
 static void on_poll_closed(uv_handle_t *handle)
 {
@@ -178,6 +171,63 @@ static void stop_listening(struct pb_beat *beat)
     pb_nodes_listener_close(beat->listener);
     beat->listener = NULL;
 }
+
+static void on_notified(uv_poll_t *poll, int status, int events)
+{
+    struct pb_beat *beat = poll->data;
+    (void)events;
+    const int rc = status < 0 ? -EPIPE : pb_nodes_listener_read(beat->listener);
+    if (rc < 0)
+        stop_listening(beat);
+    else if (rc > 0)
+        hint(beat);
+}
+
+/* Without a listener the node looks every second; a failure has no other effect. */
+static void connect_listener(uv_work_t *request)
+{
+    struct pb_beat *beat = request->data;
+    struct pb_err err = {0};
+    if (pb_nodes_listen(beat->daemon->store, &err, &beat->fresh) != 0)
+        pb_log(PB_LOG_WARNING, "no notifications of other nodes: %s; it looks every second",
+               err.msg);
+}
+
+static void on_connected(uv_work_t *request, int status)
+{
+    struct pb_beat *beat = request->data;
+    struct pb_nodes_listener *fresh = beat->fresh;
+    (void)status;
+    beat->listens = false;
+    beat->fresh = NULL;
+    if (fresh == NULL)
+        return;
+    if (beat->daemon->methods.stopping ||
+        uv_poll_init(&beat->daemon->loop, &beat->poll, pb_nodes_listener_fd(fresh)) != 0) {
+        pb_nodes_listener_close(fresh);
+        return;
+    }
+    beat->listener = fresh;
+    beat->poll.data = beat;
+    beat->polls = true;
+    (void)uv_poll_start(&beat->poll, UV_READABLE, on_notified);
+    hint(beat); /* changes since the last look, before it was connected */
+}
+
+/* Connects the listener if it is lost and the last try was a while ago. */
+static void keep_listening(struct pb_beat *beat)
+{
+    const int64_t now = pb_clock_mono_ms();
+    if (beat->listener != NULL || beat->polls || beat->listens ||
+        (beat->listened_ms != 0 && now - beat->listened_ms < LISTEN_MS))
+        return;
+    beat->listened_ms = now;
+    beat->listens = true;
+    beat->listen.data = beat;
+    (void)uv_queue_work(&beat->daemon->loop, &beat->listen, connect_listener, on_connected);
+}
+
+/* --- the result of a step --------------------------------------------------------------------- */
 
 static void wait_for_store(struct pb_daemon *daemon, bool waits)
 {
@@ -251,40 +301,10 @@ static void take_results(struct pb_beat *beat)
     if (beat->reaped > 0)
         pb_log(PB_LOG_WARNING, "%d job%s of nodes that do not report will run again", beat->reaped,
                beat->reaped == 1 ? "" : "s");
+    keep_listening(beat);
     pb_runner_take_requests(daemon->methods.runner, beat->requests, beat->n_requests);
     if (beat->changed || beat->reports) /* a directory of another node may be there now */
         pb_runner_kick(daemon->methods.runner);
-}
-
-static void hint(struct pb_beat *beat);
-
-static void on_notified(uv_poll_t *poll, int status, int events)
-{
-    struct pb_beat *beat = poll->data;
-    (void)events;
-    const int rc = status < 0 ? -EPIPE : pb_nodes_listener_read(beat->listener);
-    if (rc < 0)
-        stop_listening(beat);
-    else if (rc > 0)
-        hint(beat);
-}
-
-/* Polls the listener that the step connected. */
-static void start_listening(struct pb_beat *beat)
-{
-    if (beat->fresh == NULL)
-        return;
-    beat->listener = beat->fresh;
-    beat->fresh = NULL;
-    beat->poll.data = beat;
-    if (uv_poll_init(&beat->daemon->loop, &beat->poll, pb_nodes_listener_fd(beat->listener)) != 0) {
-        pb_nodes_listener_close(beat->listener);
-        beat->listener = NULL;
-        return;
-    }
-    beat->polls = true;
-    (void)uv_poll_start(&beat->poll, UV_READABLE, on_notified);
-    beat->is_hinted = true; /* changes since the look, before it was connected */
 }
 
 static void on_step(uv_work_t *request, int status)
@@ -298,7 +318,6 @@ static void on_step(uv_work_t *request, int status)
         pb_nodes_news_fini(&beat->news);
         return;
     }
-    start_listening(beat);
     if (beat->news.n > 0)
         pb_daemon_tell(daemon, beat->news.jobs, beat->news.n);
     if (beat->rc == -ESTALE && beat->err.code == PB_OK)
@@ -321,10 +340,6 @@ static void begin_step(struct pb_beat *beat)
         return;
     beat->is_hinted = false;
     beat->looked_ms = now;
-    beat->connects = beat->listener == NULL && !beat->polls &&
-                     (beat->listened_ms == 0 || now - beat->listened_ms >= LISTEN_MS);
-    if (beat->connects)
-        beat->listened_ms = now;
     beat->reports = beat->is_lost || now - beat->reported_ms >= beat->period_ms;
     if (beat->reports)
         beat->reported_ms = now;
@@ -384,7 +399,5 @@ void pb_daemon_free_beat(struct pb_daemon *daemon)
     if (daemon->beat_of_node != NULL && !atomic_load(&daemon->intake.paused))
         pb_nodes_leave(daemon->store); /* others need not wait for the end of the lease */
     pb_nodes_fini(&daemon->nodes);
-    if (daemon->beat_of_node != NULL)
-        pb_nodes_listener_close(daemon->beat_of_node->fresh);
     free(daemon->beat_of_node);
 }
