@@ -63,6 +63,12 @@ static const struct pb_key keys[] = {
      .section = &pb_section_inbox_complete,
      .example = "{marker: \"{name}.done\"}",
      .doc = "A file next to each input that marks it as complete. Without this key: settle."},
+    {.name = "node",
+     .type = PB_KEY_TEXT,
+     .offset = AT(node),
+     .example = "hot-1",
+     .doc = "Name of the node that watches it (service.store). This node watches it while that one "
+            "does not report. Without this key: this node."},
 };
 
 const struct pb_section pb_section_inbox = {"inboxes", "A watched directory.", keys,
@@ -95,6 +101,15 @@ static void check_complete(struct pb_load *load, const struct pb_yaml *node,
         WRONG(load, complete, "complete: write marker or checksum, one of them");
 }
 
+static void check_node(struct pb_load *load, const struct pb_yaml *node,
+                       const struct pb_inbox_config *inbox)
+{
+    const struct pb_yaml *name = pb_yaml_find(node, "node", NULL);
+    if (name != NULL && inbox->node != NULL && !pb_is_file_word(inbox->node))
+        WRONG(load, name, "node: '%.80s' is no name of a node; write that of its service.node",
+              inbox->node);
+}
+
 static bool read_inbox(struct pb_load *load, const struct pb_yaml *node, const char *what,
                        struct pb_inbox_config *out)
 {
@@ -109,6 +124,8 @@ static bool read_inbox(struct pb_load *load, const struct pb_yaml *node, const c
     pb_schema_need(load, &pb_section_inbox, node, node);
     if (pb_report_count(&load->report) == before)
         check_complete(load, node, out);
+    if (pb_report_count(&load->report) == before)
+        check_node(load, node, out);
     const struct pb_yaml *path = pb_yaml_find(node, "path", NULL);
     out->line = path ? path->line : node->line;
     out->col = path ? path->col : node->col;

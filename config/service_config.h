@@ -62,6 +62,7 @@ struct pb_inbox_config {
         char *marker, *checksum;
     } complete;
     bool has_complete;
+    char *node; /* name of the node that watches it while that one reports; NULL: this one */
     int line, col;
 };
 

@@ -72,6 +72,14 @@ void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
     const struct pb_yaml *store = pb_yaml_find(section, "store", NULL);
     const struct pb_yaml *database = pb_yaml_find(store, "postgresql", NULL);
     const char *text = service->store.postgresql;
+    for (size_t i = 0; i < service->n_own_inboxes && store == NULL; i++) {
+        const struct pb_inbox_config *inbox = &service->own_inboxes[i];
+        if (inbox->node != NULL)
+            pb_report(&load->report, PB_E_CONFIG_VALUE, inbox->line, inbox->col,
+                      "service.inboxes: node %.63s is for services that share jobs; give "
+                      "service.store, or remove node",
+                      inbox->node);
+    }
     if (store != NULL)
         pb_schema_need(load, &pb_section_store, store, store);
     if (node != NULL && service->node != NULL && !pb_is_file_word(service->node))

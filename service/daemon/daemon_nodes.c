@@ -60,6 +60,11 @@ struct pb_beat {
     uv_work_t move;
     bool moves;
     struct pb_adopted put_away;
+    /* Inboxes of nodes that do not report, whose claimed files this node has looked for. */
+    bool has_adopted[PB_INBOXES_MAX];
+    size_t orphan; /* number of the inbox for which this call does it; PB_INBOXES_MAX: none */
+    char orphan_work[PB_FILES_PATH_BYTES]; /* work/ of its node */
+    struct pb_adopted adopted;
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* why products cannot be published */
 };
@@ -111,11 +116,30 @@ int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, str
     return rc != 0 || root[0] == '\0' ? rc : pb_publish_root_look(products, root, err);
 }
 
+int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb_err *err)
+{
+    struct pb_intake *intake = &daemon->intake;
+    const struct pb_dirs *dirs = &daemon->dirs;
+    int rc = 0;
+    for (size_t i = 0; i < dirs->n_inboxes && rc == 0 && pb_store_is_shared(daemon->store); i++) {
+        const char *owner = dirs->inbox_node[i];
+        struct pb_node_inbox inbox = {.path = dirs->inbox[i],
+                                      .owner = owner[0] != '\0' ? owner : NULL,
+                                      .is_busy = pb_intake_is_taking(intake, i)};
+        rc = pb_nodes_hold(daemon->store, &inbox, err);
+        if (rc == 0)
+            pb_intake_allow(intake, i,
+                            inbox.is_held && !inbox.is_wanted ? since_ms + daemon->lease_ms : 0);
+    }
+    return rc;
+}
+
 /* --- a step, on the pool ---------------------------------------------------------------------- */
 
 static int report(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
+    const int64_t since_ms = pb_clock_mono_ms();
     int rc = pb_nodes_alive(daemon->store, &beat->err);
     if (rc != 0)
         return rc;
@@ -123,7 +147,8 @@ static int report(struct pb_beat *beat)
     if (rc < 0)
         return rc;
     beat->reaped = rc;
-    return pb_nodes_list(daemon->store, &beat->err, &beat->seen);
+    rc = pb_daemon_hold_inboxes(daemon, since_ms, &beat->err);
+    return rc != 0 ? rc : pb_nodes_list(daemon->store, &beat->err, &beat->seen);
 }
 
 /* Takes requests, if there are any. */
@@ -267,6 +292,51 @@ static void move_finished(uv_work_t *request)
     beat->unrooted = (struct pb_err){0};
     (void)pb_daemon_check_products(beat->daemon, beat->products, &beat->unrooted);
     pb_adopt_finished(&beat->daemon->intake, &beat->put_away);
+    if (beat->orphan < PB_INBOXES_MAX)
+        pb_adopt_claims(&beat->daemon->intake, beat->orphan_work, beat->orphan, &beat->adopted);
+}
+
+/* Chooses an inbox of a node that does not report, which this one watches now. */
+static void choose_orphan(struct pb_beat *beat)
+{
+    const struct pb_daemon *daemon = beat->daemon;
+    const struct pb_dirs *dirs = &daemon->dirs;
+    beat->orphan = PB_INBOXES_MAX;
+    for (size_t i = 0; i < dirs->n_inboxes; i++) {
+        const bool is_taken = dirs->inbox_node[i][0] != '\0' &&
+                              strcmp(dirs->inbox_node[i], pb_store_node(daemon->store)) != 0 &&
+                              pb_intake_may_take(&daemon->intake, i);
+        beat->has_adopted[i] = beat->has_adopted[i] && is_taken;
+        for (size_t k = 0; is_taken && !beat->has_adopted[i] && k < daemon->nodes.n; k++)
+            if (strcmp(daemon->nodes.at[k].name, dirs->inbox_node[i]) == 0) {
+                beat->orphan = i;
+                (void)snprintf(beat->orphan_work, sizeof beat->orphan_work, "%s",
+                               daemon->nodes.at[k].work);
+            }
+    }
+}
+
+/* Takes the result of pb_adopt_claims. */
+static void take_adopted(struct pb_beat *beat)
+{
+    struct pb_daemon *daemon = beat->daemon;
+    const struct pb_adopted *adopted = &beat->adopted;
+    char text[sizeof adopted->first.msg + PB_INBOX_NODE_BYTES + 96];
+    const bool is_done = beat->orphan == PB_INBOXES_MAX || adopted->left == 0;
+    if (is_done)
+        pb_trouble_clear(&daemon->troubles, "orphans");
+    if (beat->orphan == PB_INBOXES_MAX)
+        return;
+    beat->has_adopted[beat->orphan] = is_done;
+    if (adopted->adopted > 0)
+        pb_runner_kick(daemon->methods.runner);
+    if (is_done)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "files that node %s has claimed cannot be taken over, and wait for its return: "
+                   "%s",
+                   daemon->dirs.inbox_node[beat->orphan], adopted->first.msg);
+    pb_trouble_raise(&daemon->troubles, "orphans", adopted->first.code, text);
 }
 
 static void on_moved(uv_work_t *request, int status)
@@ -279,6 +349,7 @@ static void on_moved(uv_work_t *request, int status)
     if (beat->put_away.left > 0)
         pb_adopt_report(&beat->put_away, &beat->daemon->troubles);
     pb_runner_see_products(beat->daemon->methods.runner, &beat->unrooted);
+    take_adopted(beat);
 }
 
 static void take_results(struct pb_beat *beat)
@@ -292,9 +363,12 @@ static void take_results(struct pb_beat *beat)
         daemon->nodes = beat->seen;
         beat->seen = (struct pb_nodes){NULL, 0};
     }
+    if (beat->reports)
+        pb_feed_follow(daemon->methods.feed);
     if (beat->reports && !beat->moves) {
         beat->moves = true;
         (void)memcpy(beat->products, daemon->dirs.products, sizeof beat->products);
+        choose_orphan(beat);
         beat->move.data = beat;
         (void)uv_queue_work(&daemon->loop, &beat->move, move_finished, on_moved);
     }

@@ -89,6 +89,9 @@ int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err);
  * (pipeline/publish/publish_root.h). Returns 0, or a negative errno and *err. Thread: pool, one at
  * a time. */
 int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, struct pb_err *err);
+/* Takes the inboxes that this node may watch, and gives back those of nodes that report. since_ms:
+ * monotonic clock before the last report, from which the lease counts. Thread: pool. */
+int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb_err *err);
 /* Starts and stops the beat: it renews the lease, takes requests of other nodes, and notices
  * their changes. While the store cannot be reached nothing new is taken, and runs continue. Nothing
  * happens for a store without nodes. */

@@ -33,17 +33,26 @@
 
 struct sweep {
     struct pb_intake *intake;
+    const char *work; /* the swept directory */
+    /* directory of claims without an origin; NULL: the only inbox */
+    const char *inbox;
     bool at_start;
     struct pb_adopted *out;
 };
+
+/* Returns true for the work/ of this service, not of another node. */
+static bool is_own(const struct sweep *sweep)
+{
+    return sweep->work == sweep->intake->dirs->work;
+}
 
 static void leave(struct sweep *sweep, const char *id, const struct pb_err *err)
 {
     char text[sizeof err->msg];
     (void)snprintf(text, sizeof text, "%s", err->msg);
     if (sweep->out->left++ == 0)
-        (void)pb_fail(&sweep->out->first, err->code ? err->code : PB_E_SYSTEM, "work/%s: %s", id,
-                      text);
+        (void)pb_fail(&sweep->out->first, err->code ? err->code : PB_E_SYSTEM, "%s/%s: %s",
+                      is_own(sweep) ? "work" : sweep->work, id, text);
 }
 
 /* Sets the pipeline of a folder that no input.scene matches: the folder may be a set of loose
@@ -107,14 +116,13 @@ static int adopt_place(struct pb_intake *intake, struct pb_job *job, const char 
 
 /* Finds the directory that the input was claimed from. A claim without an origin link is from the
  * only inbox (claim.c). */
-static bool find_origin(const struct pb_intake *intake, const char *claim,
-                        char out[PB_FILES_PATH_BYTES])
+static bool find_origin(const struct sweep *sweep, const char *claim, char out[PB_FILES_PATH_BYTES])
 {
     if (pb_origin_read(claim, out) == 0)
         return true;
-    if (intake->dirs->n_inboxes == 1)
-        (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", intake->dirs->inbox[0]);
-    return intake->dirs->n_inboxes == 1;
+    if (sweep->inbox != NULL)
+        (void)snprintf(out, PB_FILES_PATH_BYTES, "%s", sweep->inbox);
+    return sweep->inbox != NULL;
 }
 
 /* Adds the entry at `path` to the manifest with `from`, the directory of its delivery. Its ctime is
@@ -180,7 +188,7 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     const bool is_set = found == 1;
     int rc = found < 0 ? found : pb_scene_manifest_set_input(&job.manifest, path);
     pb_path_parent(path, claim);
-    const bool is_known = find_origin(sweep->intake, claim, from);
+    const bool is_known = find_origin(sweep, claim, from);
     if (rc == 0 && is_known)
         rc = adopt_place(sweep->intake, &job, claim, from, is_set);
     if (rc == 0 && is_known)
@@ -304,9 +312,11 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
     char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct pb_err unknown = {0};
-    int rc = pb_input_store_claimed(sweep->intake->dirs, id, path);
+    int rc = pb_input_store_claimed(sweep->work, id, path);
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
+    if (rc == 0 && !is_own(sweep))
+        return 0;
     if (rc == 0) {
         /* Removes an empty directory that a crash left. A directory with other content is foreign
          * and stays. */
@@ -322,7 +332,7 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
             return pb_fail(err, unknown.code, "%s", unknown.msg);
         return adopt_file(sweep, id, path, err);
     }
-    rc = settle_job(sweep, &job, path, err);
+    rc = is_own(sweep) ? settle_job(sweep, &job, path, err) : 0;
     pb_job_fini(&job);
     return rc;
 }
@@ -346,7 +356,7 @@ bool pb_adopt_has_left(const struct pb_intake *intake, const struct pb_troubles 
 
 static int recover(struct sweep *sweep, const char *name, struct pb_err *err)
 {
-    return pb_staging_recover(sweep->intake->dirs->work, name, err);
+    return pb_staging_recover(sweep->work, name, err);
 }
 
 /* Calls the function for each entry of work/ whose name fits. */
@@ -355,7 +365,7 @@ static void sweep_entries(struct sweep *sweep, bool (*fits)(const char *name),
 {
     struct pb_intake *intake = sweep->intake;
     struct pb_err err = {0};
-    DIR *directory = opendir(intake->dirs->work);
+    DIR *directory = opendir(sweep->work);
     if (directory == NULL) {
         (void)pb_fail(&err, PB_E_SYSTEM, "cannot read it: %s", strerror(errno));
         leave(sweep, "", &err);
@@ -375,10 +385,15 @@ static void sweep_entries(struct sweep *sweep, bool (*fits)(const char *name),
 
 void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out)
 {
-    struct sweep sweep = {.intake = intake, .at_start = at_start, .out = out};
+    const struct pb_dirs *dirs = intake->dirs;
+    struct sweep sweep = {.intake = intake,
+                          .work = dirs->work,
+                          .inbox = dirs->n_inboxes == 1 ? dirs->inbox[0] : NULL,
+                          .at_start = at_start,
+                          .out = out};
     *out = (struct pb_adopted){0};
     atomic_store(&intake->left, false);
-    int left = at_start ? pb_nameless_sweep(intake->dirs->work) : 0;
+    int left = at_start ? pb_nameless_sweep(dirs->work) : 0;
     if (left > 0)
         pb_log(PB_LOG_NOTICE, "work: removed %d temporary file%s of a service that was killed",
                left, left == 1 ? "" : "s");
@@ -387,6 +402,16 @@ void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *o
     sweep_entries(&sweep, pb_job_is_id, adopt);
     if (at_start)
         find_all_unmoved(&sweep);
+}
+
+void pb_adopt_claims(struct pb_intake *intake, const char *work, size_t inbox,
+                     struct pb_adopted *out)
+{
+    struct sweep sweep = {
+        .intake = intake, .work = work, .inbox = intake->dirs->inbox[inbox], .out = out};
+    *out = (struct pb_adopted){0};
+    sweep_entries(&sweep, pb_staging_is, recover);
+    sweep_entries(&sweep, pb_job_is_id, adopt);
 }
 
 /* Handles the input of one job. A listed input that is not there is being moved, or gone. */
@@ -413,7 +438,7 @@ static void settle_finished(struct sweep *sweep, const struct pb_kept *kept)
 
 void pb_adopt_finished(struct pb_intake *intake, struct pb_adopted *out)
 {
-    struct sweep sweep = {.intake = intake, .out = out};
+    struct sweep sweep = {.intake = intake, .work = intake->dirs->work, .out = out};
     struct pb_err err = {0};
     struct pb_kept *after = calloc(2, sizeof *after), *kept = after + 1;
     *out = (struct pb_adopted){0};

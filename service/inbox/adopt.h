@@ -18,6 +18,12 @@ struct pb_adopted {
  * files that a running job may read (set_parts.h) stay without a trouble. Thread: pool, one at a
  * time. */
 void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
+/* Makes jobs of the files that another node claimed in its work/, and died before it stored their
+ * jobs; those of scenes that it gathered are moved back to their inbox. Other entries stay for that
+ * node. inbox: number of its inbox, from which files without an origin are. The call is harmless if
+ * that node lives: its own job of a file then has the id that this one has stored. */
+void pb_adopt_claims(struct pb_intake *intake, const char *work, size_t inbox,
+                     struct pb_adopted *out);
 /* Archives or quarantines the inputs in work/ of jobs that other nodes of the store ended. */
 void pb_adopt_finished(struct pb_intake *intake, struct pb_adopted *out);
 /* Raises or clears the trouble. Thread: loop. */

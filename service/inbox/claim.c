@@ -384,18 +384,33 @@ static bool is_what_settled(const struct claim *claim, bool renamed)
     return fstat(claim->fd, &st) == 0 && is_as_settled(file, &st, renamed);
 }
 
-/* Returns 1 if a job has the id, 0 if none has it; negative and err if the store cannot be read. */
-static int is_stored(const struct pb_intake *intake, const char *id, struct pb_err *err)
+/* Returns 1 if a job has the id and, unless NULL, that input; 0 if not; negative and err if the
+ * store cannot be read. */
+static int is_stored(const struct pb_intake *intake, const char *id, const char *input,
+                     struct pb_err *err)
 {
     struct pb_job job;
     struct pb_err why = {0};
     int rc = pb_job_store_find(intake->store, id, &why, &job);
-    if (rc == 0)
-        pb_job_fini(&job);
-    if (rc == 0 || why.code == PB_E_JOB_UNKNOWN)
-        return rc == 0;
-    *err = why;
-    return rc;
+    if (rc != 0 && why.code != PB_E_JOB_UNKNOWN) {
+        *err = why;
+        return rc;
+    }
+    if (rc != 0)
+        return 0;
+    const char *found = job.manifest.input;
+    const bool is_it = input == NULL || (found != NULL && strcmp(found, input) == 0);
+    pb_job_fini(&job);
+    return is_it;
+}
+
+/* Returns true if the job may be stored in spite of the result: the connection was lost, or another
+ * node took this one for dead, and made the job of the claimed input. */
+static bool may_be_stored(const struct pb_intake *intake, const struct pb_job *job, int result)
+{
+    struct pb_err err = {0};
+    return result != 0 && pb_store_is_shared(intake->store) &&
+           (result != -EEXIST || is_stored(intake, job->id, job->manifest.input, &err) != 0);
 }
 
 /* A claim without a link has the only inbox itself as its origin (adopt.c). */
@@ -413,7 +428,7 @@ static int open_directory(const struct pb_intake *intake, struct claim *claim, s
 {
     for (int i = 0; i < ID_TRIES; i++) {
         pb_intake_make_id(job->id);
-        int rc = is_stored(intake, job->id, err);
+        int rc = is_stored(intake, job->id, NULL, err);
         if (rc < 0)
             return rc;
         if (rc > 0)
@@ -656,8 +671,7 @@ static bool is_untouched(struct pb_intake *intake, const struct claim *claim)
                           : pb_writers_look(claim->fd) != -EBUSY);
 }
 
-/* Stores the jobs of all files that are in work/ and were not written meanwhile. A store of several
- * nodes may have stored jobs in spite of an error, because the connection was lost. */
+/* Stores the jobs of all files that are in work/ and were not written meanwhile. */
 static void store_jobs(struct pb_intake *intake, struct claim *claims, size_t n)
 {
     struct pb_job *jobs[PB_CLAIM_BATCH] = {NULL};
@@ -679,7 +693,7 @@ static void store_jobs(struct pb_intake *intake, struct claim *claims, size_t n)
         /* an id that exists already: the next try makes another */
         of->rc = rc ? rc : results[at] ? -EAGAIN : 0;
         of->err = err;
-        claims[i].is_uncertain = rc != 0 && pb_store_is_shared(intake->store);
+        claims[i].is_uncertain = may_be_stored(intake, &of->job, rc ? rc : results[at]);
         at++;
     }
 }
@@ -737,6 +751,8 @@ size_t pb_claim_files(struct pb_intake *intake, const struct pb_inbox *inbox,
     (void)pthread_rwlock_rdlock(&intake->moves);
     for (fault = false; tried < n_looked && !fault; tried++) {
         struct pb_claimed *of = claims[tried].of;
+        if (of->rc == 0 && !pb_intake_may_take(intake, inbox->number))
+            of->rc = -EAGAIN; /* another node may watch the inbox now */
         if (of->rc == 0)
             of->rc = bring_in(intake, &claims[tried], &of->err);
         fault = is_fault(of);

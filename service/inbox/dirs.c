@@ -240,6 +240,9 @@ int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
     if (dirs == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     int rc = 0;
+    for (size_t i = 0; i < config->n_inboxes; i++)
+        if (config->has_store && config->inboxes[i].node != NULL)
+            (void)snprintf(dirs->inbox_node[i], PB_INBOX_NODE_BYTES, "%s", config->inboxes[i].node);
     for (size_t i = 0; i < config->n_inboxes && rc == 0; i++)
         rc = make(config->inboxes[i].path, "inbox", dirs->inbox[dirs->n_inboxes++], err);
     rc = rc ? rc : make(config->work, "work", dirs->work, err);
@@ -332,7 +335,8 @@ int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < dirs->n_inboxes; i++)
-        lock_inbox(dirs->inbox[i], locks);
+        if (dirs->inbox_node[i][0] == '\0')
+            lock_inbox(dirs->inbox[i], locks);
     return 0;
 }
 

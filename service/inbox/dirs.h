@@ -10,9 +10,13 @@
 #include "service/base/dir_lock.h"
 #include "service/base/files.h"
 
+#define PB_INBOX_NODE_BYTES 64
+
 struct pb_dirs {
     char inbox[PB_INBOXES_MAX][PB_FILES_PATH_BYTES]; /* in the order of service.inboxes */
     size_t n_inboxes;
+    /* node that watches the inbox while it reports (service.inboxes.node); "": this one */
+    char inbox_node[PB_INBOXES_MAX][PB_INBOX_NODE_BYTES];
     char work[PB_FILES_PATH_BYTES], archive[PB_FILES_PATH_BYTES], quarantine[PB_FILES_PATH_BYTES];
     char products[PB_FILES_PATH_BYTES], state[PB_FILES_PATH_BYTES];
 };
@@ -29,8 +33,8 @@ struct pb_dirs_locks {
     int n;
 };
 /* Locks state, work and quarantine (see dir_lock.h), so that no second service works on the same
- * jobs, and warns if another process has locked an inbox. After a failure unlock the locks that
- * were taken. */
+ * jobs, and warns if another process has locked an inbox without a node. After a failure unlock the
+ * locks that were taken. */
 int pb_dirs_lock(const struct pb_dirs *dirs, struct pb_dirs_locks *locks, struct pb_err *err);
 void pb_dirs_unlock(struct pb_dirs_locks *locks);
 /* Returns true if several users may write the inbox and move or delete each other's files there:

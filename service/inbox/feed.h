@@ -3,8 +3,9 @@
 #ifndef PB_FEED_H
 #define PB_FEED_H
 /* All inboxes of the service, each with a watch of its own (watch.h), so that an inbox that does
- * not respond does not block the others: each takes one thread of libuv's pool at a time. The
- * service has a trouble while any inbox has it. Thread: loop. */
+ * not respond does not block the others: each takes one thread of libuv's pool at a time. An inbox
+ * from which files may not be taken (pb_intake_may_take) has no watch, because another node has
+ * one. The service has a trouble while any inbox has it. Thread: loop. */
 #include "service/inbox/watch.h"
 #include "service/base/troubles.h"
 
@@ -12,13 +13,13 @@ struct pb_feed;
 
 struct pb_feed_options {
     uv_loop_t *loop;
-    const struct pb_dirs *dirs;     /* inboxes; borrowed for the call */
+    const struct pb_dirs *dirs;     /* inboxes; borrowed until stop */
     const struct pb_config *config; /* borrowed until set_config or stop */
     struct pb_intake *intake;       /* borrowed until the loop has ended */
     const char *worker;             /* program that reads metadata; borrowed until stop */
     /* the same as of a watch */
     void (*taken)(void *user, const struct pb_claimed *files, size_t n);
-    /* called once, when all inboxes had their first scan and its claims */
+    /* called once, when all watches of the start had their first scan and its claims */
     void (*looked)(void *user);
     void *user;
     struct pb_troubles
@@ -28,6 +29,8 @@ struct pb_feed_options {
 /* Starts the watches; the first scans run from the loop, immediately. */
 int pb_feed_start(const struct pb_feed_options *options, struct pb_err *err,
                   struct pb_feed **out_feed);
+/* Starts and stops watches, after pb_intake_allow. NULL is allowed. */
+void pb_feed_follow(struct pb_feed *feed);
 /* Sets the configuration after a reload; it is borrowed until the next call or stop. The
  * directories of the start remain in use. */
 void pb_feed_set_config(struct pb_feed *feed, const struct pb_config *config);

@@ -35,6 +35,7 @@ struct pb_writers_events;
 /* Inbox of the service, for the code that takes files from it. */
 struct pb_inbox {
     const char *path;                 /* real path */
+    size_t number;                    /* in pb_dirs */
     struct pb_writers_events *events; /* NULL if inotify is not available */
     bool recurse;
     int priority; /* priority of its jobs */

@@ -209,12 +209,11 @@ int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
     return rc;
 }
 
-int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
-                           char out_path[PB_FILES_PATH_BYTES])
+int pb_input_store_claimed(const char *work, const char *id, char out_path[PB_FILES_PATH_BYTES])
 {
     char claim[PB_FILES_PATH_BYTES];
     struct stat st;
-    if (pb_files_join(claim, dirs->work, id) != 0)
+    if (pb_files_join(claim, work, id) != 0)
         return -ENAMETOOLONG;
     DIR *directory = opendir(claim);
     if (directory == NULL)
@@ -279,7 +278,7 @@ static int find_input(struct pb_job *job, const struct pb_dirs *dirs, struct pb_
         return 0;
     if (job->manifest.input != NULL && stat(job->manifest.input, &st) == 0 && is_input(&st))
         return 0;
-    bool found = job->owned && pb_input_store_claimed(dirs, job->id, path) > 0;
+    bool found = job->owned && pb_input_store_claimed(dirs->work, job->id, path) > 0;
     if (job->owned && !found)
         found = place_in(dirs->quarantine, job, directory) == 0 &&
                 choose_name(job, directory, name, record, &is_there) == 0 && is_there &&

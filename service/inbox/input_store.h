@@ -17,8 +17,7 @@
 int pb_input_store_put(struct pb_job *job, const struct pb_dirs *dirs,
                        enum pb_on_success on_success, struct pb_err *err);
 /* Finds the plain file or folder in work/<id>/: 1 and its path; 0 if absent; negative errno. */
-int pb_input_store_claimed(const struct pb_dirs *dirs, const char *id,
-                           char out_path[PB_FILES_PATH_BYTES]);
+int pb_input_store_claimed(const char *work, const char *id, char out_path[PB_FILES_PATH_BYTES]);
 /* After the service died between a move and its commit: makes the manifest of a finished job name
  * its input and companion again, which are in the archive or in quarantine under any name. lists:
  * their contents from before the move. Returns true if a path has changed. */

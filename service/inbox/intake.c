@@ -83,6 +83,8 @@ void pb_intake_init(struct pb_intake *intake, const struct pb_config *config)
     for (size_t i = 0; i < config->service.n_inboxes; i++)
         intake->inbox_path[i] = strdup(config->service.inboxes[i].path);
     intake->n_inboxes = config->service.n_inboxes;
+    for (size_t i = 0; i < intake->n_inboxes; i++)
+        pb_intake_allow(intake, i, INT64_MAX);
     pb_intake_set_config(intake, config);
 }
 
@@ -110,10 +112,42 @@ void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *conf
 void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
+    inbox->number = number;
     inbox->recurse = intake->inbox_rule[number].recurse;
     inbox->priority = intake->inbox_rule[number].priority;
     inbox->companion = intake->inbox_rule[number].companion;
     (void)pthread_rwlock_unlock(&intake->lock);
+}
+
+void pb_intake_allow(struct pb_intake *intake, size_t number, int64_t until_ms)
+{
+    atomic_store(&intake->take_until_ms[number], until_ms);
+}
+
+bool pb_intake_may_take(const struct pb_intake *intake, size_t number)
+{
+    return pb_clock_mono_ms() < atomic_load(&intake->take_until_ms[number]);
+}
+
+/* The count rises before the time is read, so that pb_intake_is_taking sees this take, or the take
+ * sees the end of its time. */
+bool pb_intake_begin_take(struct pb_intake *intake, size_t number)
+{
+    atomic_fetch_add(&intake->takes[number], 1);
+    if (pb_intake_may_take(intake, number))
+        return true;
+    pb_intake_end_take(intake, number);
+    return false;
+}
+
+void pb_intake_end_take(struct pb_intake *intake, size_t number)
+{
+    atomic_fetch_sub(&intake->takes[number], 1);
+}
+
+bool pb_intake_is_taking(const struct pb_intake *intake, size_t number)
+{
+    return pb_intake_may_take(intake, number) || atomic_load(&intake->takes[number]) > 0;
 }
 
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse)

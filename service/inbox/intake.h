@@ -35,6 +35,10 @@ struct pb_intake {
     char *inbox_path[PB_INBOXES_MAX];
     struct pb_inbox_rule inbox_rule[PB_INBOXES_MAX];
     size_t n_inboxes;
+    /* Time of the monotonic clock until which files may be taken from an inbox, because this node
+     * watches it; takes in progress. */
+    atomic_int_fast64_t take_until_ms[PB_INBOXES_MAX];
+    atomic_int takes[PB_INBOXES_MAX];
     atomic_int writers; /* result of pb_writers_probe: writers that can be detected */
     atomic_bool paused; /* the job store cannot be reached: nothing is taken in */
     atomic_bool drains; /* the service drains: files stay in the inboxes */
@@ -53,6 +57,15 @@ void pb_intake_fini(struct pb_intake *intake);
 void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config);
 /* Copies the settings of the inbox with that number. Thread: any. */
 void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox);
+/* Files of the inbox with that number may be taken until this time of the monotonic clock; 0: not
+ * any more; without a call: always. Thread: any. */
+void pb_intake_allow(struct pb_intake *intake, size_t number, int64_t until_ms);
+bool pb_intake_may_take(const struct pb_intake *intake, size_t number);
+/* Begins to take files of the inbox, until pb_intake_end_take. False: they may not be taken. */
+bool pb_intake_begin_take(struct pb_intake *intake, size_t number);
+void pb_intake_end_take(struct pb_intake *intake, size_t number);
+/* Returns true if files of the inbox are being taken, or may be. */
+bool pb_intake_is_taking(const struct pb_intake *intake, size_t number);
 /* Returns true if folders of that name become jobs: a pipeline matches, or, in an inbox that does
  * not recurse, service.unmatched quarantines them. Thread: any. */
 bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse);

@@ -243,8 +243,11 @@ void pb_round_run(struct pb_round *round, struct pb_round_request *request,
         /* After a reload the files are assembled again before they are taken, and after an
          * incomplete scan, which may lack files of a scene, they are listed first. */
         bool may_claim = request->may_claim && !pb_scan_needs_listing(round->scan) &&
-                         pb_intake_config_number(round->intake) == round->config_number;
+                         pb_intake_config_number(round->intake) == round->config_number &&
+                         pb_intake_begin_take(round->intake, round->inbox_number);
         claim(round, may_claim, out);
+        if (may_claim)
+            pb_intake_end_take(round->intake, round->inbox_number);
         describe(round, may_claim, out);
     }
     out->stage = round->stage;

@@ -333,6 +333,87 @@ int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err)
     return rc < 0 ? rc : 0;
 }
 
+/* --- inboxes ---------------------------------------------------------------------------------- */
+
+struct holding {
+    struct pb_job_change change;
+    struct pb_node_inbox *inbox;
+};
+
+enum hold { HOLD_STAYS, HOLD_TAKE, HOLD_GIVE };
+
+/* Returns an enum hold by the present rows, or a negative errno. */
+static int decide(struct pb_job_store *store, struct pb_node_inbox *inbox, struct pb_err *err)
+{
+    const bool is_own = inbox->owner == NULL || strcmp(inbox->owner, store->node) == 0;
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT w.session, (SELECT count(*) FROM nodes WHERE node = ?2 AND session <> 0)"
+        " FROM (SELECT 1) AS one LEFT JOIN (SELECT n.session FROM inboxes i JOIN nodes n"
+        " ON n.session = i.session WHERE i.path = ?1 AND i.session <> 0) AS w ON true",
+        err);
+    pb_sql_set_text(s, 1, inbox->path);
+    pb_sql_set_text(s, 2, is_own ? store->node : inbox->owner);
+    int rc = pb_job_store_step(store, WHAT, s, err);
+    if (rc > 0) {
+        const bool is_free = pb_sql_is_null(s, 0);
+        const bool is_held = !is_free && pb_sql_int(s, 0) == store->session;
+        const bool may = is_own || pb_sql_int(s, 1) == 0;
+        inbox->is_held = is_held;
+        inbox->is_wanted = is_held && !may;
+        rc = is_free && may                        ? HOLD_TAKE
+             : inbox->is_wanted && !inbox->is_busy ? HOLD_GIVE
+                                                   : HOLD_STAYS;
+    }
+    pb_sql_finalize(s);
+    return rc;
+}
+
+/* Locks the row of the inbox, so that the next statement sees what others have committed. */
+static int lock_inbox(struct pb_job_store *store, const char *path, struct pb_err *err)
+{
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT,
+                             "INSERT INTO inboxes (path) VALUES (?1)"
+                             " ON CONFLICT (path) DO UPDATE SET path = excluded.path",
+                             err);
+    pb_sql_set_text(s, 1, path);
+    return pb_job_store_run(store, WHAT, s, err);
+}
+
+static int apply_hold(struct pb_job_store *store, struct pb_job_change *change)
+{
+    struct pb_node_inbox *inbox = ((struct holding *)change)->inbox;
+    int rc = lock_inbox(store, inbox->path, &change->err);
+    rc = rc < 0 ? rc : decide(store, inbox, &change->err);
+    if (rc != HOLD_TAKE && rc != HOLD_GIVE)
+        return rc < 0 ? rc : 0;
+    const bool takes = rc == HOLD_TAKE;
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT, "UPDATE inboxes SET session = ?2 WHERE path = ?1", &change->err);
+    pb_sql_set_text(s, 1, inbox->path);
+    pb_sql_set_int(s, 2, takes ? store->session : 0);
+    rc = pb_job_store_run(store, WHAT, s, &change->err);
+    inbox->is_held = takes;
+    inbox->is_wanted = false;
+    return rc < 0 ? rc : 0;
+}
+
+int pb_nodes_hold(struct pb_job_store *store, struct pb_node_inbox *inbox, struct pb_err *err)
+{
+    struct holding holding = {{.apply = apply_hold}, inbox};
+    inbox->is_held = !pb_store_is_shared(store);
+    inbox->is_wanted = false;
+    if (inbox->is_held)
+        return 0;
+    pb_job_store_lock(store);
+    int rc = decide(store, inbox, err);
+    pb_job_store_unlock(store);
+    if (rc == HOLD_TAKE || rc == HOLD_GIVE)
+        rc = pb_job_store_commit(store, &holding.change, err);
+    return rc < 0 ? rc : 0;
+}
+
 /* --- what other nodes do ---------------------------------------------------------------------- */
 
 void pb_nodes_news_fini(struct pb_nodes_news *news)

@@ -85,6 +85,19 @@ void pb_nodes_fini(struct pb_nodes *nodes);
 /* Finds the node whose work, archive or quarantine has that path; NULL if absent. */
 const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *path);
 
+/* An inbox that one node at a time watches: its owner while that one reports, otherwise another. */
+struct pb_node_inbox {
+    const char *path;  /* real path */
+    const char *owner; /* name of the node; NULL: this node */
+    bool is_busy;      /* this node still takes files from it, and keeps it */
+    /* ---- results ---- */
+    bool is_held;   /* this session watches it */
+    bool is_wanted; /* this session watches it, and has to give it back to its owner */
+};
+/* Takes the inbox if no session watches it; gives it back if its owner reports. A session that is
+ * over watches no inbox. Without nodes the inbox is held. */
+int pb_nodes_hold(struct pb_job_store *store, struct pb_node_inbox *inbox, struct pb_err *err);
+
 /* Stores a request for the node, which takes it with its next report. job.state: it does not
  * report. */
 int pb_nodes_ask(struct pb_job_store *store, const char *node,

@@ -233,9 +233,13 @@ static const char *const version_3[] = {"ALTER TABLE store ADD COLUMN root" TEXT
                                         " ADD COLUMN has_root" INT " DEFAULT 0;",
                                         NULL};
 
+/* session: that of the node which watches the inbox (nodes.c). */
+static const char *const version_4[] = {
+    "CREATE TABLE inboxes (path" TEXT " PRIMARY KEY, session" INT " DEFAULT 0);", NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
 static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1, version_2,
-                                                                     version_3};
+                                                                     version_3, version_4};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

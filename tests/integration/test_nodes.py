@@ -128,6 +128,33 @@ class Nodes(DaemonCase):
         self.wait_archived(a, names)
         self.check_once(names)
 
+    def test_inbox_of_a_killed_node_is_watched_by_another(self):
+        """It has claimed a file and died before it stored its job."""
+        a, b = self.nodes("a", "b", start=False, lease="10s")
+        listed = ", ".join(f"{{path: {node.root}/inbox, node: {node.name}}}" for node in (a, b))
+        for node in (a, b):
+            node.change(f"  inbox: {node.root}/inbox\n", f"  inboxes: [{listed}]\n")
+            node.start()
+        self.wait_all([a, b])
+        a.drop("s1.tif")
+        self.wait_archived(a, ["s1.tif"])
+        claim = a.root / "work/20261121-082850-aaaa"
+        claim.mkdir()
+        os.symlink(a.root / "inbox", claim / ".from")
+        (claim / "s2.tif").write_text("ok")
+        a.stop(signal.SIGKILL)
+        self.postgres.rows("UPDATE pushbroom.nodes SET session = 0 WHERE node = 'a'") # its lease is over
+        a.drop("s3.tif")
+        self.wait_successful(b, ["s1.tif", "s2.tif", "s3.tif"])
+        a.start()
+        wait_for(lambda: f"leaves to another node {a.root}/inbox" in b.log_text())
+        a.drop("s4.tif")
+        names = ["s1.tif", "s2.tif", "s3.tif", "s4.tif"]
+        self.wait_successful(b, names)
+        self.wait_archived(a, ["s1.tif", "s2.tif", "s4.tif"])
+        self.wait_archived(b, ["s3.tif"])
+        self.check_once(names)
+
     def test_node_that_slept_drops_its_runs(self):
         """Real workers: products of the late run would be seen."""
         nodes = self.nodes("a", "b", fake=False, lease="15s")

@@ -219,6 +219,8 @@ static const struct bad_config bad_configs[] = {
      2, 11, 1, "unknown key 'postgres' in store; did you mean 'postgresql'?"},
     {"service: {node: a b}\n" PIPE,
      1, 17, 1, "service.node: 'a b' is no name of a node"},
+    {"service:\n  inboxes: [{path: /in, node: a b}]\n" PIPE, 2, 31, 1, "node: 'a b' is no name of a node"},
+    {"service:\n  inboxes: [{path: /in, node: b}]\n" PIPE, 2, 20, 1, "give service.store, or remove node"},
     {"service: {keep_jobs: many}\n" PIPE,
      1, 22, 1, "service.keep_jobs: 'many' is not a whole number; allowed: 0 to 1000000"},
     {"limits: {max_bands: 65}\n" PIPE,

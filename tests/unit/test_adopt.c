@@ -87,6 +87,50 @@ static void insert(const char *id, enum pb_job_status status)
     pb_job_fini(&job);
 }
 
+/* Makes work_of_b/<id>/<name>, which another node has claimed. */
+static void claim_elsewhere(const char *id, const char *name, char work[PB_FILES_PATH_BYTES])
+{
+    char claim[PB_FILES_PATH_BYTES], file[PB_FILES_PATH_BYTES];
+
+    ck_assert_int_eq(pb_files_join(work, root, "work_of_b"), 0);
+    ck_assert_int_eq(pb_files_join(claim, work, id), 0);
+    ck_assert_int_eq(pb_files_join(file, claim, name), 0);
+    (void)mkdir(work, 0755);
+    ck_assert_int_eq(mkdir(claim, 0755), 0);
+    FILE *const out = name[0] != '\0' ? fopen(file, "w") : NULL;
+    ck_assert(name[0] == '\0' || (out != NULL && fclose(out) == 0));
+}
+
+START_TEST(claims_of_another_node_become_jobs_once)
+{
+    char work[PB_FILES_PATH_BYTES];
+    struct pb_adopted adopted;
+    struct pb_job job;
+
+    dirs.n_inboxes = 2;
+    (void)snprintf(dirs.inbox[0], sizeof dirs.inbox[0], "%s/inbox_of_a", root);
+    (void)snprintf(dirs.inbox[1], sizeof dirs.inbox[1], "%s/inbox_of_b", root);
+    insert(FIRST, PB_JOB_SUCCESSFUL); /* at another place: it is not changed */
+    claim_elsewhere(FIRST, "a.tif", work);
+    claim_elsewhere(SECOND, "b.tif", work);
+    claim_elsewhere("20261121-082850-cccc", "", work);
+    for (int i = 0; i < 2; i++) {
+        pb_adopt_claims(&intake, work, 1, &adopted);
+        ck_assert_msg(adopted.left == 0, "%s", adopted.first.msg);
+        ck_assert_int_eq(adopted.adopted, i == 0);
+    }
+    ck_assert_int_eq(pb_job_store_find(intake.store, SECOND, NULL, &job), 0);
+    ck_assert_str_eq(job.name, "b.tif");
+    ck_assert_ptr_nonnull(strstr(job.manifest.input, "/work_of_b/" SECOND "/b.tif"));
+    pb_job_fini(&job);
+    ck_assert(there("work/" FIRST "/T1/a.tif") && there("work_of_b/" FIRST "/a.tif"));
+    ck_assert(there("work_of_b/20261121-082850-cccc")); /* it may be about to move a file there */
+    ck_assert_int_eq(pb_files_join(work, root, "gone"), 0);
+    pb_adopt_claims(&intake, work, 1, &adopted);
+    ck_assert_int_gt(adopted.left, 0);
+}
+END_TEST
+
 static void set_status(const char *id, enum pb_job_status status)
 {
     struct pb_job job;
@@ -166,6 +210,7 @@ int main(void)
     TCase *tests = tcase_create("adopt");
 
     tcase_add_checked_fixture(tests, make, end);
+    tcase_add_test(tests, claims_of_another_node_become_jobs_once);
     tcase_add_test(tests, part_read_by_a_running_job_is_kept_until_it_ends);
     tcase_add_test(tests, set_waits_when_its_folder_cannot_be_assembled);
     suite_add_tcase(suite, tests);

@@ -422,6 +422,49 @@ START_TEST(test_changes_notify_other_nodes)
 }
 END_TEST
 
+static struct pb_node_inbox held; /* result of the last hold */
+
+/* Returns true if the node watches the inbox of the owner and has not to give it back. */
+static bool holds(struct pb_job_store *node, const char *owner, bool is_busy)
+{
+    struct pb_err err = {0};
+    held = (struct pb_node_inbox){.path = "/inbox", .owner = owner, .is_busy = is_busy};
+    ck_assert_msg(pb_nodes_hold(node, &held, &err) == 0, "%s", err.msg);
+    return held.is_held && !held.is_wanted;
+}
+
+START_TEST(test_inbox_is_watched_by_one_node)
+{
+    ck_assert(holds(a, NULL, false));
+    ck_assert(holds(a, NULL, false));
+    ck_assert(!holds(b, NULL, false)); /* both have it in their configuration */
+    change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'a'");
+    ck_assert(!holds(b, NULL, false)); /* before its end is stored */
+    ck_assert_int_eq(pb_store_reap(b, 20, NULL), 0);
+    ck_assert(holds(b, NULL, false));
+    ck_assert(!holds(a, NULL, false)); /* it slept */
+    ck_assert_int_eq(join(a, "a", NULL), 0);
+    ck_assert(!holds(a, NULL, false));
+}
+END_TEST
+
+START_TEST(test_inbox_returns_to_its_owner)
+{
+    ck_assert(!holds(b, "a", false)); /* before a takes it */
+    ck_assert(holds(a, "a", false));
+    pb_nodes_leave(a);
+    ck_assert(holds(b, "a", false));
+    ck_assert_int_eq(join(a, "a", NULL), 0);
+    ck_assert(!holds(a, "a", false));
+    ck_assert(!holds(b, "a", true)); /* it still moves files */
+    ck_assert(held.is_held && held.is_wanted);
+    ck_assert(!holds(a, "a", false));
+    ck_assert(!holds(b, "a", false));
+    ck_assert(!held.is_held && !held.is_wanted);
+    ck_assert(holds(a, "a", false));
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_session_ends_after_its_lease);
@@ -441,6 +484,8 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_look_of_many_events_has_more);
     tcase_add_test(tests, test_look_shows_waiting_requests);
     tcase_add_test(tests, test_changes_notify_other_nodes);
+    tcase_add_test(tests, test_inbox_is_watched_by_one_node);
+    tcase_add_test(tests, test_inbox_returns_to_its_owner);
 }
 
 int main(void)
