@@ -118,6 +118,21 @@ HOLDS = {
         ("N=3 SLOTS=1 WAYS_END ABORT", True, SMALL),
         ("N=5 SLOTS=2 WAYS_END", False, LARGE),
     ],
+    "peer": [
+        ("N=4 SLOTS=1 DEPTH=1", False, SMALL),
+        ("N=2 ANSWERS", False, SMALL),
+        ("N=2 ANSWERS PULL SLOTS=1", False, SMALL),
+        ("N=2 ABSENT", False, SMALL),
+        ("N=2 SLOTS=1 ONE_LEAVES", True, SMALL),
+        ("N=4", False, LARGE),
+        ("N=4 BULK", False, LARGE),
+        ("N=6 PULL", False, LARGE),
+        ("N=2 STOP", False, LARGE),
+        ("N=2 SLOTS=1 STOP", True, LARGE),
+        ("N=2 ANSWERS STOP", False, LARGE),
+        ("N=2 ANSWERS ONE_LEAVES", False, LARGE),
+        ("N=3 ANSWERS BULK", False, LARGE),
+    ],
 }
 
 # One mistake each, in a shape that shows it: (defines, message of spin).
@@ -213,6 +228,16 @@ BROKEN = {
         ("N=3 SLOTS=1 BROKEN_TELLS_BEFORE_WRITTEN", TOUCHED),
         ("N=3 SLOTS=1 ABORT BROKEN_DEAF_TO_THE_ABORT", STUCK),
         ("N=3 SLOTS=1 BROKEN_NEVER_SAYS_THE_END", STUCK),
+    ],
+    "peer": [
+        ("N=4 BROKEN_SENDS_WITHOUT_CREDIT", TOUCHED),
+        ("N=4 BROKEN_CREDIT_BEFORE_READ", TOUCHED),
+        ("N=4 BULK BROKEN_POSTS_BEFORE_STORED", TOUCHED),
+        ("N=4 SLOTS=1 BROKEN_TAKES_ANY_WORD", TOUCHED),
+        ("N=4 BROKEN_NO_WAIT_FOR_EMPTY", STUCK),
+        ("N=3 ONE_LEAVES BROKEN_DEAF_TO_STOP", STUCK),
+        ("N=2 BROKEN_LEAVE_NOT_PASSED_ON", STUCK),
+        ("N=3 ONE_LEAVES BROKEN_LEAVES_IN_SILENCE", STUCK),
     ],
 }
 

@@ -27,6 +27,7 @@ from .wic import wic, wic_examples, wic_sanitizer
 from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer, wic_pairs
 from .wic_depend import wic_depend, wic_depend_figures, wic_depend_sanitizer
 from .wic_figures import wic_figures, wic_frontier
+from .wic_peer import wic_peer, wic_peer_sanitizer
 
 Part = collections.namedtuple("Part", "number name run what sanitizes", defaults=(False,))
 # In the order in which they run.
@@ -72,6 +73,8 @@ PARTS = [
     Part("", "wic-pairs", wic_pairs, "those with a G_ name between two kernels of one GPU: results, mistakes, a table (JSON to WORK)"),
     Part("", "wic-apps-sanitizer", wic_apps_sanitizer, "memcheck over the smallest size", sanitizes=True),
     Part("", "wic-apps-figures", wic_apps_figures, "all sizes, a table (JSON and picture to WORK)"),
+    Part("", "wic-peer", wic_peer, "channels between kernels of one GPU, and of two if they are there: every element, words, rates, rivals, patterns, ways out, mistakes"),
+    Part("", "wic-peer-sanitizer", wic_peer_sanitizer, "memcheck and synccheck over small ones", sanitizes=True),
     Part("", "wic-depend", wic_depend, "two dependent stages and tiles with a halo: every result of every strategy and plan; mistakes that must be found"),
     Part("", "wic-depend-sanitizer", wic_depend_sanitizer, "memcheck and synccheck over small ones", sanitizes=True),
     Part("", "wic-depend-figures", wic_depend_figures, "dependent stages with ragged waves and transfer plans, a table (JSON to WORK)"),

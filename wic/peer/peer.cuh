@@ -1,0 +1,665 @@
+// SPDX-FileCopyrightText: pushbroom authors
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WIC_PEER_CUH
+#define WIC_PEER_CUH
+// The kernels' side of wic/peer/peer.h:
+//
+//   __global__ void __launch_bounds__(576) kernel(const __grid_constant__ wic_peer_view view, A a)
+//   {
+//       wic_peer_run(view,
+//           [&](const wic_peer_piece &p) { ... store p.bytes at p.data ... },   // makes
+//           [&](const wic_peer_piece &p) { ... read p.bytes at p.data ... });   // uses
+//   }
+//
+// A block has three roles, and its stages are a ring through which pieces pass in the order of the
+// schedule:
+//
+//   Activator, warp 0   polls the credit or the ready word of the next chunk in local memory; pulls
+//                       the piece into the stage if that is the transport; opens `full`
+//   working warps       are parked at `full`; make or use the piece; arrive at `done`
+//   Publisher, warp 1   is parked at `done`; pushes the piece by a bulk store if that is the
+//                       transport; posts the ready word or the credit to the other party; opens
+//                       `empty`, at which the Activator is parked before it fills the stage again
+//
+// The Activator is ahead of the working warps by up to `depth` pieces, the Publisher follows
+// them: a wait for the link delays no work that has its data. Made and used pieces share the
+// stages, so a piece that is made can depend on all pieces that were used before.
+//
+// The work must not call __syncthreads(), which waits for the other roles, too; p.sync() is the
+// barrier of the working warps.
+//
+// Order of memory: the ready word is released after all of the chunk is stored (the working warps
+// met the Publisher at `done`) and acquired by the Activator, which the working warps meet at
+// `full`; the credit is ordered in the same way. Words of a channel without chunks (chunk_bytes 0)
+// are relaxed: they publish nothing but themselves.
+//
+// A wait for the other party is a loop of polls by one thread, with a time limit, and looks at the
+// stop word in local memory, which a party that leaves early sets in the memory of all others, and
+// from time to time at the host's. Waits of the roles for each other end with them.
+//
+// Nothing but wic_peer_block and what is below it needs CUDA's headers:
+// tests/unit/test_wic_peer_device.c runs the roles by threads of the host.
+#include "wic/peer/peer.h"
+#include "wic/watchdog.h"
+
+#ifdef __CUDACC__
+#include "wic/device/barrier.cuh"
+#endif
+
+// --- words, by one thread ---
+
+// Reach of a post: who may read what it publishes.
+enum wic_peer_reach {
+    WIC_PEER_ALONE, // the word publishes only itself
+    WIC_PEER_GPU,   // parties of the same GPU
+    WIC_PEER_SYSTEM // all parties
+};
+
+// Relaxed, for polls.
+__device__ __forceinline__ uint64_t wic_peer_peek(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+#endif
+}
+
+// Acquire; pairs with wic_peer_post.
+__device__ __forceinline__ uint64_t wic_peer_see(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+__device__ __forceinline__ void wic_peer_post(uint64_t *word, uint64_t value, wic_peer_reach reach)
+{
+#ifdef __CUDA_ARCH__
+    if (reach == WIC_PEER_ALONE) {
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    } else if (reach == WIC_PEER_GPU) {
+        asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    } else {
+        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    }
+#else
+    __atomic_store_n(word, value, reach == WIC_PEER_ALONE ? __ATOMIC_RELAXED : __ATOMIC_RELEASE);
+#endif
+}
+
+// Acquire and release at the GPU; returns the new count.
+__device__ __forceinline__ uint32_t wic_peer_count(uint32_t *counter)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t old;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(old)
+                 : "l"(counter)
+                 : "memory");
+    return old + 1;
+#else
+    return __atomic_add_fetch(counter, 1, __ATOMIC_ACQ_REL);
+#endif
+}
+
+// --- a block's memory ---
+
+enum wic_peer_kind : uint32_t { WIC_PEER_MAKE, WIC_PEER_USE, WIC_PEER_LEAVE };
+
+// The content of a stage; in shared memory.
+struct wic_peer_stage {
+    uint64_t chunk;
+    unsigned char *data; // place of the piece for the work
+    unsigned char *ring; // its place in the ring
+    wic_peer_kind kind;
+    uint32_t peer;          // the other party
+    uint32_t number;        // chunk's number in its lane
+    uint32_t offset, bytes; // place of the piece in the chunk
+    uint32_t is_last;       // nonzero: the last piece of its chunk
+    uint32_t value;         // sent with a chunk that is used
+    uint32_t to_send;       // value to send with a chunk that is made
+    uint32_t end;           // enum wic_peer_end, of WIC_PEER_LEAVE
+};
+
+enum wic_peer_gate : uint32_t { WIC_PEER_FULL, WIC_PEER_DONE, WIC_PEER_EMPTY };
+
+// A piece of a chunk, for the work. All working warps of the block get the same one.
+struct wic_peer_piece {
+    void *data;
+    uint32_t bytes, offset;   // offset in the chunk
+    uint64_t chunk;           // its number on the way
+    uint32_t peer;            // other party
+    uint32_t value;           // sent with a chunk that is used
+    uint32_t thread, threads; // number, and count of working threads
+    wic_peer_stage *stage;
+
+    // Sets the value that is sent with the chunk, 0 otherwise; in its last piece. One thread.
+    __device__ __forceinline__ void send_value(uint32_t value_to_send) const
+    {
+        stage->to_send = value_to_send;
+    }
+#ifdef __CUDACC__
+    // A barrier of the working threads; each calls it as often as the others.
+    __device__ __forceinline__ void sync() const
+    {
+        __syncwarp();
+        asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
+    }
+#endif
+};
+
+// Iterates over the stages.
+struct wic_peer_turn {
+    uint32_t stage = 0;
+    bool used = false; // the stage was filled before
+
+    __device__ void next(uint32_t depth)
+    {
+        if (++stage == depth) {
+            stage = 0;
+            used = true;
+        }
+    }
+};
+
+// --- the roles ---
+//
+// A Block has
+//
+//   index                              of the block in its grid
+//   leads()                            whether the thread is the one of its warp that polls
+//   from_leader(value)                 the value of that thread, for its warp
+//   stage(i), buffer(i)                in shared memory
+//   known(party)                       credit that was seen last, in shared memory
+//   arrive(gate, i), park(gate, i)     at the barrier of a stage
+//   pull(i, from, bytes)               into the buffer; waits until it is there
+//   push(to, i, bytes)                 from the buffer; waits until it is there
+//   written()                          before the arrival that passes a buffer on to push
+//   now(), nap(turn)                   time in ns; between two polls
+
+// Whether a word has reached that number, which wraps.
+__device__ __forceinline__ bool wic_peer_is_at(uint64_t word, uint32_t number)
+{
+    return static_cast<int32_t>(static_cast<uint32_t>(word) - number) >= 0;
+}
+
+__device__ __forceinline__ wic_peer_reach wic_peer_reach_of(const wic_peer_view &v, uint32_t peer)
+{
+    return v.plan.chunk_bytes == 0 ? WIC_PEER_ALONE
+           : (v.near >> peer & 1)  ? WIC_PEER_GPU
+                                   : WIC_PEER_SYSTEM;
+}
+
+__device__ __forceinline__ uint64_t *wic_peer_line(uint64_t *words, uint32_t lane)
+{
+    return words + lane * (WIC_PEER_LINE / sizeof(uint64_t));
+}
+
+// The reasons to leave, for the polls of one thread.
+template <class Block> class wic_peer_watch
+{
+  public:
+    __device__ wic_peer_watch(const wic_peer_view &v, const Block &block) : v_(v), block_(block)
+    {
+    }
+
+    // Waits until seen() is true. WIC_PEER_STAYS: it is; else the reason to leave. A wait that is
+    // over at once counts, too, therefore a party that never waits for long leaves as well.
+    template <class Seen> __device__ __forceinline__ wic_peer_end wait(Seen seen)
+    {
+        wic_peer_end end = WIC_PEER_STAYS;
+        wic_watchdog limit = {0, 0};
+        for (uint32_t turn = 1; end == WIC_PEER_STAYS && !seen(); turn++) {
+            end = wic_peer_peek(v_.stop[v_.party]) != 0 ? WIC_PEER_DESERTED : end;
+            if (turn % look_turns == 0) {
+                const uint64_t now = block_.now();
+                end = end != WIC_PEER_STAYS ? end : look(now);
+                if (end == WIC_PEER_STAYS && wic_watchdog_expired(&limit, now, v_.limit_ns)) {
+                    end = WIC_PEER_LATE;
+                }
+            }
+            block_.nap(turn);
+        }
+        if (end == WIC_PEER_STAYS && ++waits_ % look_waits == 0) {
+            end = wic_peer_peek(v_.stop[v_.party]) != 0 ? WIC_PEER_DESERTED : look(block_.now());
+        }
+        return end;
+    }
+
+  private:
+    static constexpr uint32_t look_turns = 1024, look_waits = 128; // for each look at the host
+
+    __device__ wic_peer_end look(uint64_t now)
+    {
+        const uint64_t beat = wic_peer_peek(&v_.control->beat);
+        if (wic_peer_peek(&v_.control->stop) != 0) {
+            return WIC_PEER_STOPPED;
+        }
+        silence_ = beat != beat_ ? wic_watchdog{0, 0} : silence_;
+        beat_ = beat;
+        return wic_watchdog_expired(&silence_, now, v_.beat_ns) ? WIC_PEER_SILENT : WIC_PEER_STAYS;
+    }
+
+    const wic_peer_view &v_;
+    const Block &block_;
+    wic_watchdog silence_ = {0, 0};
+    uint64_t beat_ = 0;
+    uint32_t waits_ = 0;
+};
+
+// The chunks of a step that take the lane of a block.
+struct wic_peer_part {
+    wic_step step;
+    uint64_t lead;   // place in the step of the first one
+    uint32_t number; // its number in the lane
+    bool makes;
+
+    __device__ wic_peer_part(const wic_peer_view &v, const wic_step &of, uint32_t lane)
+        : step(of), makes(of.from == v.party)
+    {
+        const uint32_t lanes = v.plan.lanes, offset = static_cast<uint32_t>(of.first % lanes);
+        lead = lane >= offset ? lane - offset : lane + lanes - offset;
+        number = static_cast<uint32_t>((of.first + lead) / lanes);
+    }
+};
+
+template <class Block> class wic_peer_activator
+{
+  public:
+    __device__ wic_peer_activator(const wic_peer_view &v, Block &block)
+        : v_(v), block_(block), watch_(v, block)
+    {
+    }
+
+    // A step is loaded while the one before is walked, and prepared before a wait for data, not
+    // between the arrival of data and the answer to it.
+    __device__ void run()
+    {
+        wic_peer_end end = WIC_PEER_ENDED;
+        wic_step loaded = load(0);
+        wic_peer_part part(v_, loaded, block_.index);
+        loaded = load(1);
+        for (uint64_t i = 0; i < v_.step_count && end == WIC_PEER_ENDED; i++) {
+            wic_peer_part next = part;
+            if (part.makes) {
+                end = walk(part);
+                next = wic_peer_part(v_, loaded, block_.index);
+                loaded = load(i + 2);
+            } else {
+                next = wic_peer_part(v_, loaded, block_.index);
+                loaded = load(i + 2);
+                end = wic_step_has_party(&part.step, v_.party) ? walk(part) : end;
+            }
+            part = next;
+        }
+        leave(end);
+    }
+
+  private:
+    __device__ wic_step load(uint64_t i) const
+    {
+        return v_.steps[i < v_.step_count ? i : v_.step_count - 1];
+    }
+
+    __device__ wic_peer_end walk(const wic_peer_part &part)
+    {
+        const wic_step &step = part.step;
+        const uint32_t peer = part.makes ? step.to : step.from;
+        uint32_t number = part.number;
+        for (uint64_t k = part.lead; k < step.count; k += v_.plan.lanes, number++) {
+            const uint64_t chunk = wic_step_chunk(&step, k);
+            const wic_peer_end end =
+                part.makes ? make(peer, number, chunk) : use(peer, number, chunk);
+            if (end != WIC_PEER_STAYS) {
+                return end;
+            }
+        }
+        return WIC_PEER_ENDED;
+    }
+
+    __device__ unsigned char *ring(const wic_peer_way &way, uint32_t number) const
+    {
+        const uint32_t slot = block_.index * v_.plan.slots + number % v_.plan.slots;
+        return way.data + static_cast<size_t>(slot) * v_.plan.chunk_bytes;
+    }
+    // The stage is empty, and described.
+    __device__ void fill(const wic_peer_stage &content)
+    {
+        if (turn_.used && !is_filled_) {
+            block_.park(WIC_PEER_EMPTY, turn_.stage);
+        }
+        is_filled_ = true;
+        if (block_.leads()) {
+            *block_.stage(turn_.stage) = content;
+        }
+    }
+    __device__ void pass()
+    {
+        block_.arrive(WIC_PEER_FULL, turn_.stage);
+        turn_.next(v_.plan.depth);
+        is_filled_ = false;
+    }
+    __device__ bool is_staged(wic_peer_kind kind) const
+    {
+        return v_.plan.transport == (kind == WIC_PEER_MAKE ? WIC_PEER_BULK : WIC_PEER_PULL);
+    }
+    __device__ wic_peer_stage piece(wic_peer_kind kind, uint32_t peer, uint32_t number,
+                                    uint64_t chunk, uint32_t offset) const
+    {
+        const wic_peer_plan &plan = v_.plan;
+        unsigned char *at =
+            ring(kind == WIC_PEER_MAKE ? v_.out[peer] : v_.in[peer], number) + offset;
+        const uint32_t is_last = offset + plan.piece_bytes >= plan.chunk_bytes;
+        return {chunk,   is_staged(kind) ? block_.buffer(turn_.stage) : at,
+                at,      kind,
+                peer,    number,
+                offset,  plan.piece_bytes,
+                is_last, 0,
+                0,       WIC_PEER_STAYS};
+    }
+
+    __device__ wic_peer_end make(uint32_t peer, uint32_t number, uint64_t chunk)
+    {
+        const uint32_t bytes = v_.plan.piece_bytes;
+        fill(piece(WIC_PEER_MAKE, peer, number, chunk, 0));
+        wic_peer_end end = WIC_PEER_STAYS;
+        if (block_.leads()) {
+            end = wait_for_credit(peer, number);
+        }
+        end = static_cast<wic_peer_end>(block_.from_leader(end));
+        if (end != WIC_PEER_STAYS) {
+            return end;
+        }
+        pass();
+        for (uint32_t offset = bytes; offset < v_.plan.chunk_bytes; offset += bytes) {
+            fill(piece(WIC_PEER_MAKE, peer, number, chunk, offset));
+            pass();
+        }
+        return WIC_PEER_STAYS;
+    }
+    __device__ wic_peer_end wait_for_credit(uint32_t peer, uint32_t number)
+    {
+        const uint64_t *word = wic_peer_line(v_.out[peer].credit, block_.index);
+        const uint32_t wanted = number + 1 - v_.plan.slots; // chunks that were taken
+        uint64_t *known = block_.known(peer);
+        if (wic_peer_is_at(*known, wanted)) {
+            return WIC_PEER_STAYS;
+        }
+        const wic_peer_end end =
+            watch_.wait([&] { return wic_peer_is_at(wic_peer_peek(word), wanted); });
+        *known = wic_peer_see(word);
+        return end;
+    }
+
+    __device__ wic_peer_end use(uint32_t peer, uint32_t number, uint64_t chunk)
+    {
+        const uint32_t bytes = v_.plan.piece_bytes;
+        fill(piece(WIC_PEER_USE, peer, number, chunk, 0));
+        wic_peer_end end = WIC_PEER_STAYS;
+        uint32_t value = 0;
+        if (block_.leads()) {
+            end = wait_for_ready(wic_peer_line(v_.in[peer].ready, block_.index) +
+                                     number % v_.plan.slots,
+                                 number, &value);
+            block_.stage(turn_.stage)->value = value;
+        }
+        end = static_cast<wic_peer_end>(block_.from_leader(end));
+        if (end != WIC_PEER_STAYS) {
+            return end;
+        }
+        pull_and_pass(peer, number, 0);
+        for (uint32_t offset = bytes; offset < v_.plan.chunk_bytes; offset += bytes) {
+            fill(piece(WIC_PEER_USE, peer, number, chunk, offset));
+            if (block_.leads()) {
+                block_.stage(turn_.stage)->value = value;
+            }
+            pull_and_pass(peer, number, offset);
+        }
+        return WIC_PEER_STAYS;
+    }
+    __device__ void pull_and_pass(uint32_t peer, uint32_t number, uint32_t offset)
+    {
+        if (v_.plan.transport == WIC_PEER_PULL && v_.plan.piece_bytes > 0) {
+            block_.pull(turn_.stage, ring(v_.in[peer], number) + offset, v_.plan.piece_bytes);
+        }
+        pass();
+    }
+    // A load that acquires empties the L1 cache of the multiprocessor, therefore polls are relaxed.
+    // A word that is there already is seen by one load.
+    __device__ wic_peer_end wait_for_ready(const uint64_t *word, uint32_t number, uint32_t *value)
+    {
+        const bool is_alone = v_.plan.chunk_bytes == 0;
+        uint64_t seen = is_alone ? wic_peer_peek(word) : wic_peer_see(word);
+        bool is_acquired = true;
+        const wic_peer_end end = watch_.wait([&] {
+            const bool is_here = static_cast<uint32_t>(seen >> 32) == number + 1;
+            if (!is_here) {
+                seen = wic_peer_peek(word);
+                is_acquired = is_alone;
+            }
+            return is_here;
+        });
+        *value = static_cast<uint32_t>(is_acquired ? seen : wic_peer_see(word));
+        return end;
+    }
+
+    // If it is early, stops all parties, the own one among them.
+    __device__ void leave(wic_peer_end end)
+    {
+        if (end != WIC_PEER_ENDED && block_.leads()) {
+            if (end != WIC_PEER_DESERTED || wic_peer_peek(&v_.report->end) == WIC_PEER_STAYS) {
+                wic_peer_post(&v_.report->end, end, WIC_PEER_ALONE);
+            }
+            for (uint32_t party = 0; party < v_.parties; party++) {
+                wic_peer_post(v_.stop[party], 1, WIC_PEER_ALONE);
+            }
+        }
+        fill(
+            {0, nullptr, nullptr, WIC_PEER_LEAVE, 0, 0, 0, 0, 0, 0, 0, static_cast<uint32_t>(end)});
+        pass();
+    }
+
+    const wic_peer_view &v_;
+    Block &block_;
+    wic_peer_watch<Block> watch_;
+    wic_peer_turn turn_;
+    bool is_filled_ = false; // the stage of this turn
+};
+
+template <class Block, class Make, class Use>
+__device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &block, uint32_t thread,
+                                              uint32_t threads, Make make, Use use)
+{
+    for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
+        block.park(WIC_PEER_FULL, turn.stage);
+        wic_peer_stage *stage = block.stage(turn.stage);
+        const wic_peer_kind kind = stage->kind;
+        const wic_peer_piece piece = {stage->data,  stage->bytes, stage->offset,
+                                      stage->chunk, stage->peer,  stage->value,
+                                      thread,       threads,      stage};
+        if (kind == WIC_PEER_MAKE) {
+            make(piece);
+            if (v.plan.transport == WIC_PEER_BULK) {
+                block.written();
+            }
+        } else if (kind == WIC_PEER_USE) {
+            use(piece);
+        }
+        block.arrive(WIC_PEER_DONE, turn.stage);
+        if (kind == WIC_PEER_LEAVE) {
+            return;
+        }
+    }
+}
+
+// Count of chunks for each post of a credit: the sender has places left until then.
+__device__ __forceinline__ uint32_t wic_peer_credits(const wic_peer_plan &plan)
+{
+    return plan.slots > 1 ? plan.slots / 2 : 1;
+}
+
+template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, Block &block)
+{
+    for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
+        block.park(WIC_PEER_DONE, turn.stage);
+        const wic_peer_stage stage = *block.stage(turn.stage);
+        if (stage.kind == WIC_PEER_LEAVE) {
+            if (stage.end == WIC_PEER_ENDED && block.leads() &&
+                wic_peer_count(v.ended) == v.plan.lanes) {
+                wic_peer_post(&v.report->end, WIC_PEER_ENDED, WIC_PEER_SYSTEM);
+            }
+            return;
+        }
+        const bool makes = stage.kind == WIC_PEER_MAKE;
+        if (makes && v.plan.transport == WIC_PEER_BULK && stage.bytes > 0) {
+            block.push(stage.ring, turn.stage, stage.bytes);
+        }
+        if (stage.is_last && block.leads()) {
+            const wic_peer_reach reach = wic_peer_reach_of(v, stage.peer);
+            if (makes) {
+                wic_peer_post(wic_peer_line(v.out[stage.peer].ready, block.index) +
+                                  stage.number % v.plan.slots,
+                              static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send, reach);
+            } else {
+                wic_peer_post(wic_peer_line(v.in[stage.peer].credit, block.index), stage.number + 1,
+                              reach);
+            }
+        }
+        block.arrive(WIC_PEER_EMPTY, turn.stage);
+    }
+}
+
+#ifdef __CUDACC__
+// --- the block of a kernel ---
+
+static_assert(WIC_PEER_DEPTH_MAX * (sizeof(wic_peer_stage) + 4 * sizeof(uint64_t)) +
+                      WIC_PARTIES_MAX * sizeof(uint64_t) <=
+                  WIC_PEER_HEAD,
+              "the members of the stages fit in front of the buffers");
+
+class wic_peer_block
+{
+  public:
+    const uint32_t index;
+
+    __device__ wic_peer_block(const wic_peer_view &view, unsigned char *memory)
+        : index(blockIdx.x), view_(view), memory_(memory)
+    {
+        if (threadIdx.x == 0) {
+            for (uint32_t i = 0; i < view.plan.depth; i++) {
+                wic_bytes_init(bytes(i));
+                wic_barrier_init(barrier(WIC_PEER_FULL, i), view.plan.warps + 1);
+                wic_barrier_init(barrier(WIC_PEER_DONE, i), view.plan.warps + 1);
+                wic_barrier_init(barrier(WIC_PEER_EMPTY, i), 2);
+            }
+            for (uint32_t party = 0; party < WIC_PARTIES_MAX; party++) {
+                *known(party) = 0;
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0 && wic_peer_count(view.started) == gridDim.x) {
+            wic_peer_post(&view.report->started, 1, WIC_PEER_SYSTEM);
+        }
+    }
+    __device__ bool leads() const
+    {
+        return wic_lane() == 0;
+    }
+    __device__ uint64_t from_leader(uint64_t value) const
+    {
+        return __shfl_sync(~0u, value, 0);
+    }
+    __device__ wic_peer_stage *stage(uint32_t i) const
+    {
+        return reinterpret_cast<wic_peer_stage *>(known(WIC_PARTIES_MAX)) + i;
+    }
+    __device__ unsigned char *buffer(uint32_t i) const
+    {
+        return memory_ + WIC_PEER_HEAD + i * view_.plan.piece_bytes;
+    }
+    __device__ uint64_t *known(uint32_t party) const
+    {
+        return reinterpret_cast<uint64_t *>(memory_) + 4 * WIC_PEER_DEPTH_MAX + party;
+    }
+    __device__ void arrive(wic_peer_gate gate, uint32_t i) const
+    {
+        wic_barrier_arrive(barrier(gate, i));
+    }
+    __device__ void park(wic_peer_gate gate, uint32_t i)
+    {
+        wic_barrier_park(barrier(gate, i), round(gate, i));
+    }
+    __device__ void pull(uint32_t i, const void *from, uint32_t size)
+    {
+        wic_pull(bytes(i), {buffer(i), from, size}, {nullptr, nullptr, 0});
+        wic_pulled(bytes(i), pulls_ >> i);
+        pulls_ ^= 1u << i;
+    }
+    __device__ void push(void *to, uint32_t i, uint32_t size) const
+    {
+        wic_push(to, buffer(i), size);
+        wic_push_done();
+    }
+    __device__ void written() const
+    {
+        wic_results_written();
+    }
+    __device__ uint64_t now() const
+    {
+        return wic_now();
+    }
+    __device__ void nap(uint32_t turn) const
+    {
+        if (turn > 4096) {
+            __nanosleep(turn > 65536 ? 4000 : 500);
+        }
+    }
+
+  private:
+    __device__ uint64_t *bytes(uint32_t i) const
+    {
+        return reinterpret_cast<uint64_t *>(memory_) + i;
+    }
+    __device__ wic_barrier barrier(wic_peer_gate gate, uint32_t i) const
+    {
+        const uint32_t warps = gate == WIC_PEER_EMPTY ? 2 : view_.plan.warps + 1;
+        return {1 + 3 * i + gate, 32 * warps,
+                reinterpret_cast<uint64_t *>(memory_) + WIC_PEER_DEPTH_MAX + 3 * i + gate};
+    }
+    // Phase of the barrier; each role parks at one kind of gate only.
+    __device__ uint32_t round(wic_peer_gate, uint32_t i)
+    {
+        const uint32_t bit = rounds_ >> i & 1;
+        rounds_ ^= 1u << i;
+        return bit;
+    }
+
+    const wic_peer_view &view_;
+    unsigned char *memory_;
+    uint32_t pulls_ = 0, rounds_ = 0; // bit i: of stage i
+};
+
+// The body of a party's kernel. make(piece), use(piece): by all working threads.
+template <class Make, class Use>
+__device__ __forceinline__ void wic_peer_run(const wic_peer_view &view, Make make, Use use)
+{
+    extern __shared__ __align__(128) unsigned char wic_peer_shared[];
+    wic_peer_block block(view, wic_peer_shared);
+    const uint32_t before = 32 * WIC_PEER_SERVICE;
+    if (threadIdx.x < 32) {
+        wic_peer_activator<wic_peer_block>(view, block).run();
+    } else if (threadIdx.x < before) {
+        wic_peer_publish(view, block);
+    } else {
+        wic_peer_work(view, block, threadIdx.x - before, blockDim.x - before, make, use);
+    }
+}
+#endif
+#endif
