@@ -41,6 +41,11 @@ static void read_sections(struct pb_load *load, const struct pb_yaml *root,
     pb_schema_read(load, &pb_section_compute, pb_yaml_find(root, "compute", NULL),
                    &config->compute);
     pb_schema_read(load, &pb_section_limits, pb_yaml_find(root, "limits", NULL), &config->limits);
+    section = pb_yaml_find(root, "web", NULL);
+    before = pb_report_count(&load->report);
+    pb_schema_read(load, &pb_section_web, section, &config->web);
+    if (!pb_arena_failed(load->arena) && pb_report_count(&load->report) == before)
+        pb_check_web(load, section, &config->web);
     if (!pb_arena_failed(load->arena))
         pb_read_pipelines(load, root, config);
     if (!pb_arena_failed(load->arena))

@@ -9,6 +9,7 @@
 #include "config/compute_config.h"
 #include "config/limits_config.h"
 #include "config/service_config.h"
+#include "config/web_config.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ struct pb_config {
     struct pb_service_config service;
     struct pb_compute_config compute;
     struct pb_limits limits;
+    struct pb_web_config web;
     struct pb_pipeline_config *pipelines;
     size_t n_pipelines;
     struct pb_notify_config *notify;

@@ -89,6 +89,7 @@ char *pb_config_default_text(const struct pb_product_kinds *kinds)
     add_section(&out, &pb_section_service);
     add_section(&out, &pb_section_compute);
     add_section(&out, &pb_section_limits);
+    add_section(&out, &pb_section_web);
     add_pipeline(&out, kinds);
     add_notify(&out);
     return pb_text_take(&out);

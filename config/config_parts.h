@@ -13,8 +13,9 @@
 struct pb_config;
 struct pb_pipeline_config;
 struct pb_service_config;
+struct pb_web_config;
 
-#define PB_TOP_KEYS 5
+#define PB_TOP_KEYS 6
 extern const char *const pb_top_keys[PB_TOP_KEYS];
 
 /* config_pipelines.c */
@@ -83,6 +84,10 @@ void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,
 /* service_store.c: the keys node and store. */
 void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
                     const struct pb_service_config *service);
+
+/* web.c */
+void pb_check_web(struct pb_load *load, const struct pb_yaml *section,
+                  const struct pb_web_config *web);
 
 /* config_service.c. clean: reading the section brought no mistake. */
 void pb_check_service(struct pb_load *load, const struct pb_yaml *section,

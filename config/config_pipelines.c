@@ -18,8 +18,8 @@
     pb_report(&(load)->report, PB_E_CONFIG_VALUE, (node)->line, (node)->col, __VA_ARGS__)
 #define PIPELINES_MAX 256
 
-const char *const pb_top_keys[PB_TOP_KEYS] = {"service", "compute", "limits", "pipelines",
-                                              "notify"};
+const char *const pb_top_keys[PB_TOP_KEYS] = {"service", "compute",   "limits",
+                                              "web",     "pipelines", "notify"};
 
 static bool several_keys(struct pb_load *load, const struct pb_yaml *entry, const char *what)
 {

@@ -145,6 +145,8 @@ char *pb_config_print(const struct pb_config *config)
     pb_schema_print(&out, &pb_section_compute, &config->compute, 2);
     pb_text_add(&out, "limits:\n");
     pb_schema_print(&out, &pb_section_limits, &config->limits, 2);
+    pb_text_add(&out, "web:\n");
+    pb_schema_print(&out, &pb_section_web, &config->web, 2);
     pb_text_add(&out, "pipelines:\n");
     for (size_t i = 0; i < config->n_pipelines; i++)
         add_pipeline(&out, &config->pipelines[i]);

@@ -458,6 +458,7 @@ void pb_config_schema(const struct pb_product_kinds *kinds, struct pb_json *json
     add_part(json, &pb_section_service);
     add_part(json, &pb_section_compute);
     add_part(json, &pb_section_limits);
+    add_part(json, &pb_section_web);
     add_pipelines(json, kinds);
     add_entries(json, "notify", &receivers, kinds);
     pb_json_end(json);

@@ -6,6 +6,7 @@
 #include "config/limits_config.h"
 #include "config/pipeline_config.h"
 #include "config/service_config.h"
+#include "config/web_config.h"
 
 #define N_OF(rows) (sizeof(rows) / sizeof *(rows))
 #define MIB        1048576.0
@@ -120,8 +121,8 @@ static const struct pb_key service_keys[] = {
      .offset = AT(pb_service_config, web_user),
      .def = "pushbroom-web",
      .doc = "User that pushbroom-web runs as: by the socket it may query and watch jobs, submit no "
-            "file and change no job; the unit's read-only file system protects the inbox. \"\": no "
-            "user is restricted in this way."},
+            "file and change no job, except as web.actions allows; the unit's read-only file "
+            "system protects the inbox. \"\": no user is restricted in this way."},
     {.name = "retention",
      .type = PB_KEY_SECTION,
      TWO(pb_service_config, retention, has_retention),
@@ -245,6 +246,25 @@ static const struct pb_key limits_keys[] = {
            "Folders below each other in an archive, the file being one more."),
     RANGED("job_time", PB_KEY_DURATION, AT(pb_limits, job_time_ms), 0, 30 * DAY, "6h",
            "A job of the service that runs for longer is ended and fails; 0s = no limit."),
+};
+
+static const struct pb_key web_keys[] = {
+    CHOICE("actions", AT(pb_web_config, actions), "false|true", "false",
+           "true: service.web_user may retry, repeat, cancel and drop every job, and pushbroom-web "
+           "does so for people whom it knows by a token or by the proxy before it. It needs TLS or "
+           "the Unix socket of a proxy for that."),
+    {.name = "basemap",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_web_config, basemap),
+     .example = "\"https://tiles.example/{z}/{x}/{y}.png\"",
+     .doc =
+         "Tiles of another server below the map, in Web Mercator; browsers load them from there. "
+         "Without this key: coasts only, and nothing from other hosts."},
+    {.name = "attribution",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_web_config, attribution),
+     .example = "\"Map: Example\"",
+     .doc = "Text on the map that names the owner of the tiles; needed with basemap."},
 };
 
 static const struct pb_key quality_keys[] = {
@@ -546,6 +566,9 @@ const struct pb_section pb_section_compute = {"compute", "How pixels are compute
 const struct pb_section pb_section_limits = {
     "limits", "Limits for an input and its products; checked before its first pixel is read.",
     limits_keys, N_OF(limits_keys)};
+const struct pb_section pb_section_web = {
+    "web", "The page of pushbroom-web; the service passes this on by service.info.", web_keys,
+    N_OF(web_keys)};
 const struct pb_section pb_section_input = {"input", "Which scenes, and what their bands are.",
                                             input_keys, N_OF(input_keys)};
 const struct pb_section pb_section_output = {"output", "Place and names of products.", output_keys,

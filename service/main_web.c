@@ -11,10 +11,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OPTION_SOCKET = 256, OPTION_NAME, NAMES_MAX = 16 };
+enum {
+    OPTION_SOCKET = 256,
+    OPTION_NAME,
+    OPTION_CERTIFICATE,
+    OPTION_KEY,
+    OPTION_TOKENS,
+    OPTION_USER,
+    NAMES_MAX = 16
+};
 
 static const struct option options[] = {
     {"listen", required_argument, NULL, 'l'},
+    {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
+    {"key", required_argument, NULL, OPTION_KEY},
+    {"token-file", required_argument, NULL, OPTION_TOKENS},
+    {"user-header", required_argument, NULL, OPTION_USER},
     {"name", required_argument, NULL, OPTION_NAME},
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"verbose", no_argument, NULL, 'v'},
@@ -40,6 +52,18 @@ int main(int argc, char **argv)
                 return PB_DAEMON_EXIT_CONFIG;
             }
             names[web.n_names++] = optarg;
+            break;
+        case OPTION_CERTIFICATE:
+            web.certificate = optarg;
+            break;
+        case OPTION_KEY:
+            web.key = optarg;
+            break;
+        case OPTION_TOKENS:
+            web.guard.token_file = optarg;
+            break;
+        case OPTION_USER:
+            web.guard.user_header = optarg;
             break;
         case OPTION_SOCKET:
             web.socket = optarg;

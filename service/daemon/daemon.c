@@ -204,7 +204,8 @@ static void set_admins(struct pb_daemon *daemon)
     }
     pb_facts_set_admins(&daemon->facts, &admins);
     pb_facts_set_notifier(&daemon->facts, find_user(service->notify_user));
-    pb_facts_set_viewer(&daemon->facts, find_user(service->web_user));
+    pb_facts_set_viewer(&daemon->facts, find_user(service->web_user),
+                        daemon->config->web.actions != 0);
 }
 
 /* Describes the confinement of the processes that compute. */

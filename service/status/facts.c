@@ -88,7 +88,8 @@ bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer)
 bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner)
 {
     (void)pthread_mutex_lock(&facts->lock);
-    bool may = pb_peer_may_change(peer, &facts->admins, owner);
+    bool may = pb_peer_may_change(peer, &facts->admins, owner) ||
+               (facts->viewer_acts && facts->viewer >= 0 && peer->uid == facts->viewer);
     (void)pthread_mutex_unlock(&facts->lock);
     return may;
 }
@@ -109,18 +110,21 @@ bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer)
     return may;
 }
 
-void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid)
+void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid, bool acts)
 {
     (void)pthread_mutex_lock(&facts->lock);
     facts->viewer = uid;
+    facts->viewer_acts = acts;
     (void)pthread_mutex_unlock(&facts->lock);
 }
 
-bool pb_facts_may_only_query(struct pb_facts *facts, const struct pb_peer *peer)
+enum pb_rights pb_facts_rights(struct pb_facts *facts, const struct pb_peer *peer)
 {
+    enum pb_rights rights = PB_RIGHTS_MEMBER;
     (void)pthread_mutex_lock(&facts->lock);
-    bool only = facts->viewer >= 0 && peer->uid == facts->viewer &&
-                !pb_peer_is_privileged(peer, &facts->admins);
+    if (facts->viewer >= 0 && peer->uid == facts->viewer &&
+        !pb_peer_is_privileged(peer, &facts->admins))
+        rights = facts->viewer_acts ? PB_RIGHTS_ACTOR : PB_RIGHTS_VIEWER;
     (void)pthread_mutex_unlock(&facts->lock);
-    return only;
+    return rights;
 }

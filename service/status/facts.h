@@ -16,6 +16,7 @@ struct pb_facts {
     struct pb_admins admins;
     int64_t notifier; /* user of pushbroom-notify, -1 if absent */
     int64_t viewer;   /* user of pushbroom-web, -1 if absent */
+    bool viewer_acts; /* the viewer may change jobs (web.actions) */
 };
 
 void pb_facts_init(struct pb_facts *facts);
@@ -32,8 +33,15 @@ bool pb_facts_is_privileged(struct pb_facts *facts, const struct pb_peer *peer);
 void pb_facts_set_notifier(struct pb_facts *facts, int64_t uid);
 /* Returns true if the peer may take events for delivery: the notifier, and privileged users. */
 bool pb_facts_may_deliver(struct pb_facts *facts, const struct pb_peer *peer);
-void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid);
-/* Returns true if the peer may query and watch only: the viewer, unless it is privileged. */
-bool pb_facts_may_only_query(struct pb_facts *facts, const struct pb_peer *peer);
+void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid, bool acts);
+
+enum pb_rights {
+    PB_RIGHTS_MEMBER, /* any user: changes its own jobs, privileged ones change all */
+    PB_RIGHTS_VIEWER, /* pushbroom-web: queries and watches only */
+    PB_RIGHTS_ACTOR,  /* pushbroom-web with web.actions: changes all jobs, submits none */
+};
+/* A viewer that is privileged is a member. */
+enum pb_rights pb_facts_rights(struct pb_facts *facts, const struct pb_peer *peer);
+/* Returns true if the peer may change a job of that owner (-1: may change all jobs). */
 bool pb_facts_may_change(struct pb_facts *facts, const struct pb_peer *peer, int64_t owner);
 #endif

@@ -154,6 +154,15 @@ static void print_nodes(const struct pb_methods *methods, struct pb_json *json)
     pb_json_end(json);
 }
 
+static void print_web(const struct pb_web_config *web, struct pb_json *json)
+{
+    pb_json_object(json, "web");
+    pb_json_bool(json, "actions", web->actions != 0);
+    pb_json_string(json, "basemap", web->basemap);
+    pb_json_string(json, "attribution", web->attribution);
+    pb_json_end(json);
+}
+
 static char *info_text(const struct pb_methods *methods, const int64_t counts[PB_JOB_STATUS_COUNT])
 {
     const struct pb_config *config = methods->intake->config;
@@ -169,6 +178,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     pb_json_string(json, "started", started);
     pb_json_string(json, "config", config->path);
     print_config_state(&methods->config, json);
+    print_web(&config->web, json);
     pb_json_string(json, "device", device[0] ? device : NULL);
     pb_json_string(json, "device_why", why[0] ? why : NULL);
     pb_json_string(json, "confinement", methods->confinement);

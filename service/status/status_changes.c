@@ -22,9 +22,14 @@ static int push(struct pb_status_methods *methods, const struct pb_task *task, s
 static int may_wait(const struct pb_status_methods *methods, const struct pb_call *call,
                     struct pb_err *err)
 {
-    if (pb_facts_may_only_query(methods->facts, &call->peer))
-        return pb_fail(err, PB_E_SERVICE_DENIED, "user %lld may query only: it is service.web_user",
-                       (long long)call->peer.uid);
+    const enum pb_rights rights = pb_facts_rights(methods->facts, &call->peer);
+    const enum pb_method method = call->request->method;
+    const bool acts = method == PB_METHOD_JOB_CANCEL || method == PB_METHOD_JOB_RETRY ||
+                      method == PB_METHOD_JOB_AGAIN || method == PB_METHOD_JOB_DROP;
+    if (rights == PB_RIGHTS_VIEWER || (rights == PB_RIGHTS_ACTOR && !acts))
+        return pb_fail(err, PB_E_SERVICE_DENIED, "user %lld may %s: it is service.web_user",
+                       (long long)call->peer.uid,
+                       rights == PB_RIGHTS_VIEWER ? "query only" : "query and change jobs only");
     return call->may_wait ? 0
                           : pb_fail(err, PB_E_SERVICE_BUSY,
                                     "%d requests of user %lld are being worked on; wait for a "

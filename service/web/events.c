@@ -194,7 +194,7 @@ static int check_answer(const char *text, const struct pb_err *failure, struct p
 static int pass_info(struct pb_web_events *events, struct pb_client *client, struct pb_err *err)
 {
     struct pb_err failure = {0};
-    char *info = pb_web_upstream_info_by(events->upstream, client, &failure);
+    char *info = pb_web_upstream_info(events->upstream, client, &failure);
     if (info != NULL)
         spread(events, "info", info);
     const int rc = check_answer(info, &failure, err);
@@ -207,7 +207,7 @@ static int take_sample(struct pb_web_events *events, struct pb_client *client, s
 {
     struct pb_err failure = {0};
     struct pb_web_sample sample;
-    char *text = pb_web_upstream_metrics_by(client, &failure);
+    char *text = pb_web_upstream_metrics(events->upstream, client, &failure);
     if (text != NULL) {
         pb_web_sample_read(text, &sample);
         pb_web_ring_add(events->ring, pb_clock_wall_ms(), pb_clock_mono_ms(), &sample);

@@ -78,18 +78,60 @@ static bool is_word(const char *text)
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == n;
 }
 
+const char *pb_web_action_name(enum pb_web_action action)
+{
+    static const char *const names[PB_WEB_ACTIONS] = {"cancel", "retry", "again", "drop"};
+    return names[action];
+}
+
+/* Finds the place of "ID", "ID/events" or "ID/ACTION". */
+static void route_job(const char *id, struct pb_web_route *out)
+{
+    const size_t n = strcspn(id, "/");
+    const char *part = id[n] == '/' ? id + n + 1 : NULL;
+    (void)snprintf(out->name, sizeof out->name, "%.*s", n < PB_WEB_ID_BYTES ? (int)n : 0, id);
+    if (!is_word(out->name))
+        return;
+    if (part == NULL)
+        out->place = PB_WEB_JOB;
+    else if (strcmp(part, "events") == 0)
+        out->place = PB_WEB_STEPS;
+    for (int i = 0; part != NULL && i < PB_WEB_ACTIONS; i++) {
+        if (strcmp(part, pb_web_action_name((enum pb_web_action)i)) != 0)
+            continue;
+        out->place = PB_WEB_ACT;
+        out->action = (enum pb_web_action)i;
+    }
+}
+
+const char *pb_web_methods(enum pb_web_place place)
+{
+    return place == PB_WEB_ACT       ? "POST"
+           : place == PB_WEB_SESSION ? "GET, HEAD, POST, DELETE"
+                                     : "GET, HEAD";
+}
+
+bool pb_web_allows(enum pb_web_place place, const char *method)
+{
+    const char *at = pb_web_methods(place);
+    const size_t n = strlen(method);
+    for (; n > 0 && at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 2 : NULL)
+        if (strcspn(at, ",") == n && strncmp(at, method, n) == 0)
+            return true;
+    return false;
+}
+
 void pb_web_route(const char *path, struct pb_web_route *out)
 {
     static const struct {
         const char *path;
         enum pb_web_place place;
-    } places[] = {{"/api/info", PB_WEB_INFO},
-                  {"/api/jobs", PB_WEB_JOBS},
-                  {"/api/graphs", PB_WEB_GRAPHS},
-                  {"/events", PB_WEB_EVENTS},
-                  {"/metrics", PB_WEB_METRICS}};
-    static const char jobs[] = "/api/jobs/", steps[] = "/events", products[] = PB_WEB_PRODUCTS_PATH;
+    } places[] = {{"/api/info", PB_WEB_INFO},     {"/api/jobs", PB_WEB_JOBS},
+                  {"/api/graphs", PB_WEB_GRAPHS}, {"/api/session", PB_WEB_SESSION},
+                  {"/events", PB_WEB_EVENTS},     {"/metrics", PB_WEB_METRICS}};
+    static const char jobs[] = "/api/jobs/", products[] = PB_WEB_PRODUCTS_PATH;
     out->place = PB_WEB_NOT_FOUND;
+    out->action = PB_WEB_ACTIONS;
     out->name[0] = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (strcmp(path, places[i].path) == 0)
@@ -100,13 +142,7 @@ void pb_web_route(const char *path, struct pb_web_route *out)
         out->place = PB_WEB_ASSET;
         (void)snprintf(out->name, sizeof out->name, "%s", path);
     } else if (strncmp(path, jobs, sizeof jobs - 1) == 0) {
-        const char *id = path + sizeof jobs - 1;
-        const size_t n = strcspn(id, "/");
-        (void)snprintf(out->name, sizeof out->name, "%.*s", n < PB_WEB_ID_BYTES ? (int)n : 0, id);
-        if (is_word(out->name) && id[n] == '\0')
-            out->place = PB_WEB_JOB;
-        else if (is_word(out->name) && strcmp(id + n, steps) == 0)
-            out->place = PB_WEB_STEPS;
+        route_job(path + sizeof jobs - 1, out);
     } else if (strncmp(path, products, sizeof products - 1) == 0 &&
                decode_path(path + sizeof products - 1, out->name)) {
         out->place = PB_WEB_PRODUCT;
@@ -197,6 +233,21 @@ char *pb_web_list_params(const char *before, const char *limit, const char *stat
     char *params = text ? strdup(text) : NULL;
     pb_json_destroy(json);
     return params;
+}
+
+bool pb_web_priority(const char *text, int64_t standard, int64_t *out)
+{
+    uint64_t size;
+    if (text == NULL) {
+        *out = standard;
+        return true;
+    }
+    const bool minus = text[0] == '-';
+    text += minus;
+    if (text[0] == '\0' || read_number(text, &size) != strlen(text) || size > 100)
+        return false;
+    *out = minus ? -(int64_t)size : (int64_t)size;
+    return true;
 }
 
 /* --- addresses --- */

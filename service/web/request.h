@@ -25,15 +25,26 @@ enum pb_web_place {
     PB_WEB_EVENTS,  /* /events */
     PB_WEB_METRICS, /* /metrics */
     PB_WEB_PRODUCT, /* /products/PATH; name: the path below the directory of products */
+    PB_WEB_SESSION, /* /api/session */
+    PB_WEB_ACT,     /* /api/jobs/ID/ACTION; name: the id */
 };
+
+enum pb_web_action { PB_WEB_CANCEL, PB_WEB_RETRY, PB_WEB_AGAIN, PB_WEB_DROP, PB_WEB_ACTIONS };
 
 struct pb_web_route {
     enum pb_web_place place;
+    enum pb_web_action action;    /* action of PB_WEB_ACT */
     char name[PB_WEB_PATH_BYTES]; /* decoded; its parts are never empty, "." or ".." */
 };
 
 /* Finds the place of a request path as received (percent-encoded, without a query). */
 void pb_web_route(const char *path, struct pb_web_route *out);
+
+/* The word of an action in addresses and in methods of the socket: "retry". Static. */
+const char *pb_web_action_name(enum pb_web_action action);
+/* Methods of a place for the header Allow: "GET, HEAD". Static. */
+const char *pb_web_methods(enum pb_web_place place);
+bool pb_web_allows(enum pb_web_place place, const char *method);
 
 enum pb_web_range {
     PB_WEB_RANGE_WHOLE,  /* no range, several ranges, or a malformed header: the whole file */
@@ -54,6 +65,9 @@ bool pb_web_host_is_ours(const char *host, const char *const *names, size_t n);
 /* Parameters of job.list for the query of /api/jobs, whose values are NULL if absent: JSON,
  * malloc'd. NULL if a value is malformed, or if out of memory. */
 char *pb_web_list_params(const char *before, const char *limit, const char *status);
+
+/* Reads the priority in the query of an action, -100 to 100; NULL = `standard`. */
+bool pb_web_priority(const char *text, int64_t standard, int64_t *out);
 
 /* Address of a file below the directory of products, percent-encoded and malloc'd. NULL if the
  * path is not below it, or if out of memory. */

@@ -9,19 +9,20 @@
 #include "config/base/json_writer.h"
 #include "service/base/log.h"
 #include "service/daemon/notify.h"
+#include "service/jobs/job.h"
+#include "service/notify/secret.h"
 #include "service/web/events.h"
 #include "service/web/files.h"
+#include "service/web/listener.h"
 #include "service/web/page.h"
 #include "service/web/request.h"
 #include "service/web/ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -41,8 +42,14 @@
 #define IDLE_S           20u   /* without a byte in either direction */
 #define REQUEST_MS       20000 /* until a request is complete, and between two requests */
 #define STACK_BYTES      ((size_t)512 << 10)
-#define RECEIPT_MS       20000 /* until TCP confirms what was sent; the other end may have vanished */
 #define STREAM_BLOCK     16384
+#define TLS_BYTES_MAX    65536 /* limit of the file of certificates */
+
+#define POLICY_FILE "default-src 'none'; sandbox; frame-ancestors 'none'"
+#define POLICY_PAGE                                                                                \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "             \
+    "img-src 'self'"
 
 /* A connection, for the limit of time; owned by libmicrohttpd's callbacks. */
 struct peer {
@@ -73,16 +80,12 @@ static void add(struct MHD_Response *response, const char *name, const char *val
     (void)MHD_add_response_header(response, name, value);
 }
 
-/* Headers of all responses: the page may load nothing from elsewhere, and no other page may use or
- * frame what is here. Files are data: nothing in them runs. */
-static void add_common(struct MHD_Response *response, const char *media_type, bool is_file)
+/* Headers of all responses: the page may load nothing from elsewhere but tiles of the base map, and
+ * no other page may use or frame what is here. Files are data: nothing in them runs. */
+static void add_common(struct MHD_Response *response, const char *media_type, const char *policy)
 {
     add(response, "Content-Type", media_type);
-    add(response, "Content-Security-Policy",
-        is_file ? "default-src 'none'; sandbox; frame-ancestors 'none'"
-                : "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                  "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
-                  "frame-ancestors 'none'");
+    add(response, "Content-Security-Policy", policy);
     add(response, "X-Content-Type-Options", "nosniff");
     add(response, "Referrer-Policy", "no-referrer");
     add(response, "Cross-Origin-Resource-Policy", "same-origin");
@@ -97,27 +100,40 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned
     return sent;
 }
 
-/* Sends a text (malloc'd, taken). */
-static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
-                                 const char *media_type, char *text)
+/* Makes the response of a text (malloc'd, taken). NULL = out of memory. */
+static struct MHD_Response *make_text(const char *media_type, char *text)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(text);
-        return MHD_NO;
+        return NULL;
     }
-    add_common(response, media_type, false);
+    add_common(response, media_type, POLICY_PAGE);
     add(response, "Cache-Control", "no-store");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        add(response, "Allow", "GET, HEAD");
-    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-        add(response, "Retry-After", "2");
-    return send_response(connection, status, response);
+    return response;
 }
 
-static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned status,
-                                  const char *code, const char *message, const char *hint)
+/* Sends a text (malloc'd, taken). */
+static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
+                                 const char *media_type, char *text)
+{
+    struct MHD_Response *response = make_text(media_type, text);
+    if (response != NULL && status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        add(response, "Retry-After", "2");
+    return response ? send_response(connection, status, response) : MHD_NO;
+}
+
+static char *take_text(struct pb_json *json)
+{
+    const char *text = pb_json_text(json, NULL);
+    char *copy = text ? strdup(text) : NULL;
+    pb_json_destroy(json);
+    return copy;
+}
+
+/* Makes {"error": ...}, malloc'd; NULL = out of memory. */
+static char *make_error(const char *code, const char *message, const char *hint)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
@@ -127,10 +143,25 @@ static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned st
     pb_json_string(json, "hint", hint);
     pb_json_end(json);
     pb_json_end(json);
-    const char *text = pb_json_text(json, NULL);
-    char *copy = text ? strdup(text) : NULL;
-    pb_json_destroy(json);
-    return copy ? send_text(connection, status, "application/json", copy) : MHD_NO;
+    return take_text(json);
+}
+
+static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned status,
+                                  const char *code, const char *message, const char *hint)
+{
+    char *text = make_error(code, message, hint);
+    return text ? send_text(connection, status, "application/json", text) : MHD_NO;
+}
+
+/* Sends JSON (malloc'd, taken; NULL = out of memory) with a further header. */
+static enum MHD_Result send_with(struct MHD_Connection *connection, unsigned status, char *text,
+                                 const char *name, const char *value)
+{
+    struct MHD_Response *response = text ? make_text("application/json", text) : NULL;
+    if (response == NULL)
+        return MHD_NO;
+    add(response, name, value);
+    return send_response(connection, status, response);
 }
 
 static enum MHD_Result send_not_found(struct MHD_Connection *connection)
@@ -146,6 +177,11 @@ static enum MHD_Result send_failure(struct MHD_Connection *connection, const str
         status = MHD_HTTP_NOT_FOUND;
     else if (err->code == PB_E_SERVICE_PROTOCOL)
         status = MHD_HTTP_BAD_REQUEST;
+    else if (err->code == PB_E_SERVICE_DENIED)
+        status = MHD_HTTP_FORBIDDEN;
+    else if (err->code == PB_E_JOB_STATE || err->code == PB_E_JOB_SUPERSEDED ||
+             err->code == PB_E_INPUT_GONE)
+        status = MHD_HTTP_CONFLICT;
     else if (err->code == PB_E_SERVICE_UNREACHABLE || err->code == PB_E_SERVICE_BUSY ||
              err->code == PB_E_SERVICE_STATE)
         status = MHD_HTTP_SERVICE_UNAVAILABLE;
@@ -164,12 +200,12 @@ static const char *query(struct MHD_Connection *connection, const char *name)
 
 /* The headers are those of the whole answer: a browser puts them in place of the ones it has. */
 static enum MHD_Result send_not_modified(struct MHD_Connection *connection, const char *tag,
-                                         const char *media_type, bool is_file)
+                                         const char *media_type, const char *policy)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    add_common(response, media_type, is_file);
+    add_common(response, media_type, policy);
     add(response, "ETag", tag);
     add(response, "Cache-Control", "no-cache");
     return send_response(connection, MHD_HTTP_NOT_MODIFIED, response);
@@ -184,22 +220,27 @@ static bool is_known(struct MHD_Connection *connection, const char *tag)
 
 /* --- answers --- */
 
-static enum MHD_Result answer_asset(struct MHD_Connection *connection, const char *path)
+static enum MHD_Result answer_asset(struct server *server, struct MHD_Connection *connection,
+                                    const char *path)
 {
+    struct pb_web_settings settings;
+    char policy[sizeof POLICY_PAGE + 1 + PB_WEB_TILES_BYTES];
     const struct pb_web_asset *asset = pb_web_asset_find(path);
     const size_t bytes = (size_t)(asset->end - asset->content);
     uint64_t sum = 14695981039346656037u; /* FNV-1a */
     char tag[32];
+    pb_web_upstream_settings(server->upstream, &settings);
+    (void)snprintf(policy, sizeof policy, POLICY_PAGE " %s", settings.tiles);
     for (size_t i = 0; i < bytes; i++)
         sum = (sum ^ (unsigned char)asset->content[i]) * 1099511628211u;
     (void)snprintf(tag, sizeof tag, "\"%016" PRIx64 "\"", sum);
     if (is_known(connection, tag))
-        return send_not_modified(connection, tag, asset->media_type, false);
+        return send_not_modified(connection, tag, asset->media_type, policy);
     struct MHD_Response *response = MHD_create_response_from_buffer(
         bytes, (void *)(uintptr_t)asset->content, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    add_common(response, asset->media_type, false);
+    add_common(response, asset->media_type, policy);
     add(response, "ETag", tag);
     add(response, "Cache-Control", "no-cache");
     return send_response(connection, MHD_HTTP_OK, response);
@@ -228,7 +269,7 @@ static enum MHD_Result send_file(struct MHD_Connection *connection, const struct
     else
         (void)snprintf(range_text, sizeof range_text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
                        first, first + bytes - 1, file->bytes);
-    add_common(response, file->media_type, true);
+    add_common(response, file->media_type, POLICY_FILE);
     add(response, "ETag", file->tag);
     add(response, "Cache-Control", "no-cache");
     add(response, "Accept-Ranges", "bytes");
@@ -262,7 +303,7 @@ static enum MHD_Result answer_product(struct server *server, struct MHD_Connecti
     }
     if (is_known(connection, file.tag)) {
         (void)close(file.fd);
-        return send_not_modified(connection, file.tag, file.media_type, true);
+        return send_not_modified(connection, file.tag, file.media_type, POLICY_FILE);
     }
     return send_file(connection, &file);
 }
@@ -292,7 +333,7 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
         pb_web_stream_close(stream);
         return MHD_NO;
     }
-    add_common(response, "text/event-stream", false);
+    add_common(response, "text/event-stream", POLICY_PAGE);
     add(response, "Cache-Control", "no-store");
     add(response, "X-Accel-Buffering", "no"); /* for nginx as a proxy */
     return send_response(connection, MHD_HTTP_OK, response);
@@ -323,14 +364,14 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
     enum pb_web_span span;
     const char *media_type = "application/json";
     if (route->place == PB_WEB_INFO) {
-        text = pb_web_upstream_info(server->upstream, &err);
+        text = pb_web_upstream_info(server->upstream, NULL, &err);
     } else if (route->place == PB_WEB_JOB) {
         text = pb_web_upstream_job(server->upstream, route->name, &err);
     } else if (route->place == PB_WEB_STEPS) {
         text = pb_web_upstream_steps(server->upstream, route->name, &err);
     } else if (route->place == PB_WEB_METRICS) {
         media_type = "text/plain; version=0.0.4; charset=utf-8";
-        text = add_own_metrics(server, pb_web_upstream_metrics(server->upstream, &err));
+        text = add_own_metrics(server, pb_web_upstream_metrics(server->upstream, NULL, &err));
     } else if (route->place == PB_WEB_GRAPHS) {
         if (!pb_web_span_read(query(connection, "span"), &span))
             return send_error(connection, MHD_HTTP_BAD_REQUEST, "query", "the query is malformed",
@@ -351,17 +392,140 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
                 : send_failure(connection, &err);
 }
 
+/* --- changes --- */
+
+/* Returns NULL if people may change jobs here, otherwise what is missing. */
+static const char *why_not(struct server *server)
+{
+    const struct pb_web_guard *guard = &server->options->guard;
+    struct pb_web_settings settings;
+    pb_web_upstream_settings(server->upstream, &settings);
+    if (!settings.actions)
+        return "web.actions is false in the configuration of pushbroomd";
+    return guard->token_file == NULL && guard->user_header == NULL
+               ? "pushbroom-web was started without --token-file and --user-header"
+               : NULL;
+}
+
+/* Reads who sends the request. */
+static enum pb_web_verdict who_is(struct server *server, struct MHD_Connection *connection,
+                                  bool changes, char out_who[PB_WEB_WHO_BYTES],
+                                  const char **out_proof, struct pb_err *err)
+{
+    const struct pb_web_guard *guard = &server->options->guard;
+    const struct pb_web_claim claim = {
+        .changes = changes,
+        .host = header(connection, MHD_HTTP_HEADER_HOST),
+        .origin = header(connection, MHD_HTTP_HEADER_ORIGIN),
+        .authorization = header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
+        .cookie = header(connection, MHD_HTTP_HEADER_COOKIE),
+        .user = guard->user_header ? header(connection, guard->user_header) : NULL};
+    return pb_web_guard_who(guard, &claim, pb_clock_wall_ms() / 1000, out_who, out_proof, err);
+}
+
+/* Sends the refusal of a request whose sender is not known. */
+static enum MHD_Result send_verdict(struct MHD_Connection *connection, enum pb_web_verdict verdict,
+                                    const struct pb_err *err)
+{
+    if (verdict == PB_WEB_BROKEN)
+        return send_error(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, pb_code_id(err->code),
+                          err->msg, pb_code_hint(err->code));
+    if (verdict == PB_WEB_FOREIGN)
+        return send_error(connection, MHD_HTTP_FORBIDDEN, "refused",
+                          "the request is not from a page of this host over https",
+                          "A proxy must pass on the Host header as it is.");
+    return send_error(connection, MHD_HTTP_UNAUTHORIZED, "refused", "no person is signed in here",
+                      "Sign in with a token, or by the proxy.");
+}
+
+/* Sends who is signed in, and whether that person may change jobs. */
+static enum MHD_Result answer_session(struct server *server, struct MHD_Connection *connection)
+{
+    char who[PB_WEB_WHO_BYTES] = "";
+    const char *proof = NULL, *why = why_not(server);
+    struct pb_err err = {0};
+    const bool known =
+        who_is(server, connection, false, who, &proof, &err) == PB_WEB_KNOWN && why == NULL;
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_bool(json, "actions", why == NULL);
+    pb_json_string(json, "why", why);
+    pb_json_string(json, "who", known ? who : NULL);
+    pb_json_string(json, "proof", known ? proof : NULL);
+    pb_json_bool(json, "tokens", server->options->guard.token_file != NULL);
+    pb_json_end(json);
+    char *text = take_text(json);
+    return text ? send_text(connection, MHD_HTTP_OK, "application/json", text) : MHD_NO;
+}
+
+/* Signs a person in by a token, or out. */
+static enum MHD_Result change_session(struct server *server, struct MHD_Connection *connection,
+                                      bool in)
+{
+    const struct pb_web_guard *guard = &server->options->guard;
+    char who[PB_WEB_WHO_BYTES] = "", cookie[PB_WEB_COOKIE_BYTES];
+    const char *proof = "", *why = why_not(server);
+    struct pb_err err = {0};
+    if (why != NULL)
+        return send_error(connection, MHD_HTTP_FORBIDDEN, "refused", why, NULL);
+    enum pb_web_verdict verdict = who_is(server, connection, true, who, &proof, &err);
+    if (in && verdict == PB_WEB_KNOWN && strcmp(proof, "token") != 0)
+        verdict = PB_WEB_UNKNOWN;
+    if (verdict == PB_WEB_FOREIGN || (in && verdict != PB_WEB_KNOWN)) {
+        pb_log(PB_LOG_WARNING, "sign-in refused");
+        return send_verdict(connection, verdict, &err);
+    }
+    if (!pb_web_guard_cookie(guard, in ? who : NULL, pb_clock_wall_ms() / 1000, cookie))
+        return send_verdict(connection, PB_WEB_UNKNOWN, &err);
+    pb_log(PB_LOG_NOTICE, "%s signed %s", who[0] ? who : "a browser", in ? "in" : "out");
+    return send_with(connection, MHD_HTTP_OK, strdup("{}"), "Set-Cookie", cookie);
+}
+
+/* Changes a job for a person who may do that. Each try is a line of the log. */
+static enum MHD_Result answer_act(struct server *server, struct MHD_Connection *connection,
+                                  const char *id, enum pb_web_action action)
+{
+    const char *word = pb_web_action_name(action), *proof = "";
+    char who[PB_WEB_WHO_BYTES];
+    struct pb_err err = {0};
+    int64_t priority;
+    if (!pb_web_priority(query(connection, "priority"), PB_JOB_PRIORITY_AGAIN, &priority))
+        return send_error(connection, MHD_HTTP_BAD_REQUEST, "query", "the query is malformed",
+                          "priority: -100 to 100.");
+    char *info = pb_web_upstream_info(server->upstream, NULL, &err); /* the settings of now */
+    free(info);
+    if (info == NULL)
+        return send_failure(connection, &err);
+    const char *why = why_not(server);
+    if (why != NULL)
+        return send_error(connection, MHD_HTTP_FORBIDDEN, "refused", why, NULL);
+    const enum pb_web_verdict verdict = who_is(server, connection, true, who, &proof, &err);
+    if (verdict != PB_WEB_KNOWN) {
+        pb_log(PB_LOG_WARNING, "job %s: %s refused: %s", id, word,
+               verdict == PB_WEB_FOREIGN ? "another page sent it" : "no person is signed in");
+        return send_verdict(connection, verdict, &err);
+    }
+    char *text = pb_web_upstream_change(server->upstream, action, id, priority, &err);
+    pb_log(PB_LOG_NOTICE, "job %s: %s by %s (%s): %s", id, word, who, proof,
+           text ? "done" : err.msg);
+    return text ? send_text(connection, MHD_HTTP_OK, "application/json", text)
+                : send_failure(connection, &err);
+}
+
 /* --- requests --- */
 
 /* Answers a request that is refused by its headers. */
 static enum MHD_Result refuse(struct server *server, struct MHD_Connection *connection,
-                              const char *method)
+                              const char *path, const char *method)
 {
     const char *length = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    struct pb_web_route route;
+    pb_web_route(path, &route);
     (void)atomic_fetch_add(&server->requests, 1);
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return send_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "refused",
-                          "only GET and HEAD are possible here", NULL);
+    if (!pb_web_allows(route.place, method))
+        return send_with(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                         make_error("refused", "this method is not possible here", NULL), "Allow",
+                         pb_web_methods(route.place));
     if ((length != NULL && strcmp(length, "0") != 0) ||
         header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
         return send_error(connection, MHD_HTTP_CONTENT_TOO_LARGE, "refused",
@@ -382,7 +546,7 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     pb_log(PB_LOG_DEBUG, "%s %s", method, path);
     switch (route.place) {
     case PB_WEB_ASSET:
-        return answer_asset(connection, route.name);
+        return answer_asset(server, connection, route.name);
     case PB_WEB_EVENTS:
         return answer_events(server, connection);
     case PB_WEB_PRODUCT:
@@ -394,6 +558,12 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     case PB_WEB_METRICS:
     case PB_WEB_GRAPHS:
         return answer_text(server, connection, &route);
+    case PB_WEB_SESSION:
+        return method[0] == 'G' || method[0] == 'H'
+                   ? answer_session(server, connection)
+                   : change_session(server, connection, method[0] == 'P');
+    case PB_WEB_ACT:
+        return answer_act(server, connection, route.name, route.action);
     case PB_WEB_NOT_FOUND:
         break;
     }
@@ -428,7 +598,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (*request == NULL) { /* only the headers were read */
         *request = user;
         set_busy(user, connection, true);
-        return refuse(user, connection, method);
+        return refuse(user, connection, path, method);
     }
     return answer(user, connection, path, method);
 }
@@ -522,54 +692,46 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 
 /* --- start and stop --- */
 
-/* Opens the socket that listens. Returns it with its address as text, or negative errno; -EINVAL
- * for a malformed address. */
-static int open_listener(const char *listen_at, char out_shown[128])
+/* Text of the files of TLS; NULL without it. */
+struct tls {
+    char *certificate;
+    struct pb_secret key;
+};
+
+static int read_certificate(const char *path, char **out, struct pb_err *err)
 {
-    char host[64], port[8];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE},
-                    *found = NULL;
-    const char *colon = strrchr(listen_at, ':');
-    size_t n = colon ? (size_t)(colon - listen_at) : 0;
-    const bool brackets = n >= 2 && listen_at[0] == '[' && listen_at[n - 1] == ']';
-    if (n == 0 || n >= sizeof host || strlen(colon + 1) >= sizeof port)
-        return -EINVAL;
-    (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), listen_at + brackets);
-    (void)snprintf(port, sizeof port, "%s", colon + 1);
-    if (strspn(port, "0123456789") != strlen(port) || port[0] == '\0' || atoi(port) > 65535 ||
-        getaddrinfo(host, port, &hints, &found) != 0)
-        return -EINVAL;
-    int rc = 0, on = 1, receipt_ms = RECEIPT_MS; /* connections inherit the latter */
-    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &receipt_ms, sizeof receipt_ms) != 0 ||
-        bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 256) != 0)
-        rc = -errno;
-    struct sockaddr_storage bound = {0};
-    socklen_t n_bound = sizeof bound;
-    if (rc == 0 && getsockname(fd, (struct sockaddr *)&bound, &n_bound) == 0 &&
-        getnameinfo((struct sockaddr *)&bound, n_bound, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        (void)snprintf(out_shown, 128, strchr(host, ':') ? "http://[%s]:%s/" : "http://%s:%s/",
-                       host, port);
-    freeaddrinfo(found);
-    if (rc != 0 && fd >= 0)
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = calloc(1, TLS_BYTES_MAX + 1);
+    const ssize_t n = fd >= 0 && text != NULL ? read(fd, text, TLS_BYTES_MAX + 1) : -1;
+    const int error = errno;
+    if (fd >= 0)
         (void)close(fd);
-    return rc ? rc : fd;
+    if (n > 0 && n <= TLS_BYTES_MAX) {
+        *out = text;
+        return 0;
+    }
+    free(text);
+    return pb_fail(err, PB_E_USAGE, "--certificate %s: %s", path,
+                   n < 0 ? strerror(error) : "it is empty, or has more than 64 KiB");
 }
 
-static struct MHD_Daemon *start_daemon(struct server *server, int fd)
+static struct MHD_Daemon *start_daemon(struct server *server, int fd, struct tls *tls)
 {
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem with_tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate},
+                                        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key.text},
+                                        {MHD_OPTION_END, 0, NULL}};
+    const bool is_tls = tls->certificate != NULL;
     return MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-            MHD_USE_ITC | MHD_USE_ERROR_LOG,
+            MHD_USE_ITC | MHD_USE_ERROR_LOG | (is_tls ? MHD_USE_TLS : 0u),
         0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
         IDLE_S, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, MHD_OPTION_UNESCAPE_CALLBACK, plain_path,
         NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        on_connection, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+        is_tls ? with_tls : none, MHD_OPTION_END);
 }
 
 /* Waits for the signal to stop. Returns its number. */
@@ -586,16 +748,20 @@ static int wait_for_end(struct server *server, const sigset_t *signals)
     return number;
 }
 
-static int serve(struct server *server, int fd, const char *shown, const sigset_t *signals)
+/* Serves until a signal. The daemon has a descriptor of its own, which it closes. */
+static int serve(struct server *server, const struct pb_web_listener *listener, struct tls *tls,
+                 const sigset_t *signals)
 {
     char text[200];
-    server->daemon = start_daemon(server, fd);
+    const int fd = fcntl(listener->fd, F_DUPFD_CLOEXEC, 3);
+    server->daemon = fd >= 0 ? start_daemon(server, fd, tls) : NULL;
     if (server->daemon == NULL) {
-        (void)close(fd);
-        pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");
+        if (fd >= 0)
+            (void)close(fd);
+        pb_log(PB_LOG_ERROR, "cannot start: no memory, no threads, or a wrong certificate or key");
         return EXIT_BAD;
     }
-    (void)snprintf(text, sizeof text, "serves %s", shown);
+    (void)snprintf(text, sizeof text, "serves %s", listener->shown);
     pb_log(PB_LOG_NOTICE, "%s", text);
     pb_notify_ready(text);
     const int number = wait_for_end(server, signals);
@@ -607,10 +773,58 @@ static int serve(struct server *server, int fd, const char *shown, const sigset_
     return EXIT_OK;
 }
 
+/* Checks options that depend on each other, and reads the files of TLS. */
+static int prepare(const struct pb_web_options *options, struct tls *tls, struct pb_err *err)
+{
+    const struct pb_web_guard *guard = &options->guard;
+    const bool is_unix = strncmp(options->listen, PB_WEB_UNIX, sizeof PB_WEB_UNIX - 1) == 0;
+    if ((options->certificate == NULL) != (options->key == NULL))
+        return pb_fail(err, PB_E_USAGE, "--certificate and --key need each other");
+    if (options->certificate != NULL && is_unix)
+        return pb_fail(err, PB_E_USAGE, "a Unix socket has no TLS; the proxy before it has");
+    if (guard->user_header != NULL && !is_unix)
+        return pb_fail(err, PB_E_USAGE,
+                       "--user-header needs --listen unix:/PATH: other clients than the proxy "
+                       "could send the header");
+    if (guard->token_file != NULL && !is_unix && options->certificate == NULL)
+        return pb_fail(err, PB_E_USAGE,
+                       "--token-file needs --certificate and --key, or --listen unix:/PATH for a "
+                       "proxy: tokens must be encrypted");
+    int rc = guard->token_file ? pb_web_guard_check(guard, err) : 0;
+    if (rc >= 0 && options->certificate != NULL)
+        rc = read_certificate(options->certificate, &tls->certificate, err);
+    return rc >= 0 && options->key != NULL ? pb_secret_read(options->key, &tls->key, err) : rc;
+}
+
+/* Makes what requests need, and serves. */
+static int run(struct server *server, const struct pb_web_listener *listener, struct tls *tls,
+               const sigset_t *signals)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc = EXIT_BAD;
+    TAILQ_INIT(&server->peers);
+    (void)pthread_mutex_init(&server->lock, NULL);
+    server->upstream = pb_web_upstream_create(server->options->socket);
+    server->ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
+    if (server->upstream != NULL && server->ring != NULL &&
+        pb_web_events_start(server->upstream, server->ring, server->options->socket,
+                            &server->events) == 0)
+        rc = serve(server, listener, tls, signals);
+    else
+        pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");
+    pb_web_events_stop(server->events);
+    pb_web_ring_destroy(server->ring);
+    pb_web_upstream_destroy(server->upstream);
+    (void)pthread_mutex_destroy(&server->lock);
+    return rc;
+}
+
 int pb_web_run(const struct pb_web_options *options)
 {
     sigset_t signals;
-    char shown[128] = "";
+    struct pb_err err = {0};
+    struct pb_web_listener listener;
+    struct tls tls = {.certificate = NULL};
     struct server server = {.options = options};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)mallopt(M_ARENA_MAX, 2); /* many threads that wait, and few that work */
@@ -618,28 +832,16 @@ int pb_web_run(const struct pb_web_options *options)
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL); /* applies to all threads */
-    const int fd = open_listener(options->listen, shown);
-    if (fd < 0) {
-        pb_log(PB_LOG_ERROR, "cannot listen on %s: %s", options->listen,
-               fd == -EINVAL ? "not ADDRESS:PORT, such as " PB_WEB_LISTEN : strerror(-fd));
-        return fd == -EINVAL ? EXIT_CONF : EXIT_BAD;
-    }
-    TAILQ_INIT(&server.peers);
-    (void)pthread_mutex_init(&server.lock, NULL);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    server.upstream = pb_web_upstream_create(options->socket);
-    server.ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
     int rc = EXIT_BAD;
-    if (server.upstream != NULL && server.ring != NULL &&
-        pb_web_events_start(server.upstream, server.ring, options->socket, &server.events) == 0) {
-        rc = serve(&server, fd, shown, &signals);
+    if (prepare(options, &tls, &err) < 0 ||
+        pb_web_listener_open(options->listen, tls.certificate != NULL, &err, &listener) != 0) {
+        pb_log(PB_LOG_ERROR, "%s", err.msg);
+        rc = err.code == PB_E_USAGE || err.code == PB_E_NOTIFY_SECRET ? EXIT_CONF : EXIT_BAD;
     } else {
-        (void)close(fd);
-        pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");
+        rc = run(&server, &listener, &tls, &signals);
+        pb_web_listener_close(&listener);
     }
-    pb_web_events_stop(server.events);
-    pb_web_ring_destroy(server.ring);
-    pb_web_upstream_destroy(server.upstream);
-    (void)pthread_mutex_destroy(&server.lock);
+    free(tls.certificate);
+    pb_secret_wipe(&tls.key);
     return rc;
 }

@@ -6,9 +6,10 @@
 #include "config/base/json_path.h"
 #include "config/base/json_writer.h"
 #include "service/status/client.h"
-#include "service/web/request.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct pb_web_upstream {
     struct pb_client *client; /* NULL = not connected */
     char products[PATH_MAX];  /* "" = unknown */
     char real[PATH_MAX];      /* the same without links */
+    struct pb_web_settings settings;
 };
 
 struct pb_web_upstream *pb_web_upstream_create(const char *socket)
@@ -119,6 +121,7 @@ static int try_call(struct pb_web_upstream *upstream, const char *method, const 
     return rc;
 }
 
+/* Calls by the shared connection. */
 static int call(struct pb_web_upstream *upstream, const char *method, const char *params,
                 struct pb_err *err, struct pb_json_value **out_reply,
                 const struct pb_json_value **out_result)
@@ -153,6 +156,28 @@ static void learn_products(struct pb_web_upstream *upstream, const struct pb_jso
     (void)pthread_mutex_lock(&upstream->lock);
     (void)snprintf(upstream->products, PATH_MAX, "%s", path);
     (void)snprintf(upstream->real, PATH_MAX, "%s", real);
+    (void)pthread_mutex_unlock(&upstream->lock);
+}
+
+static void learn_settings(struct pb_web_upstream *upstream, const struct pb_json_value *info)
+{
+    struct pb_web_settings settings = {.actions = false};
+    const struct pb_json_value *web = pb_json_get(info, "web", NULL);
+    const char *basemap = pb_json_get_text(web, "basemap");
+    const char *host = basemap ? strstr(basemap, "://") : NULL;
+    (void)pb_json_get_bool(web, "actions", &settings.actions);
+    if (host != NULL)
+        (void)snprintf(settings.tiles, sizeof settings.tiles, "%.*s",
+                       (int)(host + 3 - basemap + (ptrdiff_t)strcspn(host + 3, "/")), basemap);
+    (void)pthread_mutex_lock(&upstream->lock);
+    upstream->settings = settings;
+    (void)pthread_mutex_unlock(&upstream->lock);
+}
+
+void pb_web_upstream_settings(struct pb_web_upstream *upstream, struct pb_web_settings *out)
+{
+    (void)pthread_mutex_lock(&upstream->lock);
+    *out = upstream->settings;
     (void)pthread_mutex_unlock(&upstream->lock);
 }
 
@@ -270,13 +295,26 @@ static char *checked(char *text, struct pb_err *err)
     return text;
 }
 
-/* Makes the text of an answer, and releases that. */
-static char *take_info(struct pb_web_upstream *upstream, struct pb_json_value *reply,
-                       const struct pb_json_value *info, struct pb_err *err)
+/* Queries without parameters, by the client if it is not NULL. */
+static int query(struct pb_web_upstream *upstream, struct pb_client *client, const char *method,
+                 struct pb_err *err, struct pb_json_value **out_reply,
+                 const struct pb_json_value **out_result)
 {
+    return client ? pb_client_call(client, method, NULL, err, out_reply, out_result)
+                  : call(upstream, method, NULL, err, out_reply, out_result);
+}
+
+char *pb_web_upstream_info(struct pb_web_upstream *upstream, struct pb_client *client,
+                           struct pb_err *err)
+{
+    struct pb_json_value *reply = NULL;
+    const struct pb_json_value *info = NULL;
     char room[PB_JSON_PATH_BYTES];
     const char *key;
+    if (query(upstream, client, "service.info", err, &reply, &info) != 0)
+        return NULL;
     learn_products(upstream, info);
+    learn_settings(upstream, info);
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     for (size_t i = 0; (key = pb_json_key(info, i)) != NULL; i++)
@@ -288,23 +326,17 @@ static char *take_info(struct pb_web_upstream *upstream, struct pb_json_value *r
     return checked(take_text(json), err);
 }
 
-char *pb_web_upstream_info(struct pb_web_upstream *upstream, struct pb_err *err)
-{
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *info = NULL;
-    return call(upstream, "service.info", NULL, err, &reply, &info) == 0
-               ? take_info(upstream, reply, info, err)
-               : NULL;
-}
-
-char *pb_web_upstream_info_by(struct pb_web_upstream *upstream, struct pb_client *client,
+char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_client *client,
                               struct pb_err *err)
 {
     struct pb_json_value *reply = NULL;
-    const struct pb_json_value *info = NULL;
-    return pb_client_call(client, "service.info", NULL, err, &reply, &info) == 0
-               ? take_info(upstream, reply, info, err)
-               : NULL;
+    const struct pb_json_value *result = NULL;
+    if (query(upstream, client, "service.metrics", err, &reply, &result) != 0)
+        return NULL;
+    const char *text = pb_json_get_text(result, "text");
+    char *copy = strdup(text ? text : "");
+    pb_json_release(reply);
+    return checked(copy, err);
 }
 
 char *pb_web_upstream_jobs(struct pb_web_upstream *upstream, const char *params, struct pb_err *err)
@@ -356,31 +388,29 @@ char *pb_web_upstream_steps(struct pb_web_upstream *upstream, const char *id, st
     return checked(copy, err);
 }
 
-static char *take_metrics(struct pb_json_value *reply, const struct pb_json_value *result,
-                          struct pb_err *err)
+char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_action action,
+                             const char *id, int64_t priority, struct pb_err *err)
 {
-    const char *text = pb_json_get_text(result, "text");
-    char *copy = strdup(text ? text : "");
-    pb_json_release(reply);
-    return checked(copy, err);
-}
-
-char *pb_web_upstream_metrics(struct pb_web_upstream *upstream, struct pb_err *err)
-{
+    struct pb_client *client = NULL;
     struct pb_json_value *reply = NULL;
-    const struct pb_json_value *result = NULL;
-    return call(upstream, "service.metrics", NULL, err, &reply, &result) == 0
-               ? take_metrics(reply, result, err)
-               : NULL;
-}
-
-char *pb_web_upstream_metrics_by(struct pb_client *client, struct pb_err *err)
-{
-    struct pb_json_value *reply = NULL;
-    const struct pb_json_value *result = NULL;
-    return pb_client_call(client, "service.metrics", NULL, err, &reply, &result) == 0
-               ? take_metrics(reply, result, err)
-               : NULL;
+    const struct pb_json_value *job = NULL;
+    char method[32], params[PB_WEB_ID_BYTES + 48];
+    (void)snprintf(method, sizeof method, "job.%s", pb_web_action_name(action));
+    if (action == PB_WEB_AGAIN)
+        (void)snprintf(params, sizeof params, "{\"id\":\"%s\",\"priority\":%" PRId64 "}", id,
+                       priority);
+    else
+        (void)snprintf(params, sizeof params, "{\"id\":\"%s\"}", id);
+    char *text = NULL;
+    if (pb_client_open(upstream->socket, CALL_MS, err, &client) == 0 &&
+        pb_client_call(client, method, params, err, &reply, &job) == 0) {
+        struct pb_json *json = pb_json_create(false);
+        put_job(upstream, json, job);
+        pb_json_release(reply);
+        text = checked(take_text(json), err);
+    }
+    pb_client_close(client);
+    return text;
 }
 
 int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX],
@@ -392,7 +422,7 @@ int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX
         (void)pthread_mutex_unlock(&upstream->lock);
         if (out[0] != '\0')
             return 0;
-        char *info = i == 0 ? pb_web_upstream_info(upstream, err) : NULL;
+        char *info = i == 0 ? pb_web_upstream_info(upstream, NULL, err) : NULL;
         if (info == NULL)
             break;
         free(info);

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -424,8 +425,87 @@ class SilentService(WebCase):
         self.assertEqual((reply.status, reply.headers["Retry-After"], reply.json()["error"]["code"]), (503, "2", "service.state"))
 
 
+ALICE = {"Authorization": "Bearer alice-has-a-long-token"}
+PAGE = {"Origin": "http://localhost"}
+
+
+class Changes(WebCase):
+    def acting(self, actions="true", **options):
+        """A service with a failed job, and pushbroom-web as service.web_user on a Unix socket; both are ready."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        d = self.daemon(start=False)
+        d.root.chmod(0o755)
+        d.change("  settle:", "  web_user: \"1007\"\n  settle:")
+        d.config.write_text(d.config.read_text() + "\nweb: {actions: %s}\n" % actions)
+        d.start()
+        os.chmod(d.root / "s.sock", 0o666)
+        d.drop("a.tif", "fail")
+        job = d.wait_job("a.tif", "failed")["id"]
+        own = d.root / "web"
+        own.mkdir()
+        (own / "tokens").write_text("alice alice-has-a-long-token\n")
+        (own / "tokens").chmod(0o600)
+        for path in (own, own / "tokens"):
+            os.chown(path, 1007, 1007)
+        web = self.web(d, "--token-file", str(own / "tokens"), "--user-header", "X-User", user=1007, unix=own / "w.sock")
+        return d, web, "/api/jobs/%s/" % job
+
+    def test_known_people_change_jobs(self):
+        d, web, job = self.acting()
+        self.assertEqual((d.root / "web/w.sock").stat().st_mode & 0o777, 0o660)
+        self.assertEqual(web.json("/api/session"), {"actions": True, "why": None, "who": None, "proof": None, "tokens": True})
+        for headers, status in (({}, 403), (PAGE, 401), ({**PAGE, "Authorization": "Bearer wrong"}, 401), ({**PAGE, "Cookie": "__Host-pushbroom=alice.1.x"}, 401),
+                                ({"X-User": "carol"}, 403), ({**ALICE, "Origin": "https://evil.example"}, 403)):
+            self.assertEqual(web.get(job + "retry", "POST", **headers).status, status, headers)
+        for path, method in (("retry", "GET"), ("retry", "PUT"), ("retry", "DELETE"), ("submit", "POST")):
+            self.assertEqual(web.get(job + path, method, **ALICE).status, 405, (path, method))
+        self.assertEqual(d.jobs()[0]["attempts"], 1)
+        done = web.get(job + "retry", "POST", **ALICE)
+        self.assertEqual((done.status, done.json()["name"], done.json()["status"]), (200, "a.tif", "accepted"))
+        d.wait_job("a.tif", "failed")
+        for path, status, code in ((job + "cancel", 409, "job.state"), (job + "again", 409, "job.state"), (job + "again?priority=1000", 400, "query"),
+                                   ("/api/jobs/nothing/retry", 404, "job.unknown")):
+            reply = web.get(path, "POST", **ALICE)
+            self.assertEqual((reply.status, reply.json()["error"]["code"]), (status, code), path)
+        signed = web.get("/api/session", "POST", **ALICE, **PAGE)
+        cookie = signed.headers["Set-Cookie"]
+        for part in ("__Host-pushbroom=alice.", "Secure", "HttpOnly", "SameSite=Strict", "Path=/"):
+            self.assertIn(part, cookie)
+        cookie = {"Cookie": cookie.split(";")[0]}
+        self.assertEqual(web.get("/api/session", **cookie).json()["who"], "alice")
+        self.assertEqual(web.get("/api/session", "POST", **cookie, **PAGE).status, 401)  # only a token signs in
+        self.assertEqual(web.get(job + "drop", "POST", **cookie).status, 403)
+        self.assertEqual(web.get(job + "drop", "POST", **cookie, **PAGE).json()["status"], "dismissed")
+        self.assertIn("Max-Age=0", web.get("/api/session", "DELETE", **cookie, **PAGE).headers["Set-Cookie"])
+        self.assertEqual(web.get(job + "cancel", "POST", X_User="carol", **PAGE).status, 409)
+        log = web.log.read_text()
+        for line in ("retry by alice (token): done", "drop by alice (cookie): done", "cancel by carol (proxy): ", "retry refused: no person is signed in", "retry refused: another page sent it", "alice signed in"):
+            self.assertIn(line, log)
+        self.assertNotIn("alice-has-a", log)
+
+    def test_nothing_changes_without_the_key(self):
+        d, web, job = self.acting(actions="false")
+        self.assertIn("web.actions", web.json("/api/session")["why"])
+        reply = web.get(job + "retry", "POST", **ALICE)
+        self.assertEqual((reply.status, "web.actions" in reply.json()["error"]["message"]), (403, True))
+        self.assertEqual(web.get("/api/session", "POST", **ALICE, **PAGE).status, 403)
+        d.change("actions: false", "actions: true")
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: web.json("/api/info")["web"]["actions"])
+        self.assertEqual(web.get(job + "retry", "POST", **ALICE).status, 200)
+
+    def test_plain_http_takes_no_tokens(self):
+        program = str(BIN / "pushbroom-web")
+        for options, word in ((["--token-file", "/t"], "must be encrypted"), (["--user-header", "X"], "unix:"), (["--certificate", "/c"], "need each other"),
+                              (["--listen", "unix:w"], "'/'"), (["--listen", "unix:/w", "--token-file", "/nowhere"], "/nowhere"), (["--listen", "unix:/w", "--certificate", "/c", "--key", "/k"], "no TLS")):
+            done = subprocess.run([program, *options], capture_output=True, text=True)
+            self.assertEqual((done.returncode, word in done.stderr), (2, True), (options, done.stderr))
+
+
 class Role(WebCase):
-    def test_web_user_may_only_query(self):
+    def test_web_user_has_the_rights_of_the_key(self):
+        """Without web.actions it queries, with the key it changes jobs; it never submits or drains."""
         if os.geteuid() != 0:
             self.skipTest("only root can be another user")
         d = self.daemon(start=False)
@@ -437,11 +517,16 @@ class Role(WebCase):
         job = d.wait_job("a.tif", "failed")["id"]
         code = ("import os, sys; os.setgid(1007); os.setuid(1007); sys.path.insert(0, %r)\nfrom daemon_kit import Client, RpcError\nclient = Client(%r)\n"
                 "assert client.call('job.list')['jobs'] and client.call('job.watch')['watching'] and client.call('service.info')\n"
-                "for method, params in (('job.submit', {'input': '/etc/hostname'}), ('job.retry', {'id': %r}), ('job.cancel', {'id': %r}), ('job.drop', {'id': %r}), ('service.drain', {})):\n"
-                "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code == 'service.denied' and 'web_user' in str(error), error\n"
-                "    else:\n        raise SystemExit(method)\n") % (os.path.dirname(os.path.abspath(__file__)), str(d.root / "s.sock"), job, job, job)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+                "for method, params, allowed in (('job.submit', {'input': '/etc/hostname'}, 0), ('job.retry', {'id': %r}, 1), ('job.cancel', {'id': %r}, 1), ('job.drop', {'id': %r}, 1), ('service.drain', {}, 0)):\n"
+                "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code == 'job.state' if ACTS and allowed else error.code == 'service.denied' and 'web_user' in str(error), (method, error)\n"
+                "    else:\n        assert ACTS and allowed, method\n") % (os.path.dirname(os.path.abspath(__file__)), str(d.root / "s.sock"), job, job, job)
+        for acts in (False, True):
+            if acts:
+                d.config.write_text(d.config.read_text() + "\nweb: {actions: true}\n")
+                d.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: d.call("service.info")["web"]["actions"])
+            done = subprocess.run([sys.executable, "-c", "ACTS = %r\n" % acts + code], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

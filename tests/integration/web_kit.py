@@ -69,6 +69,19 @@ class Silent:
             connection.close()
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """A connection of a proxy to the Unix socket of pushbroom-web."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
 class Reply:
     def __init__(self, response):
         self.status, self.headers, self.body = response.status, response.headers, response.read()
@@ -111,18 +124,21 @@ class Stream:
 
 
 class Web:
-    """pushbroom-web on a free port. `prefix`: arguments before its command line."""
+    """pushbroom-web on a free port, or on a Unix socket. `prefix`: arguments before its command line."""
 
-    def __init__(self, socket_path, log, *options, prefix=(), user=None):
-        self.log = log
+    def __init__(self, socket_path, log, *options, prefix=(), user=None, unix=None):
+        self.log, self.unix = log, unix
         begun = log.stat().st_size if log.exists() else 0
-        command = [*prefix, str(BIN / "pushbroom-web"), "--socket", str(socket_path), "--listen", "127.0.0.1:0", *options]
+        command = [*prefix, str(BIN / "pushbroom-web"), "--socket", str(socket_path), "--listen", "unix:%s" % unix if unix else "127.0.0.1:0", *options]
         with open(log, "ab") as out:
             self.process = subprocess.Popen(command, stderr=out, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, user=user, group=user,
                                             extra_groups=None if user is None else [])
-        self.port = int(wait_for(lambda: self.process.poll() is not None or re.search(rb"serves http://127.0.0.1:(\d+)/", log.read_bytes()[begun:])).group(1))
+        found = wait_for(lambda: self.process.poll() is not None or re.search(rb"serves (?:unix:|https?://127.0.0.1:(\d+)/)", log.read_bytes()[begun:]))
+        self.port = 0 if unix else int(found.group(1))
 
     def connect(self):
+        if self.unix:
+            return UnixConnection(str(self.unix))
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
     def get(self, path, method="GET", **headers):

@@ -9,6 +9,7 @@
 #include "config/limits_config.h"
 #include "config/notify_config.h"
 #include "config/service_config.h"
+#include "config/web_config.h"
 #include "config/yaml/yaml_tree.h"
 #include "pipeline/product/cog/cog.h"
 #include "pipeline/product/product_kinds.h"
@@ -23,10 +24,13 @@ static struct pb_err_list errors;
 static struct pb_load load;
 
 static const struct pb_section *const sections[] = {
-    &pb_section_service,         &pb_section_compute,   &pb_section_limits,
-    &pb_section_input,           &pb_kind_cog.section,  &pb_kind_quicklook.section,
-    &pb_kind_statistics.section, &pb_kind_stac.section, &pb_section_exec,
-    &pb_section_webhook,         &pb_section_mqtt,      &pb_section_stac,
+    &pb_section_service,        &pb_section_compute,
+    &pb_section_limits,         &pb_section_web,
+    &pb_section_input,          &pb_kind_cog.section,
+    &pb_kind_quicklook.section, &pb_kind_statistics.section,
+    &pb_kind_stac.section,      &pb_section_exec,
+    &pb_section_webhook,        &pb_section_mqtt,
+    &pb_section_stac,
 };
 #define N_SECTIONS ((int)(sizeof sections / sizeof *sections))
 
@@ -35,6 +39,7 @@ static union {
     struct pb_service_config service;
     struct pb_compute_config compute;
     struct pb_limits limits;
+    struct pb_web_config web;
     struct pb_input_config input;
     struct pb_cog_config cog;
     struct pb_notify_config notify;

@@ -91,6 +91,58 @@ START_TEST(test_ways_out_of_products_are_refused)
 }
 END_TEST
 
+/* The action of a path, or NULL. */
+static const char *action_of(const char *path)
+{
+    static struct pb_web_route route;
+    pb_web_route(path, &route);
+    return route.place == PB_WEB_ACT ? pb_web_action_name(route.action) : NULL;
+}
+
+START_TEST(test_actions_have_one_address)
+{
+    static const char *const nowhere[] = {
+        "/api/jobs/a",        "/api/jobs/a/retry/", "/api/jobs/a/Retry",  "/api/jobs/a/retr",
+        "/api/jobs//retry",   "/api/jobs/retry",    "/api/jobs/a/submit", "/api/jobs/a%2fretry",
+        "/api/jobs/a//retry", "/jobs/a/retry"};
+    ck_assert_str_eq(action_of("/api/jobs/20261130-010407-1wzy/retry"), "retry");
+    ck_assert_str_eq(action_of("/api/jobs/a/again"), "again");
+    ck_assert_str_eq(action_of("/api/jobs/a/cancel"), "cancel");
+    ck_assert_str_eq(action_of("/api/jobs/a/drop"), "drop");
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++)
+        ck_assert_msg(action_of(nowhere[i]) == NULL, "%s", nowhere[i]);
+}
+END_TEST
+
+START_TEST(test_places_have_their_methods)
+{
+    for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_ACT; place++) {
+        const bool acts = place == PB_WEB_ACT, session = place == PB_WEB_SESSION;
+        ck_assert(pb_web_allows((enum pb_web_place)place, "GET") == !acts);
+        ck_assert(pb_web_allows((enum pb_web_place)place, "HEAD") == !acts);
+        ck_assert(pb_web_allows((enum pb_web_place)place, "POST") == (acts || session));
+        ck_assert(pb_web_allows((enum pb_web_place)place, "DELETE") == session);
+        static const char *const others[] = {"", "PUT", "get", "GE", "GETS", ",", "GET, HEAD"};
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+            ck_assert_msg(!pb_web_allows((enum pb_web_place)place, others[i]), "%s", others[i]);
+    }
+}
+END_TEST
+
+START_TEST(test_priority_is_read_in_full)
+{
+    static const char *const wrong[] = {"",   "-",   "101", "-101", "1 ",
+                                        "+1", "1.5", "--1", "x",    "99999999999999999999999"};
+    int64_t priority = 7;
+    ck_assert(pb_web_priority(NULL, -50, &priority) && priority == -50);
+    ck_assert(pb_web_priority("100", -50, &priority) && priority == 100);
+    ck_assert(pb_web_priority("-100", -50, &priority) && priority == -100);
+    ck_assert(pb_web_priority("0", -50, &priority) && priority == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(!pb_web_priority(wrong[i], 0, &priority), "%s", wrong[i]);
+}
+END_TEST
+
 /* The range as "first+bytes", "whole" or "outside". */
 static const char *range_of(const char *text, uint64_t size)
 {
@@ -213,6 +265,9 @@ int main(void)
     Suite *suite = suite_create("web_request");
     TCase *all = tcase_create("all");
     tcase_add_test(all, test_places_have_one_address);
+    tcase_add_test(all, test_actions_have_one_address);
+    tcase_add_test(all, test_places_have_their_methods);
+    tcase_add_test(all, test_priority_is_read_in_full);
     tcase_add_test(all, test_products_are_decoded_once);
     tcase_add_test(all, test_ways_out_of_products_are_refused);
     tcase_add_test(all, test_range_is_cut_at_the_end);
