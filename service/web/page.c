@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAFLET_DIR       "/usr/share/javascript/leaflet/" /* the package libjs-leaflet */
 #define LEAFLET_BYTES_MAX 4000000
 
 #define PB_WEB_INCLUDE(symbol, file)                                                               \
@@ -26,6 +25,7 @@ PB_WEB_INCLUDE(pb_web_page_html, "page.html");
 PB_WEB_INCLUDE(pb_web_page_css, "page.css");
 PB_WEB_INCLUDE(pb_web_page_js, "page.js");
 PB_WEB_INCLUDE(pb_web_page_icon, "icon.svg");
+PB_WEB_INCLUDE(pb_web_actions_js, "actions.js");
 PB_WEB_INCLUDE(pb_web_graphs_css, "graphs.css");
 PB_WEB_INCLUDE(pb_web_graphs_js, "graphs.js");
 PB_WEB_INCLUDE(pb_web_cog_css, "cog.css");
@@ -62,8 +62,8 @@ static void read_file(const char *path, struct pb_web_asset *out)
 
 static void read_leaflet(void)
 {
-    read_file(LEAFLET_DIR "leaflet.min.js", &leaflet[0]);
-    read_file(LEAFLET_DIR "leaflet.css", &leaflet[1]);
+    read_file(PB_WEB_LEAFLET_DIR "leaflet.min.js", &leaflet[0]);
+    read_file(PB_WEB_LEAFLET_DIR "leaflet.css", &leaflet[1]);
 }
 
 const struct pb_web_asset *pb_web_asset_find(const char *path)
@@ -73,6 +73,7 @@ const struct pb_web_asset *pb_web_asset_find(const char *path)
         {"/page.css", "text/css; charset=utf-8", pb_web_page_css, pb_web_page_css_end},
         {"/page.js", "text/javascript; charset=utf-8", pb_web_page_js, pb_web_page_js_end},
         {"/icon.svg", "image/svg+xml", pb_web_page_icon, pb_web_page_icon_end},
+        {"/actions.js", "text/javascript; charset=utf-8", pb_web_actions_js, pb_web_actions_js_end},
         {"/graphs.css", "text/css; charset=utf-8", pb_web_graphs_css, pb_web_graphs_css_end},
         {"/graphs.js", "text/javascript; charset=utf-8", pb_web_graphs_js, pb_web_graphs_js_end},
         {"/cog.css", "text/css; charset=utf-8", pb_web_cog_css, pb_web_cog_css_end},

@@ -6,6 +6,8 @@
  * Leaflet, if the system has it. Thread: any. */
 #include <stddef.h>
 
+#define PB_WEB_LEAFLET_DIR "/usr/share/javascript/leaflet/" /* the package libjs-leaflet */
+
 struct pb_web_asset {
     const char *path; /* in addresses: "/page.js" */
     const char *media_type;

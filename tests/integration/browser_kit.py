@@ -16,14 +16,14 @@ CHROMIUM = shutil.which("chromium")
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, *options):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pb-chromium-"))
         to_it, self.send_fd = os.pipe()
         self.receive_fd, from_it = os.pipe()
         # The pipes are descriptors 3 and 4 there.
         command = ["bash", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_it, from_it), "bash", CHROMIUM, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
                    "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                   "--user-data-dir=%s" % self.folder, "about:blank"]
+                   *options, "--user-data-dir=%s" % self.folder, "about:blank"]
         self.process = subprocess.Popen(command, pass_fds=(to_it, from_it), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_it)
         os.close(from_it)

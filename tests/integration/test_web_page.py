@@ -22,7 +22,7 @@ from browser_kit import CHROMIUM, Browser  # noqa: E402
 from daemon_kit import DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
 from pbtest import main, need_data, program_folder, run  # noqa: E402
-from web_kit import PIPELINES, Web  # noqa: E402
+from web_kit import PIPELINES, Web, make_certificate  # noqa: E402
 
 FOLDER = program_folder()
 LEAFLET = os.path.exists("/usr/share/javascript/leaflet/leaflet.min.js")
@@ -509,6 +509,68 @@ class Page(DaemonCase):
             self.assertIsNone(browser.run("cog"), address)
         self.assertEqual([a for a in browser.addresses() if not a.startswith(self.address + "/")], [])
         self.assertEqual([m for m in browser.mistakes() if "status of 4" not in str(m)], [])  # 416 for the empty file
+
+    # --- changes ---
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not on this machine")
+    def test_known_people_change_jobs(self):
+        """Without a token there are no buttons and no change; with one a job is retried and dropped by the keyboard."""
+        d = self.daemon(start=False)
+        d.config.write_text(d.config.read_text() + "\nweb: {actions: true}\n")
+        d.start()
+        d.drop("a.tif", "fail")
+        job = d.wait_job("a.tif", "failed")["id"]
+        (d.root / "tokens").write_text("alice alice-has-a-long-token\n")
+        (d.root / "tokens").chmod(0o600)
+        certificate, key = make_certificate(d.root)
+        web = Web(d.root / "s.sock", d.root / "web.log", "--token-file", str(d.root / "tokens"), certificate=certificate, key=key)
+        self.addCleanup(web.stop)
+        browser = Browser("--ignore-certificate-errors")
+        self.addCleanup(browser.close)
+        self.address = "https://127.0.0.1:%d" % web.port
+        self.open(browser)
+        browser.wait("document.querySelector('#person button')?.textContent === 'Sign in'")
+        browser.run("openJob('%s')" % job)
+        self.assertIn("Sign in to change", browser.wait("document.getElementById('job-actions')?.textContent"))
+        self.assertEqual(browser.run("document.querySelectorAll('#job-actions button').length"), 0)
+        self.assertEqual(browser.run("fetch('/api/jobs/%s/retry', { method: 'POST' }).then((reply) => reply.status)" % job), 401)
+        self.assertEqual(d.jobs()[0]["attempts"], 1)
+        browser.press("Escape", 27)
+        browser.wait("!document.getElementById('job').open")
+        browser.run("document.querySelector('#person button').focus()")
+        for token in ("wrong", "alice-has-a-long-token"):
+            if token != "wrong":
+                browser.wait("document.getElementById('sign-in-state').textContent === 'This token is not known.'")
+            else:
+                browser.press("Enter", 13)
+                browser.wait("document.activeElement.id === 'token'")
+            browser.run("document.getElementById('token').value = '%s'" % token)
+            browser.press("Enter", 13)
+        browser.wait("!document.getElementById('sign-in').open && document.getElementById('person').textContent === 'aliceSign out'")
+        self.assertNotIn("alice-has", browser.run("document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })"))
+        for word, question, done in (("retry", "Compute this job again?", "(job) => job.attempts === 1 && job.status === 'failed'"), ("drop", "for good", "(job) => job.status === 'dismissed'")):
+            browser.run("openJob('%s')" % job)
+            browser.wait("document.getElementById('job').open && !!document.querySelector('#job-actions [data-job=act-%s]')" % word)
+            before = browser.run("jobs.get('%s').updated" % job)
+            browser.run("document.querySelector('#job-actions [data-job=act-%s]').focus()" % word)
+            browser.press("Enter", 13)
+            browser.wait("document.activeElement.dataset.job === 'no'")  # the safe answer has the focus
+            self.assertIn(question, browser.run("document.getElementById('question').textContent"))
+            browser.press("Enter", 13)
+            browser.wait("!document.getElementById('question')")
+            self.assertEqual(browser.run("jobs.get('%s').updated" % job), before)
+            browser.run("document.querySelector('#job-actions [data-job=act-%s]').click()" % word)
+            names = [node["name"]["value"] for node in browser.call("Accessibility.getFullAXTree")["nodes"] if node.get("role", {}).get("value") in ("button", "group") and not node.get("ignored")]
+            self.assertIn("Change this job", names)
+            self.assertIn("No", names)
+            browser.run("document.querySelector('#job-actions [data-job=yes]').focus()")
+            browser.press("Enter", 13)
+            browser.wait("jobs.get('%s').updated > '%s' && (%s)(jobs.get('%s'))" % (job, before, done, job))
+        browser.wait("document.querySelector('#job-actions [data-job=act-retry]') && !document.querySelector('#job-actions [data-job=act-drop]')")
+        browser.press("Escape", 27)
+        browser.run("document.querySelector('[data-job=sign-out]').click()")
+        browser.wait("document.getElementById('person').textContent === 'Sign in'")
+        self.assertRegex(web.log.read_text(), r"(?s)retry refused: no person.*retry by alice \(cookie\): done.*drop by alice \(cookie\): done")
 
     def test_lost_service_is_shown(self):
         d, browser = self.start(fake=False)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 
@@ -69,6 +70,15 @@ class Silent:
             connection.close()
 
 
+def make_certificate(folder):
+    """Files of a certificate for 127.0.0.1 that its own key signs, and of the key."""
+    files = folder / "web.pem", folder / "web.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])], check=True, capture_output=True)
+    files[1].chmod(0o600)
+    return files
+
+
 class UnixConnection(http.client.HTTPConnection):
     """A connection of a proxy to the Unix socket of pushbroom-web."""
 
@@ -126,9 +136,11 @@ class Stream:
 class Web:
     """pushbroom-web on a free port, or on a Unix socket. `prefix`: arguments before its command line."""
 
-    def __init__(self, socket_path, log, *options, prefix=(), user=None, unix=None):
-        self.log, self.unix = log, unix
+    def __init__(self, socket_path, log, *options, prefix=(), user=None, unix=None, certificate=None, key=None):
+        self.log, self.unix, self.certificate = log, unix, certificate
         begun = log.stat().st_size if log.exists() else 0
+        if certificate:
+            options += "--certificate", str(certificate), "--key", str(key)
         command = [*prefix, str(BIN / "pushbroom-web"), "--socket", str(socket_path), "--listen", "unix:%s" % unix if unix else "127.0.0.1:0", *options]
         with open(log, "ab") as out:
             self.process = subprocess.Popen(command, stderr=out, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, user=user, group=user,
@@ -139,6 +151,8 @@ class Web:
     def connect(self):
         if self.unix:
             return UnixConnection(str(self.unix))
+        if self.certificate:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=ssl.create_default_context(cafile=str(self.certificate)))
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
     def get(self, path, method="GET", **headers):

@@ -16,6 +16,7 @@ let selected = null; // id
 let shown = []; // rows of the list in its order
 let pictures = 24;
 let opened = null; // id of the job in the dialog
+let openedAt = ""; // `updated` of its state there
 let changed = true; // jobs changed since they were drawn
 
 const VIEWS = [
@@ -435,10 +436,10 @@ async function loadSteps(job) {
 function drawJob(job) {
   const dialog = $("job");
   const scroll = dialog.scrollTop;
-  dialog.replaceChildren(
-    make("div", { class: "head" }, make("h2", { id: "job-title", class: "name" }, place(job)), make("button", { type: "button", onclick: () => dialog.close(), autofocus: true }, "Close")),
-    make("p", {}, make("b", { class: COLOURS[job.status] }, job.status), " ", job.status === "running" ? [job.progress + "%", job.stage, speed(job), left(job)].filter(Boolean).join(" \u00b7 ") : ""));
   const parts = [
+    make("div", { class: "head" }, make("h2", { id: "job-title", class: "name" }, place(job)), make("button", { type: "button", "data-job": "close", onclick: () => dialog.close(), autofocus: true }, "Close")),
+    make("p", {}, make("b", { class: COLOURS[job.status] }, job.status), " ", job.status === "running" ? [job.progress + "%", job.stage, speed(job), left(job)].filter(Boolean).join(" \u00b7 ") : ""),
+    window.actionZone?.of(job),
     job.status === "running" ? bar(job.progress, "Progress") : null, errorOf(job), cogPicture(job) || picture(job),
     pairs([["Job", job.id], ["Scene", job.scene], ["Pipeline", job.pipeline], ["Priority", job.priority], ["Attempts", job.attempts], ["Device", job.device], ["Node", job.node], ["Why there", job.device_why],
       ["Acquired", utc(job.datetime)], ["Arrived", utc(job.created)], ["Started", utc(job.started)], ["Finished", utc(job.finished)],
@@ -447,12 +448,13 @@ function drawJob(job) {
     productsOf(job),
     make("div", { id: "job-steps" }),
     job.report ? make("h3", {}, "Report") : null, job.report ? tree(job.report) : null];
-  dialog.append(...parts.filter(Boolean));
+  keepFocus(dialog, parts.filter(Boolean));
   loadSteps(job);
   dialog.scrollTop = scroll;
 }
 
 async function openJob(id) {
+  if (opened !== id) openedAt = "";
   opened = id;
   const dialog = $("job");
   let ok = false;
@@ -464,7 +466,8 @@ async function openJob(id) {
   } catch {
     if (dialog.open) return; // with the job as it was
   }
-  if (opened !== id) return;
+  if (opened !== id || (ok && dialog.open && job.updated < openedAt)) return; // answers may overtake each other
+  openedAt = ok ? job.updated : "";
   if (ok) drawJob(job);
   else dialog.replaceChildren(make("div", { class: "head" }, make("h2", { id: "job-title" }, id), make("button", { type: "button", onclick: () => dialog.close() }, "Close")),
     make("p", { class: "trouble" }, make("b", {}, job.error.code), " ", job.error.message));
@@ -585,6 +588,7 @@ function draw() {
       drawGallery();
       window.mapZone?.draw();
     }
+    window.actionZone?.onInfo(info);
     drawHead();
     drawTroubles();
     drawArriving();
