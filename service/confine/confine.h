@@ -42,6 +42,16 @@ void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT
  * hides it, -EPERM if a filter forbids it, -EOPNOTSUPP if it is off since the boot. */
 int pb_landlock_abi(void);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
+/* Restricts a program that serves files, not one that computes: the calling thread, and those that
+ * it starts later, may from now on open files below n directories for reading only, and neither
+ * bind TCP ports nor connect by TCP. Paths that are NULL or absent are skipped. Returns 1 = active,
+ * 0 = the kernel has no Landlock, negative with *err. */
+struct pb_landlock_directory {
+    const char *path;
+    bool removes; /* files in it may be removed, not read */
+};
+int pb_landlock_readers(const struct pb_landlock_directory *directories, size_t n,
+                        struct pb_err *err);
 /* Compiles the filter in a process that will fork confined ones, so that these need not compile
  * it. */
 void pb_seccomp_prepare(void);

@@ -111,11 +111,10 @@ static int fill(int ruleset, const struct pb_confine *confine, uint64_t handled)
     return rc;
 }
 
-int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
+/* Makes a ruleset without rules, which forbids everything but signals and abstract sockets if
+ * `scoped` is 0. Returns its descriptor, or negative errno. */
+static int make_ruleset(int abi, uint64_t scoped, uint64_t *out_handled)
 {
-    int abi = pb_landlock_abi();
-    if (abi <= 0)
-        return 0;
     struct ruleset attr = {.handled_access_fs = rights_of(abi)};
     size_t bytes = sizeof attr.handled_access_fs;
     if (abi >= 4) {
@@ -123,17 +122,60 @@ int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
         bytes = 2 * sizeof(uint64_t);
     }
     if (abi >= 6) {
-        attr.scoped = SCOPE_BOTH;
+        attr.scoped = scoped;
         bytes = sizeof attr;
     }
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, bytes, 0);
-    if (ruleset < 0)
-        return pb_fail(err, PB_E_SYSTEM, "cannot make a Landlock ruleset: %s", strerror(errno));
-    int rc = fill(ruleset, confine, attr.handled_access_fs);
+    *out_handled = attr.handled_access_fs;
+    const long fd = syscall(SYS_landlock_create_ruleset, &attr, bytes, 0);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Applies the ruleset to the calling thread, unless rc is a failure, and closes it. */
+static int enter(int ruleset, int rc)
+{
     if (rc == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         rc = -errno;
     (void)close(ruleset);
+    return rc;
+}
+
+int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err)
+{
+    const int abi = pb_landlock_abi();
+    uint64_t handled = 0;
+    if (abi <= 0)
+        return 0;
+    const int ruleset = make_ruleset(abi, SCOPE_BOTH, &handled);
+    if (ruleset < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot make a Landlock ruleset: %s", strerror(-ruleset));
+    const int rc = enter(ruleset, fill(ruleset, confine, handled));
     return rc == 0 ? 0
                    : pb_fail(err, PB_E_SYSTEM, "cannot confine the worker with Landlock: %s",
+                             strerror(-rc));
+}
+
+/* Abstract sockets stay open: one of them may be systemd's, which gets READY and STOPPING. */
+int pb_landlock_readers(const struct pb_landlock_directory *directories, size_t n,
+                        struct pb_err *err)
+{
+    const uint64_t reads = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+    const int abi = pb_landlock_abi();
+    uint64_t handled = 0;
+    if (abi <= 0)
+        return 0;
+    const int ruleset = make_ruleset(abi, 0, &handled);
+    if (ruleset < 0)
+        return pb_fail(err, PB_E_SYSTEM, "cannot make a Landlock ruleset: %s", strerror(-ruleset));
+    int rc = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : -errno;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (directories[i].path != NULL)
+            rc = allow(ruleset, directories[i].path,
+                       directories[i].removes ? LANDLOCK_ACCESS_FS_REMOVE_FILE : reads, handled);
+#ifdef PB_SANITIZED
+    rc = rc ? rc : allow(ruleset, "/proc/self", reads, handled);
+#endif
+    rc = enter(ruleset, rc);
+    return rc == 0 ? 1
+                   : pb_fail(err, PB_E_SYSTEM, "cannot confine the program with Landlock: %s",
                              strerror(-rc));
 }

@@ -7,13 +7,17 @@
 
 #include "config/base/clock.h"
 #include "pipeline/publish/manifest.h"
+#include "service/confine/confine.h"
+#include "service/web/page.h"
 #include "service/web/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -97,4 +101,27 @@ int pb_web_file_open(const char *products, const char *path, struct pb_web_file 
         (void)close(directory);
     (void)close(root);
     return rc;
+}
+
+/* Returns the directory of an absolute path in `out`, or NULL. */
+static const char *directory_of(const char *path, char out[PATH_MAX])
+{
+    if (path == NULL || path[0] != '/' || strlen(path) >= PATH_MAX)
+        return NULL;
+    (void)snprintf(out, PATH_MAX, "%s", path);
+    out[strrchr(out, '/') == out ? 1 : strrchr(out, '/') - out] = '\0';
+    return out;
+}
+
+int pb_web_files_confine(const char *products, const char *token_file, const char *unix_socket,
+                         struct pb_err *err)
+{
+    char tokens[PATH_MAX], sockets[PATH_MAX];
+    const struct pb_landlock_directory directories[] = {
+        {.path = products},
+        {.path = PB_WEB_LEAFLET_DIR},
+        {.path = token_file != NULL && token_file[0] != '/' ? getenv("CREDENTIALS_DIRECTORY")
+                                                            : directory_of(token_file, tokens)},
+        {.path = directory_of(unix_socket, sockets), .removes = true}};
+    return pb_landlock_readers(directories, sizeof directories / sizeof directories[0], err);
 }

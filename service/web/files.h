@@ -4,6 +4,8 @@
 #define PB_WEB_FILES_H
 /* Opens product files for reading: only plain files that the .pushbroom.json of their directory
  * names. Thread: any. */
+#include "config/base/err.h"
+
 #include <stdint.h>
 
 struct pb_web_file {
@@ -17,4 +19,11 @@ struct pb_web_file {
  * exist or is no product; -ENOSYS if the kernel lacks openat2 (before Linux 5.6); another negative
  * errno. */
 int pb_web_file_open(const char *products, const char *path, struct pb_web_file *out);
+
+/* Restricts the calling thread and those that it starts later (Landlock): they read products, the
+ * map library and the directory of tokens, and change no file but that of the Unix socket.
+ * token_file is a path or the name of a credential; NULL = none, like unix_socket. Returns 1 =
+ * active, 0 = the kernel cannot do that, negative with *err. */
+int pb_web_files_confine(const char *products, const char *token_file, const char *unix_socket,
+                         struct pb_err *err);
 #endif

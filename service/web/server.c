@@ -70,6 +70,7 @@ struct server {
     pthread_mutex_t lock; /* peers */
     struct peers peers;
     size_t n_peers, n_ended;
+    char confined_to[PATH_MAX]; /* products that the process may read; "" = any, set at the start */
     atomic_uint_fast64_t requests;
 };
 
@@ -290,6 +291,10 @@ static enum MHD_Result answer_product(struct server *server, struct MHD_Connecti
     char products[PATH_MAX];
     if (pb_web_upstream_products(server->upstream, products, &err) != 0)
         return send_failure(connection, &err);
+    if (server->confined_to[0] != '\0' && strcmp(server->confined_to, products) != 0)
+        return send_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "unreadable",
+                          "the service has another directory of products now",
+                          "Restart pushbroom-web.");
     const int rc = pb_web_file_open(products, path, &file);
     if (rc == -ENOENT)
         return send_not_found(connection);
@@ -570,6 +575,34 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     return send_not_found(connection);
 }
 
+/* --- what the process may do --- */
+
+static int confine(const struct server *server, const char *products, struct pb_err *err)
+{
+    const struct pb_web_options *options = server->options;
+    const bool is_unix = strncmp(options->listen, PB_WEB_UNIX, sizeof PB_WEB_UNIX - 1) == 0;
+    return pb_web_files_confine(products, options->guard.token_file,
+                                is_unix ? options->listen + sizeof PB_WEB_UNIX - 1 : NULL, err);
+}
+
+/* Restricts the process before it has threads. Without the service the directory of products is
+ * unknown: threads are restricted later. */
+static void confine_process(struct server *server)
+{
+    char products[PATH_MAX];
+    struct pb_err err = {0};
+    const int rc = pb_web_upstream_products(server->upstream, products, &err) == 0
+                       ? confine(server, products, &err)
+                       : -1;
+    if (rc > 0) {
+        (void)snprintf(server->confined_to, sizeof server->confined_to, "%s", products);
+        pb_log(PB_LOG_NOTICE, "reads files of %s only (Landlock)", products);
+    } else {
+        pb_log(PB_LOG_NOTICE, "not confined to the products yet: %s",
+               rc == 0 ? "the kernel has no Landlock" : err.msg);
+    }
+}
+
 static struct peer *peer_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -588,6 +621,19 @@ static void set_busy(struct server *server, struct MHD_Connection *connection, b
     (void)pthread_mutex_unlock(&server->lock);
 }
 
+/* Restricts a thread that answers requests, if the process could not be restricted at its start
+ * because the service did not answer then. */
+static void confine_thread(struct server *server)
+{
+    static _Thread_local bool is_confined;
+    char products[PATH_MAX];
+    struct pb_err err = {0};
+    if (server->confined_to[0] != '\0' || is_confined)
+        return;
+    if (pb_web_upstream_known_products(server->upstream, products))
+        is_confined = confine(server, products, &err) >= 0;
+}
+
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_bytes, void **request)
@@ -598,6 +644,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (*request == NULL) { /* only the headers were read */
         *request = user;
         set_busy(user, connection, true);
+        confine_thread(user);
         return refuse(user, connection, path, method);
     }
     return answer(user, connection, path, method);
@@ -806,6 +853,8 @@ static int run(struct server *server, const struct pb_web_listener *listener, st
     (void)pthread_mutex_init(&server->lock, NULL);
     server->upstream = pb_web_upstream_create(server->options->socket);
     server->ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
+    if (server->upstream != NULL)
+        confine_process(server);
     if (server->upstream != NULL && server->ring != NULL &&
         pb_web_events_start(server->upstream, server->ring, server->options->socket,
                             &server->events) == 0)

@@ -413,14 +413,19 @@ char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_actio
     return text;
 }
 
+bool pb_web_upstream_known_products(struct pb_web_upstream *upstream, char out[PATH_MAX])
+{
+    (void)pthread_mutex_lock(&upstream->lock);
+    (void)memcpy(out, upstream->products, PATH_MAX);
+    (void)pthread_mutex_unlock(&upstream->lock);
+    return out[0] != '\0';
+}
+
 int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX],
                              struct pb_err *err)
 {
     for (int i = 0; i < 2; i++) {
-        (void)pthread_mutex_lock(&upstream->lock);
-        (void)memcpy(out, upstream->products, PATH_MAX);
-        (void)pthread_mutex_unlock(&upstream->lock);
-        if (out[0] != '\0')
+        if (pb_web_upstream_known_products(upstream, out))
             return 0;
         char *info = i == 0 ? pb_web_upstream_info(upstream, NULL, err) : NULL;
         if (info == NULL)

@@ -54,6 +54,9 @@ void pb_web_upstream_settings(struct pb_web_upstream *upstream, struct pb_web_se
 int pb_web_upstream_products(struct pb_web_upstream *upstream, char out[PATH_MAX],
                              struct pb_err *err);
 
+/* The same without a query. Returns false if it is not known yet. */
+bool pb_web_upstream_known_products(struct pb_web_upstream *upstream, char out[PATH_MAX]);
+
 /* A job as a row of lists: JSON, malloc'd, without report and products, and with the address of its
  * preview. NULL = out of memory. */
 char *pb_web_upstream_row(struct pb_web_upstream *upstream, const struct pb_json_value *job);

@@ -12,13 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
 from osgeo import gdal  # noqa: E402
 from pbtest import main, need_data, program_folder, run  # noqa: E402
-from web_kit import PIPELINES, Silent, Stream, Web  # noqa: E402
+from web_kit import PIPELINES, Silent, Stream, Web, make_certificate  # noqa: E402
 
 gdal.UseExceptions()
 FOLDER = program_folder()
@@ -55,7 +56,7 @@ class Answers(WebCase):
     def test_page_is_strict_and_cached(self):
         web = self.web(self.service())
         for path, kind in (("/", "text/html"), ("/icon.svg", "image/svg+xml"), *(("/%s.css" % name, "text/css") for name in ("page", "graphs", "cog", "map", "leaflet")),
-                           *(("/%s.js" % name, "text/javascript") for name in ("page", "graphs", "cogview", "cogfacts", "cog", "zstd", "map", "coast", "leaflet"))):
+                           *(("/%s.js" % name, "text/javascript") for name in ("page", "actions", "graphs", "cogview", "cogfacts", "cog", "zstd", "map", "coast", "leaflet"))):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
             policy = reply.headers["Content-Security-Policy"]
@@ -251,6 +252,7 @@ class Files(WebCase):
         web = self.web(d)
         folder = d.root / "products/a/ndvi"
         good = "/products/a/ndvi/a.png"
+        self.assertRegex(web.log.read_text(), "reads files of %s/products only|the kernel has no Landlock" % d.root)
         self.assertEqual(web.get(good).status, 200)
         (d.root / "products/secret.txt").write_text("secret")
         (folder / "secret.txt").write_text("secret")
@@ -494,6 +496,20 @@ class Changes(WebCase):
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: web.json("/api/info")["web"]["actions"])
         self.assertEqual(web.get(job + "retry", "POST", **ALICE).status, 200)
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not on this machine")
+    def test_page_is_encrypted(self):
+        d = self.service()
+        certificate, key = make_certificate(d.root)
+        web = self.web(d, certificate=certificate, key=key)
+        self.assertIn("serves https://127.0.0.1:", web.log.read_text())
+        self.assertIn(b"<title>pushbroom", web.get("/").body)
+        self.assertEqual(web.get("/api/jobs/a/retry", "POST").status, 403)
+        web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")  # without encryption
+        self.assertEqual(web.get("/api/info").status, 200)
+        key.write_text("no key\n")
+        done = subprocess.run([str(BIN / "pushbroom-web"), "--listen", "127.0.0.1:0", "--certificate", str(certificate), "--key", str(key)], capture_output=True, text=True)
+        self.assertEqual((done.returncode, "wrong certificate or key" in done.stderr), (1, True), done.stderr)
 
     def test_plain_http_takes_no_tokens(self):
         program = str(BIN / "pushbroom-web")
