@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "service/web/files.h"
 
 #include "run_suite.h"
