@@ -43,20 +43,26 @@ static bool take_time(const struct pb_json_value *value, char out[40])
            (text != NULL && pb_meta_time(text, out, 40) == 0);
 }
 
-static bool take_item(const struct pb_json_value *item, const char *collection,
-                      struct pb_collection_extent *out)
+bool pb_collection_extent_take(const struct pb_json_value *item, struct pb_collection_extent *out)
 {
     const struct pb_json_value *properties = pb_json_get(item, "properties", NULL);
     const struct pb_json_value *bbox = pb_json_get(item, "bbox", NULL);
-    const char *id = pb_json_get_text(item, "collection");
     const struct pb_json_value *when = pb_json_get(properties, "datetime", NULL);
-    if (id == NULL || strcmp(id, collection) != 0 || (bbox != NULL && !take_bbox(bbox, out->bbox)))
+    memset(out, 0, sizeof *out);
+    if (bbox != NULL && !take_bbox(bbox, out->bbox))
         return false;
     out->has_bbox = bbox != NULL;
     const struct pb_json_value *start = pb_json_get(properties, "start_datetime", NULL);
     const struct pb_json_value *end = pb_json_get(properties, "end_datetime", NULL);
     return take_time(start ? start : when, out->start) && take_time(end ? end : when, out->end) &&
            out->start[0] != '\0' && out->end[0] != '\0';
+}
+
+static bool take_item(const struct pb_json_value *item, const char *collection,
+                      struct pb_collection_extent *out)
+{
+    const char *id = pb_json_get_text(item, "collection");
+    return id != NULL && strcmp(id, collection) == 0 && pb_collection_extent_take(item, out);
 }
 
 int pb_collection_extent_read(int directory, const char *file, const char *collection,
@@ -71,7 +77,6 @@ int pb_collection_extent_read(int directory, const char *file, const char *colle
     ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
     if (fd >= 0)
         (void)close(fd);
-    memset(out, 0, sizeof *out);
     bool good = n >= 0 && pb_json_parse(text, (size_t)n, ITEM_MAX, &item) == 0 &&
                 take_item(item, collection, out);
     pb_json_release(item);

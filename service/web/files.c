@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_below(int directory, const char *path, int flags)
+int pb_web_open_below(int directory, const char *path, int flags)
 {
     struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
                            .resolve =
@@ -66,7 +66,7 @@ static int open_listed(int directory, const char *name, struct pb_web_file *out)
         if (strcmp(manifest.file[i].file, name) == 0)
             listed = &manifest.file[i];
     const int fd =
-        listed ? open_below(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) : -ENOENT;
+        listed ? pb_web_open_below(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) : -ENOENT;
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         (void)close(fd);
         rc = -ENOENT;
@@ -95,7 +95,7 @@ int pb_web_file_open(const char *products, const char *path, struct pb_web_file 
     const int root = open(products, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return -errno;
-    const int directory = open_below(root, folder, O_RDONLY | O_DIRECTORY);
+    const int directory = pb_web_open_below(root, folder, O_RDONLY | O_DIRECTORY);
     int rc = directory < 0 ? directory : open_listed(directory, slash + 1, out);
     if (directory >= 0)
         (void)close(directory);

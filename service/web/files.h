@@ -15,6 +15,10 @@ struct pb_web_file {
     char media_type[96]; /* one that a browser does not run as a program */
 };
 
+/* Opens a path below the open directory, without links on its way. Returns the descriptor, or a
+ * negative errno as below. */
+int pb_web_open_below(int directory, const char *path, int flags);
+
 /* Opens the file at this path below the directory of products. Returns 0; -ENOENT if it does not
  * exist or is no product; -ENOSYS if the kernel lacks openat2 (before Linux 5.6); another negative
  * errno. */

@@ -6,6 +6,8 @@
  * the page has no map, and names the package. */
 #include "service/web/page.h"
 
+#include "service/web/document.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -36,6 +38,7 @@ PB_WEB_INCLUDE(pb_web_zstd, "zstd.js");
 PB_WEB_INCLUDE(pb_web_page_map_css, "map.css");
 PB_WEB_INCLUDE(pb_web_page_map_js, "map.js");
 PB_WEB_INCLUDE(pb_web_page_coast, "coast.js");
+PB_WEB_INCLUDE(pb_web_page_api, "api.json");
 
 /* Read once, and kept until the process ends; empty without the package. */
 static const char nothing[] = "";
@@ -84,6 +87,7 @@ const struct pb_web_asset *pb_web_asset_find(const char *path)
         {"/map.css", "text/css; charset=utf-8", pb_web_page_map_css, pb_web_page_map_css_end},
         {"/map.js", "text/javascript; charset=utf-8", pb_web_page_map_js, pb_web_page_map_js_end},
         {"/coast.js", "text/javascript; charset=utf-8", pb_web_page_coast, pb_web_page_coast_end},
+        {PB_WEB_SERVICE_DESC, PB_WEB_OPENAPI, pb_web_page_api, pb_web_page_api_end},
     };
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, read_leaflet);

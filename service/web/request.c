@@ -70,6 +70,20 @@ static bool decode_path(const char *path, char out[PB_WEB_PATH_BYTES])
     return false;
 }
 
+int pb_web_value(const char *text, char *out, size_t bytes)
+{
+    size_t used = 0;
+    while (*text != '\0') {
+        const bool is_plus = *text == '+';
+        const int c = decode(&text);
+        if (c <= 0 || used + 1 >= bytes)
+            return -1;
+        out[used++] = is_plus ? ' ' : (char)c;
+    }
+    out[used] = '\0';
+    return (int)used;
+}
+
 /* Returns true for letters, digits and hyphens only. */
 static bool is_word(const char *text)
 {
@@ -128,8 +142,9 @@ void pb_web_route(const char *path, struct pb_web_route *out)
         enum pb_web_place place;
     } places[] = {{"/api/info", PB_WEB_INFO},     {"/api/jobs", PB_WEB_JOBS},
                   {"/api/graphs", PB_WEB_GRAPHS}, {"/api/session", PB_WEB_SESSION},
-                  {"/events", PB_WEB_EVENTS},     {"/metrics", PB_WEB_METRICS}};
-    static const char jobs[] = "/api/jobs/", products[] = PB_WEB_PRODUCTS_PATH;
+                  {"/events", PB_WEB_EVENTS},     {"/metrics", PB_WEB_METRICS},
+                  {"/stac", PB_WEB_STAC}};
+    static const char jobs[] = "/api/jobs/", products[] = PB_WEB_PRODUCTS_PATH, stac[] = "/stac/";
     out->place = PB_WEB_NOT_FOUND;
     out->action = PB_WEB_ACTIONS;
     out->name[0] = '\0';
@@ -146,6 +161,9 @@ void pb_web_route(const char *path, struct pb_web_route *out)
     } else if (strncmp(path, products, sizeof products - 1) == 0 &&
                decode_path(path + sizeof products - 1, out->name)) {
         out->place = PB_WEB_PRODUCT;
+    } else if (strncmp(path, stac, sizeof stac - 1) == 0 &&
+               decode_path(path + sizeof stac - 1, out->name)) {
+        out->place = PB_WEB_STAC;
     }
 }
 

@@ -27,6 +27,7 @@ enum pb_web_place {
     PB_WEB_PRODUCT, /* /products/PATH; name: the path below the directory of products */
     PB_WEB_SESSION, /* /api/session */
     PB_WEB_ACT,     /* /api/jobs/ID/ACTION; name: the id */
+    PB_WEB_STAC,    /* /stac and below; name: the path after "/stac/", "" for /stac itself */
 };
 
 enum pb_web_action { PB_WEB_CANCEL, PB_WEB_RETRY, PB_WEB_AGAIN, PB_WEB_DROP, PB_WEB_ACTIONS };
@@ -36,6 +37,10 @@ struct pb_web_route {
     enum pb_web_action action;    /* action of PB_WEB_ACT */
     char name[PB_WEB_PATH_BYTES]; /* decoded; its parts are never empty, "." or ".." */
 };
+
+/* Decodes a value of a query (percent-encoded, '+' = a space). Returns its bytes without the NUL,
+ * or -1: a broken escape, a NUL, or too long. */
+int pb_web_value(const char *text, char *out, size_t bytes);
 
 /* Finds the place of a request path as received (percent-encoded, without a query). */
 void pb_web_route(const char *path, struct pb_web_route *out);

@@ -11,12 +11,15 @@
 #include "service/daemon/notify.h"
 #include "service/jobs/job.h"
 #include "service/notify/secret.h"
+#include "service/web/catalog.h"
+#include "service/web/document.h"
 #include "service/web/events.h"
 #include "service/web/files.h"
 #include "service/web/listener.h"
 #include "service/web/page.h"
 #include "service/web/request.h"
 #include "service/web/ring.h"
+#include "service/web/stac.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,6 +68,7 @@ struct server {
     const struct pb_web_options *options;
     struct pb_web_upstream *upstream;
     struct pb_web_ring *ring;
+    struct pb_web_catalog *catalog;
     struct pb_web_events *events;
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock; /* peers */
@@ -221,6 +225,14 @@ static bool is_known(struct MHD_Connection *connection, const char *tag)
 
 /* --- answers --- */
 
+static void hash_text(const char *text, size_t bytes, char out_tag[32])
+{
+    uint64_t sum = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ (unsigned char)text[i]) * 1099511628211u;
+    (void)snprintf(out_tag, 32, "\"%016" PRIx64 "\"", sum);
+}
+
 static enum MHD_Result answer_asset(struct server *server, struct MHD_Connection *connection,
                                     const char *path)
 {
@@ -228,13 +240,10 @@ static enum MHD_Result answer_asset(struct server *server, struct MHD_Connection
     char policy[sizeof POLICY_PAGE + 1 + PB_WEB_TILES_BYTES];
     const struct pb_web_asset *asset = pb_web_asset_find(path);
     const size_t bytes = (size_t)(asset->end - asset->content);
-    uint64_t sum = 14695981039346656037u; /* FNV-1a */
     char tag[32];
     pb_web_upstream_settings(server->upstream, &settings);
     (void)snprintf(policy, sizeof policy, POLICY_PAGE " %s", settings.tiles);
-    for (size_t i = 0; i < bytes; i++)
-        sum = (sum ^ (unsigned char)asset->content[i]) * 1099511628211u;
-    (void)snprintf(tag, sizeof tag, "\"%016" PRIx64 "\"", sum);
+    hash_text(asset->content, bytes, tag);
     if (is_known(connection, tag))
         return send_not_modified(connection, tag, asset->media_type, policy);
     struct MHD_Response *response = MHD_create_response_from_buffer(
@@ -283,18 +292,31 @@ static enum MHD_Result send_file(struct MHD_Connection *connection, const struct
                          response);
 }
 
+/* Finds the directory of products. Returns false with the result of a refusal. */
+static bool find_products(struct server *server, struct MHD_Connection *connection,
+                          char out[PATH_MAX], enum MHD_Result *out_refused)
+{
+    struct pb_err err = {0};
+    if (pb_web_upstream_products(server->upstream, out, &err) != 0) {
+        *out_refused = send_failure(connection, &err);
+        return false;
+    }
+    if (server->confined_to[0] == '\0' || strcmp(server->confined_to, out) == 0)
+        return true;
+    *out_refused =
+        send_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "unreadable",
+                   "the service has another directory of products now", "Restart pushbroom-web.");
+    return false;
+}
+
 static enum MHD_Result answer_product(struct server *server, struct MHD_Connection *connection,
                                       const char *path)
 {
-    struct pb_err err = {0};
     struct pb_web_file file;
     char products[PATH_MAX];
-    if (pb_web_upstream_products(server->upstream, products, &err) != 0)
-        return send_failure(connection, &err);
-    if (server->confined_to[0] != '\0' && strcmp(server->confined_to, products) != 0)
-        return send_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "unreadable",
-                          "the service has another directory of products now",
-                          "Restart pushbroom-web.");
+    enum MHD_Result refused;
+    if (!find_products(server, connection, products, &refused))
+        return refused;
     const int rc = pb_web_file_open(products, path, &file);
     if (rc == -ENOENT)
         return send_not_found(connection);
@@ -395,6 +417,64 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
         return MHD_NO; /* no memory */
     return text ? send_text(connection, MHD_HTTP_OK, media_type, text)
                 : send_failure(connection, &err);
+}
+
+/* Sends a document of a standard API; takes its text. */
+static enum MHD_Result send_document(struct MHD_Connection *connection,
+                                     const struct pb_web_document *document)
+{
+    char tag[32];
+    if (document->text == NULL)
+        return MHD_NO; /* no memory */
+    if (document->status != MHD_HTTP_OK)
+        return send_text(connection, document->status, document->media_type, document->text);
+    const size_t bytes = strlen(document->text);
+    hash_text(document->text, bytes, tag);
+    if (is_known(connection, tag)) {
+        free(document->text);
+        return send_not_modified(connection, tag, document->media_type, POLICY_PAGE);
+    }
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(bytes, document->text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(document->text);
+        return MHD_NO;
+    }
+    add_common(response, document->media_type, POLICY_PAGE);
+    add(response, "ETag", tag);
+    add(response, "Cache-Control", "no-cache");
+    return send_response(connection, MHD_HTTP_OK, response);
+}
+
+static enum MHD_Result add_argument(void *pb_query, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind;
+    pb_web_query_add(pb_query, name, value);
+    return MHD_YES;
+}
+
+/* Answers a request for the catalogue. */
+static enum MHD_Result answer_stac(struct server *server, struct MHD_Connection *connection,
+                                   const char *path)
+{
+    struct pb_web_document document = {0};
+    char products[PATH_MAX];
+    enum MHD_Result refused;
+    if (!find_products(server, connection, products, &refused))
+        return refused;
+    struct pb_web_query *asked = calloc(1, sizeof *asked);
+    if (asked == NULL)
+        return MHD_NO;
+    asked->path = path;
+    (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
+    if (pb_web_query_base(asked, header(connection, MHD_HTTP_HEADER_HOST),
+                          header(connection, "X-Forwarded-Proto")))
+        pb_web_stac(server->catalog, products, asked, &document);
+    else
+        pb_web_document_fail(&document, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
+    free(asked);
+    return send_document(connection, &document);
 }
 
 /* --- changes --- */
@@ -556,6 +636,8 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
         return answer_events(server, connection);
     case PB_WEB_PRODUCT:
         return answer_product(server, connection, route.name);
+    case PB_WEB_STAC:
+        return answer_stac(server, connection, route.name);
     case PB_WEB_INFO:
     case PB_WEB_JOBS:
     case PB_WEB_JOB:
@@ -853,15 +935,17 @@ static int run(struct server *server, const struct pb_web_listener *listener, st
     (void)pthread_mutex_init(&server->lock, NULL);
     server->upstream = pb_web_upstream_create(server->options->socket);
     server->ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
+    server->catalog = pb_web_catalog_create();
     if (server->upstream != NULL)
         confine_process(server);
-    if (server->upstream != NULL && server->ring != NULL &&
+    if (server->upstream != NULL && server->ring != NULL && server->catalog != NULL &&
         pb_web_events_start(server->upstream, server->ring, server->options->socket,
                             &server->events) == 0)
         rc = serve(server, listener, tls, signals);
     else
         pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");
     pb_web_events_stop(server->events);
+    pb_web_catalog_destroy(server->catalog);
     pb_web_ring_destroy(server->ring);
     pb_web_upstream_destroy(server->upstream);
     (void)pthread_mutex_destroy(&server->lock);

@@ -2,10 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A request of a browser in three lines: path, Range header, Host header. A product is below its
- * directory, a range inside the file, and the address of a product leads back to it. */
+ * directory, a range inside the file, and the address of a product leads back to it. The lines are
+ * the query of a search as well, whose answer is JSON. */
 #include "fuzz_check.h"
 
+#include "config/base/json_reader.h"
+#include "service/web/catalog.h"
+#include "service/web/document.h"
 #include "service/web/request.h"
+#include "service/web/stac.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -26,10 +31,9 @@ static char *take_line(const uint8_t **data, size_t *bytes)
     return line;
 }
 
-static void check_product(const char *path)
+/* No part of a path is empty or leads upwards. */
+static void check_parts(const char *path)
 {
-    static struct pb_web_route again;
-    char shown[PB_WEB_PATH_BYTES + 8];
     for (const char *part = path; part != NULL;) {
         const size_t n = strcspn(part, "/");
         require(n > 0, "an empty part");
@@ -37,6 +41,13 @@ static void check_product(const char *path)
                 "a way out of products");
         part = part[n] == '/' ? part + n + 1 : NULL;
     }
+}
+
+static void check_product(const char *path)
+{
+    static struct pb_web_route again;
+    char shown[PB_WEB_PATH_BYTES + 8];
+    check_parts(path);
     (void)snprintf(shown, sizeof shown, "/root/%s", path);
     char *href = pb_web_href(shown, "/root");
     require(href != NULL, "no address");
@@ -45,6 +56,31 @@ static void check_product(const char *path)
     pb_web_route(href, &again);
     require(again.place == PB_WEB_PRODUCT && strcmp(again.name, path) == 0, "another product");
     free(href);
+}
+
+/* Requests a document of the catalogue of a directory without products. arguments: "a=b&c=d", which
+ * is changed. */
+static void check_search(const char *path, const char *host, char *arguments)
+{
+    static struct pb_web_query query;
+    static struct pb_web_catalog *catalog;
+    struct pb_web_document document = {0};
+    struct pb_json_value *json = NULL;
+    query = (struct pb_web_query){.path = path};
+    if (catalog == NULL)
+        catalog = pb_web_catalog_create();
+    if (!pb_web_query_base(&query, host, NULL))
+        return;
+    for (char *name, *rest = arguments; (name = strsep(&rest, "&")) != NULL;) {
+        char *value = name;
+        (void)strsep(&value, "=");
+        pb_web_query_add(&query, name, value);
+    }
+    pb_web_stac(catalog, "/proc/self/fdinfo", &query, &document);
+    require(document.text != NULL, "no document");
+    require(pb_json_parse(document.text, strlen(document.text), 1 << 20, &json) == 0, "no JSON");
+    pb_json_release(json);
+    free(document.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -57,6 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pb_web_route(path, &route);
     if (route.place == PB_WEB_PRODUCT)
         check_product(route.name);
+    if (route.place == PB_WEB_STAC && route.name[0] != '\0')
+        check_parts(route.name);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t first = 0, n = 0;
         if (pb_web_range(range, sizes[i], &first, &n) == PB_WEB_RANGE_PART)
@@ -64,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     (void)pb_web_host_is_ours(host, names, 1);
     free(pb_web_list_params(path, range, host));
+    if (route.place == PB_WEB_STAC && pb_web_host_is_ours(host, names, 1))
+        check_search(route.name, host, range);
     free(path);
     free(range);
     free(host);

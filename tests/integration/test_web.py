@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase  # noqa: E402
@@ -243,8 +244,39 @@ class Files(WebCase):
                 self.assertEqual((reply.status, reply.body), (200, pathlib.Path(product["path"]).read_bytes()))
                 self.assertIn("sandbox", reply.headers["Content-Security-Policy"])
         self.assertEqual(delivered, set(HOSTILE))
+        self.check_catalogue(web, [row["id"] for row in rows])
         for path in ("/api/jobs", "/api/info"):
             self.assertEqual(web.get(path).headers["Content-Type"], "application/json")
+
+    def check_catalogue(self, web, jobs):
+        """All items are reached by links from the root, and their assets are the files."""
+        links = lambda document: {link["rel"]: link["href"].removeprefix("http://127.0.0.1:%d" % web.port) for link in document["links"]}
+        root = wait_for(lambda: "child" in links(found := web.json("/stac")) and found)
+        self.assertEqual(root["conformsTo"], web.json(links(root)["conformance"])["conformsTo"])
+        self.assertEqual(web.get(links(root)["service-desc"]).headers["Content-Type"], "application/vnd.oai.openapi+json;version=3.0")
+        collection = web.json(links(root)["child"])
+        self.assertEqual(([collection], "ndvi"), (web.json(links(root)["data"])["collections"], collection["id"]))
+        items, path = [], links(collection)["items"] + "?limit=2&datetime=2026-01-01T00%3A00%3A00Z"
+        while path:
+            page = web.json(path)
+            items += page["features"]
+            path = links(page).get("next")
+        self.assertEqual(len(items), len(jobs))
+        west, south, east, north = collection["extent"]["spatial"]["bbox"][0]
+        inside = json.dumps({"type": "Point", "coordinates": [(west + east) / 2, (south + north) / 2]}).replace(" ", "")
+        for query, n in (("bbox=%s,%s,%s,%s" % (west, south, east, north), len(items)), ("bbox=%s,%s,%s,%s" % (east + 1, south, east + 2, north), 0), ("intersects=" + inside, len(items)),
+                         ("ids=" + urllib.parse.quote(items[0]["id"]), 1), ("collections=other", 0), ("datetime=../2025-12-31T23:59:59Z", 0)):
+            self.assertEqual(len(web.json(links(root)["search"] + "?" + query)["features"]), n, query)
+        for item in items:
+            reply = web.get(links(item)["self"])
+            self.assertEqual((reply.status, reply.json(), reply.headers["Content-Type"]), (200, item, "application/geo+json"))
+            self.assertEqual(web.get(links(item)["self"], If_None_Match=reply.headers["ETag"]).status, 304)
+            self.assertEqual(web.json(links(item)["canonical"])["id"], item["id"])
+            for asset in item["assets"].values():
+                self.assertEqual(int(web.get(links({"links": [{"rel": "a", "href": asset["href"]}]})["a"], method="HEAD").headers["Content-Length"]), asset["file:size"])
+        for path, status in (("/stac/search?x=1", 400), ("/stac/collections/%3Cb%3E", 404), ("/stac/nothing", 404)):
+            reply = web.get(path)
+            self.assertEqual((reply.status, reply.json()["code"], reply.headers["Content-Type"]), (status, str(status), "application/problem+json"))
 
     def test_only_published_files_are_readable(self):
         d = self.service(["a.tif"])

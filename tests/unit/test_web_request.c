@@ -67,6 +67,42 @@ START_TEST(test_products_are_decoded_once)
 }
 END_TEST
 
+START_TEST(test_catalogue_is_below_its_root)
+{
+    static struct pb_web_route route;
+    static const struct {
+        const char *path, *name;
+    } rows[] = {{"/stac", ""},
+                {"/stac/search", "search"},
+                {"/stac/collections/a%20b/items/%3Cx%3E", "collections/a b/items/<x>"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pb_web_route(rows[i].path, &route);
+        ck_assert_int_eq(route.place, PB_WEB_STAC);
+        ck_assert_str_eq(route.name, rows[i].name);
+    }
+    static const char *const nowhere[] = {"/stac/",      "/stac//a",   "/stac/..", "/stac/%2e%2e/a",
+                                          "/stac/a%2fb", "/stac/a%00", "/stacs",   "/stac/a/"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++)
+        ck_assert_msg(place_of(nowhere[i]) == PB_WEB_NOT_FOUND, "%s", nowhere[i]);
+}
+END_TEST
+
+START_TEST(test_values_of_a_query_are_decoded_once)
+{
+    char out[8];
+    ck_assert_int_eq(pb_web_value("a%2Bb+c", out, sizeof out), 5);
+    ck_assert_str_eq(out, "a+b c");
+    ck_assert_int_eq(pb_web_value("%25zz", out, sizeof out), 3);
+    ck_assert_str_eq(out, "%zz");
+    ck_assert_int_eq(pb_web_value("", out, sizeof out), 0);
+    ck_assert_int_eq(pb_web_value("1234567", out, sizeof out), 7);
+    ck_assert_int_eq(pb_web_value("12345678", out, sizeof out), -1);
+    ck_assert_int_eq(pb_web_value("%00", out, sizeof out), -1);
+    ck_assert_int_eq(pb_web_value("%4", out, sizeof out), -1);
+    ck_assert_int_eq(pb_web_value("a", out, 0), -1);
+}
+END_TEST
+
 START_TEST(test_ways_out_of_products_are_refused)
 {
     static const char *const refused[] = {
@@ -269,6 +305,8 @@ int main(void)
     tcase_add_test(all, test_places_have_their_methods);
     tcase_add_test(all, test_priority_is_read_in_full);
     tcase_add_test(all, test_products_are_decoded_once);
+    tcase_add_test(all, test_catalogue_is_below_its_root);
+    tcase_add_test(all, test_values_of_a_query_are_decoded_once);
     tcase_add_test(all, test_ways_out_of_products_are_refused);
     tcase_add_test(all, test_range_is_cut_at_the_end);
     tcase_add_test(all, test_range_without_bytes_is_outside);

@@ -1,0 +1,551 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A folder is a directory with the manifest of a pipeline. An update walks over the directories,
+ * and reads a folder's files only if its manifest is another one: publications replace whole
+ * folders, and write the manifest last. One thread updates at a time, without the lock, because
+ * only this thread changes the folders; the others use the index as it was. */
+#include "service/web/catalog.h"
+
+#include "config/base/clock.h"
+#include "config/base/json_reader.h"
+#include "config/output/output_path.h"
+#include "pipeline/metadata/meta_time.h"
+#include "pipeline/publish/manifest.h"
+#include "service/base/log.h"
+#include "service/web/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ITEM_TYPE "application/geo+json"
+#define PAUSE_MS  500 /* between updates, and ten times the length of the last one */
+#define PAUSES    10
+#define FIRST_MS  8000 /* wait for the first update */
+#define DEPTH_MAX (PB_OUTPUT_PARTS_MAX + 2)
+#define ITEM_MAX  ((size_t)8 << 20)
+
+struct folder {
+    char *path;       /* below the directory of products */
+    int64_t stamp[4]; /* inode, size and times of its manifest */
+    struct pb_web_item *item;
+    size_t n;
+    struct folder *owner; /* the folder of the other index whose items these are; NULL = own */
+};
+
+struct index {
+    struct folder *folder; /* n, by path */
+    size_t n, room;
+    struct pb_web_item **item; /* n_items, newest first */
+    size_t n_items;
+    struct pb_web_collection *collection; /* n_collections, by id */
+    size_t n_collections;
+    size_t unreadable, too_many; /* folders, items */
+};
+
+struct pb_web_catalog {
+    pthread_mutex_t lock; /* all below */
+    pthread_cond_t done;  /* signalled at the end of an update */
+    struct index index;   /* the updating thread reads it without the lock */
+    char products[PATH_MAX];
+    bool is_updating, is_read;
+    int64_t next_ms; /* earliest time of the next update */
+};
+
+/* --- items --- */
+
+void pb_web_item_fini(struct pb_web_item *item)
+{
+    free(item->path);
+    free(item->id);
+    free(item->collection);
+}
+
+static int copy_item(const struct pb_web_item *item, struct pb_web_item *out)
+{
+    *out = *item;
+    out->path = strdup(item->path);
+    out->id = strdup(item->id);
+    out->collection = strdup(item->collection);
+    if (out->path != NULL && out->id != NULL && out->collection != NULL)
+        return 0;
+    pb_web_item_fini(out);
+    return -ENOMEM;
+}
+
+static int order_of(double start, const char *path, const struct pb_web_item *item)
+{
+    return start != item->start ? (start > item->start ? -1 : 1) : strcmp(path, item->path);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct pb_web_item *const *one = a, *const *other = b;
+    return order_of((*one)->start, (*one)->path, *other);
+}
+
+void pb_web_item_cursor(const struct pb_web_item *item, char out[PB_WEB_CURSOR_BYTES])
+{
+    (void)snprintf(out, PB_WEB_CURSOR_BYTES, "%s,%s", item->extent.start, item->path);
+}
+
+/* Reads a whole file of the open directory; NULL if that is impossible. */
+static char *read_text(int directory, const char *name, size_t *out_bytes)
+{
+    struct stat st;
+    const int fd = pb_web_open_below(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    const bool fits =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= ITEM_MAX;
+    char *text = fits ? malloc((size_t)st.st_size + 1) : NULL;
+    const ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 0) {
+        free(text);
+        return NULL;
+    }
+    *out_bytes = (size_t)n;
+    return text;
+}
+
+/* Reads an item of the open folder. Returns 0; 1: not an item; -ENOMEM. */
+static int read_item(int directory, const char *folder, const char *file, const char *pipeline,
+                     struct pb_web_item *out)
+{
+    struct pb_json_value *root = NULL;
+    struct pb_web_item item = {0};
+    size_t bytes = 0;
+    char *text = read_text(directory, file, &bytes);
+    const bool is_json = text != NULL && pb_json_parse(text, bytes, ITEM_MAX, &root) == 0;
+    free(text);
+    const char *id = is_json ? pb_json_get_text(root, "id") : NULL;
+    const char *collection = is_json ? pb_json_get_text(root, "collection") : NULL;
+    collection = collection != NULL && collection[0] != '\0' ? collection : pipeline;
+    int rc = 1;
+    if (id != NULL && id[0] != '\0' && strlen(id) < PB_WEB_ID_BYTES_MAX &&
+        strlen(collection) < PB_WEB_ID_BYTES_MAX && pb_collection_extent_take(root, &item.extent)) {
+        item.start = pb_meta_julian_day(item.extent.start);
+        item.end = pb_meta_julian_day(item.extent.end);
+        char *path = NULL;
+        rc = asprintf(&path, "%s/%s", folder, file) < 0 ? -ENOMEM : 0;
+        const struct pb_web_item found = {
+            path,    (char *)(uintptr_t)id, (char *)(uintptr_t)collection, item.extent, item.start,
+            item.end};
+        rc = rc ? rc : copy_item(&found, out);
+        free(path);
+    }
+    pb_json_release(root);
+    return rc;
+}
+
+/* --- folders --- */
+
+static void free_folder(struct folder *folder)
+{
+    for (size_t i = 0; i < folder->n && folder->owner == NULL; i++)
+        pb_web_item_fini(&folder->item[i]);
+    if (folder->owner == NULL)
+        free(folder->item);
+    free(folder->path);
+}
+
+static void free_index(struct index *index)
+{
+    for (size_t i = 0; i < index->n; i++)
+        free_folder(&index->folder[i]);
+    free(index->folder);
+    free(index->item);
+    pb_web_collections_free(index->collection, index->n_collections);
+    *index = (struct index){0};
+}
+
+static int compare_folders(const void *a, const void *b)
+{
+    const struct folder *one = a, *other = b;
+    return strcmp(one->path, other->path);
+}
+
+/* Takes the items of the folder from the index before, if the manifest is the same. */
+static bool take_known(struct index *before, struct folder *folder)
+{
+    struct folder *known =
+        before->n > 0 ? bsearch(folder, before->folder, before->n, sizeof *folder, compare_folders)
+                      : NULL;
+    if (known == NULL || memcmp(known->stamp, folder->stamp, sizeof folder->stamp) != 0)
+        return false;
+    folder->item = known->item;
+    folder->n = known->n;
+    folder->owner = known;
+    return true;
+}
+
+/* Reads the items that the manifest of the open folder names. Returns 0, a negative errno, or 1:
+ * no folder of a pipeline. */
+static int read_folder(int directory, struct folder *folder)
+{
+    struct pb_manifest manifest;
+    int rc = pb_manifest_read(directory, &manifest);
+    if (rc != 0)
+        return rc == -EINVAL || rc == -ENOENT ? 1 : rc;
+    folder->item = calloc(manifest.n_files + 1, sizeof *folder->item);
+    rc = manifest.pipeline[0] == '\0' ? 1 : folder->item == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; i < manifest.n_files && rc == 0; i++)
+        if (strcmp(manifest.file[i].media_type, ITEM_TYPE) == 0) {
+            const int read = read_item(directory, folder->path, manifest.file[i].file,
+                                       manifest.pipeline, &folder->item[folder->n]);
+            folder->n += read == 0;
+            rc = read < 0 ? read : 0;
+        }
+    pb_manifest_fini(&manifest);
+    return rc;
+}
+
+static int add_folder(struct index *index, const struct folder *folder)
+{
+    if (index->n == index->room) {
+        const size_t room = index->room > 0 ? 2 * index->room : 64;
+        struct folder *more = realloc(index->folder, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        index->folder = more;
+        index->room = room;
+    }
+    index->folder[index->n++] = *folder;
+    index->n_items += folder->n;
+    return 0;
+}
+
+/* Takes the directory if it is a folder of a pipeline. Returns 0, 1: it is not; -ENOMEM. */
+static int take_folder(struct index *before, struct index *index, int directory, const char *path)
+{
+    struct folder folder = {.path = (char *)(uintptr_t)path};
+    struct stat st;
+    if (path[0] == '\0' || fstatat(directory, PB_MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return 1;
+    folder.stamp[0] = (int64_t)st.st_ino;
+    folder.stamp[1] = st.st_size;
+    folder.stamp[2] = pb_clock_ns(&st.st_mtim);
+    folder.stamp[3] = pb_clock_ns(&st.st_ctim);
+    int rc = take_known(before, &folder) ? 0 : read_folder(directory, &folder);
+    folder.path = rc == 0 ? strdup(path) : NULL;
+    if (rc == 0 && folder.path == NULL)
+        rc = -ENOMEM;
+    rc = rc ? rc : add_folder(index, &folder);
+    if (rc != 0)
+        free_folder(&folder);
+    index->unreadable += rc < 0 && rc != -ENOMEM;
+    return rc < 0 && rc != -ENOMEM ? 0 : rc;
+}
+
+struct walk {
+    struct index *before, *index;
+    char path[PATH_MAX]; /* path of the directory, below the directory of products */
+};
+
+static int walk(struct walk *walk, int parent, const char *name, int depth);
+
+/* Walks over the directories in an open one (taken). */
+static int walk_inside(struct walk *at, int directory, int depth)
+{
+    const size_t used = strlen(at->path);
+    DIR *list = fdopendir(directory);
+    const struct dirent *entry;
+    int rc = 0;
+    if (list == NULL) {
+        (void)close(directory);
+        return -ENOMEM;
+    }
+    while (rc == 0 && (entry = readdir(list)) != NULL) {
+        const bool may_be = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        const int n = snprintf(at->path + used, sizeof at->path - used, "%s%s", used > 0 ? "/" : "",
+                               entry->d_name);
+        if (may_be && entry->d_name[0] != '.' && n > 0 && used + (size_t)n < sizeof at->path)
+            rc = walk(at, dirfd(list), entry->d_name, depth + 1);
+    }
+    at->path[used] = '\0';
+    (void)closedir(list);
+    return rc;
+}
+
+static int walk(struct walk *at, int parent, const char *name, int depth)
+{
+    const int directory = pb_web_open_below(parent, name, O_RDONLY | O_DIRECTORY);
+    if (directory < 0) {
+        at->index->unreadable += directory != -ENOENT;
+        return 0;
+    }
+    int rc = take_folder(at->before, at->index, directory, at->path);
+    if (rc == 1 && depth < DEPTH_MAX)
+        return walk_inside(at, directory, depth);
+    (void)close(directory);
+    return rc == 1 ? 0 : rc;
+}
+
+/* --- the index --- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Makes the collections from the items. */
+static int make_collections(struct index *index)
+{
+    const char **name = calloc(index->n_items + 1, sizeof *name);
+    size_t n = 0;
+    for (size_t i = 0; name != NULL && i < index->n_items; i++)
+        name[i] = index->item[i]->collection;
+    if (name != NULL && index->n_items > 0)
+        qsort(name, index->n_items, sizeof *name, compare_names);
+    for (size_t i = 0; name != NULL && i < index->n_items; i++)
+        if (n == 0 || strcmp(name[n - 1], name[i]) != 0)
+            name[n++] = name[i];
+    index->collection = calloc(n + 1, sizeof *index->collection);
+    bool made = name != NULL && index->collection != NULL;
+    for (size_t i = 0; i < n && made; i++) {
+        index->collection[i].id = strdup(name[i]);
+        index->n_collections += made = index->collection[i].id != NULL;
+    }
+    free(name);
+    for (size_t i = 0; i < index->n_items && made; i++) {
+        const struct pb_web_item *item = index->item[i];
+        struct pb_web_collection *own = bsearch(&item->collection, index->collection, n,
+                                                sizeof *own, compare_names); /* id is first */
+        if (own->n_items == 0)
+            own->extent = item->extent;
+        else
+            (void)pb_collection_extent_grow(&own->extent, &item->extent);
+        own->n_items++;
+    }
+    return made ? 0 : -ENOMEM;
+}
+
+/* Sorts the folders, and lists their items. */
+static int finish(struct index *index)
+{
+    size_t n = 0;
+    if (index->n > 0)
+        qsort(index->folder, index->n, sizeof *index->folder, compare_folders);
+    index->item = malloc((index->n_items + 1) * sizeof(struct pb_web_item *));
+    if (index->item == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < index->n; i++)
+        for (size_t k = 0; k < index->folder[i].n; k++)
+            index->item[n++] = &index->folder[i].item[k];
+    if (n > 0)
+        qsort(index->item, n, sizeof(struct pb_web_item *), compare_items);
+    index->too_many = n > PB_WEB_ITEMS_MAX ? n - PB_WEB_ITEMS_MAX : 0;
+    index->n_items = n - index->too_many;
+    return make_collections(index);
+}
+
+/* Makes the next index; it owns the items of the one before, unless it fails. */
+static int read_products(struct index *before, const char *products, struct index *out)
+{
+    struct walk at = {.before = before, .index = out};
+    const int root = open(products, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int rc = root < 0 ? -errno : walk(&at, root, ".", 0);
+    if (root >= 0)
+        (void)close(root);
+    rc = rc ? rc : finish(out);
+    for (size_t i = 0; i < out->n && rc == 0; i++)
+        if (out->folder[i].owner != NULL) {
+            out->folder[i].owner->owner = &out->folder[i];
+            out->folder[i].owner = NULL;
+        }
+    if (rc != 0)
+        free_index(out);
+    return rc;
+}
+
+struct pb_web_catalog *pb_web_catalog_create(void)
+{
+    struct pb_web_catalog *catalog = calloc(1, sizeof *catalog);
+    pthread_condattr_t monotonic;
+    if (catalog == NULL)
+        return NULL;
+    (void)pthread_mutex_init(&catalog->lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&catalog->done, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return catalog;
+}
+
+void pb_web_catalog_destroy(struct pb_web_catalog *catalog)
+{
+    if (catalog == NULL)
+        return;
+    free_index(&catalog->index);
+    (void)pthread_cond_destroy(&catalog->done);
+    (void)pthread_mutex_destroy(&catalog->lock);
+    free(catalog);
+}
+
+static void report(const struct index *before, const struct index *now)
+{
+    if (now->unreadable > 0 && now->unreadable != before->unreadable)
+        pb_log(PB_LOG_WARNING,
+               "catalogue: %zu directories of products are unreadable: their items "
+               "are missing",
+               now->unreadable);
+    if (now->too_many > 0 && before->too_many == 0)
+        pb_log(PB_LOG_WARNING, "catalogue: more than %d items: the oldest are missing",
+               PB_WEB_ITEMS_MAX);
+}
+
+/* Reads the changes. Call with the lock, which is released meanwhile. */
+static int update(struct pb_web_catalog *catalog, const char *products)
+{
+    struct index next = {0};
+    if (strcmp(catalog->products, products) != 0)
+        free_index(&catalog->index);
+    (void)snprintf(catalog->products, sizeof catalog->products, "%s", products);
+    catalog->is_updating = true;
+    (void)pthread_mutex_unlock(&catalog->lock);
+    const int64_t begun_ms = pb_clock_mono_ms();
+    const int rc = read_products(&catalog->index, products, &next);
+    const int64_t now_ms = pb_clock_mono_ms();
+    (void)pthread_mutex_lock(&catalog->lock);
+    if (rc == 0) {
+        struct index before = catalog->index;
+        report(&before, &next);
+        catalog->index = next;
+        catalog->is_read = true;
+        free_index(&before);
+    }
+    catalog->next_ms = now_ms + PAUSE_MS + PAUSES * (now_ms - begun_ms);
+    catalog->is_updating = false;
+    (void)pthread_cond_broadcast(&catalog->done);
+    return rc;
+}
+
+int pb_web_catalog_update(struct pb_web_catalog *catalog, const char *products)
+{
+    const struct timespec until = pb_clock_mono_after(FIRST_MS);
+    int rc = 0, waited = 0;
+    (void)pthread_mutex_lock(&catalog->lock);
+    while (catalog->is_updating && !catalog->is_read && waited == 0)
+        waited = pthread_cond_timedwait(&catalog->done, &catalog->lock, &until);
+    const bool is_due = !catalog->is_read || strcmp(catalog->products, products) != 0 ||
+                        pb_clock_mono_ms() >= catalog->next_ms;
+    if (!catalog->is_updating && is_due)
+        rc = update(catalog, products);
+    if (rc == 0 && !catalog->is_read)
+        rc = -EAGAIN;
+    (void)pthread_mutex_unlock(&catalog->lock);
+    return rc;
+}
+
+/* --- searches --- */
+
+/* Returns true if a list with commas has the word. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (; list != NULL; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Returns true if the boxes share a point. Each may cross 180 degrees. */
+static bool is_near(const double a[4], const double b[4])
+{
+    if (a[1] > b[3] || b[1] > a[3])
+        return false;
+    const double east = a[2] + (a[0] > a[2] ? 360 : 0), other = b[2] + (b[0] > b[2] ? 360 : 0);
+    for (int turn = -1; turn <= 1; turn++)
+        if (a[0] <= other + 360 * turn && b[0] + 360 * turn <= east)
+            return true;
+    return false;
+}
+
+static bool is_match(const struct pb_web_item *item, const struct pb_web_search *search)
+{
+    return (search->collection == NULL || strcmp(item->collection, search->collection) == 0) &&
+           (search->id == NULL || strcmp(item->id, search->id) == 0) &&
+           (search->collections == NULL || has_word(search->collections, item->collection)) &&
+           (search->ids == NULL || has_word(search->ids, item->id)) &&
+           (!search->has_from || item->end >= search->from) &&
+           (!search->has_to || item->start <= search->to) &&
+           (!search->has_bbox ||
+            (item->extent.has_bbox && is_near(search->bbox, item->extent.bbox)));
+}
+
+/* Reads a cursor: the time of an item and its path. */
+static int read_cursor(const char *text, double *out_start, const char **out_path)
+{
+    char when[40];
+    const size_t n = strcspn(text, ",");
+    if (text[n] != ',' || n >= sizeof when)
+        return -EINVAL;
+    (void)snprintf(when, sizeof when, "%.*s", (int)n, text);
+    *out_start = pb_meta_julian_day(when);
+    *out_path = text + n + 1;
+    return isfinite(*out_start) ? 0 : -EINVAL;
+}
+
+int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
+                        struct pb_web_item *out, size_t room, size_t *out_matched)
+{
+    double start = 0;
+    const char *path = "";
+    size_t n = 0, matched = 0;
+    int rc = search->after ? read_cursor(search->after, &start, &path) : 0;
+    if (rc != 0)
+        return rc;
+    (void)pthread_mutex_lock(&catalog->lock);
+    for (size_t i = 0; i < catalog->index.n_items && rc == 0; i++) {
+        const struct pb_web_item *item = catalog->index.item[i];
+        if (!is_match(item, search))
+            continue;
+        matched++;
+        if (n == room || (search->after != NULL && order_of(start, path, item) >= 0))
+            continue;
+        rc = copy_item(item, &out[n]);
+        n += rc == 0;
+    }
+    (void)pthread_mutex_unlock(&catalog->lock);
+    *out_matched = matched;
+    while (rc != 0 && n > 0)
+        pb_web_item_fini(&out[--n]);
+    return rc ? rc : (int)n;
+}
+
+int pb_web_catalog_collections(struct pb_web_catalog *catalog, struct pb_web_collection **out)
+{
+    (void)pthread_mutex_lock(&catalog->lock);
+    const size_t n = catalog->index.n_collections;
+    struct pb_web_collection *copy = calloc(n + 1, sizeof *copy);
+    bool made = copy != NULL;
+    for (size_t i = 0; i < n && made; i++) {
+        copy[i] = catalog->index.collection[i];
+        copy[i].id = strdup(copy[i].id);
+        made = copy[i].id != NULL;
+    }
+    (void)pthread_mutex_unlock(&catalog->lock);
+    if (made) {
+        *out = copy;
+        return (int)n;
+    }
+    pb_web_collections_free(copy, n);
+    return -ENOMEM;
+}
+
+void pb_web_collections_free(struct pb_web_collection *collections, size_t n)
+{
+    for (size_t i = 0; i < n && collections != NULL; i++)
+        free(collections[i].id);
+    free(collections);
+}

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_WEB_CATALOG_H
+#define PB_WEB_CATALOG_H
+/* Index of the STAC items in the directory of products: those that a .pushbroom.json names, with
+ * place and time. It is in memory, and follows the directory: an update reads manifests that
+ * changed. Thread: any. */
+#include "pipeline/publish/collection_extent.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PB_WEB_ITEMS_MAX    100000 /* further items are not in the index */
+#define PB_WEB_CURSOR_BYTES 4096
+#define PB_WEB_ID_BYTES_MAX 1536 /* limit of ids; others are left out */
+
+struct pb_web_item {
+    char *path;       /* path of its file, below the directory of products */
+    char *id;         /* unique in its collection */
+    char *collection; /* the item's, else the name of the pipeline */
+    struct pb_collection_extent extent;
+    double start, end; /* Julian days */
+};
+
+struct pb_web_collection {
+    char *id;
+    struct pb_collection_extent extent;
+    size_t n_items;
+};
+
+/* Zeroed: all items. Texts are borrowed. */
+struct pb_web_search {
+    const char *collections, *ids; /* lists with commas; NULL = all */
+    const char *collection, *id;   /* one of them; NULL = all */
+    bool has_bbox;
+    double bbox[4]; /* west > east: across 180 degrees */
+    bool has_from, has_to;
+    double from, to;   /* Julian days */
+    const char *after; /* cursor; NULL = from the first on */
+};
+
+struct pb_web_catalog;
+
+struct pb_web_catalog *pb_web_catalog_create(void);          /* NULL = out of memory */
+void pb_web_catalog_destroy(struct pb_web_catalog *catalog); /* NULL is allowed */
+
+/* Reads changes in the directory of products, unless that was done a moment ago or is being done.
+ * Returns 0; -EAGAIN: the first reading takes long; another negative errno. */
+int pb_web_catalog_update(struct pb_web_catalog *catalog, const char *products);
+
+/* Finds up to `room` items, newest first, which the caller frees. Returns their number, or
+ * -ENOMEM; -EINVAL: the cursor is malformed. *out_matched: the number of all that match, from the
+ * first on. */
+int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
+                        struct pb_web_item *out, size_t room, size_t *out_matched);
+void pb_web_item_fini(struct pb_web_item *item);
+/* Writes the cursor of the page that follows an item. */
+void pb_web_item_cursor(const struct pb_web_item *item, char out[PB_WEB_CURSOR_BYTES]);
+
+/* Copies the collections, by name: malloc'd, freed by pb_web_collections_free. Returns their
+ * number or -ENOMEM. */
+int pb_web_catalog_collections(struct pb_web_catalog *catalog, struct pb_web_collection **out);
+void pb_web_collections_free(struct pb_web_collection *collections, size_t n);
+#endif
