@@ -47,6 +47,7 @@ struct pb_beat {
     int64_t period_ms;   /* time between reports */
     int64_t reported_ms; /* monotonic: begin of the last report that the store accepted */
     bool reports;        /* this step reports */
+    bool drains;         /* the node drained at the begin of the last step */
     /* ---- results of a step ---- */
     int rc; /* 0; -ESTALE: the session is over; negative and err */
     struct pb_err err;
@@ -140,7 +141,7 @@ static int report(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
     const int64_t since_ms = pb_clock_mono_ms();
-    int rc = pb_nodes_alive(daemon->store, &beat->err);
+    int rc = pb_nodes_alive(daemon->store, beat->drains, &beat->err);
     if (rc != 0)
         return rc;
     rc = pb_store_reap(daemon->store, pb_clock_wall_ms(), &beat->err);
@@ -414,7 +415,10 @@ static void begin_step(struct pb_beat *beat)
         return;
     beat->is_hinted = false;
     beat->looked_ms = now;
-    beat->reports = beat->is_lost || now - beat->reported_ms >= beat->period_ms;
+    const bool drains = beat->daemon->methods.draining;
+    beat->reports =
+        beat->is_lost || drains != beat->drains || now - beat->reported_ms >= beat->period_ms;
+    beat->drains = drains;
     if (beat->reports)
         beat->reported_ms = now;
     beat->works = true;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define TROUBLE "notify"
+#define TEXTS   "texts" /* pipelines that are not stored */
 
 struct pb_subscribing {
     uv_work_t work;
@@ -30,6 +31,8 @@ struct pb_subscribing {
     struct pb_store_needs *needs; /* the pipelines of the configuration */
     int rc; /* negative, or the number of deleted subscribers with waiting events; 0: not stored */
     struct pb_err err;
+    int needs_rc; /* result for the pipelines; negative and */
+    struct pb_err needs_err;
 };
 
 static char *words_text(char *const *words, size_t n)
@@ -101,17 +104,37 @@ struct pb_subscribing *pb_daemon_subscribers(struct pb_daemon *daemon)
 
 int pb_daemon_subscribers_store(struct pb_subscribing *all, struct pb_err *err)
 {
-    int rc = pb_store_set_needs(all->daemon->store, all->needs, &all->err);
+    all->needs_rc = pb_store_set_needs(all->daemon->store, all->needs, &all->needs_err);
     all->needs = NULL;
-    all->rc = rc < 0 ? rc : pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
-    if (all->rc < 0)
-        *err = all->err;
-    return all->rc < 0 ? all->rc : 0;
+    all->rc = pb_subscribers_set(all->daemon->store, all->at, all->n, &all->err);
+    const bool is_stored = all->needs_rc >= 0;
+    if (!is_stored || all->rc < 0)
+        *err = is_stored ? all->err : all->needs_err;
+    return !is_stored ? all->needs_rc : all->rc < 0 ? all->rc : 0;
+}
+
+/* Reports whether jobs have the texts of the pipelines. */
+static bool report_needs(const struct pb_subscribing *all)
+{
+    struct pb_troubles *troubles = &all->daemon->troubles;
+    char text[512];
+    if (all->needs_rc >= 0) {
+        pb_trouble_clear(troubles, TEXTS);
+        return true;
+    }
+    (void)snprintf(
+        text, sizeof text,
+        "the texts of the pipelines are not stored with the jobs that wait: %.300s; other "
+        "nodes may leave them until that is done, which is tried again",
+        all->needs_err.msg);
+    pb_trouble_raise(troubles, TEXTS, all->needs_err.code, text);
+    return false;
 }
 
 static bool report(const struct pb_subscribing *all)
 {
     struct pb_daemon *daemon = all->daemon;
+    const bool has_needs = report_needs(all);
     if (all->rc < 0) {
         pb_trouble_raise(&daemon->troubles, TROUBLE, all->err.code, all->err.msg);
         return false;
@@ -121,7 +144,7 @@ static bool report(const struct pb_subscribing *all)
         pb_log(PB_LOG_WARNING,
                "notify: %d entr%s gone from the configuration, and what waited for %s is dropped",
                all->rc, all->rc == 1 ? "y is" : "ies are", all->rc == 1 ? "it" : "them");
-    return true;
+    return has_needs;
 }
 
 bool pb_daemon_subscribers_end(struct pb_subscribing *all)

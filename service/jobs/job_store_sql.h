@@ -166,12 +166,19 @@ int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t ep
 int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb_job *out_job);
 
 /* --- nodes.c --- */
+/* Condition on rows r of requests that node ?1 takes. A cancel concerns the job: if its node ended,
+ * any node takes it when the job does not run there any more. */
+#define PB_NODES_REQUESTS_MINE                                                                     \
+    "(r.node = ?1 OR (r.kind = 0 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.node = r.node AND"  \
+    " n.session <> 0) AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job AND j.status = 1"    \
+    " AND j.node = r.node)))"
 #define PB_NODES_LOOK_EVENTS "256" /* events of a look */
 /* Columns: those of a job, or NULL; number of the last event; true if requests wait for this node;
  * number of the job's last event. There is a row without a job if there is no event. */
 #define PB_NODES_LOOK_SQL                                                                          \
     "SELECT " PB_JOB_COLUMNS ", x.last, x.waits, x.event FROM (SELECT l.seq AS last,"              \
-    " EXISTS (SELECT 1 FROM requests r WHERE r.node = ?1) AS waits, c.seq AS event,"               \
+    " EXISTS (SELECT 1 FROM requests r WHERE " PB_NODES_REQUESTS_MINE ") AS waits,"                \
+    " c.seq AS event,"                                                                             \
     " c.job AS of_job FROM last_event l LEFT JOIN (SELECT max(e.seq) AS seq, e.job FROM"           \
     " (SELECT seq, job FROM events WHERE seq > ?2 ORDER BY seq LIMIT " PB_NODES_LOOK_EVENTS        \
     ") AS e GROUP BY e.job) AS c ON true) AS x LEFT JOIN jobs ON jobs.id = x.of_job"               \

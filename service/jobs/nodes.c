@@ -126,7 +126,7 @@ static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
         " ON CONFLICT (node) DO UPDATE SET session = excluded.session, place = excluded.place,"
         " work = excluded.work, archive = excluded.archive, quarantine = excluded.quarantine,"
         " lease_ms = excluded.lease_ms, started_ms = excluded.started_ms,"
-        " seen_ms = excluded.seen_ms",
+        " seen_ms = excluded.seen_ms, drains = 0",
         &change->err);
     pb_sql_set_text(s, 1, store->node);
     pb_sql_set_int(s, 2, join->session);
@@ -274,20 +274,23 @@ void pb_nodes_leave(struct pb_job_store *store)
         (void)pb_job_store_commit(store, &change, NULL);
 }
 
+/* change->number: not 0 if the node drains. */
 static int apply_alive(struct pb_job_store *store, struct pb_job_change *change)
 {
     struct pb_sql_statement *s = pb_job_store_prepare(
-        store, WHAT, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE node = ?1 AND session = ?2",
+        store, WHAT,
+        "UPDATE nodes SET seen_ms = pb_now_ms(), drains = ?3 WHERE node = ?1 AND session = ?2",
         &change->err);
     pb_sql_set_text(s, 1, store->node);
     pb_sql_set_int(s, 2, store->session);
+    pb_sql_set_int(s, 3, change->number);
     int rc = pb_job_store_run(store, WHAT, s, &change->err);
     return rc < 0 ? rc : rc > 0 ? 0 : PB_JOB_STALE;
 }
 
-int pb_nodes_alive(struct pb_job_store *store, struct pb_err *err)
+int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err)
 {
-    struct pb_job_change change = {.apply = apply_alive};
+    struct pb_job_change change = {.apply = apply_alive, .number = drains};
     if (!pb_store_is_shared(store))
         return 0;
     int rc = pb_job_store_commit(store, &change, err);
@@ -348,17 +351,19 @@ static int decide(struct pb_job_store *store, struct pb_node_inbox *inbox, struc
     const bool is_own = inbox->owner == NULL || strcmp(inbox->owner, store->node) == 0;
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
-        "SELECT w.session, (SELECT count(*) FROM nodes WHERE node = ?2 AND session <> 0)"
-        " FROM (SELECT 1) AS one LEFT JOIN (SELECT n.session FROM inboxes i JOIN nodes n"
+        "SELECT w.session, (SELECT count(*) FROM nodes WHERE node = ?2 AND session <> 0 AND"
+        " drains = 0), (SELECT count(*) FROM nodes WHERE session = ?3 AND drains = 0) FROM (SELECT "
+        "1) AS one LEFT JOIN (SELECT n.session FROM inboxes i JOIN nodes n"
         " ON n.session = i.session WHERE i.path = ?1 AND i.session <> 0) AS w ON true",
         err);
     pb_sql_set_text(s, 1, inbox->path);
     pb_sql_set_text(s, 2, is_own ? store->node : inbox->owner);
+    pb_sql_set_int(s, 3, store->session);
     int rc = pb_job_store_step(store, WHAT, s, err);
     if (rc > 0) {
         const bool is_free = pb_sql_is_null(s, 0);
         const bool is_held = !is_free && pb_sql_int(s, 0) == store->session;
-        const bool may = is_own || pb_sql_int(s, 1) == 0;
+        const bool may = pb_sql_int(s, 2) > 0 && (is_own || pb_sql_int(s, 1) == 0);
         inbox->is_held = is_held;
         inbox->is_wanted = is_held && !may;
         rc = is_free && may                        ? HOLD_TAKE
@@ -504,6 +509,7 @@ static bool add(struct pb_nodes *nodes, struct pb_sql_statement *s)
     nodes->at = more;
     struct pb_node *node = &nodes->at[nodes->n++];
     *node = (struct pb_node){.is_alive = pb_sql_int(s, 5) != 0,
+                             .drains = pb_sql_int(s, 10) != 0,
                              .lease_ms = pb_sql_int(s, 6),
                              .started_ms = pb_sql_int(s, 7),
                              .silent_ms = pb_sql_int(s, 8),
@@ -529,7 +535,7 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
         store, WHAT,
         "SELECT node, place, work, archive, quarantine, CASE WHEN session <> 0 THEN 1 ELSE 0 END,"
         " lease_ms, started_ms, pb_now_ms() - seen_ms, (SELECT count(*) FROM jobs WHERE"
-        " jobs.status = 1 AND jobs.node = nodes.node) FROM nodes ORDER BY node",
+        " jobs.status = 1 AND jobs.node = nodes.node), drains FROM nodes ORDER BY node",
         err);
     int rc;
     while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0)
@@ -580,7 +586,7 @@ static int apply_ask(struct pb_job_store *store, struct pb_job_change *change)
                              &change->err);
     pb_sql_set_text(s, 1, asking->node);
     pb_sql_set_text(s, 2, asking->request->job);
-    pb_sql_set_int(s, 3, asking->request->kind);
+    pb_sql_set_int(s, 3, (int64_t)asking->request->kind);
     pb_sql_set_text(s, 4, asking->request->identity);
     int rc = pb_job_store_run(store, WHAT, s, &change->err);
     store->has_news = true;
@@ -610,8 +616,8 @@ static int apply_requests(struct pb_job_store *store, struct pb_job_change *chan
     struct pb_node_request *out = taking->out;
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
-        "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE node = ?1 ORDER BY seq"
-        " LIMIT ?2) RETURNING job, kind, identity",
+        "DELETE FROM requests WHERE seq IN (SELECT r.seq FROM requests r "
+        "WHERE " PB_NODES_REQUESTS_MINE " ORDER BY r.seq LIMIT ?2) RETURNING job, kind, identity",
         &change->err);
     int n = 0, rc = 0;
     pb_sql_set_text(s, 1, store->node);
@@ -619,7 +625,7 @@ static int apply_requests(struct pb_job_store *store, struct pb_job_change *chan
     for (; n < PB_NODE_REQUESTS_MAX && (rc = pb_job_store_step(store, WHAT, s, &change->err)) > 0;
          n++) {
         pb_sql_read_text(s, 0, out[n].job, sizeof out[n].job);
-        out[n].kind = (int)pb_sql_int(s, 1);
+        out[n].kind = (enum pb_request_kind)pb_sql_int(s, 1);
         pb_sql_read_text(s, 2, out[n].identity, sizeof out[n].identity);
     }
     pb_sql_finalize(s);

@@ -6,6 +6,7 @@
  * time at which it reported last, on the server's clock. A session whose lease is over is ended by
  * any node, and its running jobs wait again (pb_store_reap in store.h). A store in a file has no
  * nodes; the calls then do nothing. Thread: pool. */
+#include "service/jobs/request_kind.h"
 #include "service/jobs/store.h"
 
 /* A node as the others see it. The strings are owned by its list. */
@@ -16,6 +17,7 @@ struct pb_node {
     char *work, *archive, *quarantine; /* real paths */
     int64_t lease_ms;
     bool is_alive;      /* its session is not over */
+    bool drains;        /* it takes no job and no file, because a client requested that */
     int64_t started_ms; /* wall clock of the server: begin of the last session */
     int64_t silent_ms;  /* time since its last report */
     int64_t running;    /* number of its jobs that run now */
@@ -28,7 +30,7 @@ struct pb_nodes {
 
 /* A request of a client about a job that another node has. */
 struct pb_node_request {
-    int kind; /* enum pb_request_kind */
+    enum pb_request_kind kind;
     char job[PB_JOB_ID_BYTES];
     char identity[PB_JOB_IDENTITY_BYTES];
 };
@@ -62,9 +64,9 @@ const char *pb_nodes_root(const struct pb_job_store *store);
 int pb_nodes_make_root(struct pb_job_store *store, const char *products, struct pb_err *err);
 /* Ends the session, in which no job runs any more. */
 void pb_nodes_leave(struct pb_job_store *store);
-/* Renews the lease. -ESTALE (no *err): the session is over; its jobs belong to other nodes, and a
- * new session must begin. */
-int pb_nodes_alive(struct pb_job_store *store, struct pb_err *err);
+/* Renews the lease, and stores whether this node drains. -ESTALE (no *err): the session is over;
+ * its jobs belong to other nodes, and a new session must begin. */
+int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err);
 /* Reads the changes of other nodes: one query, if nothing changed. Returns 1 if jobs were changed
  * since the last call, else 0, or a negative errno; *out needs fini. Afterwards pb_store_counts and
  * pb_store_changes have the present values. The first call has no jobs. */
@@ -85,24 +87,26 @@ void pb_nodes_fini(struct pb_nodes *nodes);
 /* Finds the node whose work, archive or quarantine has that path; NULL if absent. */
 const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *path);
 
-/* An inbox that one node at a time watches: its owner while that one reports, otherwise another. */
+/* An inbox that one node at a time watches: its owner while that one reports and does not drain,
+ * otherwise another. */
 struct pb_node_inbox {
     const char *path;  /* real path */
     const char *owner; /* name of the node; NULL: this node */
     bool is_busy;      /* this node still takes files from it, and keeps it */
     /* ---- results ---- */
     bool is_held;   /* this session watches it */
-    bool is_wanted; /* this session watches it, and has to give it back to its owner */
+    bool is_wanted; /* this session watches it, and has to give it back */
 };
-/* Takes the inbox if no session watches it; gives it back if its owner reports. A session that is
- * over watches no inbox. Without nodes the inbox is held. */
+/* Takes the inbox if no session watches it; gives it back if its owner watches it again, or this
+ * node drains. A session that is over watches no inbox. Without nodes the inbox is held. */
 int pb_nodes_hold(struct pb_job_store *store, struct pb_node_inbox *inbox, struct pb_err *err);
 
 /* Stores a request for the node, which takes it with its next report. job.state: it does not
  * report. */
 int pb_nodes_ask(struct pb_job_store *store, const char *node,
                  const struct pb_node_request *request, struct pb_err *err);
-/* Takes the requests for this node: their number, at most PB_NODE_REQUESTS_MAX. */
+/* Takes the requests for this node, and cancels that are for a node whose session is over and whose
+ * jobs wait again: their number, at most PB_NODE_REQUESTS_MAX. */
 int pb_nodes_requests(struct pb_job_store *store, struct pb_err *err,
                       struct pb_node_request out[PB_NODE_REQUESTS_MAX]);
 #endif

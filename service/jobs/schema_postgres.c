@@ -237,9 +237,12 @@ static const char *const version_3[] = {"ALTER TABLE store ADD COLUMN root" TEXT
 static const char *const version_4[] = {
     "CREATE TABLE inboxes (path" TEXT " PRIMARY KEY, session" INT " DEFAULT 0);", NULL};
 
+static const char *const version_5[] = {"ALTER TABLE nodes ADD COLUMN drains" INT " DEFAULT 0;",
+                                        NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
-static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {version_1, version_2,
-                                                                     version_3, version_4};
+static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {
+    version_1, version_2, version_3, version_4, version_5};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

@@ -66,6 +66,7 @@ void pb_express_put_back(struct pb_express *express, struct pb_pool_slot *slot, 
     express->in_vain += express->in_vain < PAUSE_DOUBLINGS;
     pb_log(PB_LOG_NOTICE, "job %s: takes longer than service.express; it waits for its turn",
            job->id);
+    slot->is_late = true;
     pb_worker_slot_end(slot->worker, PB_ENDING_PUT_BACK, PUT_BACK_MS);
 }
 

@@ -7,6 +7,7 @@
 
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
+#include "service/jobs/nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -308,6 +309,22 @@ static void print_subscribers(FILE *out, const struct pb_subscriber_state *all, 
     }
 }
 
+/* Prints what each node does, the same on all nodes. */
+static void print_nodes(FILE *out, const struct pb_nodes *nodes)
+{
+    if (nodes == NULL || nodes->n == 0)
+        return;
+    head(out, "node_reports", "gauge",
+         "1 if the node reports to the job store, 0 if its lease is over or it ended.");
+    for (size_t i = 0; i < nodes->n; i++)
+        (void)fprintf(out, "pushbroom_node_reports{node=\"%s\"} %d\n", nodes->at[i].name,
+                      nodes->at[i].is_alive);
+    head(out, "node_draining", "gauge", "1 if the node reports that it drains, else 0.");
+    for (size_t i = 0; i < nodes->n; i++)
+        (void)fprintf(out, "pushbroom_node_draining{node=\"%s\"} %d\n", nodes->at[i].name,
+                      nodes->at[i].is_alive && nodes->at[i].drains);
+}
+
 static char *end_text(FILE *out, char **text)
 {
     bool failed = ferror(out) != 0;
@@ -332,6 +349,7 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           "1 if the last reload of the configuration succeeded, else 0.", !gauges->config_refused);
     gauge(out, "draining", "1 while no job and no file is taken (pushbroom drain), else 0.",
           gauges->draining);
+    print_nodes(out, gauges->nodes);
     head(out, "config_last_reload_success_timestamp_seconds", "gauge",
          "When the configuration in use was loaded, in Unix time.");
     (void)fprintf(out, "pushbroom_config_last_reload_success_timestamp_seconds %.3f\n",

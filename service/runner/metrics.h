@@ -49,16 +49,19 @@ struct pb_metrics {
     } stage[PB_METRICS_STAGES];
 };
 
+struct pb_nodes;
+
 /* Values at the moment of the request. */
 struct pb_metrics_gauges {
     int64_t queue_depth, running, workers;
     int64_t inbox_waiting, inbox_ignored, inbox_alone, inbox_gathering;
     int64_t inbox_refused, inbox_foreign;
     int64_t start_wall_ms;
-    int64_t config_loaded_ms; /* wall clock of the last load that succeeded */
-    bool config_refused;      /* the last reload failed */
-    bool draining;            /* no job and no file is taken, because a client requested that */
-    uint64_t planned_bytes;   /* tile buffers of the last reported run */
+    int64_t config_loaded_ms;     /* wall clock of the last load that succeeded */
+    bool config_refused;          /* the last reload failed */
+    bool draining;                /* no job and no file is taken, because a client requested that */
+    const struct pb_nodes *nodes; /* nodes of the last report; NULL: not shared */
+    uint64_t planned_bytes;       /* tile buffers of the last reported run */
     const struct pb_troubles *troubles;
 };
 

@@ -243,7 +243,7 @@ static void was_asked(void *user, struct pb_pending *pending)
 /* Passes the request about the job (taken) to another node. Its answer is that this is stored. */
 static void pass_on(struct request *request, struct pb_job *job, const char *node)
 {
-    struct pb_node_request asked = {.kind = (int)request->kind};
+    struct pb_node_request asked = {.kind = request->kind};
     char name[PB_JOB_NODE_BYTES];
     (void)snprintf(name, sizeof name, "%s", node);
     (void)snprintf(asked.job, sizeof asked.job, "%s", job->id);
@@ -422,7 +422,7 @@ void pb_requests_go_on(struct pb_requests *requests)
 
 void pb_requests_take(struct pb_requests *requests, const struct pb_node_request *asked)
 {
-    struct request *request = make(requests, (enum pb_request_kind)asked->kind, asked->job);
+    struct request *request = make(requests, asked->kind, asked->job);
     if (request == NULL)
         return;
     request->silent = true;

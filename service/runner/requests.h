@@ -6,7 +6,7 @@
  * make its products again. Thread: loop. */
 #include "service/runner/job_end.h"
 #include "service/runner/job_queue.h"
-#include "service/runner/request_kind.h"
+#include "service/jobs/request_kind.h"
 #include "service/runner/worker_pool.h"
 
 struct pb_node_request;

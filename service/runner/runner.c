@@ -425,9 +425,9 @@ static void on_freed(void *user)
 static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
 {
     struct pb_runner *runner = user;
-    if (slot->express && over->end == PB_RUN_ENDED && over->ending == PB_ENDING_PUT_BACK &&
-        !runner->env.drains)
+    if (slot->is_late && over->end == PB_RUN_ENDED && over->ending == PB_ENDING_PUT_BACK)
         over->job.is_long = true;
+    slot->is_late = false;
     if (pb_job_end_run(&runner->ends, over) && slot->express)
         pb_express_done(&runner->express);
 }

@@ -11,7 +11,7 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/metrics.h"
-#include "service/runner/request_kind.h"
+#include "service/jobs/request_kind.h"
 
 #include <pthread.h>
 #include <uv.h>

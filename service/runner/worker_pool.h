@@ -22,6 +22,7 @@ struct pb_pool_slot {
     bool has_left;  /* it publishes in addition to the jobs that compute */
     int owner; /* number of the device's owner that computes its job; -1: no owner does any more */
     int64_t express_until_ms;
+    bool is_late;        /* its job is put back because it took longer than service.express */
     bool changed;        /* the last change of its job was not reported by on_change yet */
     int64_t notified_ms; /* time of the last on_change */
 };

@@ -146,6 +146,7 @@ static void print_nodes(const struct pb_methods *methods, struct pb_json *json)
         pb_json_object(json, NULL);
         pb_json_string(json, "name", node->name);
         pb_json_bool(json, "reports", node->is_alive);
+        pb_json_bool(json, "draining", node->is_alive && node->drains);
         pb_json_int(json, "silent_s", node->silent_ms / 1000);
         pb_json_int(json, "running", node->running);
         pb_json_string(json, "started", started);
@@ -231,6 +232,7 @@ static char *metrics_text(const struct pb_methods *methods,
         .config_loaded_ms = methods->config.loaded_ms,
         .config_refused = methods->config.refused,
         .draining = methods->draining,
+        .nodes = methods->nodes,
         .planned_bytes = runner ? pb_runner_planned_bytes(runner) : 0,
         .troubles = methods->troubles,
     };

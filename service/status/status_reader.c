@@ -228,7 +228,12 @@ static int read_rows(struct pb_job_store *store, struct pb_reading *reading)
 {
     const int n = pb_journal_read(store, reading->since, reading->text, PB_READING_ROWS, add_row,
                                   reading, &reading->err);
-    return n < 0 ? n : 0;
+    if (n != 0)
+        return n < 0 ? n : 0;
+    int64_t first = 0, last = 0;
+    const int rc = pb_journal_range(store, &first, &last, &reading->err);
+    reading->is_above = rc == 0 && last < reading->since;
+    return rc;
 }
 
 static int read_picture(struct pb_job_store *store, struct pb_reading *reading)

@@ -77,6 +77,7 @@ struct pb_reading {
         struct pb_json *json;
     } rows[PB_READING_ROWS];
     int n_rows;
+    bool is_above; /* ROWS: the journal ends before `since`, because events were lost */
 };
 
 struct pb_status_reader;

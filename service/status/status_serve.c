@@ -415,6 +415,8 @@ void pb_status_rows(struct pb_status *status, const struct pb_reading *reading)
         send_json(status, client, reading->rows[i].json);
         client->since = reading->rows[i].seq;
     }
+    if (reading->is_above) /* the reply to its next watch has `gone` */
+        client->last = true;
     if (reading->n_rows < PB_READING_ROWS)
         client->seen_mark = client->rows_mark;
     pb_fair_charge(client->account, reading->cost_us);

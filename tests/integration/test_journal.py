@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized
 """The numbered changes of jobs: job.watch since one of them, over restarts and kills; event.list and event.ack."""
+import contextlib
 import os
 import signal
 import sqlite3
@@ -66,6 +67,20 @@ class Journal(DaemonCase):
         self.assertNotIn("0.tif", str(log))
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
+
+    def test_watch_ends_if_its_events_were_lost(self):
+        """They are lost when a database continues on a server that lacks its last changes."""
+        d = self.daemon()
+        self.life(d, "a.tif")
+        since = self.watch(d).first["seq"]
+        client = self.watch(d, since=since)
+        with contextlib.closing(sqlite3.connect(d.root / "state/jobs.db", timeout=60)) as db, db:
+            db.execute("DELETE FROM events")
+            db.execute("UPDATE sqlite_sequence SET seq = seq - 1000 WHERE name = 'events'")
+        self.life(d, "b.tif")
+        while client.line() is not None:
+            pass
+        self.assertTrue(self.watch(d, since=since).first["gone"])
 
     def test_numbers_survive_a_kill_once_they_are_sent(self):
         d = self.daemon()

@@ -285,6 +285,10 @@ class Nodes(DaemonCase):
             a.drop(name, "until go")
         self.wait_running(b, 2)
         subprocess.run([BIN / "pushbroom", "drain", "--now", "--socket", a.root / "s.sock"], check=True)
+        wait_for(lambda: b.nodes()["a"]["draining"])
+        self.assertIn('pushbroom_node_draining{node="a"} 1\n', b.call("service.metrics")["text"])
+        text = subprocess.run([BIN / "pushbroom", "status", "--socket", b.root / "s.sock"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(text, r"node     a: drains, \d running")
         (self.common / "go").touch()
         self.wait_successful(b, names)
         self.assertEqual({j["node"] for j in b.jobs()}, {"b"})

@@ -4,8 +4,10 @@
 # ctest: threads sanitized
 """Order and limits of jobs in the real pushbroomd with scripted workers: jobs run in order of arrival; short jobs overtake
 long ones without starving them; a job has a limit of time."""
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -329,6 +331,34 @@ class Queue(unittest.TestCase):
         (d.root / "go").touch()
         job = d.wait_job("long.tif", "successful")
         self.assertEqual((job["attempts"], self.started(d, "long.tif")), (1, 1), "it was never interrupted")
+
+    def test_end_of_a_drain_makes_no_express_job_long(self):
+        d = self.daemon(service="  express: 1s\n")
+        d.drop("long.tif", "until go")
+        d.wait_job("long.tif", "running")
+        d.drop("s.tif", "deaf")  # its worker ignores the cancel: it ends after the drain
+        d.wait_job("s.tif", "running")
+        d.call("service.drain", now=True)
+        d.call("service.drain", off=True)
+        def row():
+            with contextlib.closing(sqlite3.connect(f"file:{d.root}/state/jobs.db?mode=ro", uri=True)) as db:
+                return db.execute("SELECT epoch, is_long FROM jobs WHERE name = 's.tif'").fetchone()
+        self.assertEqual(wait_for(lambda: row()[0] > 1 and row())[1], 0)
+
+    def test_failed_texts_of_pipelines_are_a_trouble(self):
+        d = self.daemon()
+        d.drop("first.tif", "until go")
+        d.wait_job("first.tif", "running")
+        with contextlib.closing(sqlite3.connect(d.root / "state/jobs.db", timeout=60)) as db, db:
+            db.execute("CREATE TRIGGER no BEFORE UPDATE OF needs ON jobs BEGIN SELECT RAISE(ABORT, 'not now'); END")
+        d.change("R: 1", "R: 2")
+        d.process.send_signal(signal.SIGHUP)
+        self.assertIn("not now", d.wait_trouble("texts")["message"])
+        with contextlib.closing(sqlite3.connect(d.root / "state/jobs.db", timeout=60)) as db, db:
+            db.execute("DROP TRIGGER no")
+        wait_for(lambda: not d.trouble("texts"))
+        (d.root / "go").touch()
+        d.wait_job("first.tif", "successful")
 
     def test_long_jobs_after_a_long_one_rejoin_the_queue(self):
         d = self.daemon(service="  express: 1s\n")

@@ -6,7 +6,6 @@
 #include "config/base/clock.h"
 #include "pipeline/publish/publish_root.h"
 #include "service/jobs/nodes.h"
-#include "service/runner/request_kind.h"
 
 #include "store_suite.h"
 
@@ -102,12 +101,12 @@ START_TEST(test_session_ends_after_its_lease)
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 1);
     ck_assert_int_eq(status_of(&lost), PB_JOB_ACCEPTED);
     ck_assert_int_eq(status_of(&kept), PB_JOB_RUNNING);
-    ck_assert_int_eq(pb_nodes_alive(a, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(b, lost.id, lost.epoch, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(a, kept.id, kept.epoch, NULL), 0);
     ck_assert_int_eq(join(b, "b", NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
     pb_job_fini(&lost);
     pb_job_fini(&kept);
 }
@@ -116,9 +115,9 @@ END_TEST
 START_TEST(test_report_renews_the_lease)
 {
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
 }
 END_TEST
 
@@ -130,7 +129,7 @@ START_TEST(test_outage_of_the_store_ends_no_session)
     change_rows("UPDATE pulse SET at_ms = at_ms - 61000");
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
     ck_assert_int_eq(status_of(&job), PB_JOB_RUNNING);
     pb_job_fini(&job);
 }
@@ -143,7 +142,7 @@ START_TEST(test_clock_set_back_ends_no_session)
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
 }
 END_TEST
 
@@ -155,7 +154,7 @@ START_TEST(test_start_ends_the_earlier_session_of_the_node)
     ck_assert_int_eq(join(again, "b", NULL), 0);
     ck_assert_int_eq(pb_store_reap(again, 20, NULL), 1);
     ck_assert_int_eq(status_of(&job), PB_JOB_ACCEPTED);
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
     pb_job_store_close(again);
     pb_job_fini(&job);
 }
@@ -181,7 +180,7 @@ START_TEST(test_name_of_another_service_is_refused)
     ck_assert_int_lt(join(twin, "elsewhere", &err), 0);
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
     ck_assert_ptr_nonnull(strstr(err.msg, "another pushbroomd is node b"));
-    ck_assert_int_eq(pb_nodes_alive(b, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
     ck_assert_int_eq(join(twin, "elsewhere", NULL), 0);
     pb_job_store_close(twin);
@@ -406,7 +405,7 @@ START_TEST(test_changes_notify_other_nodes)
     ck_assert_int_eq(hear(of_b), 1);
     ck_assert_int_eq(hear(of_a), 0); /* its own */
     ck_assert_int_eq(pb_nodes_listener_read(of_b), 0);
-    ck_assert_int_eq(pb_nodes_alive(a, NULL), 0); /* no change for others */
+    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0); /* no change for others */
     ck_assert_int_eq(pb_nodes_ask(b, "a", &request, NULL), 0);
     ck_assert_int_eq(hear(of_a), 1);
     ck_assert_int_eq(hear(of_b), 0);
@@ -419,6 +418,50 @@ START_TEST(test_changes_notify_other_nodes)
     pb_nodes_listener_close(of_a);
     pb_nodes_listener_close(of_b);
     pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_cancel_for_an_ended_node_is_taken_by_another)
+{
+    struct pb_node_request got[PB_NODE_REQUESTS_MAX];
+    struct pb_job job = offer("aaaa");
+    take(b, &job);
+    struct pb_node_request request = {PB_REQUEST_CANCEL, "", ""};
+    (void)snprintf(request.job, sizeof request.job, "%s", job.id);
+    ck_assert_int_eq(pb_nodes_ask(a, "b", &request, NULL), 0);
+    request.kind = PB_REQUEST_RETRY; /* needs the directories of b */
+    ck_assert_int_eq(pb_nodes_ask(a, "b", &request, NULL), 0);
+    ck_assert_int_eq(pb_nodes_requests(a, NULL, got), 0);
+    change_rows("UPDATE nodes SET session = 0 WHERE node = 'b'");
+    (void)look(a);
+    ck_assert(!news.has_requests); /* the job is still stored as running on b */
+    ck_assert_int_eq(pb_nodes_requests(a, NULL, got), 0);
+    ck_assert_int_eq(pb_store_reap(a, 20, NULL), 1);
+    (void)look(a);
+    ck_assert(news.has_requests);
+    ck_assert_int_eq(pb_nodes_requests(a, NULL, got), 1);
+    ck_assert_int_eq(got[0].kind, PB_REQUEST_CANCEL);
+    ck_assert_str_eq(got[0].job, job.id);
+    ck_assert_int_eq(join(b, "b", NULL), 0);
+    ck_assert_int_eq(pb_nodes_requests(b, NULL, got), 1);
+    ck_assert_int_eq(got[0].kind, PB_REQUEST_RETRY);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_drain_is_seen_by_other_nodes)
+{
+    struct pb_nodes nodes;
+    for (int drains = 0; drains < 2; drains++) {
+        ck_assert_int_eq(pb_nodes_alive(b, drains == 1, NULL), 0);
+        ck_assert_int_eq(pb_nodes_list(a, NULL, &nodes), 0);
+        ck_assert(!nodes.at[0].drains && nodes.at[1].drains == (drains == 1));
+        pb_nodes_fini(&nodes);
+    }
+    ck_assert_int_eq(join(b, "b", NULL), 0); /* a restart ends it */
+    ck_assert_int_eq(pb_nodes_list(a, NULL, &nodes), 0);
+    ck_assert(!nodes.at[1].drains);
+    pb_nodes_fini(&nodes);
 }
 END_TEST
 
@@ -465,6 +508,20 @@ START_TEST(test_inbox_returns_to_its_owner)
 }
 END_TEST
 
+START_TEST(test_node_that_drains_leaves_its_inbox)
+{
+    ck_assert(holds(a, "a", false));
+    ck_assert_int_eq(pb_nodes_alive(a, true, NULL), 0);
+    ck_assert(!holds(b, "a", false));
+    ck_assert(!holds(a, "a", false));
+    ck_assert(holds(b, "a", false));
+    ck_assert(!holds(a, "a", false));
+    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0);
+    ck_assert(!holds(b, "a", false));
+    ck_assert(holds(a, "a", false));
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_session_ends_after_its_lease);
@@ -484,6 +541,9 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_look_of_many_events_has_more);
     tcase_add_test(tests, test_look_shows_waiting_requests);
     tcase_add_test(tests, test_changes_notify_other_nodes);
+    tcase_add_test(tests, test_cancel_for_an_ended_node_is_taken_by_another);
+    tcase_add_test(tests, test_drain_is_seen_by_other_nodes);
+    tcase_add_test(tests, test_node_that_drains_leaves_its_inbox);
     tcase_add_test(tests, test_inbox_is_watched_by_one_node);
     tcase_add_test(tests, test_inbox_returns_to_its_owner);
 }

@@ -224,7 +224,7 @@ function drawMachines() {
   if (nodes.length < 2) return;
   keepFocus($("machines"), nodes.map((node) => {
     const [running, more] = newest((job) => job.status === "running" && job.node === node.name, 8);
-    const state = node.reports ? count(Math.max(node.running, running.length + more), "job runs", "jobs run") + " \u00b7 reported " + span(node.silent_s) + " ago" : "Does not report since " + span(node.silent_s) + ". Other nodes run its jobs.";
+    const state = node.reports ? (node.draining ? "Drains \u00b7 " : "") + count(Math.max(node.running, running.length + more), "job runs", "jobs run") + " \u00b7 reported " + span(node.silent_s) + " ago" : "Does not report since " + span(node.silent_s) + ". Other nodes run its jobs.";
     return make("li", {}, make("b", { class: "name" }, node.name), node.name === info.node ? " (this page's)" : "", make("br"), make("span", { class: node.reports ? "note" : "bad" }, state),
       ...running.map((job) => make("button", { type: "button", class: "name", "data-job": "machine-" + job.id, onclick: () => openJob(job.id) }, place(job) + " \u00b7 " + job.progress + "%")));
   }));
