@@ -19,7 +19,8 @@
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
 #define WAITING                                                                                    \
-    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node, needs"       \
+    "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node, needs,"      \
+    " error_code, updated_ms"                                                                      \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -450,6 +451,8 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         job.is_long = pb_sql_int(s, 9) != 0;
         pb_sql_read_text(s, 10, job.node, sizeof job.node);
         pb_sql_read_text(s, 11, job.needs, sizeof job.needs);
+        pb_sql_read_text(s, 12, job.error.code, sizeof job.error.code);
+        job.updated_ms = pb_sql_int(s, 13);
         search->found = search->may(search->user, &job) ? job.seq : 0;
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;

@@ -26,7 +26,8 @@
 
 #define TICK_MS      100
 #define LAST_SAVE_MS 6000
-#define PENDING_MAX  64 /* jobs that wait for the disk before no further job is started */
+#define SHUN_MS      30000 /* a job that failed here is left to other nodes for this long */
+#define PENDING_MAX  64    /* jobs that wait for the disk before no further job is started */
 
 struct pb_runner {
     uv_timer_t tick;
@@ -70,7 +71,8 @@ struct choice {
     struct pb_hold hold;
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
-    int64_t mono_ms;
+    int64_t mono_ms, wall_ms;
+    bool has_others; /* other nodes report, and do not drain */
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* the directory of products is not that of the nodes */
     char left[512];         /* why a job is left to nodes that have its pipeline; "" = none */
@@ -117,6 +119,15 @@ static bool has_pipeline(struct choice *choice, const struct pb_job *job)
     return false;
 }
 
+/* Returns true if the job failed here last, by a fault of this machine or its configuration: for a
+ * while it is left to other nodes. */
+static bool is_shunned(const struct choice *choice, const struct pb_job *job)
+{
+    const int64_t age_ms = choice->wall_ms - job->updated_ms; /* both of the clock of this node */
+    return choice->has_others && job->error.code[0] != '\0' &&
+           strcmp(job->node, choice->runner->env.node) == 0 && age_ms >= 0 && age_ms < SHUN_MS;
+}
+
 static bool may_start(void *user, const struct pb_job *job)
 {
     struct choice *choice = user;
@@ -128,7 +139,7 @@ static bool may_start(void *user, const struct pb_job *job)
     return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
            (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
                                             sizeof *choice->waits, compare_numbers) == NULL) &&
-           has_pipeline(choice, job);
+           !is_shunned(choice, job) && has_pipeline(choice, job);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
@@ -156,6 +167,17 @@ static void match(void *user, struct pb_taken *taken)
 
 /* --- starting jobs --------------------------------------------------------------------------*/
 
+/* Returns true if another node can take jobs, as far as the last report of this one knows. */
+static bool has_other_nodes(const struct pb_runner_env *env)
+{
+    for (size_t i = 0; env->nodes != NULL && i < env->nodes->n; i++) {
+        const struct pb_node *node = &env->nodes->at[i];
+        if (node->is_alive && !node->drains && strcmp(node->name, env->node) != 0)
+            return true;
+    }
+    return false;
+}
+
 static struct choice *make_choice(struct pb_runner *runner)
 {
     const size_t n = (size_t)runner->pending.n, n_waits = runner->faults.waits.n;
@@ -172,6 +194,8 @@ static struct choice *make_choice(struct pb_runner *runner)
     choice->waits = waits;
     choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
+    choice->wall_ms = pb_clock_wall_ms();
+    choice->has_others = has_other_nodes(&runner->env);
     (void)snprintf(choice->products, sizeof choice->products, "%s", runner->pool.dirs->products);
     choice->n_blocks = n;
     pb_pending_list_blocks(&runner->pending, choice->blocks);

@@ -295,6 +295,24 @@ class Nodes(DaemonCase):
         self.wait_archived(a, names)
         self.check_once(names)
 
+    def test_job_that_failed_on_a_node_runs_on_another(self):
+        """The other one is busy until the first has run later jobs."""
+        a, b = self.nodes("a", "b", lease="10s")
+        b.drop("busy.tif", "until go")
+        busy = next(node for node in (a, b) if node.name == b.wait_job("busy.tif", "running")["node"])
+        free = a if busy is b else b
+        free.drop("s1.tif", "fault device.missing 1")
+        wait_for(lambda: free.wait_job("s1.tif", "accepted")["error"])
+        for name in ("s2.tif", "s3.tif"): # s1 is older
+            free.drop(name)
+            free.wait_job(name, "successful")
+        self.assertEqual(free.wait_job("s1.tif", "accepted")["error"]["code"], "device.missing")
+        (self.common / "go").touch()
+        names = ["busy.tif", "s1.tif", "s2.tif", "s3.tif"]
+        self.wait_successful(free, names)
+        self.assertEqual(free.wait_job("s1.tif", "successful")["node"], busy.name)
+        self.check_once(names)
+
     def test_unseen_inputs_are_left_to_other_nodes(self):
         if not can_mount():
             raise Skip("needs the right to mount")
