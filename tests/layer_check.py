@@ -12,7 +12,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 ORDER = ["wic", "kernels", "config", "pipeline", "service"]
 # The rooms of a layer, top first; "" is the layer's folder itself.
 ROOMS = {
-    "wic": ["examples", "apps/measure", "apps/pair", "apps/strategies", "apps", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "stages/strategies", "stages", "peer/bench", "peer", "depend", "device", "patterns", "pattern", ""],
+    "wic": ["examples", "apps/pair", "apps/measure", "apps/strategies", "apps", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "stages/strategies", "stages", "peer/bench", "peer", "depend", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "ops/image", "ops/scenes", "ops/geometry", "ops/terrain", "ops/radar", "ops/filter", "ops/pixel", "index", "chain", "expr", "graph", "vm", "reduce", "areas", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "codec", "device", "io", "profile", "grid"],

@@ -2,45 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/emulator.h"
 
+#include "tests/device/emulate_block.h"
 #include "tests/device/emulate_pair.h"
 #include "wic/apps/apps.cuh"
-#include "wic/apps/pair/pair.cuh"
+#include "wic/apps/pair/send.cuh"
 
 #include <cstdio>
-#include <pthread.h>
 #include <thread>
 
 namespace
 {
-// Memory that the threads of a block share.
-struct block_memory {
-    pthread_barrier_t barrier;
-    uint64_t shared[2];
+struct block_memory : emulate_block_memory {
+    alignas(16) unsigned char lines[pair_lines_bytes];
 };
 
-struct way {
-    uint32_t block, blocks;
-    app_part own;
-    block_memory *memory;
-    uint32_t turn = 0;
+struct way : emulate_thread<block_memory> {
+    using emulate_thread::emulate_thread;
+    pair_sender<way> sender;
 
-    way(uint32_t block, uint32_t blocks, app_part own, block_memory *memory)
-        : block(block), blocks(blocks), own(own), memory(memory)
-    {
-    }
-    app_part part() const
-    {
-        return own;
-    }
-    uint64_t share(uint64_t value)
-    {
-        uint64_t *of = &memory->shared[turn++ % 2];
-        if (own.thread == 0) {
-            *of = value;
-        }
-        pthread_barrier_wait(&memory->barrier);
-        return *of;
-    }
     uint64_t take(const pair_view &p, const pair_lane &lane, uint32_t number, size_t offset,
                   const void **from)
     {
@@ -52,28 +31,27 @@ struct way {
             });
             word = is_here ? static_cast<uint32_t>(word) : resident_leave;
         }
-        *from = lane.data + size_t(number & lane.mask) * lane.bytes + offset;
+        *from = lane.at(lane.data, number, offset);
         return share(word);
     }
     void taken()
     {
     }
-};
-
-uint32_t ring(uint32_t chunks, uint32_t least)
-{
-    uint32_t places = least;
-    while (places < chunks) {
-        places *= 2;
+    template <class Write> void make(pair_way_out send, const pair_sending &sending, Write write)
+    {
+        sender.make(send, sending, memory->lines, write);
     }
-    return places;
-}
+    void send(pair_way_out send, const pair_sending &sending)
+    {
+        sender.send(send, sending, *this);
+    }
+};
 
 // The memory of a round, poisoned or zero.
 struct memory {
-    std::vector<uint64_t> board[2], told;
+    std::vector<uint64_t> board[2], ready[2], told;
     std::vector<uint32_t> made[2], ups;
-    app_memory data[2];
+    app_memory data[2], copy[2];
     uint32_t taken[2] = {}, met[2] = {}, started[2] = {}, state[2] = {}, begin = 0, stop = 0;
 
     template <class A> pair_view lay_out(const emulate_pair &how)
@@ -84,7 +62,7 @@ struct memory {
                                  size_t(most.down_units) * A::facts.down_unit};
         pair_view p = {};
         for (int to = 0; to < 2; to++) {
-            const uint32_t places = ring(chunks[to], how.places);
+            const uint32_t places = emulate_ring(chunks[to], how.places);
             board[to].assign(places, 0);
             made[to].assign(places, 0);
             pair_lane &lane = p.to[to];
@@ -95,6 +73,14 @@ struct memory {
             lane.taken = &taken[to];
             lane.data = data[to].get();
             lane.mask = places - 1;
+            if (how.send != PAIR_IN_PLACE) {
+                copy[to] = app_allocate(places * lane.bytes);
+                lane.copy = copy[to].get();
+            }
+            if (how.send == PAIR_EFFSHARE) {
+                ready[to].assign(places, 0);
+                lane.ready = ready[to].data();
+            }
             p.met[to] = &met[to];
             p.started[to] = &started[to];
             p.state[to] = &state[to];
@@ -106,6 +92,7 @@ struct memory {
         p.begin = &begin;
         p.stop = &stop;
         p.limit_ns = UINT64_MAX;
+        p.send = static_cast<pair_way_out>(how.send);
         p.fault = {static_cast<app_break>(how.fault), how.receiver, 0, how.step};
         return p;
     }
@@ -113,14 +100,36 @@ struct memory {
 
 template <class A, int party>
 void start(const emulate_pair &how, const typename A::view &v, const pair_view &p,
-           std::vector<block_memory> *blocks, std::vector<std::thread> *running)
+           emulate_blocks<block_memory> *blocks, std::vector<std::thread> *running)
 {
     for (uint32_t i = 0; i < how.blocks[party] * how.threads; i++) {
-        block_memory *own = &(*blocks)[i / how.threads];
+        block_memory *own = blocks->of(i / how.threads);
         running->emplace_back([=, &how, &v, &p] {
             way one(i / how.threads, how.blocks[party], {i % how.threads, how.threads}, own);
             pair_party<A, party, way>(v, p, one).run();
         });
+    }
+}
+
+// The agent of effshare, until *is_over.
+void serve(const pair_view &p, const uint32_t *is_over)
+{
+    pair_agent agent[2];
+    while (__atomic_load_n(is_over, __ATOMIC_ACQUIRE) == 0) {
+        bool is_idle = true;
+        for (int to = 0; to < 2; to++) {
+            const pair_lane &lane = p.to[to];
+            is_idle &= !agent[to].serve(lane, [&](uint32_t at, uint32_t count) {
+                memcpy(lane.data + at * lane.bytes, lane.copy + at * lane.bytes,
+                       count * lane.bytes);
+                for (uint32_t i = at; i < at + count; i++) {
+                    __atomic_store_n(&lane.board[i], lane.ready[i], __ATOMIC_RELEASE);
+                }
+            });
+        }
+        if (is_idle) {
+            sched_yield();
+        }
     }
 }
 
@@ -130,13 +139,8 @@ template <class A> bool round_of(const emulate_pair &how, uint32_t round, std::s
     app_host<A> host(A::sizes[0]);
     host.begin(7, round);
     const pair_view p = m.lay_out<A>(how);
-    std::vector<block_memory> blocks[2] = {std::vector<block_memory>(how.blocks[0]),
-                                           std::vector<block_memory>(how.blocks[1])};
-    for (std::vector<block_memory> &of : blocks) {
-        for (block_memory &block : of) {
-            pthread_barrier_init(&block.barrier, nullptr, how.threads);
-        }
-    }
+    emulate_blocks<block_memory> blocks[2] = {{how.blocks[0], how.threads},
+                                              {how.blocks[1], how.threads}};
     const auto run = [&](bool first, bool second) {
         std::vector<std::thread> running;
         if (first) {
@@ -145,9 +149,18 @@ template <class A> bool round_of(const emulate_pair &how, uint32_t round, std::s
         if (second) {
             start<A, 1>(how, host.view(1), p, &blocks[1], &running);
         }
+        uint32_t is_over = 0;
+        std::thread agent;
+        if (how.send == PAIR_EFFSHARE) {
+            agent = std::thread(serve, std::cref(p), &is_over);
+        }
         __atomic_store_n(how.stops ? &m.stop : &m.begin, 1, __ATOMIC_RELEASE);
         for (std::thread &thread : running) {
             thread.join();
+        }
+        __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+        if (agent.joinable()) {
+            agent.join();
         }
     };
     run(true, true);
@@ -157,11 +170,6 @@ template <class A> bool round_of(const emulate_pair &how, uint32_t round, std::s
             m.begin = m.state[party] = 0;
             pair_forget(p, party, [](void *at, size_t bytes) { memset(at, 0, bytes); });
             run(party == 0, party == 1);
-        }
-    }
-    for (std::vector<block_memory> &of : blocks) {
-        for (block_memory &block : of) {
-            pthread_barrier_destroy(&block.barrier);
         }
     }
     *why = "a party has not reached the end";

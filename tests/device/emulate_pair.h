@@ -11,12 +11,21 @@
 extern "C" {
 #endif
 
+enum emulate_send { /* pair_way_out */
+                    EMULATE_IN_PLACE,
+                    EMULATE_PUT_SIGNAL,
+                    EMULATE_GPS,
+                    EMULATE_FINEPACK,
+                    EMULATE_EFFSHARE,
+};
+
 struct emulate_pair {
     uint32_t blocks[2], threads; /* blocks by party, threads in a block */
     uint32_t places;             /* the least in a ring, a power of two */
     uint32_t rounds;
     int fault, receiver; /* EMULATE_EARLY_READ and so on (emulate_apps.h); 0: none */
     uint32_t step;
+    int send;   /* how chunks are brought, EMULATE_IN_PLACE and so on */
     bool stops; /* the host stops each round at once */
     bool alone; /* then each party repeats the round alone; needs a place for each chunk */
 };

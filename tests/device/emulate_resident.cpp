@@ -2,50 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/emulator.h"
 
+#include "tests/device/emulate_block.h"
 #include "tests/device/emulate_resident.h"
 #include "wic/apps/apps.cuh"
 #include "wic/apps/strategies/resident.cuh"
 
 #include <cstdio>
-#include <pthread.h>
 #include <sched.h>
 #include <thread>
 
 namespace
 {
-// Memory that the threads of a block share.
-struct block_memory {
-    pthread_barrier_t barrier;
-    uint64_t shared[2];
+struct block_memory : emulate_block_memory {
     uint32_t letter[resident_letter_words];
 };
 
 // slices == 1: with letters.
-template <uint32_t slices_> struct way : resident_plain {
+template <uint32_t slices_> struct way : resident_plain, emulate_thread<block_memory> {
+    using emulate_thread::emulate_thread;
     static constexpr uint32_t slices = slices_;
     static constexpr bool letters = slices == 1;
-    uint32_t block, blocks;
-    app_part own;
-    block_memory *memory;
-    uint32_t turn = 0;
-
-    way(uint32_t block, uint32_t blocks, app_part own, block_memory *memory)
-        : block(block), blocks(blocks), own(own), memory(memory)
-    {
-    }
-    app_part part() const
-    {
-        return own;
-    }
-    uint64_t share(uint64_t value)
-    {
-        uint64_t *of = &memory->shared[turn++ % 2];
-        if (own.thread == 0) {
-            *of = value;
-        }
-        pthread_barrier_wait(&memory->barrier);
-        return *of;
-    }
     uint64_t take(const resident_view &r, uint32_t number, size_t offset, uint32_t letter,
                   const void **from, bool must_wait)
     {
@@ -151,15 +127,6 @@ template <bool letters_> struct no_side {
     }
 };
 
-uint32_t ring(uint32_t chunks, uint32_t least)
-{
-    uint32_t places = least;
-    while (places < chunks) {
-        places *= 2;
-    }
-    return places;
-}
-
 // The memory of a round, poisoned or zero.
 struct memory {
     std::vector<uint64_t> doorbell, told, letters;
@@ -171,10 +138,11 @@ struct memory {
     resident_view lay_out(const app_step &most, uint32_t least, const uint32_t *stop)
     {
         const bool is_piped = A::facts.order == APP_PIPED;
-        const uint32_t downs = is_piped                          ? least
-                               : A::facts.order == APP_EXCHANGES ? ring(2 * most.down, least)
-                                                                 : ring(most.down, least);
-        const uint32_t ups_of = is_piped ? least : ring(2 * most.up, least);
+        const uint32_t downs = is_piped ? least
+                               : A::facts.order == APP_EXCHANGES
+                                   ? emulate_ring(2 * most.down, least)
+                                   : emulate_ring(most.down, least);
+        const uint32_t ups_of = is_piped ? least : emulate_ring(2 * most.up, least);
         const size_t down_bytes = (most.down_units * A::facts.down_unit + 15) / 16 * 16;
         const size_t up_bytes = (most.up_units * A::facts.up_unit + 15) / 16 * 16;
         doorbell.assign(downs, 0);
@@ -218,15 +186,12 @@ bool round_of(const emulate_resident &how, host_party<A> &host, uint32_t round, 
     *host.stop = 0;
     host.begin(7, round);
     const resident_view r = m.lay_out<A>(A::most(A::sizes[0]), how.slots, host.stop);
-    std::vector<block_memory> blocks(how.blocks);
+    emulate_blocks<block_memory> blocks(how.blocks, how.threads);
     std::vector<std::thread> running;
-    for (block_memory &block : blocks) {
-        pthread_barrier_init(&block.barrier, nullptr, how.threads);
-    }
     for (uint32_t i = 0; i < how.blocks * how.threads; i++) {
         running.emplace_back([&, i] {
             const uint32_t block = i / how.threads;
-            way<slices> own(block, how.blocks, {i % how.threads, how.threads}, &blocks[block]);
+            way<slices> own(block, how.blocks, {i % how.threads, how.threads}, blocks.of(block));
             resident_party<A, way<slices>>(host.view(1), r, own).run();
         });
     }
@@ -235,9 +200,6 @@ bool round_of(const emulate_resident &how, host_party<A> &host, uint32_t round, 
         resident_drive<A, host_party<A>, no_side<slices == 1>>(r, host, side).run();
     for (std::thread &thread : running) {
         thread.join();
-    }
-    for (block_memory &block : blocks) {
-        pthread_barrier_destroy(&block.barrier);
     }
     *why = "the host gave up";
     return is_done && host.verify(why);

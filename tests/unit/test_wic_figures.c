@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Figures of wic/apps: shares of waiting, overhead, the rule of headroom, means. */
-#include "wic/apps/figures.h"
+#include "wic/apps/pair/pair_figures.h"
 
 #include "run_suite.h"
 
@@ -103,6 +103,35 @@ START_TEST(test_oracle_may_be_beaten_by_noise_only)
 }
 END_TEST
 
+START_TEST(test_bar_needs_mean_and_every_row)
+{
+    struct pair_case cases[] = {{10.0, 6.0, 12.0, {12.0, 12.0, 12.0}},
+                                {10.0, 6.0, 11.0, {11.0, 12.0, 13.0}}};
+    near(pair_mean(cases, 2, 0), sqrt(1.2 * 1.1));
+    near(pair_mean(cases, 2, 1), 1.2);
+    near(pair_mean(cases, 2, -1), pow(1.2 * 1.2 * 1.2 * 1.1 * 1.2 * 1.3, 1.0 / 6.0));
+    ck_assert(pair_bar_is_met(cases, 2));
+    cases[0].rival[2] = 9.0; /* the mean is below the bar */
+    ck_assert(!pair_bar_is_met(cases, 2));
+    cases[0].rival[2] = 12.0;
+    cases[1].best = 9.9; /* slower than a rival that is none of the three */
+    ck_assert(!pair_is_won(&cases[1]));
+    ck_assert(!pair_bar_is_met(cases, 2));
+    cases[1].oracle = 9.8; /* but there is nothing to win */
+    ck_assert(pair_bar_is_met(cases, 2));
+}
+END_TEST
+
+START_TEST(test_bar_is_not_met_by_what_was_not_measured)
+{
+    struct pair_case one = {10.0, 6.0, 15.0, {15.0, 0.0, 15.0}};
+    near(pair_mean(&one, 1, -1), 1.5);
+    near(pair_mean(&one, 1, 1), 0.0);
+    ck_assert(!pair_bar_is_met(&one, 1));
+    ck_assert(!pair_bar_is_met(&one, 0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wic_figures");
@@ -116,6 +145,8 @@ int main(void)
     tcase_add_test(tc, test_half_of_headroom_is_enough);
     tcase_add_test(tc, test_small_headroom_allows_three_per_cent);
     tcase_add_test(tc, test_oracle_may_be_beaten_by_noise_only);
+    tcase_add_test(tc, test_bar_needs_mean_and_every_row);
+    tcase_add_test(tc, test_bar_is_not_met_by_what_was_not_measured);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

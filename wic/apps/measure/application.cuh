@@ -163,13 +163,12 @@ template <class A> class app_bench
     void compare(std::vector<app_row> rows, uint32_t rounds)
     {
         for (app_row &row : rows) {
-            row.replays = replays_;
+            row.party0 = replays_ ? "replays" : "works";
         }
         const uint32_t measured = warm_up(&rows, rounds);
         app_oracle<A> oracle(place_);
         std::vector<std::vector<double>> oracle_times(oracle.shapes());
         app_row of_oracle = row_of("oracle");
-        of_oracle.replays = replays_;
         std::vector<std::vector<double>> make(rows.size()), host(rows.size()), over(rows.size());
         for (uint32_t round = 0; round < measured; round++) {
             app_inputs<A> &in = *inputs_[round];
@@ -231,6 +230,7 @@ template <class A> class app_bench
         row.paper = A::facts.paper;
         row.size = place_.size.name;
         row.strategy = strategy;
+        row.party0 = replays_ ? "replays" : "works";
         row.overhead = NAN;
         return row;
     }

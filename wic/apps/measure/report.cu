@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table and the JSON file of wic-apps.
+// The tables and the JSON files of wic-apps and wic-pairs.
 #include "wic/apps/measure/report.cuh"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <cuda_runtime.h>
 
 namespace
@@ -19,6 +21,13 @@ std::string share(double value)
     char text[32];
     snprintf(text, sizeof text, "%.1f", value * 100.0);
     return std::isnan(value) ? "-" : text;
+}
+// Microseconds, or "-".
+std::string micro(double seconds)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.1f", seconds * 1e6);
+    return std::isnan(seconds) ? "-" : text;
 }
 std::string number(double value) // in JSON
 {
@@ -38,24 +47,15 @@ std::string quoted(const std::string &text)
     return out + '"';
 }
 
-const char *mode(const app_row &row)
-{
-    return row.replays ? "replays" : "works";
-}
 // True if only the strategies differ.
 bool is_beside(const app_row &a, const app_row &b)
 {
-    return a.app == b.app && a.size == b.size && a.replays == b.replays;
+    return a.app == b.app && a.size == b.size && std::string(a.party0) == b.party0;
 }
-bool is_timed(const app_row &row)
-{
-    return row.why.empty() && row.wrong == 0 && !row.totals.empty();
-}
-
 // The rows of one application and size.
 struct group {
     const app_row *oracle = nullptr, *wic = nullptr, *best = nullptr;
-    double host = INFINITY; // the least work of party 0 by any strategy
+    double host = INFINITY; // the least work of party 0 by any strategy; 0 for a kernel
 
     // No strategy can be faster with this host: each party does all its work.
     double floor() const
@@ -74,11 +74,11 @@ std::vector<group> groups(const app_report &report)
         }
         before = &row;
         group &g = all.back();
-        if (!is_timed(row)) {
+        if (!app_is_timed(row)) {
             continue;
         }
         if (row.strategy != "oracle") {
-            g.host = std::fmin(g.host, row.host);
+            g.host = std::isnan(row.host) ? 0.0 : std::fmin(g.host, row.host);
         }
         if (row.strategy == "oracle") {
             g.oracle = &row;
@@ -105,31 +105,6 @@ std::string verdict(const group &g, double least)
         return verdicts[app_judge(g.wic->total, least, g.best->total, noise)];
     }
     return g.best->total < least * (1.0 - noise) ? verdicts[APP_ORACLE_IS_BEATEN] : "no wic";
-}
-
-void print_means(const app_report &report, const char *rival, double paper)
-{
-    std::vector<double> ratios;
-    const app_row *before = nullptr;
-    double wic = 0.0, other = 0.0;
-    for (size_t i = 0; i <= report.rows.size(); i++) {
-        const app_row *row = i < report.rows.size() ? &report.rows[i] : nullptr;
-        if (row == nullptr || before == nullptr || !is_beside(*before, *row)) {
-            if (wic > 0.0 && other > 0.0) {
-                ratios.push_back(other / wic);
-            }
-            wic = other = 0.0;
-        }
-        before = row;
-        if (row != nullptr && is_timed(*row)) {
-            wic = row->strategy == "wic" ? row->total : wic;
-            other = row->strategy == rival ? row->total : other;
-        }
-    }
-    if (!ratios.empty()) {
-        printf("%s / wic, geometric mean of %zu: %.2f (paper: %.2f)\n", rival, ratios.size(),
-               app_geometric_mean(ratios.data(), ratios.size()), paper);
-    }
 }
 } // namespace
 
@@ -167,26 +142,31 @@ void app_print_head(const app_options &options)
     printf(
         "party 0 works, or replays chunks that it made before\n"
         "times in us, shares in per cent; host: all work of party 0; overhead: of the consumer\n");
+    app_print_columns();
+}
+
+void app_print_columns()
+{
     printf("%-4s %-6s %-7s %-13s %6s %12s %12s %12s %8s %8s %8s\n", "app", "size", "party 0",
            "strategy", "rounds", "total", "oracle", "host", "exposed", "overlap", "overhead");
 }
 
 void app_print(const app_row &row)
 {
-    printf("%-4s %-6s %-7s %-13s ", row.app.c_str(), row.size.c_str(), mode(row),
+    printf("%-4s %-6s %-7s %-13s ", row.app.c_str(), row.size.c_str(), row.party0,
            row.strategy.c_str());
     if (!row.why.empty() && row.wrong == 0) {
-        printf("cannot: %s\n", row.why.c_str());
+        printf("%s%s\n", row.why.compare(0, 7, "not run") == 0 ? "" : "cannot: ", row.why.c_str());
     } else if (row.wrong > 0) {
         printf("FAIL: %u of %u runs wrong: %s\n", row.wrong, row.runs, row.what.c_str());
     } else if (row.strategy == "oracle") {
         printf("%6zu %12.1f\n", row.totals.size(), row.total * 1e6);
     } else {
-        printf("%6zu %12.1f %12.1f %12.1f %8s %8s %8s\n", row.totals.size(), row.total * 1e6,
-               row.oracle * 1e6, row.host * 1e6,
+        printf("%6zu %12.1f %12s %12s %8s %8s %8s  %s\n", row.totals.size(), row.total * 1e6,
+               micro(row.oracle).c_str(), micro(row.host).c_str(),
                share(app_exposed_wait(row.total, row.oracle)).c_str(),
                share(app_overlap(row.total, row.oracle, row.host)).c_str(),
-               share(row.overhead).c_str());
+               share(row.overhead).c_str(), row.shape.c_str());
     }
     fflush(stdout);
 }
@@ -199,31 +179,56 @@ void app_print(const app_found &found)
     fflush(stdout);
 }
 
-void app_print_end(const app_report &report)
+double app_mean(const app_report &report, const char *rival, size_t *count)
+{
+    std::vector<double> ratios;
+    for (const app_row &row : report.rows) {
+        for (const app_row &wic : report.rows) {
+            if (row.strategy == rival && wic.strategy == "wic" && is_beside(row, wic) &&
+                app_is_timed(row) && app_is_timed(wic)) {
+                ratios.push_back(row.total / wic.total);
+            }
+        }
+    }
+    *count = ratios.size();
+    return ratios.empty() ? 0.0 : app_geometric_mean(ratios.data(), ratios.size());
+}
+
+int app_status(const app_report &report)
+{
+    return std::any_of(report.rows.begin(), report.rows.end(),
+                       [](const app_row &row) { return row.wrong > 0; }) ||
+           std::any_of(report.found.begin(), report.found.end(),
+                       [](const app_found &found) { return !found.found; });
+}
+
+void app_print_verdicts(const app_report &report)
 {
     for (const group &g : groups(report)) {
         if (g.oracle == nullptr || g.best == nullptr) {
             continue;
         }
         printf("%-4s %-6s %-7s best rival %-12s", g.best->app.c_str(), g.best->size.c_str(),
-               mode(*g.best), g.best->strategy.c_str());
+               g.best->party0, g.best->strategy.c_str());
         if (g.wic != nullptr) {
             printf(" %5.2f x wic;", g.best->total / g.wic->total);
         }
-        printf(" over the oracle %5.1f %%: %s; over both parties' work %5.1f %%: %s\n",
+        printf(" over the oracle %5.1f %%: %s",
                app_headroom(g.oracle->total, g.best->total) * 100.0,
-               verdict(g, g.oracle->total).c_str(), app_headroom(g.floor(), g.best->total) * 100.0,
-               verdict(g, g.floor()).c_str());
+               verdict(g, g.oracle->total).c_str());
+        if (g.host > 0.0) {
+            printf("; over both parties' work %5.1f %%: %s",
+                   app_headroom(g.floor(), g.best->total) * 100.0, verdict(g, g.floor()).c_str());
+        }
+        printf("\n");
     }
-    print_means(report, "managed-flag", 1.13);
-    print_means(report, "nblocking", 1.20);
-    print_means(report, "demandcpy", 1.15);
 }
 
-bool app_write(const std::string &path, const app_options &options, const app_report &report)
+bool app_write(const app_options &options, const char *figure, const app_report &report)
 {
-    FILE *file = fopen(path.c_str(), "w");
+    FILE *file = fopen(options.json.c_str(), "w");
     if (file == nullptr) {
+        fprintf(stderr, "'%s' cannot be written: %s\n", options.json.c_str(), strerror(errno));
         return false;
     }
     cudaDeviceProp gpu = {};
@@ -232,20 +237,22 @@ bool app_write(const std::string &path, const app_options &options, const app_re
     cudaGetDeviceProperties(&gpu, device);
     cudaDriverGetVersion(&driver);
     fprintf(file,
-            "{\"gpu\": %s, \"driver_cuda\": \"%d.%d\", \"host_threads\": %u, \"seed\": %llu,\n"
+            "{\"figure\": %s, \"gpu\": %s, \"driver_cuda\": \"%d.%d\", \"host_threads\": %u, "
+            "\"seed\": %llu,\n"
             "\"rows\": [",
-            quoted(gpu.name).c_str(), driver / 1000, driver % 1000 / 10, options.threads,
-            static_cast<unsigned long long>(options.seed));
+            quoted(figure).c_str(), quoted(gpu.name).c_str(), driver / 1000, driver % 1000 / 10,
+            options.threads, static_cast<unsigned long long>(options.seed));
     const char *between = "\n ";
     for (const app_row &row : report.rows) {
         fprintf(
             file,
             "%s{\"app\": %s, \"paper\": %s, \"size\": %s, \"party0\": \"%s\", \"strategy\": %s, "
-            "\"why\": %s, "
+            "\"why\": %s, \"shape\": %s, "
             "\"runs\": %u, \"wrong\": %u",
             between, quoted(row.app).c_str(), quoted(row.paper).c_str(), quoted(row.size).c_str(),
-            mode(row), quoted(row.strategy).c_str(), quoted(row.why).c_str(), row.runs, row.wrong);
-        if (is_timed(row)) {
+            row.party0, quoted(row.strategy).c_str(), quoted(row.why).c_str(),
+            quoted(row.shape).c_str(), row.runs, row.wrong);
+        if (app_is_timed(row)) {
             fprintf(file, ", \"total_s\": %s, \"oracle_s\": %s, \"totals_s\": [",
                     number(row.total).c_str(), number(row.oracle).c_str());
             for (size_t i = 0; i < row.totals.size(); i++) {
@@ -253,7 +260,7 @@ bool app_write(const std::string &path, const app_options &options, const app_re
             }
             fprintf(file, "]");
         }
-        if (is_timed(row) && row.strategy != "oracle") {
+        if (app_is_timed(row) && row.strategy != "oracle") {
             fprintf(file,
                     ", \"host_s\": %s, \"make_s\": %s, \"exposed\": %s, \"overlap\": %s, "
                     "\"overhead\": %s",
@@ -273,7 +280,7 @@ bool app_write(const std::string &path, const app_options &options, const app_re
                     "%s{\"app\": %s, \"size\": %s, \"party0\": \"%s\", \"best\": %s, "
                     "\"oracle_s\": %s, \"floor_s\": %s, \"by_oracle\": %s, \"by_floor\": %s}",
                     between, quoted(g.best->app).c_str(), quoted(g.best->size).c_str(),
-                    mode(*g.best), quoted(g.best->strategy).c_str(),
+                    g.best->party0, quoted(g.best->strategy).c_str(),
                     number(g.oracle->total).c_str(), number(g.floor()).c_str(),
                     quoted(verdict(g, g.oracle->total)).c_str(),
                     quoted(verdict(g, g.floor())).c_str());
@@ -290,5 +297,9 @@ bool app_write(const std::string &path, const app_options &options, const app_re
         between = ",\n ";
     }
     fprintf(file, "]}\n");
-    return fclose(file) == 0;
+    if (fclose(file) != 0) {
+        fprintf(stderr, "'%s' cannot be written: %s\n", options.json.c_str(), strerror(errno));
+        return false;
+    }
+    return true;
 }

@@ -20,27 +20,28 @@ const struct {
 #undef STRATEGY
 };
 
-const char *const size_names[app_sizes] = {"tiny", "small", "middle", "large"};
-const char *const break_names[] = {"none", "early-read", "lost-last", "stale"};
+app_names known()
+{
+    app_names names = {"wic-apps", {}, {}, true};
+    for (const app_entry *const *at = app_entries; *at != nullptr; at++) {
+        names.apps.emplace_back((*at)->name);
+    }
+    for (const auto &strategy : strategies) {
+        names.strategies.emplace_back(strategy.name);
+    }
+    return names;
+}
 
 void help()
 {
-    printf("wic-apps [OPTION VALUE]..\n"
-           "  --app NAME,..       applications [all]\n"
-           "  --size NAME,..      tiny, small, middle, large [small,middle,large]\n"
-           "  --strategy NAME,..  [all]\n"
-           "  --party0 MODE       works, or replays chunks that it made before\n"
+    printf("wic-apps [OPTION VALUE]..\n");
+    app_print_options();
+    printf("  --party0 MODE       works, or replays chunks that it made before\n"
            "                      [replays; both with --check and in the tiny size]\n"
-           "  --rounds N          rounds, each with new inputs, all strategies in turn [5]\n"
-           "  --seconds S         runs of an application and size; fewer rounds if slower,\n"
-           "                      one of a strategy that takes more than a tenth of it [4]\n"
            "  --check             two rounds, for their results\n"
-           "  --break MISTAKE     early-read, lost-last or stale, which must be found\n"
            "  --threads N         threads of the host [half of the cores, at most 8]\n"
-           "  --seed N            seed of the inputs [1]\n"
-           "  --limit S           longest run [20]\n"
-           "  --json FILE         also write all figures there\n"
-           "  --list              application, size and strategy names\n");
+           "  --list              application, size and strategy names\n"
+           "sizes [small,middle,large], seconds [4], limit [20]\n");
 }
 
 void list()
@@ -49,7 +50,7 @@ void list()
         const app_entry *entry = *at;
         printf("application %s\n", entry->name);
     }
-    for (const char *name : size_names) {
+    for (const char *name : app_size_names) {
         printf("size %s\n", name);
     }
     for (const auto &strategy : strategies) {
@@ -57,113 +58,35 @@ void list()
     }
 }
 
-std::vector<std::string> split(const std::string &list)
+void print_means(const app_report &report)
 {
-    std::vector<std::string> names;
-    for (size_t at = 0; at <= list.size();) {
-        const size_t end = std::min(list.find(',', at), list.size());
-        names.push_back(list.substr(at, end - at));
-        at = end + 1;
-    }
-    return names;
-}
-
-template <class Names> bool are_known(const std::vector<std::string> &given, Names known)
-{
-    for (const std::string &name : given) {
-        if (!known(name)) {
-            fprintf(stderr, "wic-apps: there is no '%s'; see --list\n", name.c_str());
-            return false;
+    const struct {
+        const char *name;
+        double paper;
+    } rivals[] = {{"managed-flag", 1.13}, {"nblocking", 1.20}, {"demandcpy", 1.15}};
+    for (const auto &rival : rivals) {
+        size_t count = 0;
+        const double mean = app_mean(report, rival.name, &count);
+        if (count > 0) {
+            printf("%s / wic, geometric mean of %zu: %.2f (paper: %.2f)\n", rival.name, count, mean,
+                   rival.paper);
         }
     }
-    return true;
-}
-
-bool parse(int argc, char **argv, app_options *o)
-{
-    for (int i = 1; i < argc; i++) {
-        const std::string name = argv[i];
-        if (name == "--check") {
-            o->check = true;
-            continue;
-        }
-        if (i + 1 == argc) {
-            fprintf(stderr, "wic-apps: '%s' is no option, or lacks its value; see --help\n",
-                    argv[i]);
-            return false;
-        }
-        const char *value = argv[++i];
-        if (name == "--app") {
-            o->apps = split(value);
-        } else if (name == "--size") {
-            o->sizes = split(value);
-        } else if (name == "--strategy") {
-            o->strategies = split(value);
-        } else if (name == "--party0") {
-            o->hosts = split(value);
-        } else if (name == "--rounds") {
-            o->rounds = std::max(1u, static_cast<uint32_t>(strtoul(value, nullptr, 10)));
-        } else if (name == "--seconds") {
-            o->seconds = atof(value);
-        } else if (name == "--limit") {
-            o->limit = atof(value);
-        } else if (name == "--threads") {
-            o->threads = static_cast<unsigned>(strtoul(value, nullptr, 10));
-        } else if (name == "--seed") {
-            o->seed = strtoull(value, nullptr, 10);
-        } else if (name == "--json") {
-            o->json = value;
-        } else if (name == "--break") {
-            const auto *found = std::find_if(break_names + 1, break_names + 4, [&](const char *b) {
-                return value == std::string(b);
-            });
-            if (found == break_names + 4) {
-                fprintf(stderr, "wic-apps: --break is early-read, lost-last or stale\n");
-                return false;
-            }
-            o->fault = static_cast<app_break>(found - break_names);
-        } else {
-            fprintf(stderr, "wic-apps: '%s' is no option; see --help\n", name.c_str());
-            return false;
-        }
-    }
-    return are_known(o->apps,
-                     [](const std::string &name) {
-                         const app_entry *const *at = app_entries;
-                         while (*at != nullptr && name != (*at)->name) {
-                             at++;
-                         }
-                         return *at != nullptr;
-                     }) &&
-           are_known(o->sizes,
-                     [](const std::string &name) {
-                         return std::count(std::begin(size_names), std::end(size_names), name) > 0;
-                     }) &&
-           are_known(
-               o->hosts,
-               [](const std::string &name) { return name == "works" || name == "replays"; }) &&
-           are_known(o->strategies, [](const std::string &name) {
-               return std::any_of(std::begin(strategies), std::end(strategies),
-                                  [&](const auto &s) { return name == s.name; });
-           });
 }
 } // namespace
-
-bool app_is_chosen(const std::vector<std::string> &names, const char *name)
-{
-    return names.empty() || std::count(names.begin(), names.end(), name) > 0;
-}
 
 int main(int argc, char **argv)
 {
     app_options options;
     options.sizes = {"small", "middle", "large"};
+    options.seconds = 4.0;
+    options.limit = 20.0;
     const std::string first = argc > 1 ? argv[1] : "";
     if (first == "--help" || first == "--list") {
         first == "--help" ? help() : list();
         return 0;
     }
-    if (!parse(argc, argv, &options)) {
+    if (!app_parse(argc, argv, known(), &options)) {
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);      // no first launch after a resident kernel
@@ -187,15 +110,11 @@ int main(int argc, char **argv)
         }
     }
     if (options.fault == APP_BREAK_NONE) {
-        app_print_end(report);
+        app_print_verdicts(report);
+        print_means(report);
     }
-    if (!options.json.empty() && !app_write(options.json, options, report)) {
-        fprintf(stderr, "wic-apps: '%s' cannot be written\n", options.json.c_str());
+    if (!options.json.empty() && !app_write(options, "party 0 is the host", report)) {
         return 1;
     }
-    const bool is_wrong = std::any_of(report.rows.begin(), report.rows.end(),
-                                      [](const app_row &row) { return row.wrong > 0; }) ||
-                          std::any_of(report.found.begin(), report.found.end(),
-                                      [](const app_found &found) { return !found.found; });
-    return is_wrong ? 1 : 0;
+    return app_status(report);
 }

@@ -2,22 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef WIC_APP_PAIR_CUH
 #define WIC_APP_PAIR_CUH
-// The frame of an application between two resident kernels of one GPU: party 0 is a kernel, too,
-// and both are symmetrical. Chunks, words and credits are in device memory; the host only begins
-// the round and sees its end. A way adds how a block finds out that a chunk is there.
+// The frame of an application between two resident kernels, of one GPU or of two: party 0 is a
+// kernel, too, and both are symmetrical. The host only begins the round and sees its end. A way
+// adds how a block sends a piece and how it finds out that a chunk is there.
 //
 //   board[n]    chunk n for this party, or that it is lost    (number + 1) << 32 | units
 //   taken       number of chunks of which this party has read all: the other one may write to their
 //               places again
 //   steps, ups  a step, and the number of chunks that party 1 makes in it, if the data decides
 //
+// A word is in the memory of the GPU that polls it; the other GPU stores to it over the link.
+// Chunks are in the receiver's memory. Words between parties have system scope, those of one party
+// have the scope of its GPU.
+//
 // Chunks are counted from 0 in a round, by receiver; words and chunks are rings of a power of two.
 // A chunk is cut into pieces, enough for all blocks of its sender; the last block to make a piece
 // posts the chunk. Between phases all blocks of a party meet at a counter. Each wait looks at the
 // host's stop word and has a time limit; a block that gives up leaves, and so do the others.
 //
-// Both kernels are resident at once, because a block of either takes more than half of a
-// multiprocessor, and both together have no more blocks than there are multiprocessors.
+// Both kernels are resident at once: either each has a GPU, or a block of either takes more than
+// half of a multiprocessor, and both together have no more blocks than there are multiprocessors.
 //
 // Nothing here needs CUDA's headers: tests/unit/test_wic_pair_device.c runs both parties by threads
 // of the host.
@@ -25,14 +29,31 @@
 
 #include <sched.h>
 
+// How a block brings the pieces that it makes to the receiver.
+enum pair_way_out : uint32_t {
+    PAIR_IN_PLACE,   // it makes them in their place
+    PAIR_PUT_SIGNAL, // the other ways have a file each
+    PAIR_GPS,
+    PAIR_FINEPACK,
+    PAIR_EFFSHARE,
+};
+
 // The chunks for one party.
 struct pair_lane {
     uint64_t *board;
-    uint32_t *made;  // number of pieces of each chunk that are made
-    uint32_t *taken; // number of chunks
+    uint32_t *made;  // number of pieces of each chunk that are made; memory of the sender
+    uint32_t *taken; // number of chunks; memory of the sender
     unsigned char *data;
-    size_t bytes; // distance between chunks
+    unsigned char *copy; // the sender's own place of each chunk, or NULL
+    uint64_t *ready;     // words of the board for the host, which brings the chunks; or NULL
+    size_t bytes;        // distance between chunks
     uint32_t mask;
+
+    // `of` is data or copy.
+    APP_DO unsigned char *at(unsigned char *of, uint32_t number, size_t offset) const
+    {
+        return of + size_t(number & mask) * bytes + offset;
+    }
 };
 
 struct pair_view {
@@ -45,7 +66,53 @@ struct pair_view {
     uint32_t *state[2];
     uint64_t limit_ns;
     app_fault fault; // mistake that the sender makes on purpose
+    pair_way_out send;
+    bool is_managed; // the board
+    bool pulls;      // wic: into shared memory
 };
+
+// A piece of a chunk that is made and sent.
+struct pair_sending {
+    const pair_lane &lane;
+    uint32_t number; // number of the chunk
+    size_t offset;   // in the chunk, a multiple of 16
+    uint32_t bytes;
+
+    APP_DO unsigned char *data() const
+    {
+        return lane.at(lane.data, number, offset);
+    }
+    APP_DO unsigned char *copy() const
+    {
+        return lane.at(lane.copy, number, offset);
+    }
+    APP_DO uint32_t whole() const // bytes, a multiple of 16
+    {
+        return (bytes + 15) / 16 * 16;
+    }
+};
+
+// Acquires a word that the other party has posted by wic_word_post_host(), which releases.
+__device__ __forceinline__ uint32_t pair_see(const uint32_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+// Relaxed, for a word that publishes nothing but itself.
+__device__ __forceinline__ void pair_store(uint64_t *word, uint64_t value)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+#else
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+#endif
+}
 
 // One thread waits until seen() is true. False: leave.
 template <class Seen> __device__ __forceinline__ bool pair_wait(const pair_view &p, Seen seen)
@@ -68,20 +135,11 @@ template <class Seen> __device__ __forceinline__ bool pair_wait(const pair_view 
 // resident_over then).
 __device__ inline bool pair_told_step(const pair_view &p, app_step *step)
 {
-    uint32_t *const values[resident_step_words] = {&step->down, &step->up, &step->down_units,
-                                                   &step->up_units};
-    step->down = 0;
-    return pair_wait(p,
-                     [&] {
-                         for (uint32_t i = 0; i < resident_step_words; i++) {
-                             if (!resident_step_word(p.steps, step->index, i, values[i])) {
-                                 step->down = 0;
-                                 return false;
-                             }
-                         }
-                         return true;
-                     }) &&
-           step->down != resident_over;
+    if (!pair_wait(p, [&] { return resident_read_step(p.steps, step); })) {
+        step->down = 0;
+        return false;
+    }
+    return step->down != resident_over;
 }
 
 // One thread; the number of chunks that party 1 makes; resident_leave.
@@ -89,13 +147,14 @@ __device__ inline uint64_t pair_told_ups(const pair_view &p, uint32_t index)
 {
     uint32_t word = 0;
     const bool is_here = pair_wait(p, [&] {
-        word = wic_word_see(&p.ups[index % resident_steps_ring]);
+        word = wic_word_peek(&p.ups[index % resident_steps_ring]);
         return word >> resident_ups_bits == index + 1;
     });
     return is_here ? word & ((1u << resident_ups_bits) - 1) : resident_leave;
 }
 
-// One thread of the last block that made a piece of the chunk.
+// Thread 0 of a block that has sent a piece of the chunk. The last one posts it on the board, or to
+// the host.
 __device__ inline void pair_post(const pair_lane &lane, uint32_t number, uint32_t pieces,
                                  uint32_t units)
 {
@@ -103,7 +162,7 @@ __device__ inline void pair_post(const pair_lane &lane, uint32_t number, uint32_
     if (pieces == 1 || wic_arrive(made, pieces)) {
         *made = 0;
         const uint64_t word = uint64_t(number + 1) << 32 | units;
-        uint64_t *to = &lane.board[number & lane.mask];
+        uint64_t *to = &(lane.ready != nullptr ? lane.ready : lane.board)[number & lane.mask];
 #ifdef __CUDA_ARCH__
         asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
 #else
@@ -117,7 +176,7 @@ __device__ __forceinline__ uint64_t pair_look(const pair_lane &lane, uint32_t nu
 {
     const uint64_t *word = &lane.board[number & lane.mask];
     return wic_word_peek(reinterpret_cast<const uint32_t *>(word) + 1) == number + 1
-               ? wic_entry_see(word)
+               ? wic_brought_see(word)
                : 0;
 }
 
@@ -141,6 +200,10 @@ template <class Clear> inline void pair_forget(const pair_view &p, int party, Cl
 //                  the units of chunk `number`, of which a piece at this offset is at *from; 0: it
 //                  is lost; resident_leave
 //   taken()        all threads are done with that piece
+//   make(send, sending, write)
+//                  write(to) writes the part of a thread of the piece to `to`
+//   send(send, sending)
+//                  all threads have written it; thread 0 may post when this returns
 template <class A, int party, class Way> class pair_party
 {
   public:
@@ -223,8 +286,8 @@ template <class A, int party, class Way> class pair_party
         const uint32_t values[resident_step_words] = {step.down, step.up, step.down_units,
                                                       step.up_units};
         for (uint32_t i = 0; i < resident_step_words; i++) {
-            wic_entry_store(&p_.steps[step.index % resident_steps_ring * resident_step_words + i],
-                            uint64_t(step.index + 1) << 32 | values[i]);
+            pair_store(&p_.steps[step.index % resident_steps_ring * resident_step_words + i],
+                       uint64_t(step.index + 1) << 32 | values[i]);
         }
     }
 
@@ -240,7 +303,7 @@ template <class A, int party, class Way> class pair_party
             return false;
         }
         if (is_first()) {
-            wic_word_post(p_.to[party].taken, got_);
+            wic_word_post_host(p_.to[party].taken, got_);
         }
         for (uint32_t phase = 0; phase < A::settles(step); phase++) {
             A::template settle<party>(v_, step, phase, all_);
@@ -282,13 +345,13 @@ template <class A, int party, class Way> class pair_party
         const pair_lane &lane = p_.to[other];
         const uint32_t chunks = party == 0 ? step.down : A::ups(v_, step);
         if (A::facts.told && party == 1 && is_first()) {
-            wic_word_post(&p_.ups[step.index % resident_steps_ring],
-                          (step.index + 1) << resident_ups_bits | chunks);
+            wic_word_post_host(&p_.ups[step.index % resident_steps_ring],
+                               (step.index + 1) << resident_ups_bits | chunks);
         }
         bool has_room = true;
         if (part_.thread == 0 && chunks > 0) {
             has_room = pair_wait(
-                p_, [&] { return sent_ + chunks - wic_word_see(lane.taken) <= lane.mask + 1; });
+                p_, [&] { return sent_ + chunks - pair_see(lane.taken) <= lane.mask + 1; });
         }
         if (way_.share(has_room) == 0) {
             return false;
@@ -297,27 +360,44 @@ template <class A, int party, class Way> class pair_party
         const resident_cut cut(chunks, all, unit_bytes(other), way_.blocks);
         for (uint32_t at = way_.block; at < chunks * cut.pieces; at += way_.blocks) {
             const app_piece piece = cut.piece(at, all);
-            const uint32_t number = sent_ + piece.chunk;
-            unsigned char *to = lane.data + size_t(number & lane.mask) * lane.bytes +
-                                size_t(piece.first) * unit_bytes(other);
-            const bool is_wrong = p_.fault.kind != APP_BREAK_NONE && p_.fault.receiver == other &&
-                                  p_.fault.step == step.index && piece.chunk + 1 == chunks;
-            if (!is_wrong) {
-                A::template make<party>(v_, step, piece, to, part_);
-            } else if (p_.fault.kind == APP_EARLY_READ) {
-                for (uint32_t i = part_.thread; i < piece.units * unit_bytes(other);
-                     i += part_.threads) {
-                    to[i] = app_poison;
-                }
-            }
-            way_.share(0);
-            if (part_.thread == 0) {
-                pair_post(lane, number, cut.pieces,
-                          is_wrong && p_.fault.kind == APP_LOST_LAST ? 0 : all);
-            }
+            const bool is_last = piece.chunk + 1 == chunks;
+            send(step, piece, cut.pieces,
+                 is_last && is_wrong(step) ? p_.fault.kind : APP_BREAK_NONE);
         }
         sent_ += chunks;
         return true;
+    }
+
+    __device__ bool is_wrong(const app_step &step) const // for the last chunk that it sends
+    {
+        return p_.fault.receiver == other && p_.fault.step == step.index;
+    }
+    __device__ void send(const app_step &step, const app_piece &piece, uint32_t pieces,
+                         app_break mistake)
+    {
+        const pair_sending sending = {p_.to[other], sent_ + piece.chunk,
+                                      size_t(piece.first) * unit_bytes(other),
+                                      piece.units * unit_bytes(other)};
+        const bool has_data = mistake == APP_BREAK_NONE || mistake == APP_EARLY_READ;
+        if (has_data) {
+            way_.make(p_.send, sending, [&](unsigned char *to) {
+                if (mistake == APP_BREAK_NONE) {
+                    A::template make<party>(v_, step, piece, to, part_);
+                    return;
+                }
+                for (uint32_t i = part_.thread; i < sending.bytes; i += part_.threads) {
+                    to[i] = app_poison;
+                }
+            });
+        }
+        way_.share(0);
+        if (has_data) {
+            way_.send(p_.send, sending);
+        }
+        if (part_.thread == 0) {
+            pair_post(sending.lane, sending.number, pieces,
+                      mistake == APP_LOST_LAST ? 0 : units(step, other));
+        }
     }
 
     // `independent` and `dependent`, pieces in turn.

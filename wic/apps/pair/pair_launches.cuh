@@ -3,11 +3,13 @@
 #ifndef WIC_APP_PAIR_LAUNCHES_CUH
 #define WIC_APP_PAIR_LAUNCHES_CUH
 // A pair without resident kernels: each party has a stream, and a kernel for each part of a step,
-// of the same shape as a resident one, therefore on half of the multiprocessors. All chunks of a
-// step are made by one kernel and taken by one kernel; events join the streams.
+// of the same shape as a resident one. All chunks of a step are made by one kernel and taken by one
+// kernel; events join the streams.
 //
-//   stream   the host launches; if the data decides the steps, it reads them after each one
-//   graph    the whole round is one graph that was captured before; not if the data decides
+//   stream      the host launches; if the data decides the steps, it reads them after each one
+//   graph       the whole round is one graph that was captured before; not if the data decides
+//   peer-copy   as stream, but chunks are made in the sender's memory and copied to the receiver's
+//               by cudaMemcpyPeerAsync in a stream of their own
 #include "wic/apps/pair/pair_kernel.cuh"
 
 // --- device -----------------------------------------------------------------------------------
@@ -24,8 +26,7 @@ __global__ void __launch_bounds__(pair_threads_all, 1)
     const resident_cut cut(count, units, unit, gridDim.x);
     for (uint32_t at = blockIdx.x; at < count * cut.pieces; at += gridDim.x) {
         const app_piece piece = cut.piece(at, units);
-        unsigned char *to = lane.data + size_t((first + piece.chunk) & lane.mask) * lane.bytes +
-                            size_t(piece.first) * unit;
+        unsigned char *to = lane.at(lane.data, first + piece.chunk, size_t(piece.first) * unit);
         if (mistake == APP_BREAK_NONE || piece.chunk + 1 < count) {
             A::template make<party>(v, step, piece, to, {threadIdx.x, blockDim.x});
         } else if (mistake == APP_EARLY_READ) {
@@ -55,11 +56,9 @@ __global__ void __launch_bounds__(pair_threads_all, 1)
     const resident_cut cut(count, units, unit, gridDim.x);
     for (uint32_t at = blockIdx.x; at < count * cut.pieces; at += gridDim.x) {
         const app_piece piece = cut.piece(at, units);
-        A::template dependent<party>(v, step, piece,
-                                     lane.data +
-                                         size_t((first + piece.chunk) & lane.mask) * lane.bytes +
-                                         size_t(piece.first) * unit,
-                                     {threadIdx.x, blockDim.x});
+        A::template dependent<party>(
+            v, step, piece, lane.at(lane.data, first + piece.chunk, size_t(piece.first) * unit),
+            {threadIdx.x, blockDim.x});
     }
 }
 template <class A, int party>
@@ -96,17 +95,20 @@ __global__ void pair_count(const __grid_constant__ typename A::view v1,
 template <class A> class pair_launches : public pair_strategy<A>
 {
   public:
-    pair_launches(const pair_place<A> &place, bool is_graph)
-        : place_(place), is_graph_(is_graph), shared_bytes_(place.shared_bytes / 2 + 1024),
-          room_(place, false)
+    pair_launches(const pair_place<A> &place, bool is_graph, bool copies)
+        : place_(place), is_graph_(is_graph), copies_(copies),
+          shared_bytes_(place.shared_bytes / 2 + 1024), room_(place, {false, copies, false, {0}})
     {
         told_.pinned(sizeof(pair_told));
-        for (cudaStream_t &stream : stream_) {
-            APP_MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-        }
-        for (cudaEvent_t *event : {made_[0], made_[1], taken_[0], taken_[1], &end_}) {
-            for (int i = 0; i < (event == &end_ ? 1 : 2); i++) {
-                APP_MUST(cudaEventCreateWithFlags(&event[i], cudaEventDisableTiming));
+        for (int party = 0; party < 2; party++) {
+            const pair_on on(place.device[party]);
+            const int to = 1 - party;
+            for (cudaStream_t *stream : {&stream_[party], &copy_[to]}) {
+                APP_MUST(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+            }
+            for (cudaEvent_t *event : {&made_[to][0], &made_[to][1], &taken_[party][0],
+                                       &taken_[party][1], &there_[to], &join_[party]}) {
+                APP_MUST(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
             }
         }
         allow<0>();
@@ -115,13 +117,13 @@ template <class A> class pair_launches : public pair_strategy<A>
     ~pair_launches() override
     {
         drop_graph();
-        for (cudaEvent_t *event : {made_[0], made_[1], taken_[0], taken_[1], &end_}) {
-            for (int i = 0; i < (event == &end_ ? 1 : 2); i++) {
-                cudaEventDestroy(event[i]);
+        for (int i = 0; i < 2; i++) {
+            for (cudaEvent_t event :
+                 {made_[i][0], made_[i][1], taken_[i][0], taken_[i][1], there_[i], join_[i]}) {
+                cudaEventDestroy(event);
             }
-        }
-        for (cudaStream_t stream : stream_) {
-            cudaStreamDestroy(stream);
+            cudaStreamDestroy(stream_[i]);
+            cudaStreamDestroy(copy_[i]);
         }
     }
 
@@ -149,7 +151,7 @@ template <class A> class pair_launches : public pair_strategy<A>
     }
     void rest() override
     {
-        for (cudaStream_t stream : stream_) {
+        for (cudaStream_t stream : {stream_[0], stream_[1], copy_[0], copy_[1]}) {
             APP_MUST(cudaStreamSynchronize(stream));
         }
     }
@@ -157,6 +159,7 @@ template <class A> class pair_launches : public pair_strategy<A>
   private:
     template <int party> void allow()
     {
+        const pair_on on(place_.device[party]);
         for (const void *kernel : {reinterpret_cast<const void *>(pair_make<A, party>),
                                    reinterpret_cast<const void *>(pair_independent<A, party>),
                                    reinterpret_cast<const void *>(pair_dependent<A, party>),
@@ -189,11 +192,11 @@ template <class A> class pair_launches : public pair_strategy<A>
         cudaGraph_t made = nullptr;
         drop_graph();
         APP_MUST(cudaStreamBeginCapture(stream_[0], cudaStreamCaptureModeThreadLocal));
-        APP_MUST(cudaEventRecord(end_, stream_[0]));
-        APP_MUST(cudaStreamWaitEvent(stream_[1], end_));
+        APP_MUST(cudaEventRecord(join_[0], stream_[0]));
+        APP_MUST(cudaStreamWaitEvent(stream_[1], join_[0]));
         (void)steps();
-        APP_MUST(cudaEventRecord(end_, stream_[1]));
-        APP_MUST(cudaStreamWaitEvent(stream_[0], end_));
+        APP_MUST(cudaEventRecord(join_[1], stream_[1]));
+        APP_MUST(cudaStreamWaitEvent(stream_[0], join_[1]));
         APP_MUST(cudaStreamEndCapture(stream_[0], &made));
         APP_MUST(cudaGraphInstantiate(&graph_, made, 0));
         APP_MUST(cudaGraphDestroy(made));
@@ -240,7 +243,7 @@ template <class A> class pair_launches : public pair_strategy<A>
             return is_step;
         } else {
             pair_told *told = reinterpret_cast<pair_told *>(told_.at());
-            pair_decide<A><<<1, 1, 0, stream_[0]>>>(v0, step->index, told);
+            on_device(0, [&] { pair_decide<A><<<1, 1, 0, stream_[0]>>>(v0, step->index, told); });
             if (!until_idle(stream_[0])) {
                 return -1;
             }
@@ -248,7 +251,8 @@ template <class A> class pair_launches : public pair_strategy<A>
             if (told->is_step == 0) {
                 return 0;
             }
-            pair_count<A><<<1, 1, 0, stream_[1]>>>(place_.view[1], *step, told);
+            on_device(1,
+                      [&] { pair_count<A><<<1, 1, 0, stream_[1]>>>(place_.view[1], *step, told); });
             if (!until_idle(stream_[1])) {
                 return -1;
             }
@@ -257,6 +261,12 @@ template <class A> class pair_launches : public pair_strategy<A>
         }
     }
 
+    template <class Launch> void on_device(int party, Launch launch)
+    {
+        const pair_on on(place_.device[party]);
+        launch();
+        APP_MUST(cudaGetLastError());
+    }
     // The chunks keep their places until those of two steps later.
     template <int party> void make(const app_step &step, uint32_t chunks)
     {
@@ -271,23 +281,45 @@ template <class A> class pair_launches : public pair_strategy<A>
         if (makes_[to] >= 2) {
             APP_MUST(cudaStreamWaitEvent(stream_[party], taken_[to][turn]));
         }
-        pair_make<A, party><<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
-            place_.view[party], room_.view().to[to], step, sent_[to], chunks,
-            is_wrong ? fault.kind : APP_BREAK_NONE);
-        APP_MUST(cudaGetLastError());
-        APP_MUST(cudaEventRecord(made_[to][turn], stream_[party]));
+        pair_lane lane = room_.view().to[to];
+        lane.data = copies_ ? lane.copy : lane.data;
+        on_device(party, [&] {
+            pair_make<A, party><<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                place_.view[party], lane, step, sent_[to], chunks,
+                is_wrong ? fault.kind : APP_BREAK_NONE);
+        });
+        if (copies_) {
+            copy(to, chunks);
+        }
+        APP_MUST(cudaEventRecord(made_[to][turn], copies_ ? copy_[to] : stream_[party]));
         sent_[to] += chunks;
         makes_[to]++;
+    }
+    // Copies the chunks that a kernel makes, while its stream continues.
+    void copy(int to, uint32_t chunks)
+    {
+        const pair_lane &lane = room_.view().to[to];
+        APP_MUST(cudaEventRecord(there_[to], stream_[1 - to]));
+        APP_MUST(cudaStreamWaitEvent(copy_[to], there_[to]));
+        for (uint32_t done = 0; done < chunks;) { // until the end of the ring
+            const uint32_t at = (sent_[to] + done) & lane.mask;
+            const uint32_t count = std::min(chunks - done, lane.mask + 1 - at);
+            APP_MUST(cudaMemcpyPeerAsync(lane.data + at * lane.bytes, place_.device[to],
+                                         lane.copy + at * lane.bytes, place_.device[1 - to],
+                                         count * lane.bytes, copy_[to]));
+            done += count;
+        }
     }
     template <int party> void independent(const app_step &step)
     {
         constexpr bool has = &A::template independent<party> !=
                              &app_base<typename A::view>::template independent<party>;
         if constexpr (has) {
-            pair_independent<A, party>
-                <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
-                    place_.view[party], step);
-            APP_MUST(cudaGetLastError());
+            on_device(party, [&] {
+                pair_independent<A, party>
+                    <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                        place_.view[party], step);
+            });
         }
     }
     template <int party> void dependent(const app_step &step, uint32_t chunks)
@@ -300,10 +332,12 @@ template <class A> class pair_launches : public pair_strategy<A>
             fault.kind == APP_LOST_LAST && fault.receiver == party && fault.step == step.index;
         const uint32_t turn = takes_[party] % 2;
         APP_MUST(cudaStreamWaitEvent(stream_[party], made_[party][turn]));
-        pair_dependent<A, party>
-            <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
-                place_.view[party], room_.view().to[party], step, got_[party], chunks - is_lost);
-        APP_MUST(cudaGetLastError());
+        on_device(party, [&] {
+            pair_dependent<A, party>
+                <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                    place_.view[party], room_.view().to[party], step, got_[party],
+                    chunks - is_lost);
+        });
         APP_MUST(cudaEventRecord(taken_[party][turn], stream_[party]));
         got_[party] += chunks;
         takes_[party]++;
@@ -311,20 +345,22 @@ template <class A> class pair_launches : public pair_strategy<A>
     template <int party> void settle(const app_step &step)
     {
         for (uint32_t phase = 0; phase < A::settles(step); phase++) {
-            pair_settle<A, party>
-                <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
-                    place_.view[party], step, phase);
-            APP_MUST(cudaGetLastError());
+            on_device(party, [&] {
+                pair_settle<A, party>
+                    <<<place_.blocks, pair_threads_all, shared_bytes_, stream_[party]>>>(
+                        place_.view[party], step, phase);
+            });
         }
     }
 
     const pair_place<A> &place_;
-    const bool is_graph_;
+    const bool is_graph_, copies_;
     const uint32_t shared_bytes_; // size of a block's: more than half of a multiprocessor's
     pair_room<A> room_;
     resident_allocation told_;
-    cudaStream_t stream_[2];
-    cudaEvent_t made_[2][2], taken_[2][2], end_; // events of each receiver, in turn
+    cudaStream_t stream_[2], copy_[2];     // stream of each party; of each receiver
+    cudaEvent_t made_[2][2], taken_[2][2]; // events of each receiver, in turn
+    cudaEvent_t there_[2], join_[2];       // event of each receiver; of each party
     cudaGraphExec_t graph_ = nullptr;
     app_fault captured_ = {};
     uint32_t sent_[2], got_[2], makes_[2], takes_[2];
@@ -334,7 +370,12 @@ template <class A> class pair_launches : public pair_strategy<A>
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_stream(const pair_place<A> &place, std::string *)
 {
-    return std::make_unique<pair_launches<A>>(place, false);
+    return std::make_unique<pair_launches<A>>(place, false, false);
+}
+template <class A>
+std::unique_ptr<pair_strategy<A>> pair_by_peer_copy(const pair_place<A> &place, std::string *)
+{
+    return std::make_unique<pair_launches<A>>(place, false, true);
 }
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_graph(const pair_place<A> &place, std::string *why)
@@ -343,6 +384,6 @@ std::unique_ptr<pair_strategy<A>> pair_by_graph(const pair_place<A> &place, std:
         *why = "the data decides the steps";
         return nullptr;
     }
-    return std::make_unique<pair_launches<A>>(place, true);
+    return std::make_unique<pair_launches<A>>(place, true, false);
 }
 #endif

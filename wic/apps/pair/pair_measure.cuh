@@ -7,7 +7,7 @@
 // or else if verify() passes. The oracle is the slower one of the parties, each alone with all
 // chunks of a round in memory, by the fastest one of three strategies.
 #include "wic/apps/pair/pair_launches.cuh"
-#include "wic/apps/pair/pair_report.cuh"
+#include "wic/apps/pair/pair_entry.cuh"
 #include "wic/apps/strategies/step_kernels.cuh"
 
 #include <algorithm>
@@ -28,35 +28,35 @@ static __global__ void pair_compare(const uint4 *a, const uint4 *b, size_t count
 template <class A> class pair_bench
 {
   public:
-    pair_bench(const pair_options &options, const app_size &size, pair_report *report)
+    pair_bench(const app_options &options, const app_size &size, app_report *report)
         : options_(options), report_(*report), size_(size)
     {
-        int device = 0, processors = 0, shared = 0;
-        APP_MUST(cudaGetDevice(&device));
-        APP_MUST(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        APP_MUST(
-            cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
         words_.pinned(4 * pair_room<A>::line);
         different_.pinned(sizeof(uint32_t));
         place_.most = A::most(size);
         place_.bytes[0] = app_stride(size_t(place_.most.up_units) * A::facts.up_unit);
         place_.bytes[1] = app_stride(size_t(place_.most.down_units) * A::facts.down_unit);
-        place_.blocks = static_cast<uint32_t>(processors) / 2;
-        place_.shared_bytes = static_cast<uint32_t>(shared);
         place_.words = reinterpret_cast<uint32_t *>(words_.at());
         place_.limit_ns = static_cast<uint64_t>(options.limit * 1e9);
+        place_.blocks = place_.shared_bytes = UINT32_MAX;
         for (int party = 0; party < 2; party++) {
+            place_.device[party] = options.gpus[party];
+            const pair_on on(options.gpus[party]);
+            place_.blocks = std::min(place_.blocks, attribute(cudaDevAttrMultiProcessorCount));
+            place_.shared_bytes = std::min(place_.shared_bytes,
+                                           attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor));
             bytes_[party] = (app_bytes<A>(size, party) + 255) / 256 * 256;
             for (resident_allocation *of : {&view_[party], &start_[party], &right_[party]}) {
                 of->device(bytes_[party]);
             }
             place_.view[party] = app_view<A>(size, party, view_[party].at());
         }
+        place_.blocks /= place_.is_between() ? 1 : 2;
     }
 
     void measure()
     {
-        std::vector<pair_row> rows = open();
+        std::vector<app_row> rows = open();
         std::vector<double> oracle;
         uint32_t rounds = options_.fault != APP_BREAK_NONE ? 1 : options_.rounds;
         app_host<A> host(size_);
@@ -72,9 +72,19 @@ template <class A> class pair_bench
                 if (strategies_[k] == nullptr) {
                     continue;
                 }
+                if (round > 0 && rows[k].totals.back() > options_.seconds * slow) {
+                    continue;
+                }
                 if (round == 0) { // a warm-up
                     run(k, {}, &rows[k]);
                     check(host, &rows[k]);
+                }
+                while (round == 0 && strategies_[k] != nullptr && !strategies_[k]->is_settled()) {
+                    run(k, {}, &rows[k]);
+                    check(host, &rows[k]);
+                }
+                if (strategies_[k] == nullptr) {
+                    continue;
                 }
                 run(k, {}, &rows[k]);
                 check(host, &rows[k]);
@@ -83,39 +93,57 @@ template <class A> class pair_bench
             }
             if (has_oracle_) {
                 oracle.push_back(std::min(
-                    {alone<pair_elected>(), alone<pair_elected_2>(), alone<pair_parked<2>>()}));
+                    {alone<pair_polling<1>>(), alone<pair_polling<2>>(), alone<pair_parked<2>>()}));
                 has_oracle_ = std::isfinite(oracle.back());
             }
             if (all * (round + 1) > options_.seconds) {
                 break;
             }
         }
-        for (pair_row &row : rows) {
-            row.total = median(row.totals);
-            row.oracle = has_oracle_ ? median(oracle) : 0.0;
-            pair_print(row);
-            report_.rows.push_back(row);
+        app_row of_oracle = row_of("oracle");
+        if (has_oracle_) {
+            of_oracle.totals = oracle;
+        } else {
+            of_oracle.why = "a party alone took longer than the limit";
+        }
+        finish(of_oracle, app_median(oracle));
+        for (size_t k = 0; k < rows.size(); k++) {
+            rows[k].shape = strategies_[k] != nullptr ? strategies_[k]->shape() : "";
+            finish(rows[k], has_oracle_ ? app_median(oracle) : NAN);
         }
     }
 
   private:
-    static double median(std::vector<double> values)
+    static constexpr double slow = 0.1; // part of the time, in which a run is the only one
+
+    static uint32_t attribute(cudaDeviceAttr of)
     {
-        std::sort(values.begin(), values.end());
-        return values.empty() ? 0.0 : values[values.size() / 2];
+        int device = 0, value = 0;
+        APP_MUST(cudaGetDevice(&device));
+        APP_MUST(cudaDeviceGetAttribute(&value, of, device));
+        return static_cast<uint32_t>(value);
+    }
+    void finish(app_row &row, double oracle)
+    {
+        row.total = app_median(row.totals);
+        row.oracle = oracle;
+        app_print(row);
+        report_.rows.push_back(row);
     }
     void restore()
     {
         for (int party = 0; party < 2; party++) {
+            const pair_on on(place_.device[party]);
             APP_MUST(cudaMemcpy(view_[party].at(), start_[party].at(), bytes_[party],
                                 cudaMemcpyDeviceToDevice));
         }
-        APP_MUST(cudaDeviceSynchronize());
+        pair_synchronize(place_);
     }
     // Seconds of the slower party.
     template <class Way> double alone()
     {
-        uint32_t chunks[2] = {place_.most.up, place_.most.down};
+        pair_wants wants = {false, true, false, {place_.most.up, place_.most.down}};
+        uint32_t *chunks = wants.chunks;
         if (A::facts.told) {
             chunks[0] *= resident_steps_ring;
             chunks[1] *= resident_steps_ring;
@@ -126,33 +154,39 @@ template <class A> class pair_bench
                 chunks[1] += step.down;
             }
         }
-        pair_resident<A, Way> both(place_, false, chunks);
+        pair_resident<A> both(place_, wants);
+        both.template add<Way>(PAIR_IN_PLACE);
         restore();
         both.ready({});
         double seconds = both.run() ? 0.0 : INFINITY;
         both.rest();
-        const auto time = [&](auto ready, auto run) {
+        for (int party = 0; party < 2; party++) {
             restore();
-            ready();
+            both.ready_alone(party);
             const uint64_t begin = app_host_now();
-            const bool is_done = run();
+            const bool is_done = both.run_alone(party);
             const double took = static_cast<double>(app_host_now() - begin) / 1e9;
             both.rest();
             seconds = is_done ? std::max(seconds, took) : INFINITY;
-        };
-        time([&] { both.template ready_alone<0>(); }, [&] { return both.template run_alone<0>(); });
-        time([&] { both.template ready_alone<1>(); }, [&] { return both.template run_alone<1>(); });
+        }
         return seconds;
     }
-    pair_row row_of(const char *strategy) const
+    app_row row_of(const char *strategy) const
     {
-        return {A::facts.name, A::facts.paper, size_.name, strategy, "", {}, 0.0, 0.0, 0, 0, ""};
+        app_row row = {};
+        row.app = A::facts.name;
+        row.paper = A::facts.paper;
+        row.size = size_.name;
+        row.strategy = strategy;
+        row.party0 = "kernel";
+        row.make = row.host = row.overhead = NAN;
+        return row;
     }
-    std::vector<pair_row> open()
+    std::vector<app_row> open()
     {
-        std::vector<pair_row> rows;
+        std::vector<app_row> rows;
 #define PAIR(id, name, about)                                                                      \
-    if (pair_is_chosen(options_.strategies, name)) {                                               \
+    if (app_is_chosen(options_.strategies, name)) {                                                \
         rows.push_back(row_of(name));                                                              \
         strategies_.push_back(pair_by_##id<A>(place_, &rows.back().why));                          \
     }
@@ -169,7 +203,7 @@ template <class A> class pair_bench
         }
         is_verified_ = false;
     }
-    void run(size_t k, const app_fault &fault, pair_row *row)
+    void run(size_t k, const app_fault &fault, app_row *row)
     {
         restore();
         pair_strategy<A> &strategy = *strategies_[k];
@@ -190,12 +224,13 @@ template <class A> class pair_bench
         uint32_t *different = reinterpret_cast<uint32_t *>(different_.at());
         *different = 0;
         for (int party = 0; party < 2; party++) {
+            const pair_on on(place_.device[party]);
             pair_compare<<<1024, 256>>>(reinterpret_cast<const uint4 *>(view_[party].at()),
                                         reinterpret_cast<const uint4 *>(right_[party].at()),
                                         bytes_[party] / sizeof(uint4), different);
+            APP_MUST(cudaGetLastError());
         }
-        APP_MUST(cudaGetLastError());
-        APP_MUST(cudaDeviceSynchronize());
+        pair_synchronize(place_);
         return *different == 0;
     }
     void download(app_host<A> &host)
@@ -205,7 +240,7 @@ template <class A> class pair_bench
                                 cudaMemcpyDeviceToHost));
         }
     }
-    void check(app_host<A> &host, pair_row *row)
+    void check(app_host<A> &host, app_row *row)
     {
         if (!row->why.empty() || (is_verified_ && is_same())) {
             return;
@@ -235,24 +270,27 @@ template <class A> class pair_bench
     }
 
     // The mistake is made in the third step that has chunks for its receiver.
-    void break_all(app_host<A> &host, std::vector<pair_row> &rows)
+    void break_all(app_host<A> &host, std::vector<app_row> &rows)
     {
         for (size_t k = 0; k < rows.size(); k++) {
             for (int receiver = 1; receiver >= 0 && strategies_[k] != nullptr; receiver--) {
                 const app_fault fault = {options_.fault, receiver, 0, step_with(receiver)};
-                pair_found found = {rows[k].app, size_.name, rows[k].strategy, receiver, false, ""};
-                run(k, fault, &rows[k]);
-                if (rows[k].why.empty()) {
+                app_found found = {rows[k].app, size_.name, rows[k].strategy, receiver, false, ""};
+                found.found = true;
+                strategies_[k]->try_again();
+                do { // a run of each shape
+                    run(k, fault, &rows[k]);
                     download(host);
-                    found.found = !host.verify(&found.what);
-                } else {
-                    found.what = rows[k].why;
-                }
-                pair_print(found);
+                    if (!rows[k].why.empty() || host.verify(&found.what)) {
+                        found.found = false;
+                        found.what = rows[k].why;
+                    }
+                } while (found.found && !strategies_[k]->is_settled());
+                app_print(found);
                 report_.found.push_back(found);
             }
             if (strategies_[k] == nullptr && rows[k].wrong == 0) {
-                pair_print(rows[k]);
+                app_print(rows[k]);
             }
         }
     }
@@ -272,8 +310,8 @@ template <class A> class pair_bench
         return A::facts.told ? 2 : last;
     }
 
-    const pair_options &options_;
-    pair_report &report_;
+    const app_options &options_;
+    app_report &report_;
     const app_size size_;
     resident_allocation words_, different_, view_[2], start_[2], right_[2];
     size_t bytes_[2];
@@ -285,7 +323,7 @@ template <class A> class pair_bench
 };
 
 template <class A>
-void pair_measure(const pair_options &options, const app_size &size, pair_report *report)
+void pair_measure(const app_options &options, const app_size &size, app_report *report)
 {
     pair_bench<A>(options, size, report).measure();
 }
