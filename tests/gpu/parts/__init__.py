@@ -24,7 +24,7 @@ from .speed import speed
 from .throughput import throughput
 from .whole import whole_products, whole_sanitizer, whole_way
 from .wic import wic, wic_examples, wic_sanitizer
-from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer, wic_pairs
+from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer, wic_pairs, wic_pairs_gpus
 from .wic_depend import wic_depend, wic_depend_figures, wic_depend_sanitizer
 from .wic_figures import wic_figures, wic_frontier
 from .wic_peer import wic_peer, wic_peer_sanitizer
@@ -71,6 +71,7 @@ PARTS = [
     Part("", "wic-frontier", wic_frontier, "latency against offered load, neighbours and ablations, and how wic stands beside the best rival (JSON to WORK)"),
     Part("", "wic-apps", wic_apps, "the WIC paper's applications: every result of every strategy in the two smallest sizes; mistakes that must be found"),
     Part("", "wic-pairs", wic_pairs, "those with a G_ name between two kernels of one GPU: results, mistakes, a table (JSON to WORK)"),
+    Part("", "wic-pairs-gpus", wic_pairs_gpus, "the same with a kernel on each of two GPUs; not run where there is one"),
     Part("", "wic-apps-sanitizer", wic_apps_sanitizer, "memcheck over the smallest size", sanitizes=True),
     Part("", "wic-apps-figures", wic_apps_figures, "all sizes, a table (JSON and picture to WORK)"),
     Part("", "wic-peer", wic_peer, "channels between kernels of one GPU, and of two if they are there: every element, words, rates, rivals, patterns, ways out, mistakes"),

@@ -28,13 +28,25 @@ def wic_apps(host, _):
         host.check(done.returncode == 0, f"wic-apps --break {mistake}: found in every application, by every strategy, both ways (exit {done.returncode})")
 
 
+def pairs_of(host, gpus, name):
+    """Results, mistakes and figures. Exit 77: the program needs more GPUs."""
+    program = host.program("wic-pairs")
+    for option in (["--size", "tiny"], *(["--size", "tiny", "--break", mistake] for mistake in MISTAKES), ["--json", host.work / name]):
+        done = host.call(program, "--gpus", gpus, *option, limit=300)
+        show(done)
+        if done.returncode == 77:
+            return
+        host.check(done.returncode == 0, f"wic-pairs --gpus {gpus} {' '.join(str(o) for o in option[:4])} (exit {done.returncode})")
+
+
 def wic_pairs(host, _):
     print("8f. wic-pairs: two kernels of one GPU, results, mistakes, figures")
-    program = host.program("wic-pairs")
-    for option in (["--size", "tiny"], *(["--size", "tiny", "--break", mistake] for mistake in MISTAKES), ["--json", host.work / "wic-pairs.json"]):
-        done = host.call(program, *option, limit=300)
-        show(done)
-        host.check(done.returncode == 0, f"wic-pairs {' '.join(str(o) for o in option[:4])} (exit {done.returncode})")
+    pairs_of(host, "0,0", "wic-pairs.json")
+
+
+def wic_pairs_gpus(host, _):
+    print("8g. wic-pairs: a kernel on each of two GPUs, results, mistakes, figures")
+    pairs_of(host, "0,1", "wic-pairs-gpus.json")
 
 
 def wic_apps_sanitizer(host, _):
