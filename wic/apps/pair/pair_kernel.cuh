@@ -507,11 +507,11 @@ template <class A> class pair_resident : public pair_strategy<A>
     // Adds a shape if its blocks are resident at once.
     template <class Way>
     void add(pair_way_out send, decltype(pair_shape<A>::take) take = pair_shape<A>::READS,
-             const char *how = "")
+             const char *how = "", uint32_t threads = Way::threads)
     {
         const pair_shape<A> shape = {{pair_run<A, 0, Way>, pair_run<A, 1, Way>},
                                      Way::each,
-                                     Way::threads,
+                                     threads,
                                      shared_bytes<Way>(),
                                      send,
                                      take,
@@ -530,6 +530,10 @@ template <class A> class pair_resident : public pair_strategy<A>
             return nullptr;
         }
         return made;
+    }
+    size_t shapes() const
+    {
+        return shapes_.size();
     }
     bool is_settled() const override
     {
@@ -570,7 +574,9 @@ template <class A> class pair_resident : public pair_strategy<A>
     void ready_alone(int party)
     {
         room_.clear_for(party);
-        launch(room_.view_alone(party), party);
+        pair_view view = room_.view_alone(party);
+        view.pulls = shapes_[shape_].take != shapes_[shape_].READS;
+        launch(view, party);
         until(RESIDENT_HERE, party == 0, party == 1);
     }
     bool run_alone(int party)
@@ -712,14 +718,20 @@ template <class A> class pair_pushing : public pair_resident<A>
     cudaStream_t push_[2]; // stream of each receiver
 };
 
-// Both shapes of a strategy that polls.
+// The shapes of a strategy that polls; the second one has as many working threads as wic.
+template <class A> void pair_add_polling(pair_resident<A> *to, pair_way_out send)
+{
+    to->template add<pair_polling<1>>(send);
+    to->template add<pair_polling<1>>(send, pair_shape<A>::READS, "", 32 * pair_parked<1>::workers);
+    to->template add<pair_polling<2>>(send);
+}
+
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_open(const pair_place<A> &place, const pair_wants &wants,
                                             pair_way_out send, std::string *why)
 {
     auto made = std::make_unique<pair_resident<A>>(place, wants);
-    made->template add<pair_polling<1>>(send);
-    made->template add<pair_polling<2>>(send);
+    pair_add_polling(made.get(), send);
     return pair_resident<A>::fit(std::move(made), why);
 }
 
@@ -744,8 +756,7 @@ std::unique_ptr<pair_strategy<A>> pair_by_effshare(const pair_place<A> &place, s
         return nullptr;
     }
     auto made = std::make_unique<pair_pushing<A>>(place);
-    made->template add<pair_polling<1>>(PAIR_EFFSHARE);
-    made->template add<pair_polling<2>>(PAIR_EFFSHARE);
+    pair_add_polling<A>(made.get(), PAIR_EFFSHARE);
     return pair_resident<A>::fit(std::move(made), why);
 }
 

@@ -92,8 +92,7 @@ template <class A> class pair_bench
                 all += seconds_;
             }
             if (has_oracle_) {
-                oracle.push_back(std::min(
-                    {alone<pair_polling<1>>(), alone<pair_polling<2>>(), alone<pair_parked<2>>()}));
+                oracle.push_back(alone());
                 has_oracle_ = std::isfinite(oracle.back());
             }
             if (all * (round + 1) > options_.seconds) {
@@ -139,8 +138,8 @@ template <class A> class pair_bench
         }
         pair_synchronize(place_);
     }
-    // Seconds of the slower party.
-    template <class Way> double alone()
+    // Seconds of the slower party, in the fastest shape.
+    double alone()
     {
         pair_wants wants = {false, true, false, {place_.most.up, place_.most.down}};
         uint32_t *chunks = wants.chunks;
@@ -154,13 +153,24 @@ template <class A> class pair_bench
                 chunks[1] += step.down;
             }
         }
+        using shape = pair_shape<A>;
         pair_resident<A> both(place_, wants);
-        both.template add<Way>(PAIR_IN_PLACE);
+        pair_add_polling(&both, PAIR_IN_PLACE);
+        both.template add<pair_parked<1>>(PAIR_IN_PLACE, shape::PULLS);
+        both.template add<pair_parked<2>>(PAIR_IN_PLACE, shape::READS);
+        double least = INFINITY;
+        for (size_t i = 0; i < both.shapes(); i++) {
+            least = std::min(least, alone(both));
+        }
+        return least;
+    }
+    double alone(pair_resident<A> &both) // in its next shape
+    {
         restore();
         both.ready({});
         double seconds = both.run() ? 0.0 : INFINITY;
         both.rest();
-        for (int party = 0; party < 2; party++) {
+        for (int party = 0; party < 2 && std::isfinite(seconds); party++) {
             restore();
             both.ready_alone(party);
             const uint64_t begin = app_host_now();
