@@ -449,16 +449,6 @@ int pb_web_catalog_update(struct pb_web_catalog *catalog, const char *products)
 
 /* --- searches --- */
 
-/* Returns true if a list with commas has the word. */
-static bool has_word(const char *list, const char *word)
-{
-    const size_t n = strlen(word);
-    for (; list != NULL; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
-        if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0'))
-            return true;
-    return false;
-}
-
 /* Returns true if the boxes share a point. Each may cross 180 degrees. */
 static bool is_near(const double a[4], const double b[4])
 {
@@ -475,10 +465,11 @@ static bool is_match(const struct pb_web_item *item, const struct pb_web_search 
 {
     return (search->collection == NULL || strcmp(item->collection, search->collection) == 0) &&
            (search->id == NULL || strcmp(item->id, search->id) == 0) &&
-           (search->collections == NULL || has_word(search->collections, item->collection)) &&
-           (search->ids == NULL || has_word(search->ids, item->id)) &&
-           (!search->has_from || item->end >= search->from) &&
-           (!search->has_to || item->start <= search->to) &&
+           (search->collections == NULL ||
+            pb_web_list_has(search->collections, item->collection)) &&
+           (search->ids == NULL || pb_web_list_has(search->ids, item->id)) &&
+           (!search->time.has_from || item->end >= search->time.from) &&
+           (!search->time.has_to || item->start <= search->time.to) &&
            (!search->has_bbox ||
             (item->extent.has_bbox && is_near(search->bbox, item->extent.bbox)));
 }

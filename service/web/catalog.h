@@ -6,6 +6,7 @@
  * place and time. It is in memory, and follows the directory: an update reads manifests that
  * changed. Thread: any. */
 #include "pipeline/publish/collection_extent.h"
+#include "service/web/document.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,8 +35,7 @@ struct pb_web_search {
     const char *collection, *id;   /* one of them; NULL = all */
     bool has_bbox;
     double bbox[4]; /* west > east: across 180 degrees */
-    bool has_from, has_to;
-    double from, to;   /* Julian days */
+    struct pb_web_interval time;
     const char *after; /* cursor; NULL = from the first on */
 };
 

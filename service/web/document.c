@@ -4,8 +4,12 @@
 
 #include "config/base/href.h"
 #include "config/base/json_writer.h"
+#include "pipeline/metadata/meta_time.h"
 #include "service/web/request.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +88,58 @@ bool pb_web_query_limit(const struct pb_web_query *query, size_t *out_limit,
     }
     *out_limit = limit < PB_WEB_LIMIT_MAX ? limit : PB_WEB_LIMIT_MAX;
     return true;
+}
+
+bool pb_web_list_has(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (; list != NULL; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Reads a time of RFC 3339; "" and ".." are open. Returns 1, 0 for an open one, or -EINVAL. */
+static int read_time(const char *text, size_t n, double *out)
+{
+    char time[64], utc[40];
+    if (n == 0 || (n == 2 && strncmp(text, "..", 2) == 0))
+        return 0;
+    if (n < strlen("2020-01-01T00:00:00Z") || n >= sizeof time)
+        return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        time[i] = (char)toupper((unsigned char)text[i]);
+    time[n] = '\0';
+    const bool has_dot = time[19] == '.';
+    const bool has_zone =
+        time[n - 1] == 'Z' || ((time[n - 6] == '+' || time[n - 6] == '-') && time[n - 3] == ':');
+    if (time[10] != 'T' || !has_zone || (has_dot && !isdigit((unsigned char)time[20])) ||
+        pb_meta_time(time, utc, sizeof utc) != 0)
+        return -EINVAL;
+    *out = pb_meta_julian_day(utc);
+    return isfinite(*out) ? 1 : -EINVAL;
+}
+
+bool pb_web_interval(const char *text, struct pb_web_interval *out)
+{
+    const char *slash = strchr(text, '/'), *last = slash ? slash + 1 : text;
+    const int from = read_time(text, slash ? (size_t)(slash - text) : strlen(text), &out->from);
+    const int to = read_time(last, strlen(last), &out->to);
+    out->has_from = from > 0;
+    out->has_to = to > 0;
+    return from >= 0 && to >= 0 && from + to > 0 && (from + to < 2 || out->from <= out->to);
+}
+
+bool pb_web_interval_has(const struct pb_web_interval *interval, const char *time)
+{
+    char utc[40];
+    if (!interval->has_from && !interval->has_to)
+        return true;
+    if (pb_meta_time(time, utc, sizeof utc) != 0)
+        return false;
+    const double day = pb_meta_julian_day(utc);
+    return (!interval->has_from || day >= interval->from) &&
+           (!interval->has_to || day <= interval->to);
 }
 
 /* --- links --- */

@@ -57,6 +57,19 @@ bool pb_web_query_allows(const struct pb_web_query *query, const char *const *na
 bool pb_web_query_limit(const struct pb_web_query *query, size_t *out_limit,
                         struct pb_web_document *out);
 
+/* Times from `from` to `to`; zeroed: all. */
+struct pb_web_interval {
+    bool has_from, has_to;
+    double from, to; /* Julian days */
+};
+/* Reads a time of RFC 3339, or two with a slash, one of which may be open ("" or ".."). Returns
+ * false if malformed. */
+bool pb_web_interval(const char *text, struct pb_web_interval *out);
+/* Returns true if the time (ISO 8601) is in the interval. */
+bool pb_web_interval_has(const struct pb_web_interval *interval, const char *time);
+/* Returns true if a list with commas has the word. */
+bool pb_web_list_has(const char *list, const char *word);
+
 /* Writes a link of an array; path: encoded, below the base. title: NULL = without. */
 void pb_web_link(struct pb_json *json, const struct pb_web_query *query, const char *rel,
                  const char *type, const char *title, const char *path);

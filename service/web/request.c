@@ -84,8 +84,7 @@ int pb_web_value(const char *text, char *out, size_t bytes)
     return (int)used;
 }
 
-/* Returns true for letters, digits and hyphens only. */
-static bool is_word(const char *text)
+bool pb_web_is_word(const char *text)
 {
     const size_t n = strlen(text);
     return n > 0 && n < PB_WEB_ID_BYTES &&
@@ -104,7 +103,7 @@ static void route_job(const char *id, struct pb_web_route *out)
     const size_t n = strcspn(id, "/");
     const char *part = id[n] == '/' ? id + n + 1 : NULL;
     (void)snprintf(out->name, sizeof out->name, "%.*s", n < PB_WEB_ID_BYTES ? (int)n : 0, id);
-    if (!is_word(out->name))
+    if (!pb_web_is_word(out->name))
         return;
     if (part == NULL)
         out->place = PB_WEB_JOB;
@@ -132,6 +131,18 @@ bool pb_web_allows(enum pb_web_place place, const char *method)
     for (; n > 0 && at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 2 : NULL)
         if (strcspn(at, ",") == n && strncmp(at, method, n) == 0)
             return true;
+    return false;
+}
+
+/* Returns true for the paths of OGC API Processes. */
+static bool is_ogc(const char *path)
+{
+    static const char *const roots[] = {"/conformance", "/processes", "/jobs"};
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        const size_t n = strlen(roots[i]);
+        if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
+            return true;
+    }
     return false;
 }
 
@@ -164,6 +175,8 @@ void pb_web_route(const char *path, struct pb_web_route *out)
     } else if (strncmp(path, stac, sizeof stac - 1) == 0 &&
                decode_path(path + sizeof stac - 1, out->name)) {
         out->place = PB_WEB_STAC;
+    } else if (is_ogc(path) && decode_path(path + 1, out->name)) {
+        out->place = PB_WEB_OGC;
     }
 }
 
@@ -235,7 +248,8 @@ bool pb_web_host_is_ours(const char *host, const char *const *names, size_t n)
 char *pb_web_list_params(const char *before, const char *limit, const char *status)
 {
     uint64_t jobs = 200;
-    if ((before != NULL && !is_word(before)) || (status != NULL && !is_word(status)) ||
+    if ((before != NULL && !pb_web_is_word(before)) ||
+        (status != NULL && !pb_web_is_word(status)) ||
         (limit != NULL && (read_number(limit, &jobs) != strlen(limit) || jobs == 0)))
         return NULL;
     struct pb_json *json = pb_json_create(false);

@@ -28,6 +28,7 @@ enum pb_web_place {
     PB_WEB_SESSION, /* /api/session */
     PB_WEB_ACT,     /* /api/jobs/ID/ACTION; name: the id */
     PB_WEB_STAC,    /* /stac and below; name: the path after "/stac/", "" for /stac itself */
+    PB_WEB_OGC, /* /conformance, /processes, /jobs and below; name: the path without its slash */
 };
 
 enum pb_web_action { PB_WEB_CANCEL, PB_WEB_RETRY, PB_WEB_AGAIN, PB_WEB_DROP, PB_WEB_ACTIONS };
@@ -38,6 +39,8 @@ struct pb_web_route {
     char name[PB_WEB_PATH_BYTES]; /* decoded; its parts are never empty, "." or ".." */
 };
 
+/* Returns true for letters, digits and hyphens only, as in the id of a job. */
+bool pb_web_is_word(const char *text);
 /* Decodes a value of a query (percent-encoded, '+' = a space). Returns its bytes without the NUL,
  * or -1: a broken escape, a NUL, or too long. */
 int pb_web_value(const char *text, char *out, size_t bytes);

@@ -17,6 +17,7 @@
 #include "service/web/files.h"
 #include "service/web/listener.h"
 #include "service/web/page.h"
+#include "service/web/processes.h"
 #include "service/web/request.h"
 #include "service/web/ring.h"
 #include "service/web/stac.h"
@@ -454,27 +455,37 @@ static enum MHD_Result add_argument(void *pb_query, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-/* Answers a request for the catalogue. */
-static enum MHD_Result answer_stac(struct server *server, struct MHD_Connection *connection,
-                                   const char *path)
+/* Answers a request for the catalogue, or for processes and jobs. */
+static enum MHD_Result answer_document(struct server *server, struct MHD_Connection *connection,
+                                       const char *path, bool is_stac)
 {
     struct pb_web_document document = {0};
     char products[PATH_MAX];
     enum MHD_Result refused;
-    if (!find_products(server, connection, products, &refused))
+    if (is_stac && !find_products(server, connection, products, &refused))
         return refused;
     struct pb_web_query *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
         return MHD_NO;
     asked->path = path;
     (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
-    if (pb_web_query_base(asked, header(connection, MHD_HTTP_HEADER_HOST),
-                          header(connection, "X-Forwarded-Proto")))
+    if (!pb_web_query_base(asked, header(connection, MHD_HTTP_HEADER_HOST),
+                           header(connection, "X-Forwarded-Proto")))
+        pb_web_document_fail(&document, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
+    else if (is_stac)
         pb_web_stac(server->catalog, products, asked, &document);
     else
-        pb_web_document_fail(&document, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
+        pb_web_processes(server->upstream, asked, &document);
     free(asked);
     return send_document(connection, &document);
+}
+
+/* Returns true if the client accepts JSON and no page, as programs do. */
+static bool wants_json(struct MHD_Connection *connection)
+{
+    const char *accept = header(connection, MHD_HTTP_HEADER_ACCEPT);
+    return accept != NULL && strstr(accept, PB_WEB_JSON) != NULL &&
+           strstr(accept, "text/html") == NULL;
 }
 
 /* --- changes --- */
@@ -599,6 +610,24 @@ static enum MHD_Result answer_act(struct server *server, struct MHD_Connection *
 
 /* --- requests --- */
 
+/* Answers a request whose method the place does not have. */
+static enum MHD_Result refuse_method(struct MHD_Connection *connection,
+                                     const struct pb_web_route *route)
+{
+    struct pb_web_document document;
+    if (route->place != PB_WEB_OGC)
+        return send_with(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                         make_error("refused", "this method is not possible here", NULL), "Allow",
+                         pb_web_methods(route->place));
+    pb_web_processes_refuse(route->name, &document);
+    struct MHD_Response *response =
+        document.text ? make_text(document.media_type, document.text) : NULL;
+    if (response == NULL)
+        return MHD_NO;
+    add(response, "Allow", pb_web_methods(route->place));
+    return send_response(connection, document.status, response);
+}
+
 /* Answers a request that is refused by its headers. */
 static enum MHD_Result refuse(struct server *server, struct MHD_Connection *connection,
                               const char *path, const char *method)
@@ -608,9 +637,7 @@ static enum MHD_Result refuse(struct server *server, struct MHD_Connection *conn
     pb_web_route(path, &route);
     (void)atomic_fetch_add(&server->requests, 1);
     if (!pb_web_allows(route.place, method))
-        return send_with(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                         make_error("refused", "this method is not possible here", NULL), "Allow",
-                         pb_web_methods(route.place));
+        return refuse_method(connection, &route);
     if ((length != NULL && strcmp(length, "0") != 0) ||
         header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
         return send_error(connection, MHD_HTTP_CONTENT_TOO_LARGE, "refused",
@@ -631,13 +658,16 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
     pb_log(PB_LOG_DEBUG, "%s %s", method, path);
     switch (route.place) {
     case PB_WEB_ASSET:
-        return answer_asset(server, connection, route.name);
+        return strcmp(route.name, "/") == 0 && wants_json(connection)
+                   ? answer_document(server, connection, "", false)
+                   : answer_asset(server, connection, route.name);
     case PB_WEB_EVENTS:
         return answer_events(server, connection);
     case PB_WEB_PRODUCT:
         return answer_product(server, connection, route.name);
     case PB_WEB_STAC:
-        return answer_stac(server, connection, route.name);
+    case PB_WEB_OGC:
+        return answer_document(server, connection, route.name, route.place == PB_WEB_STAC);
     case PB_WEB_INFO:
     case PB_WEB_JOBS:
     case PB_WEB_JOB:

@@ -10,7 +10,6 @@
 #include "config/base/href.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
-#include "pipeline/metadata/meta_time.h"
 #include "pipeline/publish/collection.h"
 #include "pipeline/publish/collection_file.h"
 #include "service/web/catalog.h"
@@ -262,37 +261,6 @@ static bool read_bbox(const char *text, struct pb_web_search *search)
            box[1] <= box[3];
 }
 
-/* Reads a time of RFC 3339; "" and ".." are open. Returns 1, 0 for an open one, or -EINVAL. */
-static int read_time(const char *text, size_t n, double *out)
-{
-    char time[64], utc[40];
-    if (n == 0 || (n == 2 && strncmp(text, "..", 2) == 0))
-        return 0;
-    if (n < strlen("2020-01-01T00:00:00Z") || n >= sizeof time)
-        return -EINVAL;
-    for (size_t i = 0; i < n; i++)
-        time[i] = (char)toupper((unsigned char)text[i]);
-    time[n] = '\0';
-    const bool has_dot = time[19] == '.';
-    const bool has_zone =
-        time[n - 1] == 'Z' || ((time[n - 6] == '+' || time[n - 6] == '-') && time[n - 3] == ':');
-    if (time[10] != 'T' || !has_zone || (has_dot && !isdigit((unsigned char)time[20])) ||
-        pb_meta_time(time, utc, sizeof utc) != 0)
-        return -EINVAL;
-    *out = pb_meta_julian_day(utc);
-    return isfinite(*out) ? 1 : -EINVAL;
-}
-
-static bool read_interval(const char *text, struct pb_web_search *search)
-{
-    const char *slash = strchr(text, '/'), *last = slash ? slash + 1 : text;
-    const int from = read_time(text, slash ? (size_t)(slash - text) : strlen(text), &search->from);
-    const int to = read_time(last, strlen(last), &search->to);
-    search->has_from = from > 0;
-    search->has_to = to > 0;
-    return from >= 0 && to >= 0 && from + to > 0 && (from + to < 2 || search->from <= search->to);
-}
-
 /* Reads `intersects`. Returns false with a document if it is malformed. */
 static bool read_shape(struct view *view, struct pb_web_search *search, struct pb_web_shape *out)
 {
@@ -326,7 +294,7 @@ static bool read_search(struct view *view, struct pb_web_search *search, size_t 
     search->collections = pb_web_query_get(view->query, "collections");
     if (bbox != NULL && !read_bbox(bbox, search))
         fail(view, 400, "malformed parameter", "bbox: west,south,east,north in degrees");
-    else if (datetime != NULL && !read_interval(datetime, search))
+    else if (datetime != NULL && !pb_web_interval(datetime, &search->time))
         fail(view, 400, "malformed parameter",
              "datetime: a time of RFC 3339, or two with a slash, one of which may be open (..)");
     else

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pb_web_route(path, &route);
     if (route.place == PB_WEB_PRODUCT)
         check_product(route.name);
-    if (route.place == PB_WEB_STAC && route.name[0] != '\0')
+    if ((route.place == PB_WEB_STAC && route.name[0] != '\0') || route.place == PB_WEB_OGC)
         check_parts(route.name);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t first = 0, n = 0;

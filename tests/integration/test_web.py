@@ -278,6 +278,47 @@ class Files(WebCase):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.json()["code"], reply.headers["Content-Type"]), (status, str(status), "application/problem+json"))
 
+    def test_jobs_have_the_forms_of_ogc(self):
+        d = self.service(["a.tif", "b.tif"])
+        (d.root / "inbox/<b>.tif").write_bytes(b"no image")
+        d.wait_job("<b>.tif", "failed")
+        d.wait_idle()
+        web = self.web(d)
+        local = lambda href: href.removeprefix("http://127.0.0.1:%d" % web.port)
+        links = lambda document: {link["rel"].rsplit("/", 1)[-1]: local(link["href"]) for link in document["links"]}
+        root = web.get("/", Accept="application/json").json()
+        self.assertIn(b"<!doctype html>", web.get("/", Accept="text/html,application/json;q=0.9").body.lower())
+        self.assertEqual([c for c in web.json(links(root)["conformance"])["conformsTo"] if "processes" in c], [])  # these demand execution
+        summary = web.json(links(root)["processes"])["processes"]
+        process = web.json(links(summary[0])["process"])
+        self.assertEqual(([p["id"] for p in summary], process["id"], list(process["inputs"])), (["ndvi"], "ndvi", ["scene"]))
+        jobs, path = [], links(root)["job-list"] + "?limit=2"
+        while path:
+            page = web.json(path)
+            jobs += page["jobs"]
+            path = links(page).get("next")
+        self.assertEqual([job["jobID"] for job in jobs], [job["id"] for job in d.jobs()])
+        for job in jobs:
+            self.assertEqual((job["type"], job["processID"], web.json(links(job)["self"])["status"]), ("process", "ndvi", job["status"]))
+            reply = web.get(links(job)["results" if job["status"] == "successful" else "exceptions"])
+            if job["status"] == "successful":
+                for key in ("cog", "quicklook", "statistics", "stac"):
+                    self.assertEqual(web.get(local(reply.json()[key]["href"]), method="HEAD").status, 200)
+            else:
+                self.assertEqual((reply.status, reply.headers["Content-Type"], reply.json()["detail"]), (400, "application/problem+json", job["message"]))
+        day = jobs[0]["created"]
+        for query, n in (("status=failed", 1), ("status=successful,failed", 3), ("status=accepted", 0), ("processID=ndvi", 3), ("processID=x", 0), ("type=other", 0), ("datetime=../" + day, 3),
+                         ("datetime=2000-01-01T00:00:00Z", 0), ("minDuration=100000", 0), ("maxDuration=100000&status=successful", 2)):
+            self.assertEqual(len(web.json("/jobs?" + query)["jobs"]), n, query)
+        exceptions = "http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0/"
+        for path, method, status, kind in (("/jobs/none", "GET", 404, exceptions + "no-such-job"), ("/jobs/none/results", "GET", 404, exceptions + "no-such-job"),
+                                           ("/processes/%3Cb%3E", "GET", 404, exceptions + "no-such-process"), ("/jobs?limit=0", "GET", 400, "about:blank"),
+                                           ("/jobs?next=a%22", "GET", 400, "about:blank"), ("/jobs/a/b/c", "GET", 404, "about:blank"),
+                                           ("/processes/ndvi/execution", "POST", 501, "about:blank"), ("/jobs/" + jobs[0]["jobID"], "DELETE", 405, "about:blank")):
+            reply = web.get(path, method=method)
+            self.assertEqual((reply.status, reply.json()["type"], reply.headers["Content-Type"]), (status, kind, "application/problem+json"), path)
+        self.assertEqual(web.get("/jobs/none", method="DELETE").headers["Allow"], "GET, HEAD")
+
     def test_only_published_files_are_readable(self):
         d = self.service(["a.tif"])
         d.wait_idle()

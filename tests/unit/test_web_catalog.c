@@ -164,8 +164,9 @@ START_TEST(test_search_selects_place_and_time)
     ck_assert_str_eq(find((struct pb_web_search){.collections = "q"}), "c");
     ck_assert_str_eq(find((struct pb_web_search){.collection = "p", .id = "b"}), "b");
     const double second = 2461042.5; /* 2026-01-02 */
-    ck_assert_str_eq(find((struct pb_web_search){.has_from = true, .from = second}), "c b");
-    ck_assert_str_eq(find((struct pb_web_search){.has_to = true, .to = second}), "b a");
+    ck_assert_str_eq(find((struct pb_web_search){.time = {.has_from = true, .from = second}}),
+                     "c b");
+    ck_assert_str_eq(find((struct pb_web_search){.time = {.has_to = true, .to = second}}), "b a");
 }
 END_TEST
 

@@ -87,6 +87,25 @@ START_TEST(test_catalogue_is_below_its_root)
 }
 END_TEST
 
+START_TEST(test_processes_and_jobs_are_at_the_root)
+{
+    static struct pb_web_route route;
+    static const char *const paths[] = {"/conformance", "/processes", "/processes/%3Cp%3E",
+                                        "/jobs",        "/jobs/a",    "/jobs/a/results"};
+    static const char *const names[] = {"conformance", "processes", "processes/<p>",
+                                        "jobs",        "jobs/a",    "jobs/a/results"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        pb_web_route(paths[i], &route);
+        ck_assert_int_eq(route.place, PB_WEB_OGC);
+        ck_assert_str_eq(route.name, names[i]);
+    }
+    static const char *const nowhere[] = {"/jobs/", "/jobs/..", "/jobsx", "/processes/a%2fb",
+                                          "/jobs//results"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++)
+        ck_assert_msg(place_of(nowhere[i]) == PB_WEB_NOT_FOUND, "%s", nowhere[i]);
+}
+END_TEST
+
 START_TEST(test_values_of_a_query_are_decoded_once)
 {
     char out[8];
@@ -306,6 +325,7 @@ int main(void)
     tcase_add_test(all, test_priority_is_read_in_full);
     tcase_add_test(all, test_products_are_decoded_once);
     tcase_add_test(all, test_catalogue_is_below_its_root);
+    tcase_add_test(all, test_processes_and_jobs_are_at_the_root);
     tcase_add_test(all, test_values_of_a_query_are_decoded_once);
     tcase_add_test(all, test_ways_out_of_products_are_refused);
     tcase_add_test(all, test_range_is_cut_at_the_end);
