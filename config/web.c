@@ -29,6 +29,16 @@ static bool is_address(const char *url)
     return n > 0 && n < 256 && host[3 + n] == '/' && strchr(".-:", host[3]) == NULL;
 }
 
+/* True if {z}, {x} and {y} are there, and no other braces, which Leaflet would replace as well. */
+static bool has_tile(const char *url)
+{
+    size_t n = 0;
+    for (const char *at = url; *at != '\0'; at++)
+        n += *at == '{' || *at == '}';
+    return n == 6 && strstr(url, "{z}") != NULL && strstr(url, "{x}") != NULL &&
+           strstr(url, "{y}") != NULL;
+}
+
 void pb_check_web(struct pb_load *load, const struct pb_yaml *section,
                   const struct pb_web_config *web)
 {
@@ -39,8 +49,8 @@ void pb_check_web(struct pb_load *load, const struct pb_yaml *section,
         return;
     if (!is_address(url))
         wrong(load, section, "basemap", "is no address; write https://host/{z}/{x}/{y}.png");
-    else if (strstr(url, "{z}") == NULL || strstr(url, "{x}") == NULL || strstr(url, "{y}") == NULL)
-        wrong(load, section, "basemap", "needs {z}, {x} and {y}, which stand for a tile");
+    else if (!has_tile(url))
+        wrong(load, section, "basemap", "needs {z}, {x} and {y} once each, and no other braces");
     else if (web->attribution == NULL)
         wrong(load, section, "basemap",
               "needs web.attribution: the text that its owner wants to have on the map");

@@ -5,6 +5,7 @@
 """The page of pushbroom-web in a headless Chromium, with a real service and real scenes: jobs, pictures, remedies, hostile names,
 keyboard, sizes, a long list, the values of COGs, and pictures on the map. Skipped where Chromium is not installed (the package
 chromium)."""
+import http.server
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import re
 import shutil
 import struct
 import sys
+import threading
 import unittest
 
 import numpy as np
@@ -55,14 +57,14 @@ HOSTILE = ("<img src=x onerror=document.title='taken'>.tif", "a..%2f..%2fetc.tif
 
 @unittest.skipUnless(CHROMIUM, "chromium is not on this machine")
 class Page(DaemonCase):
-    def start(self, names=(), **settings):
+    def start(self, names=(), web=None, **settings):
         scene = FOLDER / "scene.tif"
         d = self.daemon(start=False, **settings)
         if not scene.exists():  # renamed when it is complete: other cases run at the same time
             made = FOLDER / (d.root.name + ".tif")
             run("make_scene", "--size", "96x64", made)
             made.rename(scene)
-        d.set_pipelines(PIPELINES)
+        d.set_pipelines(PIPELINES + ("web: %s\n" % web if web else ""))
         for name in names:
             shutil.copy(scene, d.root / "inbox" / name)
         d.start()
@@ -228,6 +230,8 @@ class Page(DaemonCase):
     def test_keyboard_and_names_for_readers(self):
         d, browser = self.start(["%d.tif" % i for i in range(6)], fake=False)
         d.wait_idle()
+        picture = next((d.root / "products").rglob("0.png"))
+        picture.rename(d.root / "kept.png")  # until the end
         self.open(browser)
         browser.run("document.getElementById('list').focus()")
         browser.press("ArrowDown", 40)
@@ -243,6 +247,20 @@ class Page(DaemonCase):
             if not node.get("ignored") and node.get("role", {}).get("value") in ("button", "listbox", "option", "searchbox", "image", "progressbar", "region"):
                 self.assertTrue(node.get("name", {}).get("value"), node)
         self.assertEqual(sum(node.get("role", {}).get("value") == "option" and ".tif" in node["name"]["value"] for node in nodes), 6)
+        self.check_troubles(browser)
+        browser.run("openJob([...jobs.values()].find((job) => job.name === '0.tif').id)")
+        browser.wait("document.getElementById('job').open && document.getElementById('job').textContent.includes('0.tif') && !document.querySelector('#job img')")
+        self.assertEqual(browser.run("[...document.querySelectorAll('#job a')].filter((a) => !a.textContent).length"), 0)  # no empty link stays
+        (d.root / "kept.png").rename(picture)
+
+    def check_troubles(self, browser):
+        """Screen readers get a trouble once, though a count in its message changes."""
+        browser.run("""{ window.spoken = 0; new MutationObserver(() => { spoken++; }).observe(document.getElementById('alert'), { childList: true, characterData: true, subtree: true });
+            window.trouble = (key, message) => { info = { ...info, troubles: [...info.troubles.filter((t) => t.key !== key), { key, code: 'inbox.files', message, hint: null, since: null }] }; drawTroubles(); }; }""")
+        seen = browser.run("""(async () => { const seen = []; for (const [key, message] of [['a', '1 file waits'], ['a', '2 files wait'], ['b', 'another']]) {
+            trouble(key, message); await null; seen.push([spoken, document.getElementById('troubles').textContent.includes(message)]); } return seen; })()""")
+        self.assertEqual(seen, [[1, True], [1, True], [2, True]])
+        self.assertEqual(browser.run("document.getElementById('alert').textContent"), "inbox.files: another")
 
     def test_page_fits_phone_and_wall(self):
         d, browser = self.start(HOSTILE, fake=False)
@@ -509,6 +527,42 @@ class Page(DaemonCase):
             self.assertIsNone(browser.run("cog"), address)
         self.assertEqual([a for a in browser.addresses() if not a.startswith(self.address + "/")], [])
         self.assertEqual([m for m in browser.mistakes() if "status of 4" not in str(m)], [])  # 416 for the empty file
+
+    @unittest.skipUnless(LEAFLET, "libjs-leaflet is not on this machine")
+    def test_tiles_come_from_the_named_host_only(self):
+        gdal.GetDriverByName("PNG").CreateCopy("/vsimem/tile.png", gdal.GetDriverByName("MEM").Create("", 256, 256, 3))
+        file = gdal.VSIFOpenL("/vsimem/tile.png", "rb")
+        picture = bytes(gdal.VSIFReadL(1, gdal.VSIStatL("/vsimem/tile.png").size, file))
+        gdal.VSIFCloseL(file)
+
+        class Tiles(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                seen.append((self.path, self.headers.get("Referer")))
+                self.send_response(200)
+                self.send_header("Content-Type", "image/png")
+                self.send_header("Content-Length", str(len(picture)))
+                self.end_headers()
+                self.wfile.write(picture)
+
+            def log_message(self, *_):
+                pass
+
+        servers, seen = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tiles) for _ in range(2)], []
+        for server in servers:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            for end in (thread.join, server.server_close, server.shutdown):  # in the reverse order
+                self.addCleanup(end)
+        named, other = ("http://127.0.0.1:%d" % server.server_address[1] for server in servers)
+        d, browser = self.start(web="{basemap: \"%s/{z}/{x}/{y}.png\", attribution: \"<b>Us\"}" % named)
+        self.open(browser)
+        browser.wait("document.querySelectorAll('#map .leaflet-tile-loaded').length > 0")
+        self.assertEqual(browser.run("document.getElementById('map-owner').textContent"), "<b>Us")
+        self.assertTrue(all(re.fullmatch(r"/\d+/-?\d+/-?\d+\.png", path) and referer is None for path, referer in seen), seen)
+        self.assertEqual(browser.mistakes(), [])
+        self.assertEqual([a for a in browser.addresses() if not a.startswith((self.address + "/", named + "/"))], [])
+        browser.run("void (() => { window.blocked = ''; const i = new Image(); i.onerror = () => { blocked = 'refused'; }; i.onload = () => { blocked = 'loaded'; }; i.src = '%s/a.png'; })()" % other)
+        self.assertEqual(browser.wait("blocked"), "refused")
 
     # --- changes ---
 

@@ -51,6 +51,8 @@ static const struct bad_config bad_configs[] = {
      2, 20, 1, "web.attribution needs web.basemap"},
     {PIPE "web: {basemap: \"https://h/{z}/{x}.png\", attribution: Us}\n",
      2, 16, 1, "web.basemap needs {z}, {x} and {y}"},
+    {PIPE "web: {basemap: \"https://h/{z}/{x}/{y}{r}.png\", attribution: Us}\n",
+     2, 16, 1, "web.basemap needs {z}, {x} and {y}"},
     {PIPE "web: {basemap: \"https://h;script-src *\", attribution: Us}\n",
      2, 16, 1, "web.basemap is no address"},
     {PIPE "web: {basemap: \"https://u@h/{z}/{x}/{y}.png\", attribution: Us}\n",

@@ -19,6 +19,7 @@
   let layer = null;
   let places = []; // newest first
   let fitted = false;
+  let tiles = null; // { address, layer }: the operator's base map
   let hits = { ids: "", at: 0 }; // footprints below the last click
 
   // --- places: x and y are 0 to 1 over the world, x is continuous ---
@@ -270,12 +271,14 @@
     canvas.style.height = size.y + "px";
     const scaled = (toPixel) => (x, y) => toPixel(x, y).map((v) => v * ratio);
     context.scale(ratio, ratio);
-    context.fillStyle = colour("--sea");
-    context.fillRect(0, 0, size.x, size.y);
-    context.beginPath();
-    for (const k of copies) for (const ring of land) trace(context, ring, shift(k));
-    context.fillStyle = colour("--land");
-    context.fill("evenodd");
+    if (!tiles) {
+      context.fillStyle = colour("--sea");
+      context.fillRect(0, 0, size.x, size.y);
+      context.beginPath();
+      for (const k of copies) for (const ring of land) trace(context, ring, shift(k));
+      context.fillStyle = colour("--land");
+      context.fill("evenodd");
+    }
     drawGrid(context, view, colour("--line"));
     const inView = [];
     for (const place of places) {
@@ -379,12 +382,26 @@
     event.preventDefault();
   }
 
+  // A removed tile keeps its address: Leaflet sets it to an empty picture (data:), which the policy of the page forbids.
+  const Tiles = typeof L === "undefined" ? null : L.TileLayer.extend({ _removeTile: L.GridLayer.prototype._removeTile, _abortLoading() {} });
+
+  // Puts the tiles of web.basemap below the footprints, in place of the coasts. The text of their owner is no HTML.
+  function setBasemap() {
+    const address = info?.web?.basemap || "";
+    if (address === (tiles ? tiles.address : "")) return;
+    if (tiles) tiles.layer.remove();
+    tiles = address ? { address, layer: new Tiles(address, { maxZoom: 16 }).addTo(map) } : null;
+    zone.querySelector("#map-owner").textContent = address ? clean(info.web.attribution) : "";
+    layer.draw();
+  }
+
   // --- the page's calls ---
 
   // Most changes are progress of jobs without a place: the map is painted again only if a footprint changed, or is paler now.
   let painted = { places: [], at: 0 };
   function draw() {
     const begun = !fitted && loaded;
+    setBasemap();
     listPipelines();
     choose();
     describe();
@@ -411,7 +428,7 @@
         make("label", {}, make("input", { id: "map-pictures", type: "checkbox", checked: true, onchange: again }), " Pictures"),
         make("button", { type: "button", id: "map-all", onclick: () => fit(places, 12) }, "Show all")),
       make("div", { id: "map", role: "application", "aria-label": "Map of jobs: arrows move, plus and minus zoom, Page Up and Page Down select a job, Enter opens it" }),
-      make("div", { class: "about" }, make("p", { id: "map-about" }), make("p", { id: "map-count", class: "note", title: "The search and the states of the list apply to the map" })));
+      make("div", { class: "about" }, make("p", { id: "map-owner", class: "note" }), make("p", { id: "map-about" }), make("p", { id: "map-count", class: "note", title: "The search and the states of the list apply to the map" })));
     if (typeof L === "undefined") {
       zone.querySelector("#map").replaceWith(make("p", { class: "note" }, "The map needs Leaflet: install the package libjs-leaflet, restart pushbroom-web and load this page again."));
       zone.querySelector(".tools").remove();

@@ -86,11 +86,11 @@ function bar(percent, label) {
   return make("div", { class: "bar", role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": percent }, inner);
 }
 
-// A picture of products; a broken one disappears.
+// A picture of products; a broken one disappears, with the link around it.
 function picture(job, className) {
   if (!job.preview || !job.preview.startsWith("/products/")) return null;
   const image = make("img", { src: job.preview, alt: "Picture of " + clean(job.scene), loading: "lazy", decoding: "async", class: className });
-  image.addEventListener("error", () => image.remove());
+  image.addEventListener("error", () => (image.parentElement?.tagName === "A" ? image.parentElement : image).remove());
   return image;
 }
 
@@ -134,19 +134,24 @@ function drawHead() {
   document.title = info ? (info.troubles.length || !reachable ? "! " : "") + counts.running + " running, " + counts.accepted + " waiting - pushbroom" : "pushbroom";
 }
 
-let spokenTroubles = "";
+let drawnTroubles = "";
+let spokenTroubles = new Set(); // keys
 function drawTroubles() {
   const found = [];
-  if (!reachable) found.push(["service.unreachable", message || "pushbroomd cannot be reached", "This page continues by itself. See: systemctl status pushbroom"]);
+  if (!reachable) found.push({ key: "unreachable", code: "service.unreachable", message: message || "pushbroomd cannot be reached", hint: "This page continues by itself. See: systemctl status pushbroom" });
   if (info) {
-    if (info.stopping) found.push(["service", "pushbroomd is stopping", "Jobs are put back and continue at its next start."]);
-    if (info.draining) found.push(["service", "pushbroomd takes no new job and no file (pushbroom drain)", "It takes them again after: pushbroom drain --off"]);
-    for (const trouble of info.troubles) if (trouble.key !== "refused") found.push([trouble.code, trouble.message, trouble.hint, trouble.since]);
+    if (info.stopping) found.push({ key: "stopping", code: "service", message: "pushbroomd is stopping", hint: "Jobs are put back and continue at its next start." });
+    if (info.draining) found.push({ key: "draining", code: "service", message: "pushbroomd takes no new job and no file (pushbroom drain)", hint: "It takes them again after: pushbroom drain --off" });
+    found.push(...info.troubles.filter(({ key }) => key !== "refused"));
   }
-  const text = JSON.stringify(found.map((trouble) => trouble.slice(0, 3)));
-  if (text === spokenTroubles) return; // an alert is read aloud when it changes
-  spokenTroubles = text;
-  $("troubles").replaceChildren(...found.map(([code, what, hint, since]) =>
+  const text = JSON.stringify(found);
+  if (text === drawnTroubles) return;
+  drawnTroubles = text;
+  // Readers speak the text of an alert when it changes: only new troubles are in it, not their counts.
+  const news = found.filter(({ key }) => !spokenTroubles.has(key));
+  spokenTroubles = new Set(found.map(({ key }) => key));
+  if (news.length) $("alert").textContent = news.map((trouble) => clean(trouble.code + ": " + trouble.message)).join(". ");
+  $("troubles").replaceChildren(...found.map(({ code, message: what, hint, since }) =>
     make("p", { class: "trouble" }, make("b", {}, code), " ", make("span", { class: "name" }, what),
       hint ? make("span", {}, make("br"), "To do: ", hint) : null,
       since ? make("span", { class: "note" }, " Since " + utc(since) + ".") : null)));
