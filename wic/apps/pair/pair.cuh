@@ -12,8 +12,8 @@
 //   steps, ups  a step, and the number of chunks that party 1 makes in it, if the data decides
 //
 // A word is in the memory of the GPU that polls it; the other GPU stores to it over the link.
-// Chunks are in the receiver's memory. Words between parties have system scope, those of one party
-// have the scope of its GPU.
+// Chunks are in the receiver's memory. Words between parties are those of wic/peer, at system
+// scope; those of one party have the scope of its GPU.
 //
 // Chunks are counted from 0 in a round, by receiver; words and chunks are rings of a power of two.
 // A chunk is cut into pieces, enough for all blocks of its sender; the last block to make a piece
@@ -26,6 +26,7 @@
 // Nothing here needs CUDA's headers: tests/unit/test_wic_pair_device.c runs both parties by threads
 // of the host.
 #include "wic/apps/strategies/resident.cuh"
+#include "wic/peer/peer.cuh"
 
 #include <sched.h>
 
@@ -104,16 +105,6 @@ __device__ __forceinline__ uint32_t pair_see(const uint32_t *word)
 #endif
 }
 
-// Relaxed, for a word that publishes nothing but itself.
-__device__ __forceinline__ void pair_store(uint64_t *word, uint64_t value)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-#else
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-#endif
-}
-
 // One thread waits until seen() is true. False: leave.
 template <class Seen> __device__ __forceinline__ bool pair_wait(const pair_view &p, Seen seen)
 {
@@ -161,13 +152,8 @@ __device__ inline void pair_post(const pair_lane &lane, uint32_t number, uint32_
     uint32_t *made = &lane.made[number & lane.mask];
     if (pieces == 1 || wic_arrive(made, pieces)) {
         *made = 0;
-        const uint64_t word = uint64_t(number + 1) << 32 | units;
         uint64_t *to = &(lane.ready != nullptr ? lane.ready : lane.board)[number & lane.mask];
-#ifdef __CUDA_ARCH__
-        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
-#else
-        __atomic_store_n(to, word, __ATOMIC_RELEASE);
-#endif
+        wic_peer_post(to, uint64_t(number + 1) << 32 | units, WIC_PEER_SYSTEM);
     }
 }
 
@@ -176,7 +162,7 @@ __device__ __forceinline__ uint64_t pair_look(const pair_lane &lane, uint32_t nu
 {
     const uint64_t *word = &lane.board[number & lane.mask];
     return wic_word_peek(reinterpret_cast<const uint32_t *>(word) + 1) == number + 1
-               ? wic_brought_see(word)
+               ? wic_peer_see(word)
                : 0;
 }
 
@@ -286,8 +272,8 @@ template <class A, int party, class Way> class pair_party
         const uint32_t values[resident_step_words] = {step.down, step.up, step.down_units,
                                                       step.up_units};
         for (uint32_t i = 0; i < resident_step_words; i++) {
-            pair_store(&p_.steps[step.index % resident_steps_ring * resident_step_words + i],
-                       uint64_t(step.index + 1) << 32 | values[i]);
+            wic_peer_post(&p_.steps[step.index % resident_steps_ring * resident_step_words + i],
+                          uint64_t(step.index + 1) << 32 | values[i], WIC_PEER_ALONE);
         }
     }
 
