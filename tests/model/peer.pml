@@ -36,8 +36,8 @@
 #define USE   1
 
 /* --- shared by the parties, by direction: 0 is from party 0 --- */
-byte ring[4]; /* direction * 2 + slot; the chunk's number + 1; 0: being written */
-byte ready[4];
+byte ring[8]; /* direction * 4 + slot; the chunk's number + 1; 0: being written */
+byte ready[8];
 byte credit[2];
 bool stop[2], host_stop;
 
@@ -49,7 +49,8 @@ byte left; /* roles at their end */
 bool early[2];
 
 #define AT(party, stage) ((party) * 2 + (stage))
-#define SLOT(d, n)       ((d) * 2 + (n) % SLOTS)
+#define SLOT(d, n)       ((d) * 4 + (n) % SLOTS)
+#define CREDITS          (SLOTS > 1 -> SLOTS / 2 : 1) /* chunks for each post of a credit */
 
 /* Direction and number of an item. */
 #ifdef ANSWERS
@@ -208,7 +209,15 @@ proctype publisher(bit me)
             ring[SLOT(d, n)] = buffer[AT(me, stage)];
 #endif
             ready[SLOT(d, n)] = n + 1
-        :: kind[AT(me, stage)] == USE -> credit[d] = n + 1
+        :: kind[AT(me, stage)] == USE ->
+            if
+#ifdef BROKEN_CREDIT_TOO_LATE
+            :: (n + 1) % (SLOTS + 1) == 0 -> credit[d] = n + 1
+#else
+            :: (n + 1) % CREDITS == 0 -> credit[d] = n + 1
+#endif
+            :: else
+            fi
         :: kind[AT(me, stage)] == LEAVE -> break
         fi;
         in_use[AT(me, stage)] = false;

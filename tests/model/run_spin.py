@@ -126,6 +126,8 @@ HOLDS = {
         ("N=2 SLOTS=1 ONE_LEAVES", True, SMALL),
         ("N=4", False, LARGE),
         ("N=4 BULK", False, LARGE),
+        ("N=6 SLOTS=4 DEPTH=1", False, LARGE),
+        ("N=5 SLOTS=4 DEPTH=1 ANSWERS", False, SMALL),
         ("N=6 PULL", False, LARGE),
         ("N=2 STOP", False, LARGE),
         ("N=2 SLOTS=1 STOP", True, LARGE),
@@ -237,6 +239,7 @@ BROKEN = {
         ("N=4 BROKEN_NO_WAIT_FOR_EMPTY", STUCK),
         ("N=3 ONE_LEAVES BROKEN_DEAF_TO_STOP", STUCK),
         ("N=2 BROKEN_LEAVE_NOT_PASSED_ON", STUCK),
+        ("N=4 BROKEN_CREDIT_TOO_LATE", STUCK),
         ("N=3 ONE_LEAVES BROKEN_LEAVES_IN_SILENCE", STUCK),
     ],
 }

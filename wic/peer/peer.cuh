@@ -214,33 +214,40 @@ template <class Block> class wic_peer_watch
     // over at once counts, too, therefore a party that never waits for long leaves as well.
     template <class Seen> __device__ __forceinline__ wic_peer_end wait(Seen seen)
     {
-        wic_peer_end end = WIC_PEER_STAYS;
+        wic_peer_end end = ++waits_ % look_waits == 0 ? look(block_.now()) : WIC_PEER_STAYS;
         wic_watchdog limit = {0, 0};
         for (uint32_t turn = 1; end == WIC_PEER_STAYS && !seen(); turn++) {
-            end = wic_peer_peek(v_.stop[v_.party]) != 0 ? WIC_PEER_DESERTED : end;
             if (turn % look_turns == 0) {
                 const uint64_t now = block_.now();
-                end = end != WIC_PEER_STAYS ? end : look(now);
+                end = look(now);
                 if (end == WIC_PEER_STAYS && wic_watchdog_expired(&limit, now, v_.limit_ns)) {
                     end = WIC_PEER_LATE;
                 }
+            } else if (turn % stop_turns == 0 && is_stopped()) {
+                end = WIC_PEER_DESERTED;
             }
             block_.nap(turn);
-        }
-        if (end == WIC_PEER_STAYS && ++waits_ % look_waits == 0) {
-            end = wic_peer_peek(v_.stop[v_.party]) != 0 ? WIC_PEER_DESERTED : look(block_.now());
         }
         return end;
     }
 
   private:
-    static constexpr uint32_t look_turns = 1024, look_waits = 128; // for each look at the host
+    // Polls, or waits, for each look at the host's words, and polls for one at the stop word.
+    static constexpr uint32_t look_turns = 1024, look_waits = 256, stop_turns = 32;
+
+    __device__ bool is_stopped() const
+    {
+        return wic_peer_peek(v_.stop[v_.party]) != 0;
+    }
 
     __device__ wic_peer_end look(uint64_t now)
     {
         const uint64_t beat = wic_peer_peek(&v_.control->beat);
         if (wic_peer_peek(&v_.control->stop) != 0) {
             return WIC_PEER_STOPPED;
+        }
+        if (is_stopped()) {
+            return WIC_PEER_DESERTED;
         }
         silence_ = beat != beat_ ? wic_watchdog{0, 0} : silence_;
         beat_ = beat;
@@ -499,10 +506,22 @@ __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &blo
     }
 }
 
-// Count of chunks for each post of a credit: the sender has places left until then.
-__device__ __forceinline__ uint32_t wic_peer_credits(const wic_peer_plan &plan)
+__device__ __forceinline__ void wic_peer_post_ready(const wic_peer_view &v, uint32_t lane,
+                                                    const wic_peer_stage &stage)
 {
-    return plan.slots > 1 ? plan.slots / 2 : 1;
+    wic_peer_post(wic_peer_line(v.out[stage.peer].ready, lane) + stage.number % v.plan.slots,
+                  static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send,
+                  wic_peer_reach_of(v, stage.peer));
+}
+
+// One post for half of the ring: the sender has the other half until then.
+__device__ __forceinline__ void wic_peer_post_credit(const wic_peer_view &v, uint32_t lane,
+                                                     const wic_peer_stage &stage)
+{
+    if ((stage.number + 1) % (v.plan.slots > 1 ? v.plan.slots / 2 : 1) == 0) {
+        wic_peer_post(wic_peer_line(v.in[stage.peer].credit, lane), stage.number + 1,
+                      wic_peer_reach_of(v, stage.peer));
+    }
 }
 
 template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, Block &block)
@@ -517,22 +536,20 @@ template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, 
             }
             return;
         }
-        const bool makes = stage.kind == WIC_PEER_MAKE;
-        if (makes && v.plan.transport == WIC_PEER_BULK && stage.bytes > 0) {
-            block.push(stage.ring, turn.stage, stage.bytes);
-        }
-        if (stage.is_last && block.leads()) {
-            const wic_peer_reach reach = wic_peer_reach_of(v, stage.peer);
-            if (makes) {
-                wic_peer_post(wic_peer_line(v.out[stage.peer].ready, block.index) +
-                                  stage.number % v.plan.slots,
-                              static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send, reach);
-            } else {
-                wic_peer_post(wic_peer_line(v.in[stage.peer].credit, block.index), stage.number + 1,
-                              reach);
+        if (stage.kind == WIC_PEER_MAKE) {
+            if (v.plan.transport == WIC_PEER_BULK && stage.bytes > 0) {
+                block.push(stage.ring, turn.stage, stage.bytes);
+            }
+            if (stage.is_last && block.leads()) {
+                wic_peer_post_ready(v, block.index, stage);
+            }
+            block.arrive(WIC_PEER_EMPTY, turn.stage);
+        } else {
+            block.arrive(WIC_PEER_EMPTY, turn.stage);
+            if (stage.is_last && block.leads()) {
+                wic_peer_post_credit(v, block.index, stage);
             }
         }
-        block.arrive(WIC_PEER_EMPTY, turn.stage);
     }
 }
 
