@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads
+# ctest: threads slow
 """limits.* hold for the results of a scene: a file of a few hundred bytes with pixels of 30 km makes no grid of 37 gigapixels,
 and is refused alike by `pushbroom run`, by its dry run and by the service."""
 import shutil

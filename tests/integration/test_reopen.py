@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads
+# ctest: threads slow
 """Files that join a scene of loose files after its job (input.complete.reopen): products that are made again and their files,
 cases without it, readers of the products meanwhile, and the state after a kill. Real workers."""
 import json

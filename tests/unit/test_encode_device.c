@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: early
  *
  * The encoder's device code on the host (device/emulator.h): blocks of all types, of runs and
  * noise, of odd sizes, become the bytes that the CPU's encoder makes of them, and blocks with

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: early
  *
  * Plain GeoTIFFs: GDAL opens a file while its CRS is not loaded, and tiff_plain.c afterwards. Both
  * have the same facts and make the same tags, of sample files, random scenes and damaged ones. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* ctest: threads */
+/* ctest: threads early */
 /* Blocks that are moved to a device as files store them: with the host in place of the GPU, every
  * file of the collection that is suitable gives the pixels of the CPU's readers; damaged ones fail
  * with the same message; the host decodes those that the device refuses. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: threads
+ * ctest: threads early
  *
  * Applications between two kernels (wic/apps/pair), both parties by threads of the host: short
  * rings, shapes, mistakes for either receiver, and a host that stops the round. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: threads
+ * ctest: threads early
  *
  * The frame of the strategies with a resident kernel (wic/apps/strategies/resident.cuh), both
  * parties by threads of the host: short rings, shapes, mistakes, and a host that gives up.

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: arm64 loops
+ * ctest: arm64 loops early
  *
  * Frames of the encoder of planes: zstd's library and pushbroom's decoder get the same bytes back
  * for every kind of values and shape of rows, within the bound. The codec selects planes for noisy
