@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
+ * ctest: early
  *
  * Warps by device code, run on the host: the CPU's bits, whatever the parts of a tile are; also
  * over ground of different heights, which a band of another source has. */
@@ -147,7 +148,12 @@ START_TEST(warps_have_the_bits_of_the_cpu)
 
     (void)snprintf(what, sizeof what, "%s, %s, %s (%s)", names[0], names[1], names[2], methods[m]);
     ck_assert(!pb_chain_keeps_grid(chain));
-    for (int i = 0; i < 2; i++)
+#ifdef __SANITIZE_ADDRESS__
+    const int first = names == chains[0] ? 0 : 1; /* a part of the grid makes the same accesses */
+#else
+    const int first = 0;
+#endif
+    for (int i = first; i < 2; i++)
         compare(chain, &shapes[i], &cores[i], type, what);
     pb_chain_destroy(chain);
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* ctest: threads */
+/* ctest: threads early */
 /* Planes in managed memory, with the host in place of the GPU: it checks that what is read or
  * written is on the device, and that no more is there than the plan allows. Its work is done at
  * once, or later, in queues. The pixels are those of the CPU. */
@@ -20,7 +20,7 @@
 
 #include <check.h>
 
-enum { W = 520, H = 3200, BANDS = 4 };
+enum { W = 520, H = 2000, BANDS = 4 };
 
 static char scene[] = "/tmp/pb-managed-XXXXXX.tif";
 
@@ -99,6 +99,19 @@ static int run_plan(struct image *image, struct pb_err *err)
 
 static int n_ways = 6;
 
+/* With a sanitizer, a device that works at once is left out where one that works later does the
+ * same in the same process, or in the other one: it makes the same accesses in an order that is
+ * easier. */
+static bool is_left_out(int way)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return way == 0 || way == 2 || way == 3;
+#else
+    (void)way;
+    return false;
+#endif
+}
+
 /* Runs with managed planes in all of the memory, in the least, and in the least with a device that
  * works later: in this process, and in another one. */
 static void compare_managed(const char *steps)
@@ -113,6 +126,8 @@ static void compare_managed(const char *steps)
     const uint64_t least = least_memory();
     for (int way = 0; way < n_ways; way++) {
         struct image whole = {.n = 0};
+        if (is_left_out(way))
+            continue;
         by_another = way % 2 == 1;
         device_table = way < 4 ? &whole_host_device : &whole_late_device;
         whole_host.managed_most = 0;

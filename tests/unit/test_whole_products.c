@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* ctest: threads */
+/* ctest: threads early */
 /* Products whose blocks a device makes, with the host in place of the GPU: the CPU's files. */
 #include "config/config.h"
 #include "pipeline/plan/choose.h"
@@ -85,8 +85,8 @@ static uint64_t find_least(uint64_t by_device)
     return least;
 }
 
-/* Made by the CPU, and by the device with much memory and with little. by_device: products that the
- * device makes. */
+/* Made by the CPU, by the device with much memory and with little, and by another process.
+ * by_device: products that the device makes. */
 static void compare_products(const char *path, const char *steps, const char *products,
                              uint64_t by_device)
 {
@@ -98,15 +98,16 @@ static void compare_products(const char *path, const char *steps, const char *pr
     make_products(cpu, &rc, &err);
     ck_assert_msg(rc == 0, "%s", err.msg);
     pb_plan_destroy(plan);
-    const uint64_t memory[WAYS] = {UINT64_C(1) << 36, find_least(by_device), UINT64_C(1) << 36};
-    for (enum way i = MUCH; i < WAYS; i++) {
+    static const enum way ways[] = {MUCH, LITTLE, ANOTHER};
+    const uint64_t least = find_least(by_device);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char device[40];
-        by_another = i == ANOTHER;
-        config->compute.device_memory_bytes = memory[i];
+        by_another = ways[i] == ANOTHER;
+        config->compute.device_memory_bytes = ways[i] == LITTLE ? least : UINT64_C(1) << 36;
         ck_assert_int_eq(make_plan(true), 0);
         ck_assert_uint_eq(plan->engine.out.by_device, by_device);
         ck_assert((plan->engine.out.room_bytes > 0) == (plan->engine.out.most_bytes > 0));
-        if (i == LITTLE) /* most blocks are written on arrival */
+        if (ways[i] == LITTLE) /* most blocks are written on arrival */
             plan->engine.out.room_bytes = 30000;
         make_products(device, &rc, &err);
         ck_assert_msg(rc == 0, "%s", err.msg);
@@ -119,17 +120,30 @@ static void compare_products(const char *path, const char *steps, const char *pr
     close_scene();
 }
 
+#define LARGE REAL "real/global/blue_marble_720x360_be.tif"
+
+/* Products of a larger scene, whose bytes have another order. A sanitizer sees the same code in
+ * those of the smaller scene, and in PICTURE of this one: it is left out there. */
+static void compare_large(const char *products, uint64_t by_device)
+{
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+    compare_products(LARGE, PLAIN, products, by_device);
+#else
+    (void)products, (void)by_device;
+#endif
+}
+
 START_TEST(products_made_on_the_device_are_the_cpus)
 {
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MADE, 0x1ff);
     tile_px = 128;
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, MADE, 0x1ff);
+    compare_large(MADE, 0x1ff);
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, MIXED, 7);
     ck_assert_int_gt(whole_host.parts, 10);
     ck_assert_int_gt(whole_host.valued, 10);
     compare_products(REAL "real/landsat7_L7_ETMs_6band.tif", PLAIN, PICTURES, 0x3f);
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURES, 0x3f);
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, PICTURE, 1);
+    compare_large(PICTURES, 0x3f);
+    compare_products(LARGE, PLAIN, PICTURE, 1);
     ck_assert_int_gt(whole_host.blocks, 500);
 }
 END_TEST
@@ -172,7 +186,7 @@ START_TEST(painted_products_are_made_on_the_device)
                      "      - math: {bands: {OUT: \"B2 * 2\", SUM: \"B1 + B3\"}}\n",
                      products, 0xfff);
     tile_px = 128;
-    compare_products(REAL "real/global/blue_marble_720x360_be.tif", PLAIN, products, 0xfff);
+    compare_large(products, 0xfff);
     (void)unlink(path);
 }
 END_TEST

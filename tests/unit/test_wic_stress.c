@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
- * ctest: threads
+ * ctest: threads early
  *
  * The state machine with a stall at every step: take.c and channel.c are compiled into this program
  * a second time, with WIC_STALL yielding or sleeping at random, so that threads meet in the gaps
@@ -82,12 +82,18 @@ static void *wait_once(void *argument)
     return NULL;
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { WAKE_ROUNDS = 400 }; /* threads take longer to start */
+#else
+enum { WAKE_ROUNDS = 1500 };
+#endif
+
 /* One ticket for two sleepers, one of which gives up for good at about that moment: if the wake was
  * meant for that one, the ticket must be its own, or the other one's. */
 START_TEST(wake_that_meets_a_time_limit_is_not_lost)
 {
     unsigned state = 1;
-    for (int round = 0; round < 1500; round++) {
+    for (int round = 0; round < WAKE_ROUNDS; round++) {
         struct wic_channel *channel = channel_new(2, 8);
         int64_t limit = 100000 + random_of(&state) % 200000;
         struct waiter patient = {.channel = channel, .timeout_ns = 20000 * MS};

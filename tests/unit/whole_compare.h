@@ -39,7 +39,9 @@ static inline void plan_least(void)
 static inline void same(const char *path, const struct image *a, const struct image *b)
 {
     size_t n = (size_t)a->w * (size_t)a->h * a->n;
-    for (size_t i = 0; i < n; i++)
+    if (memcmp(a->planes, b->planes, n * sizeof(float)) == 0)
+        return;
+    for (size_t i = 0; i < n; i++) /* a NaN may have other bits */
         ck_assert_msg(memcmp(a->planes + i, b->planes + i, sizeof(float)) == 0 ||
                           (isnan(a->planes[i]) && isnan(b->planes[i])),
                       "%s: pixel %zu is %.9g, not %.9g", path, i, (double)a->planes[i],
