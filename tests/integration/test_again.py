@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """`pushbroom again` and job.again: products of done jobs are made again from the archive, over their own. Real workers."""
 import json
 import os

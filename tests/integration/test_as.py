@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """`--as`: the plan for a device that is absent, by its maker's figures. The output for a board and for a card is compared word
 by word: speeds are marked as estimates, all else is the plan of such a device."""
 import json

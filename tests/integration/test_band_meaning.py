@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Meaning of the numbers of bands after steps: classes stay classes, and scale, offset and unit stay where the numbers stay.
 Tags that a run leaves out or cannot keep are in its report and in the item of its products."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """input.by with {meta.date} and {meta.tile}: loose files whose names have neither become the scenes of their metadata, by the command
 and by the service; messages for files without date or tile, and the state after a kill, a reload and a late file. Real workers."""
 import json

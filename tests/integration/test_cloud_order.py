@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """input.order: cloud. Order of a scene's files by the cloud cover in their metadata (STAC items, MTL, MTD_MSIL2A.xml, GDAL's own),
 against numpy; messages for files without it, and refusals."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """The presets of sensors on deliveries with the names that producers use today: one job a scene, no failed job, the right bands,
 date and scale; through `pushbroom run` and through the inbox of a service."""
 import json

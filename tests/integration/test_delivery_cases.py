@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized slow
 """Deliveries as they are in the world (delivery_cases.py): `pushbroom run`, `--dry-run` and the inbox of a service find the same
 scenes in each, make the same pixels of them, or fail with the same error."""
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """`pushbroom run --dry-run`: questions of an operator before a run, for files, folders and groups; and that it reads no pixels
 and writes nothing."""
 import os

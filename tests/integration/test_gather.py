@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Loose files of the inbox that make a scene together (input.group): when they are taken as one, in which order they may
 arrive, missing, late and repeated files, and a service that is killed in between. Real workers."""
 import errno

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """input.order: list. The files of a scene count as a file of the scene lists them: loose, in a folder, in an archive; files that
 the list lacks are not used, and a list that is wrong fails the job."""
 import json

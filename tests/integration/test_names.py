@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Files of any name become products: the parent takes the name that a worker derives. Control characters and those that turn
 the direction of text do not reach the names of products."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Older products that are the input's own after its pipeline has begun to read other files of a folder: those whose files have
 the same checksums. By `pushbroom run` and by the service."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Configurations by name: `input: NAME`, `run -c NAME`, `new`; the directories of the search, keys that override,
 and messages about mistakes."""
 import functools

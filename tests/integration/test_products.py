@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: slow
+# ctest: slow sanitized
 """Statistics, quicklook and STAC item of scenes, made tile by tile, against numpy, and the same bytes
 whatever the tiles, their order and the threads."""
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized
 """Validity of pixels: nodata values that a type cannot hold, alpha bands, nodata values written with few digits; and those of
 masks and pictures of several bands, with their overviews."""
 import json
