@@ -32,6 +32,8 @@
 // Without the copy: acquire() gives the slot itself, publish() sends it. Frames may be pushed by
 // one thread and results popped by another; several threads of a side get frames in any order.
 //
+// With options.one_thread it has no thread of its own: one CPU works where else up to three do.
+//
 // A call that fails returns false or nothing, and error() has the reason as a sentence. A stream
 // ends for good when the GPU or the work fails: each call fails from then on. wic/device/link.h
 // lists CUDA calls to avoid while frames pass (cudaFree among them), wic/device/pause.h has the
@@ -39,6 +41,7 @@
 #include "wic/device/wic_device.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -66,6 +69,9 @@ struct options {
     uint32_t nap_ns = 0;     // sleep between looks, as in struct wic_options
     uint32_t user_bytes = 0; // size of the part of frame::user() in piece.user; multiple of 16
     wic_share share = {};    // next to other kernels (wic/device/share.h)
+    // The thread that pushes and pops serves the GPU as well, in these calls: one CPU in place of
+    // up to three. Frames and results pass only while it calls; all calls are from one thread.
+    bool one_thread = false;
 };
 
 class flow;
@@ -172,7 +178,13 @@ class flow
         if (!device_) {
             return true;
         }
-        pthread_join(proxy_, nullptr);
+        if (steps_) {
+            while (goes_on_) {
+                step();
+            }
+        } else {
+            pthread_join(proxy_, nullptr);
+        }
         const bool good = wic_device_close(device_, nullptr) == 0;
         if (!good) {
             keep({in_.memory, out_.memory, argument_});
@@ -227,6 +239,11 @@ class flow
                  " bytes, or not 1 to " + std::to_string(WIC_SLOTS_MAX) + " slots");
             return;
         }
+        if (o.one_thread && device.stays) {
+            fail("open: one_thread is not for guests, which wait for a kernel that is there before "
+                 "the first frame");
+            return;
+        }
         device.in = in_.channel;
         device.out = out_.channel;
         device.argument = argument_.get();
@@ -234,11 +251,12 @@ class flow
         device.idle_ns = o.idle_ns;
         device.nap_ns = o.nap_ns;
         device.share = o.share;
+        steps_ = o.one_thread;
         const int rc = wic_device_open(&device, &device_);
         if (rc != 0) {
             device_ = nullptr;
             fail("open", rc);
-        } else if (pthread_create(&proxy_, nullptr, run, device_) != 0) {
+        } else if (!steps_ && pthread_create(&proxy_, nullptr, run, device_) != 0) {
             (void)wic_device_close(std::exchange(device_, nullptr), nullptr);
             fail("open: no thread for the device proxy");
         }
@@ -247,7 +265,9 @@ class flow
     template <class T> std::optional<frame<T>> take_free(const char *call)
     {
         wic_slot slot;
-        const int rc = device_ ? wic_acquire(in_.channel, push_ns_, &slot) : -EPIPE;
+        const int rc = wait(push_ns_, [&](int64_t ns) {
+            return device_ ? wic_acquire(in_.channel, ns, &slot) : -EPIPE;
+        });
         if (rc == 0) {
             return frame<T>(this, slot, false);
         }
@@ -258,7 +278,9 @@ class flow
     template <class T> std::optional<frame<T>> take_result(int64_t timeout_ns)
     {
         wic_slot slot;
-        const int rc = device_ ? wic_wait(out_.channel, timeout_ns, &slot) : -EPIPE;
+        const int rc = wait(timeout_ns, [&](int64_t ns) {
+            return device_ ? wic_wait(out_.channel, ns, &slot) : -EPIPE;
+        });
         if (rc != 0) {
             if (rc != -EPIPE && rc != -ETIMEDOUT) {
                 fail("pop", rc);
@@ -279,6 +301,7 @@ class flow
         if (rc != 0) {
             fail("publish", rc);
         }
+        step();
         return rc == 0;
     }
 
@@ -313,9 +336,31 @@ class flow
         return nullptr;
     }
 
+    // With one_thread: serves the GPU.
+    void step()
+    {
+        goes_on_ = goes_on_ && steps_ && device_ && wic_device_step(device_) == 1;
+    }
+    // Returns call(time limit). With one_thread it serves the GPU between tries without waiting.
+    template <class Call> int wait(int64_t timeout_ns, Call call)
+    {
+        const auto begin = std::chrono::steady_clock::now();
+        for (;;) {
+            step();
+            const int rc = call(steps_ ? 0 : timeout_ns);
+            const auto waited = std::chrono::steady_clock::now() - begin;
+            const bool is_over =
+                timeout_ns != WIC_FOREVER && waited >= std::chrono::nanoseconds(timeout_ns);
+            if (!steps_ || rc != -ETIMEDOUT || is_over) {
+                return rc;
+            }
+        }
+    }
+
     slots in_, out_;
     std::shared_ptr<const void> argument_;
     wic_device *device_ = nullptr;
+    bool steps_ = false, goes_on_ = true; // one_thread; no step was the last one
     pthread_t proxy_;
     int64_t push_ns_ = 0;
     mutable std::mutex mutex_; // protects error_

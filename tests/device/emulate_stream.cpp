@@ -87,9 +87,12 @@ const char *ends(const wic::flow &s, const char *wrong, char *words)
 }
 } // namespace
 
-const char *emulate_stream_frames(uint32_t frames, uint32_t slots, bool copies, char *words)
+const char *emulate_stream_frames(uint32_t frames, uint32_t slots, bool copies, bool alone,
+                                  char *words)
 {
-    byte_stream s(units, with_slots(slots));
+    wic::options o = with_slots(slots);
+    o.one_thread = alone;
+    byte_stream s(units, o);
     uint64_t count = 0;
     for (uint64_t n = 0; n < frames; n++) {
         if (!send(s, n, copies)) {
@@ -268,9 +271,11 @@ const char *emulate_stream_guests_without_kernel(char *words)
     return ends(s, nullptr, words);
 }
 
-const char *emulate_stream_guests_open(size_t n, char *words)
+const char *emulate_stream_guests_open(size_t n, bool alone, char *words)
 {
-    byte_guests s(n, {});
+    wic::guest_options o;
+    o.one_thread = alone;
+    byte_guests s(n, o);
     return ends(s, s ? "it is open" : nullptr, words);
 }
 

@@ -17,8 +17,9 @@ extern "C" {
 #define EMULATE_WORDS 400
 
 /* Pushes frames of different sizes by one thread that pops what is there. copies: by push, else by
- * acquire and publish. */
-const char *emulate_stream_frames(uint32_t frames, uint32_t slots, bool copies, char *words);
+ * acquire and publish; alone: options.one_thread. */
+const char *emulate_stream_frames(uint32_t frames, uint32_t slots, bool copies, bool alone,
+                                  char *words);
 /* A frame that is acquired and dropped gives an empty result. */
 const char *emulate_stream_dropped_frame(char *words);
 /* Pushes until no slot is free, then pops everything. */
@@ -37,7 +38,7 @@ const char *emulate_stream_stop(bool good, void (*wait)(void), char *words);
  * returns; a kernel that leaves; a stream that cannot be opened. */
 const char *emulate_stream_guests(void (*wait)(void), char *words);
 const char *emulate_stream_guests_without_kernel(char *words);
-const char *emulate_stream_guests_open(size_t units, char *words);
+const char *emulate_stream_guests_open(size_t units, bool alone, char *words);
 /* wic/rows.hpp: frames of these shapes; each pixel of a frame is in one piece, by one thread. */
 const char *emulate_stream_rows(char *words);
 const char *emulate_stream_pixels(void);

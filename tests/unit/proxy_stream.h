@@ -32,10 +32,10 @@ struct stream {
     atomic_ullong to_start;
     atomic_uchar *seen; /* indexed by tile: number of times that it was handed over */
     atomic_uint wrong;
-    atomic_int out_rc; /* last return code of the consumers */
-    atomic_bool hold;  /* consumers wait */
-    bool proxy_joined;
-    char why[256]; /* the words of a stream that failed */
+    atomic_int out_rc;        /* last return code of the consumers */
+    atomic_bool hold;         /* consumers wait */
+    bool proxy_joined, steps; /* steps: the device proxy is wic_device_step, in a loop */
+    char why[256];            /* the words of a stream that failed */
     pthread_t threads[2 * CREW_MAX], proxy;
 };
 
@@ -54,15 +54,10 @@ static inline unsigned char key_of(uint64_t tile)
     return (unsigned char)(tile % 250 + 1);
 }
 
-static inline int produce_one(struct stream *s)
+static inline int produce_into(struct stream *s, struct wic_slot *slot)
 {
-    struct wic_slot slot;
-    int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
-    if (rc != 0) {
-        return rc;
-    }
-    uint64_t tile = slot.ticket - s->in_first;
-    unsigned char *data = slot.data, *user = slot.user;
+    uint64_t tile = slot->ticket - s->in_first;
+    unsigned char *data = slot->data, *user = slot->user;
     for (size_t k = 0; k < bytes_of(tile); k++) {
         data[k] = byte_of(tile, k);
     }
@@ -70,7 +65,14 @@ static inline int produce_one(struct stream *s)
     user[8] = key_of(tile);
     user[WIC_USER_BYTES - 1] = (unsigned char)tile;
     fake_stall();
-    return wic_publish(s->in, &slot, bytes_of(tile));
+    return wic_publish(s->in, slot, bytes_of(tile));
+}
+
+static inline int produce_one(struct stream *s)
+{
+    struct wic_slot slot;
+    int rc = wic_acquire(s->in, WIC_FOREVER, &slot);
+    return rc != 0 ? rc : produce_into(s, &slot);
 }
 
 static inline void *producer_main(void *argument)
@@ -126,7 +128,13 @@ static inline void *consumer_main(void *argument)
 static inline void *proxy_main(void *argument)
 {
     struct stream *s = argument;
-    s->rc = wic_device_run(s->device);
+    if (!s->steps) {
+        s->rc = wic_device_run(s->device);
+        return NULL;
+    }
+    while ((s->rc = wic_device_step(s->device)) == 1) {
+        sched_yield();
+    }
     return NULL;
 }
 

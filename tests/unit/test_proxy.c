@@ -54,6 +54,86 @@ START_TEST(test_naps_lose_no_tile)
 }
 END_TEST
 
+START_TEST(test_steps_lose_no_tile)
+{
+    fake.script.stalls = true;
+    struct stream s = {.tiles = 1500, .producers = 3, .consumers = 2, .steps = true};
+    stream_run(&s);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
+/* Takes and checks the results that are there. */
+static void consume_now(struct stream *s)
+{
+    struct wic_slot slot;
+    while ((s->out_rc = wic_wait(s->out, 0, &slot)) == 0) {
+        check_tile(s, &slot);
+        ck_assert_int_eq(wic_release(s->out, &slot), 0);
+    }
+}
+
+START_TEST(test_one_thread_produces_steps_and_consumes)
+{
+    struct stream s = {.tiles = 1500};
+    struct wic_slot slot;
+    stream_open(&s);
+    s.proxy_joined = true;
+    for (uint64_t made = 0; (s.rc = wic_device_step(s.device)) == 1;) {
+        consume_now(&s);
+        if (made == s.tiles) {
+            wic_close(s.in);
+        } else if (wic_acquire(s.in, 0, &slot) == 0) {
+            ck_assert_int_eq(produce_into(&s, &slot), 0);
+            made++;
+        }
+    }
+    consume_now(&s);
+    stream_close(&s);
+    ck_assert_int_eq(s.rc, 0);
+    ck_assert_int_eq(s.out_rc, -EPIPE);
+    ck_assert_uint_eq(s.stats.tiles, s.tiles);
+    ck_assert_uint_eq(fake.worked, s.tiles);
+}
+END_TEST
+
+/* The next tile is produced when the kernel has left after idle_ns. */
+START_TEST(test_kernel_leaves_between_rare_steps)
+{
+    struct stream s = {.tiles = 5, .options = {.idle_ns = 1}};
+    struct wic_slot slot;
+    stream_open(&s);
+    s.proxy_joined = true;
+    for (uint64_t made = 0; made < s.tiles; made++) {
+        ck_assert_int_eq(wic_acquire(s.in, 0, &slot), 0);
+        ck_assert_int_eq(produce_into(&s, &slot), 0);
+        do {
+            ck_assert_int_eq(wic_device_step(s.device), 1);
+            consume_now(&s);
+        } while (s.seen[made] == 0 || fake.link.joinable);
+    }
+    wic_close(s.in);
+    ck_assert_int_eq(s.rc = wic_device_step(s.device), 0);
+    stream_close(&s);
+    ck_assert_uint_eq(s.stats.launches, s.tiles);
+}
+END_TEST
+
+START_TEST(test_steps_end_by_an_abort)
+{
+    struct stream s = {.tiles = 3};
+    stream_open(&s);
+    s.proxy_joined = true;
+    atomic_store(&s.to_start, 3);
+    (void)producer_main(&s);
+    ck_assert_int_eq(wic_device_step(s.device), 1);
+    wic_abort(s.out);
+    ck_assert_int_eq(s.rc = wic_device_step(s.device), -ECANCELED);
+    ck_assert_aborted(&s);
+    stream_close(&s);
+}
+END_TEST
+
 START_TEST(no_tiles_is_a_good_end_without_a_kernel)
 {
     struct stream s = {.tiles = 0};
@@ -630,6 +710,10 @@ int main(void)
     tcase_add_loop_test(t, every_tile_passes_once_in_order_with_user_bytes, 0,
                         sizeof(SHAPES) / sizeof(SHAPES[0]));
     tcase_add_test(t, test_naps_lose_no_tile);
+    tcase_add_test(t, test_steps_lose_no_tile);
+    tcase_add_test(t, test_one_thread_produces_steps_and_consumes);
+    tcase_add_test(t, test_kernel_leaves_between_rare_steps);
+    tcase_add_test(t, test_steps_end_by_an_abort);
     tcase_add_test(t, no_tiles_is_a_good_end_without_a_kernel);
     tcase_add_test(t, describe_says_what_becomes_of_a_ticket);
     tcase_add_test(t, the_link_is_told_how_long_a_tiles_units_are);

@@ -25,7 +25,7 @@ static void has_words(const char *part)
 START_TEST(test_one_thread_gets_each_result)
 {
     fake_reset();
-    is_good(emulate_stream_frames(400, _i % 2 ? 1 : 8, _i < 2, words));
+    is_good(emulate_stream_frames(400, _i % 2 ? 1 : 8, _i / 2 % 2, _i < 4, words));
     ck_assert_str_eq(words, "");
 }
 END_TEST
@@ -144,8 +144,16 @@ END_TEST
 START_TEST(test_guests_of_no_units_are_refused)
 {
     fake_reset();
-    is_good(emulate_stream_guests_open(0, words));
+    is_good(emulate_stream_guests_open(0, false, words));
     has_words("open: a frame has 1 to");
+}
+END_TEST
+
+START_TEST(test_guests_refuse_one_thread)
+{
+    fake_reset();
+    is_good(emulate_stream_guests_open(100, true, words));
+    has_words("open: one_thread is not for guests");
 }
 END_TEST
 
@@ -201,7 +209,7 @@ int main(void)
     Suite *suite = suite_create("wic stream");
     TCase *t = tcase_create("stream");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, test_one_thread_gets_each_result, 0, 4);
+    tcase_add_loop_test(t, test_one_thread_gets_each_result, 0, 8);
     tcase_add_test(t, test_dropped_frame_has_empty_result);
     tcase_add_test(t, test_full_stream_refuses_push_and_loses_nothing);
     tcase_add_test(t, test_frame_of_wrong_size_is_refused);
@@ -214,6 +222,7 @@ int main(void)
     tcase_add_test(t, test_kernel_of_guests_stays_without_frames);
     tcase_add_test(t, test_kernel_of_guests_that_leaves_has_words);
     tcase_add_test(t, test_guests_of_no_units_are_refused);
+    tcase_add_test(t, test_guests_refuse_one_thread);
     tcase_add_test(t, test_rows_have_whole_frames);
     tcase_add_test(t, test_each_pixel_has_one_thread);
     tcase_add_test(t, test_image_finds_pixels_of_all_layouts);

@@ -131,6 +131,9 @@ static int watch(struct wic_device *device, int64_t now)
 {
     if (now - device->event_ns < ALERT_NS) {
         device->quiet = (struct wic_watchdog){0, 0};
+        if (device->steps) {
+            return 0;
+        }
         if (device->options.nap_ns > 0) {
             wic_nap_ns(device->options.nap_ns);
             return 0;
@@ -140,6 +143,10 @@ static int watch(struct wic_device *device, int64_t now)
         }
         return 0;
     }
+    if (device->steps && now - device->looked_ns < NAP_NS) {
+        return 0;
+    }
+    device->looked_ns = now;
     /* The tiles take long, so sleeping adds little delay. Whether the kernel runs is read before
      * whether the tile is computed: a result written before the kernel left is then seen. */
     int running = wic_link_running(device->link);
@@ -164,8 +171,10 @@ static int watch(struct wic_device *device, int64_t now)
                                (unsigned long long)device->finished,
                                (long long)(device->options.hang_ns / 1000000));
     }
-    struct timespec nap = {.tv_nsec = NAP_NS};
-    nanosleep(&nap, NULL);
+    if (!device->steps) {
+        struct timespec nap = {.tv_nsec = NAP_NS};
+        nanosleep(&nap, NULL);
+    }
     return running < 0 ? running : 0;
 }
 
@@ -174,6 +183,15 @@ static bool is_unwanted(const struct wic_device *device)
     const struct wic_device_options *o = &device->options;
     return !o->stays &&
            (wic_gpu_is_paused() || (o->is_unwanted != NULL && o->is_unwanted(o->context)));
+}
+
+/* No tile is under way and no ticket there: whether the kernel leaves, because of the end of the
+ * stream, because it is unwanted, or after idle_ns. Without steps that time is over: wic_proxy_take
+ * has waited for it. */
+static bool is_over(const struct wic_device *device, int64_t now)
+{
+    bool is_quiet = !device->steps || now - device->event_ns > device->options.idle_ns;
+    return device->ended || (!device->options.stays && (is_quiet || is_unwanted(device)));
 }
 
 /* One iteration while the kernel is resident. */
@@ -189,13 +207,13 @@ static int serve(struct wic_device *device)
         device->event_ns = now;
     }
     bool idle = device->posted == device->finished;
-    int rc = is_unwanted(device) ? 0 : wic_proxy_take(device, idle ? device->options.idle_ns : 0);
+    int64_t patience = idle && !device->steps ? device->options.idle_ns : 0;
+    int rc = is_unwanted(device) ? 0 : wic_proxy_take(device, patience);
     if (rc > 0) {
         device->event_ns = now;
         return wic_proxy_post_taken(device);
     }
-    if (rc == 0 && idle && (device->ended || !device->options.stays)) {
-        /* No ticket for idle_ns, the end of the stream, or it is unwanted. */
+    if (rc == 0 && idle && is_over(device, now)) {
         wic_link_close(device->link, device->posted - device->base);
         return leave(device);
     }
@@ -206,7 +224,7 @@ static int serve(struct wic_device *device)
 static int rest(struct wic_device *device)
 {
     int64_t since = wic_now_ns();
-    int rc = wic_proxy_take(device, GLANCE_NS);
+    int rc = wic_proxy_take(device, device->steps ? 0 : GLANCE_NS);
     device->stats.parked_ns += (uint64_t)(wic_now_ns() - since);
     if (rc <= 0) {
         return rc;
@@ -241,18 +259,25 @@ const char *wic_strerror(const struct wic_device *device)
     return device == NULL ? wic_link_why() : atomic_load(&device->is_failed) ? device->why : "";
 }
 
-int wic_device_run(struct wic_device *device)
+static int begin(struct wic_device *device)
 {
-    int rc = 0;
     wic_stay_forget();
-    const int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
-    (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
-    if (device->options.stays) {
-        rc = launch(device);
-    }
-    while (rc == 0 && (device->resident || !device->ended)) {
-        rc = aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
-    }
+    return device->options.stays ? launch(device) : 0;
+}
+
+static bool goes_on(const struct wic_device *device, int rc)
+{
+    return rc == 0 && (device->resident || !device->ended);
+}
+
+static int turn(struct wic_device *device)
+{
+    return aborted(device) ? -ECANCELED : device->resident ? serve(device) : rest(device);
+}
+
+/* rc: how the run ended. */
+static int end(struct wic_device *device, int rc)
+{
     if (device->resident) {
         wic_link_abort(device->link);
         int left = leave(device);
@@ -266,10 +291,32 @@ int wic_device_run(struct wic_device *device)
         wic_abort(device->options.in);
         wic_abort(device->options.out);
     }
+    return rc;
+}
+
+int wic_device_run(struct wic_device *device)
+{
+    const int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); /* the caller's; < 0: not known */
+    (void)prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+    int rc = begin(device);
+    while (goes_on(device, rc)) {
+        rc = turn(device);
+    }
+    rc = end(device, rc);
     if (slack >= 0) {
         (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
     }
     return rc;
+}
+
+int wic_device_step(struct wic_device *device)
+{
+    int rc = device->steps ? 0 : begin(device);
+    device->steps = true;
+    if (goes_on(device, rc)) {
+        rc = turn(device);
+    }
+    return goes_on(device, rc) ? 1 : end(device, rc);
 }
 
 /* --- open and close ------------------------------------------------------------------------- */

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIC_PROXY_INSIDE_H
 #define WIC_PROXY_INSIDE_H
-/* Inside of the device proxy, for proxy*.c alone. Thread: that of wic_device_run. */
+/* Inside of the device proxy, for proxy*.c alone. Thread: that of wic_device_run or
+ * wic_device_step. */
 #include "wic/channel.h"
 #include "wic/watchdog.h"
 #include "wic/device/wic_device.h"
@@ -19,12 +20,14 @@ struct wic_device {
     uint64_t paired;                 /* and for which there is a slot for the results */
     int failure;                     /* why the tile `paired` cannot be posted */
     uint64_t posted, finished, base; /* tiles; base: the first of this launch */
+    bool steps;                      /* served by wic_device_step, which never sleeps */
     bool resident;                   /* the kernel is there */
     bool ended;                      /* `in` has no more */
     uint32_t timeouts;               /* of the heartbeat, in a row */
     int64_t came_ns;                 /* when the kernel came */
     int64_t event_ns;                /* when something happened last */
     int64_t beat_ns;
+    int64_t looked_ns;         /* when it was last checked whether the kernel runs */
     struct wic_watchdog quiet; /* with tiles under way */
     struct wic_device_stats stats;
     char why[256];         /* written before is_failed is set */

@@ -129,13 +129,22 @@ static inline int wic_device_open(const struct wic_device_options *options,
  * one, which may have to be woken by wic_abort. */
 int wic_device_run(struct wic_device *device);
 
-/* Why wic_device_run failed, as a sentence without a full stop; "" while it has not, which includes
- * the moments until it notices an abort. After a call at one of its channels returned -ECANCELED,
- * or run an error. NULL: wic_link_why(), for the calling thread's last call that makes something.
- * Valid until wic_device_close. Thread: any. */
+/* In place of run, for a thread that also produces or consumes: one turn of the device proxy, which
+ * never sleeps. One thread then takes the place of three, and no thread is woken. Returns 1: call
+ * it again, often, because tiles and results wait for it; after 5 s without a call the kernel
+ * leaves, and the next call launches it again. Returns 0 or an error at the end, as run does; no
+ * call follows. A call that launches the kernel returns when it is there. Calls at the channels by
+ * the same thread must have a timeout of 0, because only the next step gives them a ticket. nap_ns
+ * has no effect. Thread: one. */
+int wic_device_step(struct wic_device *device);
+
+/* Why wic_device_run or wic_device_step failed, as a sentence without a full stop; "" while it has
+ * not, which includes the moments until it notices an abort. After a call at one of its channels
+ * returned -ECANCELED, or run an error. NULL: wic_link_why(), for the calling thread's last call
+ * that makes something. Valid until wic_device_close. Thread: any. */
 const char *wic_strerror(const struct wic_device *device);
 
-/* What it has done so far. Thread: the one of run, or any after it. */
+/* What it has done so far. Thread: the one of run or step, or any after it. */
 void wic_device_stats_get(const struct wic_device *device, struct wic_device_stats *out_stats);
 
 /* How its kernel shares the GPU; it may have fewer blocks than the plan. Thread: any. */

@@ -156,6 +156,8 @@ const std::vector<strategy_kind> &bench_strategies()
          as_planned},
         {"wic-naps", WAIT_PARKED, "the same, with naps of 10 us in place of spins",
          make_wic_channel_naps, as_planned},
+        {"wic-step", WAIT_PARKED, "the same by one thread, which serves the GPU between chunks",
+         make_wic_channel_steps, as_planned},
         {"poll-host", WAIT_POLL_HOST, "every warp polls the host's flag", resident<WAIT_POLL_HOST>,
          polling},
         {"poll-device", WAIT_POLL_DEVICE, "every warp polls a mirror in device memory",

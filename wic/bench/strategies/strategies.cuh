@@ -48,4 +48,5 @@ std::unique_ptr<strategy> make_wait_value(const bench_pool &pool, const bench_sh
 std::unique_ptr<strategy> make_managed(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_wic_channel(const bench_pool &pool, const bench_shape &shape);
 std::unique_ptr<strategy> make_wic_channel_naps(const bench_pool &pool, const bench_shape &shape);
+std::unique_ptr<strategy> make_wic_channel_steps(const bench_pool &pool, const bench_shape &shape);
 #endif

@@ -4,7 +4,7 @@
 // wic as a user of wic.h gets it: the arrivals are published into a channel, the device proxy
 // serves the GPU on a thread of its own, and a third thread consumes the results, parked while
 // there are none. The channels use the slots of the pool, but for results of under a page, as
-// slots of a channel lie pages apart.
+// slots of a channel lie pages apart. wic-step: one thread produces, serves the GPU and consumes.
 #include "wic/bench/strategies/strategies.cuh"
 #include "wic/device/wic_device.h"
 
@@ -18,6 +18,13 @@ namespace
 constexpr int64_t wait_ns = 1000000000; // for a slot that the results say is free
 constexpr uint32_t naps_ns = 10000;
 constexpr uint32_t batch = 16; // chunks that are handed over with one call, at most
+
+// Threads of the host.
+enum manner {
+    MANNER_SPINS, // three, which spin before they sleep
+    MANNER_NAPS,  // three, which take naps
+    MANNER_STEPS, // one
+};
 
 class channel_memory
 {
@@ -50,16 +57,17 @@ class channel_memory
 class through_channel : public strategy
 {
   public:
-    through_channel(const bench_pool &pool, const wic_transfer_plan &plan, uint32_t nap_ns)
+    through_channel(const bench_pool &pool, const wic_transfer_plan &plan, manner how)
         : strategy(pool.slots), chunk_(pool.chunk), out_stride_(wic_slot_stride(pool.out_stride)),
-          own_(own_results(pool)), in_(pool.slots, pool.chunk, pool.in, nap_ns),
-          out_(pool.slots, pool.out_stride, own_ ? own_ : pool.out, nap_ns)
+          own_(own_results(pool)), in_(pool.slots, pool.chunk, pool.in, naps_of(how)),
+          out_(pool.slots, pool.out_stride, own_ ? own_ : pool.out, naps_of(how)),
+          steps_(how == MANNER_STEPS)
     {
         wic_device_options options = {};
         options.in = in_.channel;
         options.out = out_.channel;
         options.plan = plan;
-        options.nap_ns = nap_ns;
+        options.nap_ns = naps_of(how);
         options.kernel = resident_kernel(WAIT_PARKED);
         const int rc = wic_device_open(&options, &device_);
         if (rc == -E2BIG || rc == -ENOSPC) {
@@ -68,8 +76,10 @@ class through_channel : public strategy
         if (rc != 0) {
             bench_fail("no device between two channels", __LINE__);
         }
-        proxy_ = std::thread([this] { status_ = wic_device_run(device_); });
-        consumer_ = std::thread([this] { consume(); });
+        if (!steps_) {
+            proxy_ = std::thread([this] { status_ = wic_device_run(device_); });
+            consumer_ = std::thread([this] { consume(WIC_FOREVER); });
+        }
     }
 
     ~through_channel() override
@@ -105,6 +115,9 @@ class through_channel : public strategy
 
     uint64_t poll() override
     {
+        if (steps_) {
+            step();
+        }
         return done_.load(std::memory_order_acquire);
     }
 
@@ -112,12 +125,15 @@ class through_channel : public strategy
     {
         const double start = bench_seconds();
         wic_close(in_.channel);
+        while (device_ && steps_ && goes_on_) {
+            step();
+        }
         if (proxy_.joinable()) {
             proxy_.join();
             consumer_.join();
-            if (status_ != 0) {
-                bench_fail("the device proxy failed", __LINE__);
-            }
+        }
+        if (status_ != 0) {
+            bench_fail("the device proxy failed", __LINE__);
         }
         return 1e3 * (bench_seconds() - start);
     }
@@ -139,10 +155,26 @@ class through_channel : public strategy
         return static_cast<unsigned char *>(memory);
     }
 
-    void consume()
+    static uint32_t naps_of(manner how)
+    {
+        return how == MANNER_NAPS ? naps_ns : 0;
+    }
+
+    void step()
+    {
+        if (goes_on_) {
+            status_ = wic_device_step(device_);
+            goes_on_ = status_ > 0;
+            status_ = goes_on_ ? 0 : status_;
+            consume(0);
+        }
+    }
+
+    // Returns when no result arrives within the time limit.
+    void consume(int64_t timeout_ns)
     {
         wic_slot slots[batch];
-        for (int n; (n = wic_wait_some(out_.channel, WIC_FOREVER, batch, slots)) > 0;) {
+        for (int n; (n = wic_wait_some(out_.channel, timeout_ns, batch, slots)) > 0;) {
             wic_release_all(out_.channel, slots, static_cast<uint32_t>(n));
             done_.store(slots[n - 1].ticket + 1, std::memory_order_release);
         }
@@ -156,22 +188,28 @@ class through_channel : public strategy
     std::atomic<uint64_t> done_{0};
     uint64_t next_ = 0;
     int status_ = 0;
+    const bool steps_;
+    bool goes_on_ = true;
 };
 } // namespace
 
-static std::unique_ptr<strategy> make(const bench_pool &pool, const bench_shape &shape,
-                                      uint32_t nap_ns)
+static std::unique_ptr<strategy> make(const bench_pool &pool, const bench_shape &shape, manner how)
 {
-    auto made = std::make_unique<through_channel>(pool, shape.plan, nap_ns);
+    auto made = std::make_unique<through_channel>(pool, shape.plan, how);
     return made->fits() ? std::move(made) : nullptr;
 }
 
 std::unique_ptr<strategy> make_wic_channel(const bench_pool &pool, const bench_shape &shape)
 {
-    return make(pool, shape, 0);
+    return make(pool, shape, MANNER_SPINS);
 }
 
 std::unique_ptr<strategy> make_wic_channel_naps(const bench_pool &pool, const bench_shape &shape)
 {
-    return make(pool, shape, naps_ns);
+    return make(pool, shape, MANNER_NAPS);
+}
+
+std::unique_ptr<strategy> make_wic_channel_steps(const bench_pool &pool, const bench_shape &shape)
+{
+    return make(pool, shape, MANNER_STEPS);
 }
