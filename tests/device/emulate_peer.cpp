@@ -64,7 +64,7 @@ struct block {
     {
         return true;
     }
-    uint64_t from_leader(uint64_t value) const
+    uint32_t from_leader(uint32_t value) const
     {
         return value;
     }

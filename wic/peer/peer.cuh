@@ -175,7 +175,7 @@ struct wic_peer_turn {
 //
 //   index                              of the block in its grid
 //   leads()                            whether the thread is the one of its warp that polls
-//   from_leader(value)                 the value of that thread, for its warp
+//   from_leader(value)                 the value (32 bits) of that thread, for its warp
 //   stage(i), buffer(i)                in shared memory
 //   known(party)                       credit that was seen last, in shared memory
 //   arrive(gate, i), park(gate, i)     at the barrier of a stage
@@ -200,6 +200,12 @@ __device__ __forceinline__ wic_peer_reach wic_peer_reach_of(const wic_peer_view 
 __device__ __forceinline__ uint64_t *wic_peer_line(uint64_t *words, uint32_t lane)
 {
     return words + lane * (WIC_PEER_LINE / sizeof(uint64_t));
+}
+
+// The number of slots is a power of two: a division takes some 50 ns.
+__device__ __forceinline__ uint32_t wic_peer_slot(const wic_peer_plan &plan, uint32_t number)
+{
+    return number & (plan.slots - 1);
 }
 
 // The reasons to leave, for the polls of one thread.
@@ -333,7 +339,7 @@ template <class Block> class wic_peer_activator
 
     __device__ unsigned char *ring(const wic_peer_way &way, uint32_t number) const
     {
-        const uint32_t slot = block_.index * v_.plan.slots + number % v_.plan.slots;
+        const uint32_t slot = block_.index * v_.plan.slots + wic_peer_slot(v_.plan, number);
         return way.data + static_cast<size_t>(slot) * v_.plan.chunk_bytes;
     }
     // The stage is empty, and described.
@@ -413,7 +419,7 @@ template <class Block> class wic_peer_activator
         uint32_t value = 0;
         if (block_.leads()) {
             end = wait_for_ready(wic_peer_line(v_.in[peer].ready, block_.index) +
-                                     number % v_.plan.slots,
+                                     wic_peer_slot(v_.plan, number),
                                  number, &value);
             block_.stage(turn_.stage)->value = value;
         }
@@ -509,7 +515,8 @@ __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &blo
 __device__ __forceinline__ void wic_peer_post_ready(const wic_peer_view &v, uint32_t lane,
                                                     const wic_peer_stage &stage)
 {
-    wic_peer_post(wic_peer_line(v.out[stage.peer].ready, lane) + stage.number % v.plan.slots,
+    wic_peer_post(wic_peer_line(v.out[stage.peer].ready, lane) +
+                      wic_peer_slot(v.plan, stage.number),
                   static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send,
                   wic_peer_reach_of(v, stage.peer));
 }
@@ -518,7 +525,8 @@ __device__ __forceinline__ void wic_peer_post_ready(const wic_peer_view &v, uint
 __device__ __forceinline__ void wic_peer_post_credit(const wic_peer_view &v, uint32_t lane,
                                                      const wic_peer_stage &stage)
 {
-    if ((stage.number + 1) % (v.plan.slots > 1 ? v.plan.slots / 2 : 1) == 0) {
+    const uint32_t each = v.plan.slots > 1 ? v.plan.slots / 2 : 1;
+    if (((stage.number + 1) & (each - 1)) == 0) {
         wic_peer_post(wic_peer_line(v.in[stage.peer].credit, lane), stage.number + 1,
                       wic_peer_reach_of(v, stage.peer));
     }
@@ -589,7 +597,7 @@ class wic_peer_block
     {
         return wic_lane() == 0;
     }
-    __device__ uint64_t from_leader(uint64_t value) const
+    __device__ uint32_t from_leader(uint32_t value) const
     {
         return __shfl_sync(~0u, value, 0);
     }
@@ -605,9 +613,17 @@ class wic_peer_block
     {
         return reinterpret_cast<uint64_t *>(memory_) + 4 * WIC_PEER_DEPTH_MAX + party;
     }
+    // The fence of wic_barrier_arrive is sequentially consistent; this one is enough.
     __device__ void arrive(wic_peer_gate gate, uint32_t i) const
     {
+#ifdef WIC_RACECHECK
         wic_barrier_arrive(barrier(gate, i));
+#else
+        const wic_barrier at = barrier(gate, i);
+        asm volatile("fence.acq_rel.cta;" ::: "memory");
+        __syncwarp(); // bar is undefined for a warp that has not converged
+        asm volatile("bar.arrive %0, %1;" ::"r"(at.id), "r"(at.threads) : "memory");
+#endif
     }
     __device__ void park(wic_peer_gate gate, uint32_t i)
     {

@@ -73,7 +73,8 @@ __device__ void check_piece(const wic_peer_piece &p, counts *mine)
     }
 }
 
-__global__ void __launch_bounds__(peer_threads_most, 2)
+template <int each>
+__global__ void __launch_bounds__(peer_threads_most, each)
     peer_kernel(const __grid_constant__ wic_peer_view view, const __grid_constant__ argument a)
 {
     counts mine = {0, 0, 0};
@@ -170,7 +171,9 @@ peer_result peer_run(const peer_task &task)
     options.step_count = task.steps.size();
     for (uint32_t i = 0; i < task.parties; i++) {
         arguments[i] = {count.of(i), chunks_of(task.steps) - 1, task.mistake};
-        options.party[i] = {i % 2 == 0 ? o.from : o.to, reinterpret_cast<const void *>(peer_kernel),
+        options.party[i] = {i % 2 == 0 ? o.from : o.to,
+                            task.plan.each == 1 ? reinterpret_cast<const void *>(peer_kernel<1>)
+                                                : reinterpret_cast<const void *>(peer_kernel<2>),
                             &arguments[i]};
     }
     int rc = wic_peer_create(&options, &peer);
