@@ -21,7 +21,7 @@ from .service import service
 from .share import share
 from .soak import soak
 from .speed import speed
-from .throughput import throughput
+from .throughput import throughput, throughput_of_gpus
 from .whole import whole_products, whole_sanitizer, whole_way
 from .wic import wic, wic_examples, wic_sanitizer
 from .wic_apps import wic_apps, wic_apps_figures, wic_apps_sanitizer, wic_pairs, wic_pairs_gpus
@@ -59,6 +59,7 @@ PARTS = [
     Part("", "whole-way", whole_way, "figures of that, a table: scenes of each codec, ten bands, CPU and GPU taking turns (--turns, --rows)"),
     Part("", "rival", rival, "nvTIFF, CuPy and nvCOMP doing the same, where they are installed"),
     Part("", "throughput", throughput, "scenes a minute through the real service, CPU and GPU (--scenes)"),
+    Part("", "throughput-gpus", throughput_of_gpus, "the same of one GPU and of all of them (--scenes)"),
     Part("", "soak", soak, "random scenes, damaged ones among them, through random pipelines, decoded by the GPU: the CPU's products and the CPU's words (--soak, --seed, --case)"),
     Part("5.", "speed", speed, "`pushbroom run` of an uncompressed and a deflate scene, CPU and GPU taking turns"),
     Part("", "wic-examples", wic_examples, "the programs of wic/examples, each of which checks its results (wic-example-*); stream.hpp and the like in many shapes,\n"
