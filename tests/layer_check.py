@@ -41,7 +41,7 @@ FOREIGN = {
     r"^blake3\.h$": {"pipeline/io/checksum.c", "pipeline/io/tree_sum.c"},
     r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
     r"^curl/": {"service/notify/http.c"},
-    r"^microhttpd\.h$": {"service/web/server.c"},
+    r"^microhttpd\.h$": {"service/web/reply.h", "service/web/server.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},
     r"^libxml/": {"pipeline/metadata/meta_xml.c"},
     r"^archive(_entry)?\.h$": {"pipeline/archive/archive_inside.h"},

@@ -83,12 +83,18 @@ static struct pb_json_value *read_reply(struct view *view, char *text, const str
 static void put_process(struct view *view, const char *name, const char *version, bool is_whole)
 {
     char own[PATH_BYTES], text[400];
+    struct pb_web_settings settings;
     path_of("processes", name, "", own);
+    pb_web_upstream_settings(view->upstream, &settings);
     (void)snprintf(text, sizeof text, "Pipeline %.255s of pushbroom.", name);
     pb_json_string(view->json, "id", name);
     pb_json_string(view->json, "title", name);
     pb_json_string(view->json, "description", text);
     pb_json_string(view->json, "version", version);
+    pb_json_array(view->json, "jobControlOptions");
+    if (settings.actions)
+        pb_json_string(view->json, NULL, "dismiss");
+    pb_json_end(view->json);
     pb_json_array(view->json, "outputTransmission");
     pb_json_string(view->json, NULL, "reference");
     pb_json_end(view->json);
@@ -486,5 +492,6 @@ void pb_web_processes_refuse(const char *path, struct pb_web_document *out)
         pb_web_document_fail(out, 501, NULL, "processes are not executed here",
                              "Put the scene into the inbox, or use pushbroom submit.");
     else
-        pb_web_document_fail(out, 405, NULL, "this method is not possible here", "GET and HEAD");
+        pb_web_document_fail(out, 405, NULL, "this method is not possible here",
+                             "The header Allow has those that are.");
 }

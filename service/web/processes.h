@@ -12,6 +12,6 @@ struct pb_web_upstream;
 /* Answers a request; the path of the query is below the root: "jobs/ID/results". */
 void pb_web_processes(struct pb_web_upstream *upstream, const struct pb_web_query *query,
                       struct pb_web_document *out);
-/* Makes the exception for a request with another method than GET and HEAD. */
+/* Makes the exception for a request with a method that its address does not have. */
 void pb_web_processes_refuse(const char *path, struct pb_web_document *out);
 #endif

@@ -121,6 +121,7 @@ const char *pb_web_methods(enum pb_web_place place)
 {
     return place == PB_WEB_ACT       ? "POST"
            : place == PB_WEB_SESSION ? "GET, HEAD, POST, DELETE"
+           : place == PB_WEB_OGC_JOB ? "GET, HEAD, DELETE"
                                      : "GET, HEAD";
 }
 
@@ -176,7 +177,9 @@ void pb_web_route(const char *path, struct pb_web_route *out)
                decode_path(path + sizeof stac - 1, out->name)) {
         out->place = PB_WEB_STAC;
     } else if (is_ogc(path) && decode_path(path + 1, out->name)) {
-        out->place = PB_WEB_OGC;
+        out->place = strncmp(out->name, "jobs/", 5) == 0 && pb_web_is_word(out->name + 5)
+                         ? PB_WEB_OGC_JOB
+                         : PB_WEB_OGC;
     }
 }
 

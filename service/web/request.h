@@ -29,6 +29,7 @@ enum pb_web_place {
     PB_WEB_ACT,     /* /api/jobs/ID/ACTION; name: the id */
     PB_WEB_STAC,    /* /stac and below; name: the path after "/stac/", "" for /stac itself */
     PB_WEB_OGC, /* /conformance, /processes, /jobs and below; name: the path without its slash */
+    PB_WEB_OGC_JOB, /* /jobs/ID; name as PB_WEB_OGC */
 };
 
 enum pb_web_action { PB_WEB_CANCEL, PB_WEB_RETRY, PB_WEB_AGAIN, PB_WEB_DROP, PB_WEB_ACTIONS };

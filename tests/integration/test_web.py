@@ -314,10 +314,12 @@ class Files(WebCase):
         for path, method, status, kind in (("/jobs/none", "GET", 404, exceptions + "no-such-job"), ("/jobs/none/results", "GET", 404, exceptions + "no-such-job"),
                                            ("/processes/%3Cb%3E", "GET", 404, exceptions + "no-such-process"), ("/jobs?limit=0", "GET", 400, "about:blank"),
                                            ("/jobs?next=a%22", "GET", 400, "about:blank"), ("/jobs/a/b/c", "GET", 404, "about:blank"),
-                                           ("/processes/ndvi/execution", "POST", 501, "about:blank"), ("/jobs/" + jobs[0]["jobID"], "DELETE", 405, "about:blank")):
+                                           ("/processes/ndvi/execution", "POST", 501, "about:blank"), ("/jobs/" + jobs[0]["jobID"], "PUT", 405, "about:blank")):
             reply = web.get(path, method=method)
             self.assertEqual((reply.status, reply.json()["type"], reply.headers["Content-Type"]), (status, kind, "application/problem+json"), path)
-        self.assertEqual(web.get("/jobs/none", method="DELETE").headers["Allow"], "GET, HEAD")
+        self.assertEqual(web.get("/jobs", method="DELETE").headers["Allow"], "GET, HEAD")
+        self.assertEqual(web.get("/jobs/none", method="DELETE").status, 403)  # web.actions is false
+        self.assertEqual(web.json("/processes/ndvi")["jobControlOptions"], [])
 
     def test_only_published_files_are_readable(self):
         d = self.service(["a.tif"])
@@ -502,6 +504,7 @@ class SilentService(WebCase):
 
 ALICE = {"Authorization": "Bearer alice-has-a-long-token"}
 PAGE = {"Origin": "http://localhost"}
+NO_JOB = "http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0/no-such-job"
 
 
 class Changes(WebCase):
@@ -539,6 +542,17 @@ class Changes(WebCase):
         done = web.get(job + "retry", "POST", **ALICE)
         self.assertEqual((done.status, done.json()["name"], done.json()["status"]), (200, "a.tif", "accepted"))
         d.wait_job("a.tif", "failed")
+        d.drop("b.tif", "slow 100")
+        running = "/jobs/" + d.wait_job("b.tif", "running")["id"]
+        failed = job.removeprefix("/api").rstrip("/")
+        for path, headers, status, kind in ((running, {}, 403, None), (running, PAGE, 401, None), (failed, ALICE, 409, "about:blank"), ("/jobs/nothing", ALICE, 404, NO_JOB)):
+            reply = web.get(path, "DELETE", **headers)
+            self.assertEqual((reply.status, reply.json().get("type")), (status, kind), (path, headers))
+        self.assertEqual(web.get("/jobs/nothing", "POST", **ALICE).headers["Allow"], "GET, HEAD, DELETE")
+        self.assertEqual(web.json("/processes")["processes"][0]["jobControlOptions"], ["dismiss"])
+        reply = web.get(running, "DELETE", **ALICE)
+        self.assertEqual((reply.status, reply.json()["jobID"]), (200, running.removeprefix("/jobs/")))
+        d.wait_job("b.tif", "dismissed")
         for path, status, code in ((job + "cancel", 409, "job.state"), (job + "again", 409, "job.state"), (job + "again?priority=1000", 400, "query"),
                                    ("/api/jobs/nothing/retry", 404, "job.unknown")):
             reply = web.get(path, "POST", **ALICE)
@@ -555,7 +569,7 @@ class Changes(WebCase):
         self.assertIn("Max-Age=0", web.get("/api/session", "DELETE", **cookie, **PAGE).headers["Set-Cookie"])
         self.assertEqual(web.get(job + "cancel", "POST", X_User="carol", **PAGE).status, 409)
         log = web.log.read_text()
-        for line in ("retry by alice (token): done", "drop by alice (cookie): done", "cancel by carol (proxy): ", "retry refused: no person is signed in", "retry refused: another page sent it", "alice signed in"):
+        for line in ("retry by alice (token): done", "drop by alice (cookie): done", "cancel by alice (token): done", "dismiss refused: no person is signed in", "cancel by carol (proxy): ", "retry refused: no person is signed in", "retry refused: another page sent it", "alice signed in"):
             self.assertIn(line, log)
         self.assertNotIn("alice-has-a", log)
 

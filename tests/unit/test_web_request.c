@@ -91,12 +91,13 @@ START_TEST(test_processes_and_jobs_are_at_the_root)
 {
     static struct pb_web_route route;
     static const char *const paths[] = {"/conformance", "/processes", "/processes/%3Cp%3E",
-                                        "/jobs",        "/jobs/a",    "/jobs/a/results"};
-    static const char *const names[] = {"conformance", "processes", "processes/<p>",
-                                        "jobs",        "jobs/a",    "jobs/a/results"};
+                                        "/jobs",        "/jobs/a",    "/jobs/a/results",
+                                        "/jobs/a%22"};
+    static const char *const names[] = {"conformance", "processes",      "processes/<p>", "jobs",
+                                        "jobs/a",      "jobs/a/results", "jobs/a\""};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         pb_web_route(paths[i], &route);
-        ck_assert_int_eq(route.place, PB_WEB_OGC);
+        ck_assert_int_eq(route.place, i == 4 ? PB_WEB_OGC_JOB : PB_WEB_OGC);
         ck_assert_str_eq(route.name, names[i]);
     }
     static const char *const nowhere[] = {"/jobs/", "/jobs/..", "/jobsx", "/processes/a%2fb",
@@ -171,12 +172,13 @@ END_TEST
 
 START_TEST(test_places_have_their_methods)
 {
-    for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_ACT; place++) {
+    for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_OGC_JOB; place++) {
         const bool acts = place == PB_WEB_ACT, session = place == PB_WEB_SESSION;
+        const bool deletes = session || place == PB_WEB_OGC_JOB;
         ck_assert(pb_web_allows((enum pb_web_place)place, "GET") == !acts);
         ck_assert(pb_web_allows((enum pb_web_place)place, "HEAD") == !acts);
         ck_assert(pb_web_allows((enum pb_web_place)place, "POST") == (acts || session));
-        ck_assert(pb_web_allows((enum pb_web_place)place, "DELETE") == session);
+        ck_assert(pb_web_allows((enum pb_web_place)place, "DELETE") == deletes);
         static const char *const others[] = {"", "PUT", "get", "GE", "GETS", ",", "GET, HEAD"};
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
             ck_assert_msg(!pb_web_allows((enum pb_web_place)place, others[i]), "%s", others[i]);
