@@ -25,7 +25,6 @@
 
 #define LOOK_MS          1000
 #define BEATS_OF_A_LEASE 6
-#define HINT_MS          20   /* least time between two looks */
 #define LISTEN_MS        4000 /* time between tries to connect the listener */
 
 struct pb_beat {
@@ -435,7 +434,8 @@ static void on_beat(uv_timer_t *timer)
  * number of looks. */
 static void hint(struct pb_beat *beat)
 {
-    const int64_t wait_ms = beat->looked_ms + HINT_MS - pb_clock_mono_ms();
+    const int64_t pause_ms = pb_nodes_pause_ms(beat->daemon->store),
+                  wait_ms = beat->looked_ms + pause_ms - pb_clock_mono_ms();
     if (beat->works)
         beat->is_hinted = true;
     else if (wait_ms <= 0)

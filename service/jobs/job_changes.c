@@ -118,9 +118,7 @@ int pb_store_take(struct pb_job_store *store, struct pb_job *const *jobs, size_t
 static int apply_untake(struct pb_job_store *store, struct pb_job_change *change)
 {
     for (size_t i = 0; i < change->n; i++) {
-        const struct pb_job *job = change->jobs[i];
-        int rc = pb_job_row_is_running(store, job->id, job->epoch, &change->err);
-        rc = rc > 0 ? pb_job_row_update(store, job, &change->err) : rc;
+        const int rc = pb_job_row_untake(store, change->jobs[i], &change->err);
         if (rc < 0)
             return rc;
     }

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_ROWS 16 /* rows that a choice of a job reads at first */
+#define FIRST_ROWS 4 /* rows that a choice of a job reads at first */
 
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
@@ -54,6 +54,8 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
         "SELECT 1 FROM jobs WHERE id = ?1 AND status = 1 AND epoch = ?2 AND session = ?3",
     [PB_JOB_STATE] =
         "SELECT status, input, epoch, session, needs FROM jobs WHERE id = ?1 FOR UPDATE",
+    [PB_JOB_STATE_FREE] = "SELECT status, input, epoch, session, needs FROM jobs WHERE id = ?1"
+                          " FOR UPDATE SKIP LOCKED",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
     [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
@@ -162,11 +164,12 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, si
     return pb_journal_record_new(store, jobs, n, out_results, err);
 }
 
-/* Reads a row before a change, for the journal. */
-static int look_before(struct pb_job_store *store, const char *id, struct pb_err *err,
-                       struct pb_job_before *out)
+/* Reads a row before a change, for the journal. which: PB_JOB_STATE, or PB_JOB_STATE_FREE: a row
+ * that another transaction changes is absent. */
+static int look_before(struct pb_job_store *store, enum pb_job_statement which, const char *id,
+                       struct pb_err *err, struct pb_job_before *out)
 {
-    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_STATE, err);
+    struct pb_sql_statement *s = pb_job_row_begin(store, which, err);
     if (s == NULL)
         return -EIO;
     pb_sql_set_text(s, 1, id);
@@ -205,7 +208,7 @@ static int update(struct pb_job_store *store, const struct pb_job_before *before
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     struct pb_job_before before;
-    int rc = look_before(store, job->id, err, &before);
+    int rc = look_before(store, PB_JOB_STATE, job->id, err, &before);
     if (rc == 0 && before.is_there && before.epoch > job->epoch)
         return PB_JOB_STALE;
     return rc ? rc : update(store, &before, job, err);
@@ -227,7 +230,8 @@ int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool m
                     struct pb_err *err)
 {
     struct pb_job_before before;
-    int rc = look_before(store, job->id, err, &before);
+    int rc =
+        look_before(store, may_be_stored ? PB_JOB_STATE : PB_JOB_STATE_FREE, job->id, err, &before);
     if (rc == 0 && may_be_stored && before.is_there && before.status == PB_JOB_RUNNING &&
         before.epoch == job->epoch && before.session == store->session)
         return 0;
@@ -239,6 +243,16 @@ int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool m
     if (rc > 0)
         return PB_JOB_STALE;
     return rc ? rc : update(store, &before, job, err);
+}
+
+int pb_job_row_untake(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job_before before;
+    const int rc = look_before(store, PB_JOB_STATE, job->id, err, &before);
+    if (rc != 0 || !before.is_there || before.status != PB_JOB_RUNNING ||
+        before.epoch != job->epoch || before.session != store->session)
+        return rc;
+    return update(store, &before, job, err);
 }
 
 int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,

@@ -31,6 +31,7 @@ enum pb_job_statement {
     PB_JOB_RUNNING_SCENE,
     PB_JOB_RUNNING_EPOCH,
     PB_JOB_STATE,
+    PB_JOB_STATE_FREE,
     PB_JOURNAL_ADD,
     PB_JOURNAL_RANGE,
     PB_JOURNAL_READ,
@@ -93,11 +94,15 @@ struct pb_job_store {
     struct pb_sql_statement *list[PB_JOB_MASK_ALL + 1u]; /* indexed by a mask of states */
     struct pb_service_time time; /* service time at connect; only for a writer */
     struct pb_store_needs
-        *needs;       /* pipelines of this service, owned; NULL: unknown. Read in transactions */
-    int64_t session;  /* number of this connect, or of its last join, in the rows of its jobs */
-    int64_t lease_ms; /* lease of the sessions of this node */
-    int64_t looked;   /* number of the last event at the last look (nodes.c); -1: no look yet */
-    bool has_news; /* the transaction has events or requests, of which other nodes are notified */
+        *needs;          /* pipelines of this service, owned; NULL: unknown. Read in transactions */
+    int64_t session;     /* number of this connect, or of its last join, in the rows of its jobs */
+    int64_t lease_ms;    /* lease of the sessions of this node */
+    int64_t looked;      /* number of the last event at the last look (nodes.c); -1: no look yet */
+    bool has_news;       /* there are events or requests of which other nodes were not notified */
+    bool wakes;          /* nodes may start jobs, or have requests: they are notified at once */
+    bool is_unsettled;   /* events of the last commit may have no numbers yet */
+    int64_t notified_ms; /* monotonic: last notification */
+    atomic_size_t n_alive; /* number of nodes that report, at the last list */
     char root[64]; /* id of the directory of products of the nodes; "" before the first join */
     bool has_root; /* its token was made */
 };
@@ -146,10 +151,14 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, si
 int pb_job_row_find_own(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Stores the job in its row. PB_JOB_STALE: the row is unchanged, because it has a later epoch. */
 int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
-/* Does the same for a start, if the row waits in the epoch before and no job of its scene runs.
- * may_be_stored: also if an earlier try has stored this start. */
+/* Does the same for a start, if the row waits in the epoch before, no job of its scene runs and no
+ * other transaction changes the row now. may_be_stored: also if an earlier try has stored this
+ * start, or stores it now. */
 int pb_job_row_take(struct pb_job_store *store, const struct pb_job *job, bool may_be_stored,
                     struct pb_err *err);
+/* Stores a job that waits again, if the row has its start of this session, or a transaction that is
+ * not over yet stores that. */
+int pb_job_row_untake(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* Reads the counts of jobs into store->counts, which stay if that fails. */
 void pb_job_row_count(struct pb_job_store *store);
 /* Runs a statement with one integer; returns the number of changed rows. */

@@ -53,6 +53,7 @@ static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct
     rc = rc ? rc : pb_job_store_step(store, "event", s, err);
     pb_sql_reset(s);
     store->has_news = true;
+    store->wakes = store->wakes || kind == PB_EVENT_ACCEPTED;
     return rc;
 }
 
@@ -123,6 +124,7 @@ int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs
     if (s == NULL)
         return -EIO;
     store->has_news = store->has_news || runs.n > 0;
+    store->wakes = store->wakes || runs.n > 0;
     if (!pb_sql_run_all(s, &runs))
         return rows.rc ? rows.rc : pb_job_store_fail(store, "event", err);
     int rc = 0;

@@ -6,13 +6,13 @@
  * end, so that a node that slept for longer than its lease finds that it lost its jobs.
  *
  * The row of `pulse` shows whether the store itself was away: then no node could report, and none
- * is at fault. Any node moves it with each reap; if the last move is older than half of the lease,
- * every session gets one lease more. */
+ * is at fault. Nodes move it with their reaps, one at a time and not more often than necessary; if
+ * the last move is older than half of the lease, every session gets one lease more. */
 #include "service/jobs/nodes.h"
 
 #include "config/base/clock.h"
 #include "pipeline/publish/publish_root.h"
-#include "service/jobs/job_store_sql.h"
+#include "service/jobs/sql_engine.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define WHAT "nodes"
+#define WHAT              "nodes"
+#define PULSES_OF_A_LEASE 30 /* most moves of the pulse by all nodes */
 
 bool pb_store_is_shared(const struct pb_job_store *store)
 {
@@ -311,24 +312,36 @@ static int run(struct pb_job_store *store, const char *text, const int64_t *numb
 static int give_leases(struct pb_job_store *store, struct pb_err *err)
 {
     int rc = run(store, "UPDATE pulse SET at_ms = pb_now_ms()", NULL, 0, err);
-    return rc < 0 ? rc
-                  : run(store, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE session <> 0", NULL, 0,
-                        err);
+    if (rc >= 0)
+        rc = run(store, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE session <> 0", NULL, 0, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* Reads the age of the pulse, and keeps its row. Returns 1; 0: another node moves it now. */
+static int read_pulse(struct pb_job_store *store, int64_t *out_ms, struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT, "SELECT pb_now_ms() - at_ms FROM pulse FOR UPDATE SKIP LOCKED", err);
+    const int rc = pb_job_store_step(store, WHAT, s, err);
+    *out_ms = rc > 0 ? pb_sql_int(s, 0) : 0;
+    pb_sql_finalize(s);
+    return rc;
 }
 
 int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err)
 {
-    const int64_t late_ms = store->lease_ms / 2, own = store->session;
+    const int64_t own = store->session;
+    int64_t age_ms = 0;
     if (!pb_store_is_shared(store))
         return 0;
+    int rc = read_pulse(store, &age_ms, err);
+    if (rc <= 0 || (age_ms >= 0 && age_ms < store->lease_ms / PULSES_OF_A_LEASE))
+        return rc < 0 ? rc : 0;
     /* A pulse from the future: the server's clock was set back. */
-    int rc = run(store,
-                 "UPDATE pulse SET at_ms = pb_now_ms() WHERE"
-                 " at_ms BETWEEN pb_now_ms() - ?1 AND pb_now_ms()",
-                 &late_ms, 1, err);
-    if (rc == 0)
-        rc = give_leases(store, err);
-    else if (rc > 0)
+    if (age_ms < 0 || age_ms > store->lease_ms / 2)
+        return give_leases(store, err);
+    rc = run(store, "UPDATE pulse SET at_ms = pb_now_ms()", NULL, 0, err);
+    if (rc > 0)
         rc = run(store,
                  "UPDATE nodes SET session = 0 WHERE session <> 0 AND session <> ?1 AND"
                  " seen_ms + lease_ms < pb_now_ms()",
@@ -473,6 +486,8 @@ int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_node
     if (!pb_store_is_shared(store))
         return 0;
     pb_job_store_lock(store);
+    if (store->is_unsettled)
+        store->kind->settle(store);
     int64_t last = store->looked;
     int rc = read_news(store, out, &last, err);
     if (rc == 0 && last != store->looked) {
@@ -485,6 +500,17 @@ int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_node
     if (rc < 0)
         pb_nodes_news_fini(out);
     return rc;
+}
+
+size_t pb_nodes_reporting(const struct pb_job_store *store)
+{
+    return atomic_load(&store->n_alive);
+}
+
+int64_t pb_nodes_pause_ms(const struct pb_job_store *store)
+{
+    const size_t n = pb_nodes_reporting(store);
+    return n <= PB_NODES_FEW ? 20 : 5 * (int64_t)n;
 }
 
 void pb_nodes_fini(struct pb_nodes *nodes)
@@ -524,6 +550,14 @@ static bool add(struct pb_nodes *nodes, struct pb_sql_statement *s)
     return true;
 }
 
+static size_t count_alive(const struct pb_nodes *nodes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < nodes->n; i++)
+        n += nodes->at[i].is_alive;
+    return n;
+}
+
 int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_nodes *out)
 {
     struct pb_nodes nodes = {NULL, 0};
@@ -534,8 +568,9 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         "SELECT node, place, work, archive, quarantine, CASE WHEN session <> 0 THEN 1 ELSE 0 END,"
-        " lease_ms, started_ms, pb_now_ms() - seen_ms, (SELECT count(*) FROM jobs WHERE"
-        " jobs.status = 1 AND jobs.node = nodes.node), drains FROM nodes ORDER BY node",
+        " lease_ms, started_ms, pb_now_ms() - seen_ms, coalesce(n, 0), drains FROM nodes LEFT JOIN"
+        " (SELECT node, count(*) AS n FROM jobs WHERE status = 1 GROUP BY node) AS r USING (node)"
+        " ORDER BY node",
         err);
     int rc;
     while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0)
@@ -545,10 +580,12 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
         }
     pb_sql_finalize(s);
     pb_job_store_unlock(store);
-    if (rc == 0)
+    if (rc == 0) {
+        atomic_store(&store->n_alive, count_alive(&nodes));
         *out = nodes;
-    else
+    } else {
         pb_nodes_fini(&nodes);
+    }
     return rc;
 }
 
@@ -589,7 +626,7 @@ static int apply_ask(struct pb_job_store *store, struct pb_job_change *change)
     pb_sql_set_int(s, 3, (int64_t)asking->request->kind);
     pb_sql_set_text(s, 4, asking->request->identity);
     int rc = pb_job_store_run(store, WHAT, s, &change->err);
-    store->has_news = true;
+    store->has_news = store->wakes = true;
     if (rc == 0)
         return pb_fail(&change->err, PB_E_JOB_STATE,
                        "job %s belongs to node %s, which does not report; try again when it does",

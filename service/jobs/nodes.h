@@ -72,6 +72,12 @@ int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err);
  * pb_store_changes have the present values. The first call has no jobs. */
 int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_nodes_news *out);
 void pb_nodes_news_fini(struct pb_nodes_news *news);
+/* Number of nodes that report, at the last pb_nodes_list; 0: before the first. Thread: any. */
+size_t pb_nodes_reporting(const struct pb_job_store *store);
+#define PB_NODES_FEW 4 /* nodes that need not save messages and locks of the server */
+/* Least time between two looks, so that a stream of changes costs the server a bounded number of
+ * looks of all nodes. Thread: any. */
+int64_t pb_nodes_pause_ms(const struct pb_job_store *store);
 /* Connects a listener. Only for a store that several nodes share. */
 int pb_nodes_listen(const struct pb_job_store *store, struct pb_err *err,
                     struct pb_nodes_listener **out);

@@ -5,9 +5,10 @@
 /* One connection to a database of the job store, and its statements, for every engine
  * (sql_engine.h). An engine is a database: SQLite is sql_sqlite.c. The texts of statements are the
  * same for all engines: parameters are ?1, ?2 ... or all ?; "rowid" is a column that numbers the
- * rows. An engine leaves out what it does not know: INDEXED BY is for SQLite, a last " FOR UPDATE",
- * which keeps a row until the end of the transaction, is for all others. Functions and views that
- * only one engine has (pb_wants, last_event) are made by the schema of the other.
+ * rows. An engine leaves out what it does not know. INDEXED BY is for SQLite. For all others a last
+ * " FOR UPDATE" keeps a row until the end of the transaction, and " FOR UPDATE SKIP LOCKED" also
+ * leaves out the rows that others keep. Functions and views that only one engine has (pb_wants,
+ * last_event) are made by the schema of the other.
  *
  * A statement that fails ends its transaction, which must be rolled back. Thread: one at a time. */
 #include "config/base/err.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOR_UPDATE   " FOR UPDATE"
 #define PATTERNS_MAX (1 << 20) /* bytes of the patterns of a subscriber */
 
 /* Array of patterns that was read last: the rows of one subscriber follow each other. */
@@ -44,8 +43,8 @@ static sqlite3_stmt *of(struct pb_sql_statement *s)
 /* Length of the statement without the words for engines in which several transactions write. */
 static int length_of(const char *text)
 {
-    const size_t n = strlen(text), words = sizeof FOR_UPDATE - 1;
-    return (int)(n > words && strcmp(text + n - words, FOR_UPDATE) == 0 ? n - words : n);
+    const char *words = strstr(text, " FOR UPDATE");
+    return (int)(words != NULL ? (size_t)(words - text) : strlen(text));
 }
 
 static struct pb_sql_statement *prepare(struct pb_sql *db, const char *text, bool is_kept)

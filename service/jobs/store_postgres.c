@@ -3,6 +3,7 @@
  *
  * The connection that writes holds an advisory lock of the database as long as it lives. It is
  * locked again after each connect, because another service may have taken it meanwhile. */
+#include "config/base/clock.h"
 #include "service/jobs/libpq.h"
 #include "service/jobs/nodes.h"
 #include "service/jobs/schema_postgres.h"
@@ -84,26 +85,61 @@ static int open_reader(struct pb_job_store *store, struct pb_err *err, struct pb
     return open_postgres(store, true, err, out);
 }
 
-/* Notifications are sent by the transaction that makes the changes visible, if it has changes that
- * wake other nodes. They are a hint: a node also looks every second.
+static bool run(struct pb_job_store *store, const char *text)
+{
+    struct pb_sql_statement *s = pb_sql_prepare(store->db, text, false);
+    const bool ok = s != NULL && pb_sql_step(s) != PB_SQL_FAILED;
+    pb_sql_finalize(s);
+    return ok;
+}
+
+#define LOCK_OF_SETTLE PB_POSTGRES_LOCKS ", 3" /* the one that settle() takes */
+
+/* Numbers the events of the last commit. If there are many nodes, one does it at a time, because
+ * they would wait for each other most of the time: it has the events of others as well, or these do
+ * it with their next commit or look. */
+static bool number_events(struct pb_job_store *store)
+{
+    if (!store->is_shared)
+        return run(store, "SELECT set_config('synchronous_commit', 'off', true), settle()");
+    store->is_unsettled = false;
+    if (pb_nodes_reporting(store) <= PB_NODES_FEW)
+        return run(store, "SELECT settle()");
+    struct pb_sql_statement *s = pb_sql_prepare(
+        store->db,
+        "SELECT CASE WHEN pg_try_advisory_xact_lock(" LOCK_OF_SETTLE ") THEN settle()::text END",
+        false);
+    const bool ok = s != NULL && pb_sql_step(s) == PB_SQL_ROW;
+    store->is_unsettled = !ok || pb_sql_is_null(s, 0);
+    pb_sql_finalize(s);
+    return ok;
+}
+
+/* Returns true if other nodes are notified now. Each notification costs the server a message to
+ * every node: of changes that wake none of many nodes they learn when they look. */
+static bool may_notify(const struct pb_job_store *store)
+{
+    const int64_t n = (int64_t)pb_nodes_reporting(store),
+                  pause_ms = n > PB_NODES_FEW ? 2 * n * n : 0;
+    return store->is_shared && store->has_news &&
+           (store->wakes || pb_clock_mono_ms() - store->notified_ms >= pause_ms);
+}
+
+/* Notifications are a hint: a node also looks every second. They are sent by a transaction of their
+ * own, because the server sends those of one transaction at a time, and that one waits for no disk
+ * and no standby.
  *
  * Failures are left to the next commit. If one service writes, no other order of the numbers is
  * possible: after a crash of the server the events would get the same ones, and the disk need not
  * have them yet. */
 static void settle(struct pb_job_store *store)
 {
-    const bool notifies = store->has_news;
-    store->has_news = false;
-    struct pb_sql_statement *s = pb_sql_prepare(
-        store->db,
-        store->is_shared && notifies ? "SELECT settle(), pg_notify('" CHANNEL
-                                       "', current_setting('application_name'))"
-        : store->is_shared ? "SELECT settle()"
-                           : "SELECT set_config('synchronous_commit', 'off', true), settle()",
-        false);
-    if (s != NULL)
-        (void)pb_sql_step(s);
-    pb_sql_finalize(s);
+    if (!number_events(store) || !may_notify(store))
+        return;
+    store->has_news = store->wakes = false;
+    store->notified_ms = pb_clock_mono_ms();
+    (void)run(store, "SELECT set_config('synchronous_commit', 'off', true), pg_notify('" CHANNEL
+                     "', current_setting('application_name'))");
 }
 
 /* The time of the server, because the services of several machines share the store. */

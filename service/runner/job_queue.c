@@ -3,7 +3,8 @@
  *
  * Jobs are chosen by a reader of the store, which waits for no commit; the store then takes only
  * those that still wait in the same epoch. A job that it refuses was taken or changed since it was
- * read: the choice begins again. */
+ * read: the choice begins again. Nodes that choose at the same time would choose the same job
+ * again, therefore each of them then leaves out a random number of jobs. */
 #include "service/runner/job_queue.h"
 
 #include "config/base/clock.h"
@@ -12,11 +13,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs among which the lowest rank is first */
 #define READ_SMALLEST_MAX 1000
 #define TRIES_MAX         8
+#define SKIPS             16 /* the second try leaves out fewer jobs; limit doubles with each try */
+#define SKIPS_OF_A_NODE   4  /* no try leaves out more for each node */
 
 /* --- the choice, on the pool ----------------------------------------------------------------- */
 
@@ -84,16 +88,18 @@ static int64_t rank_of(struct ranked *ranked, const struct pb_job *job)
 static bool has_rank(void *user, const struct pb_job *job)
 {
     struct ranked *ranked = user;
-    if (!may_start(ranked->queue, job))
+    struct pb_job_queue *queue = ranked->queue;
+    if (!may_start(queue, job))
         return false;
     int64_t rank = rank_of(ranked, job);
     if (rank > ranked->rank && rank < ranked->next)
         ranked->next = rank;
-    return rank == ranked->rank;
+    return rank == ranked->rank && queue->skips-- <= 0;
 }
 
-/* Finds the first job of the lowest rank: 1 and *out_job; 0: no job; negative errno. */
-static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
+/* Finds the first job of the lowest rank that is not left out: 1 and *out_job; 0: no job; negative
+ * errno. */
+static int find_first(struct pb_job_queue *queue, struct pb_job *out_job)
 {
     struct pb_job_place after = {0};
     int rc;
@@ -109,6 +115,34 @@ static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
                                    out_job);
         }
     } while (rc == 0 && after.seq != 0);
+    return rc;
+}
+
+/* Random number of jobs that a try leaves out, of more with each try; no job in the first one, nor
+ * if no other node reports. */
+static int draw_skips(const struct pb_job_queue *queue, int try)
+{
+    const size_t nodes = pb_nodes_reporting(queue->store), most = SKIPS_OF_A_NODE * nodes;
+    unsigned random = 0;
+    if (try == 0 || nodes < 2)
+        return 0;
+    (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
+    const size_t range = (size_t)SKIPS << (try - 1);
+    return (int)(random % (range < most ? range : most));
+}
+
+/* Finds the first job of the lowest rank that the try does not leave out. If it leaves out all that
+ * may start, it chooses one of these. */
+static int choose_first(struct pb_job_queue *queue, int try, struct pb_job *out_job)
+{
+    const int skips = draw_skips(queue, try);
+    queue->skips = skips;
+    int rc = find_first(queue, out_job);
+    const int left_out = skips - queue->skips;
+    if (rc == 0 && left_out > 0) {
+        queue->skips = skips % left_out;
+        rc = find_first(queue, out_job);
+    }
     return rc;
 }
 
@@ -170,14 +204,14 @@ static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
 }
 
 /* Returns false if a job was changed while it was read. */
-static bool choose(struct pb_job_queue *queue)
+static bool choose(struct pb_job_queue *queue, int try)
 {
     const struct pb_job_ask *ask = &queue->ask;
     const int n = ask->n > 0 && ask->n <= PB_JOB_TAKE_MAX ? ask->n : 1;
     while (queue->n < n) {
         struct pb_taken *taken = &queue->jobs[queue->n];
-        int rc =
-            ask->smallest ? choose_smallest(queue, &taken->job) : choose_first(queue, &taken->job);
+        int rc = ask->smallest ? choose_smallest(queue, &taken->job)
+                               : choose_first(queue, try, &taken->job);
         if (rc > 0) {
             queue->found = true;
             rc = ask->n > 0 ? prepare(queue, taken) : -ECANCELED;
@@ -269,7 +303,7 @@ void pb_job_queue_take_now(struct pb_job_queue *queue)
     queue->rc = put_back(queue);
     const bool is_ready = queue->ask.ready == NULL || queue->ask.ready(queue->ask.user);
     for (int i = 0; i < TRIES_MAX && is_ready && queue->rc == 0; i++) {
-        const bool changed = !choose(queue);
+        const bool changed = !choose(queue, i);
         const int refused = store(queue);
         if ((!changed && refused == 0) || queue->n > 0 || queue->rc != 0)
             break;

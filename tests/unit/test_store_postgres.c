@@ -11,6 +11,7 @@
 #include "service/jobs/schema_postgres.h"
 #include "service/runner/job_queue.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
 #define A "20261121-082850-aaaa"
@@ -536,6 +537,55 @@ START_TEST(test_take_of_a_scene_of_another_service_fails)
 }
 END_TEST
 
+/* Another service starts the job at the same time. */
+START_TEST(test_take_does_not_wait_for_others)
+{
+    int result = 0;
+    struct pb_job job, *jobs[] = {&job};
+    insert(A, PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_job_store_find(store, A, NULL, &job), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 10), 0);
+    execute("BEGIN; SELECT 1 FROM jobs WHERE id = '" A "' FOR UPDATE");
+    ck_assert_int_eq(pb_store_take(store, jobs, 1, &result, NULL), 0);
+    ck_assert_int_eq(result, -ESTALE);
+    execute("ROLLBACK");
+    ck_assert_int_eq(pb_store_take(store, jobs, 1, &result, NULL), 0);
+    ck_assert_int_eq(result, 0);
+    pb_job_fini(&job);
+}
+END_TEST
+
+static void *untake_one(void *user)
+{
+    struct pb_job *const jobs[] = {user};
+    return pb_store_untake(store, jobs, 1, NULL) == 0 ? user : NULL;
+}
+
+/* The server makes the lost take only after the connection has been made again. */
+START_TEST(test_untake_waits_for_the_lost_take)
+{
+    char text[160];
+    pthread_t thread;
+    struct pb_job job;
+    void *done = NULL;
+    insert(A, PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_job_store_find(store, A, NULL, &job), 0);
+    job.epoch = 1;
+    (void)snprintf(text, sizeof text,
+                   "BEGIN; UPDATE jobs SET status = 1, epoch = 1, session = %" PRId64,
+                   store->session);
+    execute(text);
+    ck_assert_int_eq(pthread_create(&thread, NULL, untake_one, &job), 0);
+    while (query("SELECT count(*) FROM pg_locks WHERE NOT granted") == 0)
+        (void)usleep(1000);
+    execute("COMMIT");
+    ck_assert_int_eq(pthread_join(thread, &done), 0);
+    ck_assert_ptr_nonnull(done);
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE status = 0"), 1);
+    pb_job_fini(&job);
+}
+END_TEST
+
 /* --- a connection that is lost while COMMIT is answered ----------------------------------------
  */
 
@@ -614,6 +664,28 @@ START_TEST(test_jobs_of_a_lost_take_wait_again)
     ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE status = 1 AND epoch = 2"), 2);
     pb_job_queue_fini(&queue);
     drop_waiter();
+}
+END_TEST
+
+/* Another service starts the first job. A node that chose it as well takes the next one. */
+START_TEST(test_nodes_do_not_choose_the_same_job_again)
+{
+    insert(A, PB_JOB_ACCEPTED);
+    insert(B, PB_JOB_ACCEPTED);
+    atomic_store(&store->n_alive, 2);
+    queue = (struct pb_job_queue){.store = store, .reader = store, .moves = &moves};
+    queue.ask = (struct pb_job_ask){.n = 1, .may = any_job};
+    execute("BEGIN; SELECT 1 FROM jobs WHERE id = '" A "' FOR UPDATE");
+    while (queue.n == 0) /* tries leave out a random number */
+        pb_job_queue_take_now(&queue);
+    execute("ROLLBACK");
+    ck_assert_str_eq(queue.jobs[0].job.id, B);
+    pb_job_fini(&queue.jobs[0].job);
+    pb_job_queue_take_now(&queue);
+    ck_assert_int_eq(queue.n, 1);
+    ck_assert_str_eq(queue.jobs[0].job.id, A);
+    pb_job_fini(&queue.jobs[0].job);
+    pb_job_queue_fini(&queue);
 }
 END_TEST
 
@@ -841,7 +913,10 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_counts_are_summed_up);
     tcase_add_test(tests, test_a_reader_misses_no_event);
     tcase_add_test(tests, test_take_of_a_scene_of_another_service_fails);
+    tcase_add_test(tests, test_take_does_not_wait_for_others);
+    tcase_add_test(tests, test_untake_waits_for_the_lost_take);
     tcase_add_test(tests, test_jobs_of_a_lost_take_wait_again);
+    tcase_add_test(tests, test_nodes_do_not_choose_the_same_job_again);
     tcase_add_test(tests, test_repeated_take_is_not_refused);
     tcase_add_test(tests, test_repeated_offer_is_not_refused);
     tcase_add_test(tests, test_change_before_the_store_is_open_fails);
