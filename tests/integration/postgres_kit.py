@@ -16,9 +16,10 @@ from pbtest import Skip
 
 
 class Postgres:
-    """Ends with the test. The server refuses to run as root, and has another user then."""
+    """Ends with the test. The server refuses to run as root, and has another user then. settings: of the server, beyond its defaults."""
 
-    def __init__(self, case):
+    def __init__(self, case, settings=("fsync=off",)):
+        self.settings = [word for setting in ("shared_buffers=16MB", *settings) for word in ("-c", setting)]
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
         if not found:
             assert not os.environ.get("CI"), "no PostgreSQL server is installed (package postgresql)"
@@ -53,8 +54,8 @@ class Postgres:
     def start(self):
         with open(self.root / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [self.programs / "postgres", "-D", "data", "-k", self.root, "-c", "listen_addresses=", "-c", "shared_buffers=16MB",
-                 "-c", "fsync=off"], cwd=self.root, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self.user)
+                [self.programs / "postgres", "-D", "data", "-k", self.root, "-c", "listen_addresses=", *self.settings], cwd=self.root,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self.user)
         wait_for(lambda: self.process.poll() is not None or self.is_ready())
         assert self.process.poll() is None, (self.root / "log").read_text()
 

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Many nodes with one PostgreSQL store, simulated by one process (tests/tools/store_load.c): jobs per second, and the time that calls of
+the store take. Afterwards the store must have each job as successful, run once, with one event of each change.
+
+  many.py [--nodes N] [--slots N] [--jobs N] [--run-ms N] [--short]
+
+The calls are those of the service; a run is a sleep of this mean. The server syncs each commit to the disk."""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from service_kit import closing_line  # noqa: E402, sets the path of the kits
+from pbtest import BIN, Skip  # noqa: E402
+from postgres_kit import Postgres  # noqa: E402
+from store import Cleanups  # noqa: E402
+
+EVENTS = ("job.accepted", "job.running", "job.successful")
+
+
+def check(server, jobs):
+    """Returns what is wrong in the store."""
+    wrong = [f"{n} jobs are {status}, in epoch {epoch}" for status, epoch, n in
+             server.rows("SELECT status, epoch, count(*) FROM pushbroom.jobs GROUP BY 1, 2") if (status, epoch, n) != ("2", "1", str(jobs))]
+    found = server.rows("SELECT kind, count(*), count(DISTINCT job) FROM pushbroom.events GROUP BY 1 ORDER BY 1")
+    if sorted(found) != [(kind, str(jobs), str(jobs)) for kind in sorted(EVENTS)]:
+        wrong.append(f"events: {found}")
+    if server.rows("SELECT count(*), max(seq) - min(seq) + 1 FROM pushbroom.events") != [(str(3 * jobs), str(3 * jobs))]:
+        wrong.append("numbers of events have gaps")
+    return wrong
+
+
+def run(options, server):
+    arguments = [f"--{name}={getattr(options, name)}" for name in ("nodes", "slots", "jobs")] + [f"--run-ms={options.run_ms}"]
+    done = subprocess.run([BIN / "store_load", "--store", server.conninfo, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        return [f"store_load ended with {done.returncode}"]
+    figures = json.loads(done.stdout)
+    print(f"{options.nodes} nodes with {options.slots} slots, {options.jobs} jobs of {options.run_ms} ms, {os.cpu_count()} cores, load "
+          f"{os.getloadavg()[0]:.0f}: {figures['jobs_per_s']} jobs/s of at most {1000 * options.nodes * options.slots / max(1, options.run_ms):.0f}, "
+          f"offers {figures['offers_per_s']}/s")
+    for call in ("offer", "take", "permit", "finish", "look", "report"):
+        times = figures[call]
+        print(f"  {call:7} {times['n']:8} calls, median {times['p50'] / 1000:.1f} ms, 99 % {times['p99'] / 1000:.1f} ms, most {times['max'] / 1000:.0f} ms")
+    print(f"  {figures['take_none']['n']} takes found no job")
+    return check(server, options.jobs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=100000)
+    parser.add_argument("--run-ms", type=int, default=1000)
+    parser.add_argument("--short", action="store_true", help="8 nodes, 400 jobs of 50 ms")
+    options = parser.parse_args()
+    if options.short:
+        options.nodes, options.jobs, options.run_ms = 8, 400, 50
+    cleanups = Cleanups()
+    try:
+        server = Postgres(cleanups, ("max_connections=%d" % (3 * options.nodes + 20),))
+        wrong = run(options, server)
+    except Skip as skip:
+        print(f"skipped: {skip}")
+        sys.exit(77)
+    finally:
+        cleanups.run()
+    sys.exit(closing_line(wrong, options.jobs))
+
+
+main()
