@@ -107,8 +107,8 @@ static const char *columns_of_database(void)
         db,
         "SELECT table_name::text COLLATE \"C\", column_name::text COLLATE \"C\", data_type::text"
         " FROM information_schema.columns WHERE table_schema = 'pushbroom' AND table_name NOT IN"
-        " ('store', 'job_changes', 'last_event', 'nodes', 'requests', 'pulse') AND column_name NOT "
-        "IN ('rowid', 'number')"
+        " ('store', 'job_changes', 'last_event', 'nodes', 'requests', 'pulse', 'inboxes')"
+        " AND column_name NOT IN ('rowid', 'number')"
         " ORDER BY 1, 2",
         false);
     enum pb_sql_result result;
