@@ -47,7 +47,7 @@ class Node(Service):
     """`links`: one to each place of a server."""
 
     def __init__(self, name, cluster):
-        self.name, self.cluster = name, cluster
+        self.name, self.cluster, self.begun = name, cluster, 0
         self.faults = control.Faults(cluster.scratch / f"faults-{name}", SHIM)
         environment = dict(self.faults.environment(), PB_HOST=f"machine-{name}")
         environment["LD_PRELOAD"] += f":{LOCAL_LOCKS}"
@@ -60,6 +60,14 @@ class Node(Service):
         conninfo = f"host={self.root}/db0,{self.root}/db1 user=pushbroom dbname=postgres"
         self.config.write_text(CONFIG.format(node=self.name, products=self.cluster.products, conninfo=conninfo,
                                              lease=self.cluster.lease, **self.settings))
+
+    def start(self):
+        self.begun = self.log.stat().st_size if self.log.exists() else 0
+        return super().start()
+
+    def was_ready(self):
+        """Since its last start."""
+        return b"ready: " in self.log.read_bytes()[self.begun:]
 
     def calm(self):
         """No faults but those that last. A call that hangs looks at its rule again, therefore that is turned off first."""
