@@ -133,10 +133,10 @@ def disk_full(trial, node, fault):
     """The file system of products, for all nodes if it is one that the trial has mounted; else writes of one node fail."""
     ballast = trial.cluster.products / ".ballast"
     if trial.is_mounted:
-        with open(ballast, "wb") as file:
+        with open(ballast, "wb", buffering=0) as file:  # a buffer would be written again by the close, and fail
             try:
                 while file.write(bytes(1 << 20)):
-                    file.flush()
+                    pass
             except OSError as error:
                 assert error.errno == errno.ENOSPC
     else:
