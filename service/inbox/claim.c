@@ -413,6 +413,16 @@ static bool may_be_stored(const struct pb_intake *intake, const struct pb_job *j
            (result != -EEXIST || is_stored(intake, job->id, job->manifest.input, &err) != 0);
 }
 
+/* Returns true if another node may have made the job of a claim that failed after its move: then
+ * the file is the input of that job. A node that watches the inbox no longer cannot exclude it. */
+static bool may_be_adopted(const struct pb_intake *intake, const struct claim *claim)
+{
+    struct pb_err err = {0};
+    return pb_store_is_shared(intake->store) &&
+           (!pb_intake_may_take(intake, claim->inbox->number) ||
+            is_stored(intake, claim->of->job.id, claim->to, &err) != 0);
+}
+
 /* A claim without a link has the only inbox itself as its origin (adopt.c). */
 static int note_origin(const struct pb_intake *intake, const struct claim *claim,
                        const struct pb_job *job)
@@ -703,6 +713,8 @@ static void end_claims(struct pb_intake *intake, struct claim *claims, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct claim *claim = &claims[i];
         const bool is_taken = claim->of->rc == 0 && claim->moved;
+        if (!is_taken && claim->moved && !claim->is_uncertain)
+            claim->is_uncertain = may_be_adopted(intake, claim);
         const bool stays = is_taken || claim->is_uncertain;
         if (claim->is_uncertain) /* pb_adopt_work finds its job in the store, or makes it */
             atomic_store(&intake->left, true);
