@@ -28,6 +28,9 @@ static void setup(void)
     open_store();
     const struct pb_postgres_options options = {.conninfo = conninfo, .program = "test"};
     ck_assert_msg(pb_postgres_open(&options, &err, &db) == 0, "%s", err.msg);
+    /* A test may wait long in a transaction on a loaded machine. */
+    ck_assert_msg(pb_postgres_execute(db, "SET idle_in_transaction_session_timeout = 0"), "%s",
+                  pb_sql_message(db));
 }
 
 static void teardown(void)
