@@ -82,10 +82,10 @@ static bool fetch_companion(const struct pb_intake *intake, const struct pb_comp
 {
     char name[PB_FILES_PATH_BYTES], directory[64];
     int fd = -1, rc = -ENOENT;
-    for (size_t i = 0; fd < 0 && i < intake->dirs->n_inboxes; i++) {
-        size_t n = strlen(intake->dirs->inbox[i]);
-        if (strncmp(from, intake->dirs->inbox[i], n) == 0 && (from[n] == '/' || from[n] == '\0'))
-            fd = pb_files_open_below(intake->dirs->inbox[i], from + n + (from[n] == '/'));
+    const size_t i = pb_dirs_inbox_of(intake->dirs, from);
+    if (i < intake->dirs->n_inboxes) {
+        const size_t n = strlen(intake->dirs->inbox[i]);
+        fd = pb_files_open_below(intake->dirs->inbox[i], from + n + (from[n] == '/'));
     }
     if (fd < 0)
         return false;
@@ -125,6 +125,15 @@ static bool find_origin(const struct sweep *sweep, const char *claim, char out[P
     return sweep->inbox != NULL;
 }
 
+/* Returns true if this sweep handles what was claimed from the directory: of the claims of another
+ * node those from inboxes that this one watches now. */
+static bool is_taken_over(const struct sweep *sweep, const char *from)
+{
+    const struct pb_dirs *dirs = sweep->intake->dirs;
+    const size_t i = pb_dirs_inbox_of(dirs, from);
+    return is_own(sweep) || (i < dirs->n_inboxes && pb_intake_may_take(sweep->intake, i));
+}
+
 /* Adds the entry at `path` to the manifest with `from`, the directory of its delivery. Its ctime is
  * that of the claim; the ctime at delivery is unknown. */
 static int note_file(struct pb_job *job, const char *from, const char *path)
@@ -160,14 +169,39 @@ static int note_folder(struct pb_job *job, const char *from, const char *folder)
     return rc;
 }
 
+/* Describes the job of a claim. Returns 1; 0 if the claim stays for its node, because no pipeline
+ * of this one matches; or *err. */
+static int describe_claim(struct sweep *sweep, struct pb_job *job, const char *path,
+                          bool is_directory, struct pb_err *err)
+{
+    char claim[PATH_MAX], main[PATH_MAX], from[PB_FILES_PATH_BYTES];
+    struct pb_intake *intake = sweep->intake;
+    const bool is_beside = is_directory && pb_sidecar_main(path, main);
+    const bool is_folder = is_directory && !is_beside;
+    pb_intake_describe(intake, job, pb_base_name(path), is_folder);
+    const bool may_be_set = is_folder && job->pipeline[0] == '\0';
+    const int found = may_be_set ? find_group(intake, job, path, err) : 0;
+    const bool is_set = found == 1;
+    if (found >= 0 && job->pipeline[0] == '\0' && !is_own(sweep))
+        return 0;
+    int rc = found < 0 ? found : pb_scene_manifest_set_input(&job->manifest, path);
+    pb_path_parent(path, claim);
+    const bool is_known = find_origin(sweep, claim, from);
+    if (rc == 0 && is_known)
+        rc = adopt_place(intake, job, claim, from, is_set);
+    if (rc == 0 && is_known)
+        rc = is_set || is_beside ? note_folder(job, from, path) : note_file(job, from, path);
+    if (rc == 0 && is_set)
+        rc = pb_intake_join_set(intake, job, err);
+    return rc ? rc : 1;
+}
+
 /* Adopts a file without a job: it was claimed when the service died, or could not be moved back to
  * the inbox. */
 static int adopt_file(struct sweep *sweep, const char *id, const char *path, struct pb_err *err)
 {
-    char claim[PATH_MAX], from[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct stat st;
-    char main[PATH_MAX];
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || (!S_ISDIR(st.st_mode) && pb_writers_look(fd) == -EBUSY)) {
         int rc = fd < 0 ? pb_fail(err, PB_E_SYSTEM, "cannot open %s: %s", path, strerror(errno))
@@ -180,27 +214,15 @@ static int adopt_file(struct sweep *sweep, const char *id, const char *path, str
     job.owned = true;
     job.uid = st.st_uid;
     (void)snprintf(job.id, sizeof job.id, "%.*s", (int)sizeof job.id - 1, id);
-    bool is_beside = S_ISDIR(st.st_mode) && pb_sidecar_main(path, main);
-    bool is_folder = S_ISDIR(st.st_mode) && !is_beside;
-    pb_intake_describe(sweep->intake, &job, pb_base_name(path), is_folder);
-    const bool may_be_set = is_folder && job.pipeline[0] == '\0';
-    const int found = may_be_set ? find_group(sweep->intake, &job, path, err) : 0;
-    const bool is_set = found == 1;
-    int rc = found < 0 ? found : pb_scene_manifest_set_input(&job.manifest, path);
-    pb_path_parent(path, claim);
-    const bool is_known = find_origin(sweep, claim, from);
-    if (rc == 0 && is_known)
-        rc = adopt_place(sweep->intake, &job, claim, from, is_set);
-    if (rc == 0 && is_known)
-        rc = is_set || is_beside ? note_folder(&job, from, path) : note_file(&job, from, path);
-    if (rc == 0 && is_set)
-        rc = pb_intake_join_set(sweep->intake, &job, err);
-    rc = rc ? rc : pb_store_offer(sweep->intake->store, &job, err);
+    const int described = describe_claim(sweep, &job, path, S_ISDIR(st.st_mode), err);
+    int rc = described > 0 ? pb_store_offer(sweep->intake->store, &job, err) : described;
     (void)close(fd);
-    if (rc == 0) {
+    if (described > 0 && rc == 0) {
         pb_log(PB_LOG_NOTICE, "work: %s belonged to no job and is job %s now", path, id);
         sweep->out->adopted++;
     }
+    if (described > 0 && rc == -EEXIST)
+        rc = 0; /* another node has adopted it at the same time */
     pb_job_fini(&job);
     return rc;
 }
@@ -309,9 +331,12 @@ static void find_all_unmoved(struct sweep *sweep)
 
 static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
 {
-    char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
+    char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES], from[PB_FILES_PATH_BYTES];
     struct pb_job job;
     struct pb_err unknown = {0};
+    if (!is_own(sweep) && (pb_files_join(claim, sweep->work, id) != 0 ||
+                           !find_origin(sweep, claim, from) || !is_taken_over(sweep, from)))
+        return 0;
     int rc = pb_input_store_claimed(sweep->work, id, path);
     if (rc < 0)
         return pb_fail(err, PB_E_SYSTEM, "cannot read it: %s", strerror(-rc));
@@ -356,6 +381,10 @@ bool pb_adopt_has_left(const struct pb_intake *intake, const struct pb_troubles 
 
 static int recover(struct sweep *sweep, const char *name, struct pb_err *err)
 {
+    char path[PB_FILES_PATH_BYTES], from[PB_FILES_PATH_BYTES];
+    if (!is_own(sweep) && (pb_files_join(path, sweep->work, name) != 0 ||
+                           pb_origin_read(path, from) != 0 || !is_taken_over(sweep, from)))
+        return 0;
     return pb_staging_recover(sweep->work, name, err);
 }
 
@@ -407,8 +436,11 @@ void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *o
 void pb_adopt_claims(struct pb_intake *intake, const char *work, size_t inbox,
                      struct pb_adopted *out)
 {
-    struct sweep sweep = {
-        .intake = intake, .work = work, .inbox = intake->dirs->inbox[inbox], .out = out};
+    const struct pb_dirs *dirs = intake->dirs;
+    struct sweep sweep = {.intake = intake,
+                          .work = work,
+                          .inbox = inbox < dirs->n_inboxes ? dirs->inbox[inbox] : NULL,
+                          .out = out};
     *out = (struct pb_adopted){0};
     sweep_entries(&sweep, pb_staging_is, recover);
     sweep_entries(&sweep, pb_job_is_id, adopt);

@@ -19,9 +19,9 @@ struct pb_adopted {
  * time. */
 void pb_adopt_work(struct pb_intake *intake, bool at_start, struct pb_adopted *out);
 /* Makes jobs of the files that another node claimed in its work/, and died before it stored their
- * jobs; those of scenes that it gathered are moved back to their inbox. Other entries stay for that
- * node. inbox: number of its inbox, from which files without an origin are. The call is harmless if
- * that node lives: its own job of a file then has the id that this one has stored. */
+ * jobs; those of scenes that it gathered are moved back to their inbox. Only files of inboxes that
+ * this node watches now, and that its pipelines match; other entries stay for that node. inbox:
+ * number of the inbox that files without an origin are from; n_inboxes: not known. */
 void pb_adopt_claims(struct pb_intake *intake, const char *work, size_t inbox,
                      struct pb_adopted *out);
 /* Archives or quarantines the inputs in work/ of jobs that other nodes of the store ended. */

@@ -423,11 +423,13 @@ static bool may_be_adopted(const struct pb_intake *intake, const struct claim *c
             is_stored(intake, claim->of->job.id, claim->to, &err) != 0);
 }
 
-/* A claim without a link has the only inbox itself as its origin (adopt.c). */
+/* A claim without a link has the only inbox itself as its origin (adopt.c). Another node that
+ * adopts a claim needs the link. */
 static int note_origin(const struct pb_intake *intake, const struct claim *claim,
                        const struct pb_job *job)
 {
-    bool is_plain = intake->dirs->n_inboxes == 1 && job->folder == NULL && job->priority == 0 &&
+    bool is_plain = !pb_store_is_shared(intake->store) && intake->dirs->n_inboxes == 1 &&
+                    job->folder == NULL && job->priority == 0 &&
                     claim->companion.kind == PB_COMPANION_NONE;
     return is_plain ? 0 : pb_origin_write(claim->directory, claim->place.real);
 }

@@ -288,6 +288,17 @@ static int foresee(const char *path, const char *what, char out[PB_FILES_PATH_BY
     return pb_files_check_directory(there, what, err);
 }
 
+size_t pb_dirs_inbox_of(const struct pb_dirs *dirs, const char *directory)
+{
+    for (size_t i = 0; i < dirs->n_inboxes; i++) {
+        const size_t n = strlen(dirs->inbox[i]);
+        if (strncmp(directory, dirs->inbox[i], n) == 0 &&
+            (directory[n] == '/' || directory[n] == '\0'))
+            return i;
+    }
+    return dirs->n_inboxes;
+}
+
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err)
 {
     struct pb_dirs *dirs = calloc(2, sizeof *dirs), *there = dirs + 1;

@@ -25,6 +25,8 @@ struct pb_dirs {
  * remedy. */
 int pb_dirs_prepare(const struct pb_service_config *config, struct pb_err *err,
                     struct pb_dirs *out_dirs);
+/* Number of the inbox that a directory (real path) is, or is in; n_inboxes: none. Thread: any. */
+size_t pb_dirs_inbox_of(const struct pb_dirs *dirs, const char *directory);
 /* Dry run of pb_dirs_prepare: the same checks and errors, creates nothing. */
 int pb_dirs_check(const struct pb_service_config *config, struct pb_err *err);
 /* All-zero: no lock is held. */

@@ -251,12 +251,10 @@ int pb_intake_describe_place(struct pb_intake *intake, struct pb_job *job, const
     *out_companion = (struct pb_companion_rule){.kind = PB_COMPANION_NONE};
     char folder[PB_FILES_PATH_BYTES] = "";
     const char *inbox = NULL;
-    for (size_t i = 0; i < intake->dirs->n_inboxes && inbox == NULL; i++) {
-        size_t n = strlen(intake->dirs->inbox[i]);
-        if (strncmp(directory, intake->dirs->inbox[i], n) != 0 ||
-            (directory[n] != '/' && directory[n] != '\0'))
-            continue;
+    const size_t i = pb_dirs_inbox_of(intake->dirs, directory);
+    if (i < intake->dirs->n_inboxes) {
         inbox = intake->dirs->inbox[i];
+        const size_t n = strlen(inbox);
         clean_folder(directory + n + (directory[n] == '/'), folder);
         (void)pthread_rwlock_rdlock(&intake->lock);
         job->priority = intake->inbox_rule[i].priority;

@@ -74,6 +74,13 @@ void pb_staging_close(struct pb_staging *staging)
     staging->path[0] = '\0';
 }
 
+/* Returns true if another node has moved the file already, which recovers this staging, too. */
+static bool is_gone(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
 /* Moves all files of the folder back to their origin. Returns the number of files that stay,
  * because they cannot be moved now or ever; negative errno: another failure. */
 static int give_back(const struct pb_staging *staging)
@@ -89,6 +96,8 @@ static int give_back(const struct pb_staging *staging)
         rc = pb_files_join(before, staging->folder, e->d_name);
         rc = rc ? rc : pb_files_join(after, staging->from, e->d_name);
         rc = rc ? rc : pb_files_rename_new(before, after, PB_FILES_LINK_ONLY);
+        if (rc == -ENOENT && is_gone(before))
+            rc = 0;
         if (rc == -EEXIST || rc == -ENOENT || rc == -ENOTDIR || rc == -EXDEV) {
             stay++;
             rc = 0;

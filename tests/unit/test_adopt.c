@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/yaml/report.h"
 #include "pipeline/product/product_kinds.h"
+#include "service/inbox/staging.h"
 #include "run_suite.h"
 
 #include <check.h>
@@ -23,12 +24,21 @@
 static char root[64];
 static struct pb_dirs dirs;
 static struct pb_config config;
+static struct pb_config *pipelines; /* with one that takes *.tif */
 static struct pb_intake intake;
 static struct pb_troubles troubles;
 
 static void make(void)
 {
+    static const char text[] = "pipelines:\n"
+                               "  all:\n"
+                               "    input: {match: ['*.tif']}\n"
+                               "    products: [statistics: {}]\n";
     char moved[PB_FILES_PATH_BYTES];
+    struct pb_err_list errors = {0};
+
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &pipelines),
+                     0);
 
     (void)snprintf(root, sizeof root, "/tmp/pb-adopt-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
@@ -50,6 +60,7 @@ static void end(void)
 
     pb_job_store_close(intake.store);
     pb_intake_fini(&intake);
+    pb_config_destroy(pipelines);
     (void)snprintf(command, sizeof command, "rm -rf %s", root);
     ck_assert_int_eq(system(command), 0);
 }
@@ -87,7 +98,8 @@ static void insert(const char *id, enum pb_job_status status)
     pb_job_fini(&job);
 }
 
-/* Makes work_of_b/<id>/<name>, which another node has claimed. */
+/* Makes work_of_b/<id>/<name>, which another node has claimed; id.gather is the staging of a set.
+ */
 static void claim_elsewhere(const char *id, const char *name, char work[PB_FILES_PATH_BYTES])
 {
     char claim[PB_FILES_PATH_BYTES], file[PB_FILES_PATH_BYTES];
@@ -101,15 +113,23 @@ static void claim_elsewhere(const char *id, const char *name, char work[PB_FILES
     ck_assert(name[0] == '\0' || (out != NULL && fclose(out) == 0));
 }
 
+/* This node has two inboxes, and watches that of b. */
+static void watch_b(void)
+{
+    dirs.n_inboxes = 2;
+    (void)snprintf(dirs.inbox[0], sizeof dirs.inbox[0], "%s/inbox_of_a", root);
+    (void)snprintf(dirs.inbox[1], sizeof dirs.inbox[1], "%s/inbox_of_b", root);
+    pb_intake_allow(&intake, 1, INT64_MAX);
+    pb_intake_set_config(&intake, pipelines);
+}
+
 START_TEST(claims_of_another_node_become_jobs_once)
 {
     char work[PB_FILES_PATH_BYTES];
     struct pb_adopted adopted;
     struct pb_job job;
 
-    dirs.n_inboxes = 2;
-    (void)snprintf(dirs.inbox[0], sizeof dirs.inbox[0], "%s/inbox_of_a", root);
-    (void)snprintf(dirs.inbox[1], sizeof dirs.inbox[1], "%s/inbox_of_b", root);
+    watch_b();
     insert(FIRST, PB_JOB_SUCCESSFUL); /* at another place: it is not changed */
     claim_elsewhere(FIRST, "a.tif", work);
     claim_elsewhere(SECOND, "b.tif", work);
@@ -128,6 +148,44 @@ START_TEST(claims_of_another_node_become_jobs_once)
     ck_assert_int_eq(pb_files_join(work, root, "gone"), 0);
     pb_adopt_claims(&intake, work, 1, &adopted);
     ck_assert_int_gt(adopted.left, 0);
+}
+END_TEST
+
+/* Its origin is a sub-folder of that inbox. */
+static void name_origin(const char *work, const char *id, const char *inbox)
+{
+    char claim[PB_FILES_PATH_BYTES], from[PB_FILES_PATH_BYTES];
+
+    ck_assert_int_eq(pb_files_join(claim, work, id), 0);
+    ck_assert_int_eq(pb_files_join(from, root, inbox), 0);
+    ck_assert_int_eq(pb_origin_write(claim, from), 0);
+}
+
+START_TEST(claims_that_are_not_taken_over_stay)
+{
+    static const char gathered[] = "20261121-082850-dddd.gather";
+    char work[PB_FILES_PATH_BYTES];
+    struct pb_adopted adopted;
+    struct pb_job job;
+
+    watch_b();
+    claim_elsewhere(FIRST, "a.tif", work);
+    name_origin(work, FIRST, "inbox_of_c/a"); /* not an inbox of this node */
+    claim_elsewhere(SECOND, "b.tif", work);
+    name_origin(work, SECOND, "inbox_of_a"); /* the inbox is watched by another node */
+    claim_elsewhere("20261121-082850-cccc", "no_pipeline.txt", work);
+    name_origin(work, "20261121-082850-cccc", "inbox_of_b");
+    claim_elsewhere(gathered, "T1", work);
+    name_origin(work, gathered, "inbox_of_c");
+    pb_adopt_claims(&intake, work, dirs.n_inboxes, &adopted);
+    ck_assert_msg(adopted.left == 0, "%s", adopted.first.msg);
+    ck_assert_int_eq(adopted.adopted, 0);
+    ck_assert(there("work_of_b/20261121-082850-dddd.gather/T1"));
+    pb_intake_allow(&intake, 0, INT64_MAX);
+    pb_adopt_claims(&intake, work, dirs.n_inboxes, &adopted);
+    ck_assert(adopted.left == 0 && adopted.adopted == 1);
+    ck_assert_int_eq(pb_job_store_find(intake.store, SECOND, NULL, &job), 0);
+    pb_job_fini(&job);
 }
 END_TEST
 
@@ -211,6 +269,7 @@ int main(void)
 
     tcase_add_checked_fixture(tests, make, end);
     tcase_add_test(tests, claims_of_another_node_become_jobs_once);
+    tcase_add_test(tests, claims_that_are_not_taken_over_stay);
     tcase_add_test(tests, part_read_by_a_running_job_is_kept_until_it_ends);
     tcase_add_test(tests, set_waits_when_its_folder_cannot_be_assembled);
     suite_add_tcase(suite, tests);

@@ -7,6 +7,8 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "config/yaml/report.h"
+#include "pipeline/product/product_kinds.h"
 #include "service/inbox/adopt.h"
 #include "service/jobs/nodes.h"
 
@@ -30,7 +32,7 @@ struct side {
 };
 
 static struct side a, b;
-static struct pb_config config;
+static struct pb_config *config;
 static struct pb_inbox inbox;
 static void (*sleeps)(void); /* called once, after the move into work/ */
 
@@ -56,7 +58,7 @@ static void begin_side(struct side *side, const char *name)
     (void)snprintf(dirs->inbox[0], sizeof dirs->inbox[0], "%s/inbox", directory);
     dirs->n_inboxes = 1;
     ck_assert_int_eq(pb_files_make_directory(dirs->work, "work", NULL), 0);
-    pb_intake_init(&side->intake, &config);
+    pb_intake_init(&side->intake, config);
     side->intake.dirs = dirs;
     side->intake.inbox_rule[0].companion =
         (struct pb_companion_rule){PB_COMPANION_MARKER, "{name}.done"};
@@ -73,6 +75,13 @@ static void begin_side(struct side *side, const char *name)
 
 static void begin(void)
 {
+    static const char text[] = "pipelines:\n"
+                               "  all:\n"
+                               "    input: {match: ['*.tif']}\n"
+                               "    products: [statistics: {}]\n";
+    struct pb_err_list errors = {0};
+
+    ck_assert_int_eq(pb_config_parse(text, strlen(text), "f", &pb_products, &errors, &config), 0);
     begin_side(&a, "a");
     begin_side(&b, "b");
     ck_assert_int_eq(pb_files_make_directory(a.dirs.inbox[0], "inbox", NULL), 0);
@@ -86,6 +95,7 @@ static void end(void)
         pb_job_store_close((i ? &b : &a)->intake.store);
         pb_intake_fini(&(i ? &b : &a)->intake);
     }
+    pb_config_destroy(config);
 }
 
 static void path_of(const char *name, char out[PB_FILES_PATH_BYTES])
@@ -110,10 +120,24 @@ static bool is_delivered(const char *name)
     return access(path, F_OK) == 0;
 }
 
+/* Finds the directory of the claim; "" = absent. */
+static void find_claim(char out[PB_FILES_PATH_BYTES])
+{
+    char command[PB_FILES_PATH_BYTES + 32];
+
+    (void)snprintf(command, sizeof command, "ls -d %s/*-* 2>/dev/null", a.dirs.work);
+    FILE *const list = popen(command, "r");
+    ck_assert_ptr_nonnull(list);
+    if (fgets(out, PB_FILES_PATH_BYTES, list) == NULL)
+        out[0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    (void)pclose(list);
+}
+
 /* Node a claims s1.tif, with its marker. Returns the result, and the directory of the claim. */
 static int claim(char out[PB_FILES_PATH_BYTES])
 {
-    char path[PB_FILES_PATH_BYTES], command[2 * PB_FILES_PATH_BYTES];
+    char path[PB_FILES_PATH_BYTES];
     struct stat st;
 
     deliver("s1.tif");
@@ -129,14 +153,22 @@ static int claim(char out[PB_FILES_PATH_BYTES])
     ck_assert_uint_eq(pb_claim_files(&a.intake, &inbox, &claimed, 1), 1);
     if (claimed.rc == 0)
         pb_job_fini(&claimed.job);
-    (void)snprintf(command, sizeof command, "ls -d %s/*-* 2>/dev/null", a.dirs.work);
-    FILE *const list = popen(command, "r");
-    ck_assert_ptr_nonnull(list);
-    if (fgets(out, PB_FILES_PATH_BYTES, list) == NULL)
-        out[0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-    (void)pclose(list);
+    find_claim(out);
     return claimed.rc;
+}
+
+static void store_by_a(void)
+{
+    char at[PB_FILES_PATH_BYTES], input[PB_FILES_PATH_BYTES];
+    struct pb_job job;
+
+    find_claim(at);
+    ck_assert_int_eq(pb_files_join(input, at, "s1.tif"), 0);
+    pb_job_init(&job);
+    (void)snprintf(job.id, sizeof job.id, "%s", strrchr(at, '/') + 1);
+    ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, input), 0);
+    ck_assert_int_eq(pb_store_offer(a.intake.store, &job, NULL), 0);
+    pb_job_fini(&job);
 }
 
 static void adopt_by_b(void)
@@ -202,8 +234,31 @@ START_TEST(test_failed_claim_of_a_lost_inbox_stays)
 }
 END_TEST
 
+/* Another node stores the job while b fetches the companion. */
+static void adopt_twice(void)
+{
+    struct pb_adopted adopted;
+
+    sleeps = store_by_a;
+    pb_adopt_claims(&b.intake, a.dirs.work, 0, &adopted);
+    ck_assert_msg(adopted.left == 0, "%s", adopted.first.msg);
+    ck_assert_int_eq(adopted.adopted, 0);
+}
+
+START_TEST(test_claim_adopted_by_two_nodes_is_done)
+{
+    char at[PB_FILES_PATH_BYTES], input[PB_FILES_PATH_BYTES];
+
+    sleeps = adopt_twice;
+    ck_assert_int_eq(claim(at), -EAGAIN);
+    ck_assert_int_eq(pb_files_join(input, at, "s1.tif"), 0);
+    ck_assert_int_eq(access(input, F_OK), 0);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+    tcase_add_test(tests, test_claim_adopted_by_two_nodes_is_done);
     tcase_add_test(tests, test_input_adopted_during_its_claim_stays);
     tcase_add_test(tests, test_failed_claim_returns_to_the_inbox);
     tcase_add_test(tests, test_failed_claim_of_a_lost_inbox_stays);
