@@ -22,10 +22,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #define LOOK_MS          1000
 #define BEATS_OF_A_LEASE 6
 #define LISTEN_MS        4000 /* time between tries to connect the listener */
+
+/* A node whose claims were looked for after the end of a session. */
+struct swept {
+    char node[PB_JOB_NODE_BYTES];
+    int64_t started_ms; /* begin of that session */
+};
 
 struct pb_beat {
     struct pb_daemon *daemon;
@@ -60,11 +67,17 @@ struct pb_beat {
     uv_work_t move;
     bool moves;
     struct pb_adopted put_away;
-    /* Inboxes of nodes that do not report, whose claimed files this node has looked for. */
-    bool has_adopted[PB_INBOXES_MAX];
-    size_t orphan; /* number of the inbox for which this call does it; PB_INBOXES_MAX: none */
-    char orphan_work[PB_FILES_PATH_BYTES]; /* work/ of its node */
+    /* Claims of nodes whose sessions are over, of inboxes that this node watches. */
+    struct swept *swept; /* nodes that are done */
+    size_t n_swept;
+    bool watches[PB_INBOXES_MAX];          /* the inboxes that this node watched then */
+    size_t next_orphan;                    /* place in the list of nodes, for the next choice */
+    struct swept orphan;                   /* the node whose claims this call takes; "" = none */
+    size_t orphan_inbox;                   /* its own inbox; n_inboxes: not watched here */
+    char orphan_work[PB_FILES_PATH_BYTES]; /* work/ of that node */
+    bool sees_orphan;                      /* true if that directory can be read */
     struct pb_adopted adopted;
+    char troubled[PB_JOB_NODE_BYTES]; /* node of the trouble "orphans"; "" = none */
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* why products cannot be published */
 };
@@ -292,27 +305,105 @@ static void move_finished(uv_work_t *request)
     beat->unrooted = (struct pb_err){0};
     (void)pb_daemon_check_products(beat->daemon, beat->products, &beat->unrooted);
     pb_adopt_finished(&beat->daemon->intake, &beat->put_away);
-    if (beat->orphan < PB_INBOXES_MAX)
-        pb_adopt_claims(&beat->daemon->intake, beat->orphan_work, beat->orphan, &beat->adopted);
+    beat->adopted = (struct pb_adopted){0};
+    /* Other directories may belong to machines that are gone for ever. */
+    beat->sees_orphan =
+        beat->orphan.node[0] != '\0' && (beat->orphan_inbox < beat->daemon->dirs.n_inboxes ||
+                                         access(beat->orphan_work, R_OK | X_OK) == 0);
+    if (beat->sees_orphan)
+        pb_adopt_claims(&beat->daemon->intake, beat->orphan_work, beat->orphan_inbox,
+                        &beat->adopted);
 }
 
-/* Chooses an inbox of a node that does not report, which this one watches now. */
+/* Finds the place of the node in the list of those that are done; NULL if absent. */
+static struct swept *find_swept(const struct pb_beat *beat, const char *node)
+{
+    for (size_t i = 0; i < beat->n_swept; i++)
+        if (strcmp(beat->swept[i].node, node) == 0)
+            return &beat->swept[i];
+    return NULL;
+}
+
+/* Notes that the orphan is done. Out of memory: its claims are looked for again. */
+static void note_swept(struct pb_beat *beat)
+{
+    struct swept *swept = find_swept(beat, beat->orphan.node);
+    if (swept == NULL) {
+        struct swept *more = realloc(beat->swept, (beat->n_swept + 1) * sizeof *more);
+        if (more == NULL)
+            return;
+        beat->swept = more;
+        swept = &more[beat->n_swept++];
+    }
+    *swept = beat->orphan;
+}
+
+/* Returns true if the session of the node is over, and its claims were not looked for since. */
+static bool is_orphan(const struct pb_beat *beat, const struct pb_node *node)
+{
+    const struct swept *swept = find_swept(beat, node->name);
+    return !node->is_alive && strcmp(node->work, beat->daemon->dirs.work) != 0 &&
+           (swept == NULL || swept->started_ms != node->started_ms);
+}
+
+/* Forgets what is done if this node watches another inbox now, of which there may be claims.
+ * Returns false if it watches none. */
+static bool see_inboxes(struct pb_beat *beat)
+{
+    bool watches = false;
+    for (size_t i = 0; i < beat->daemon->dirs.n_inboxes; i++) {
+        const bool now = pb_intake_may_take(&beat->daemon->intake, i);
+        if (now && !beat->watches[i])
+            beat->n_swept = 0;
+        beat->watches[i] = now;
+        watches = watches || now;
+    }
+    return watches;
+}
+
+/* Finds the inbox of the node that this one watches now; n_inboxes if absent. Claims without an
+ * origin are from it. */
+static size_t find_inbox(const struct pb_beat *beat, const char *node)
+{
+    const struct pb_dirs *dirs = &beat->daemon->dirs;
+    size_t i = 0;
+    while (i < dirs->n_inboxes && !(beat->watches[i] && strcmp(dirs->inbox_node[i], node) == 0))
+        i++;
+    return i;
+}
+
+static void set_orphan(struct pb_beat *beat, const struct pb_node *node)
+{
+    (void)snprintf(beat->orphan.node, sizeof beat->orphan.node, "%s", node->name);
+    (void)snprintf(beat->orphan_work, sizeof beat->orphan_work, "%s", node->work);
+    beat->orphan.started_ms = node->started_ms;
+    beat->orphan_inbox = find_inbox(beat, node->name);
+}
+
+/* Chooses the next node whose claims this one takes. A trouble of a node that is not chosen any
+ * more ends. */
 static void choose_orphan(struct pb_beat *beat)
 {
-    const struct pb_daemon *daemon = beat->daemon;
-    const struct pb_dirs *dirs = &daemon->dirs;
-    beat->orphan = PB_INBOXES_MAX;
-    for (size_t i = 0; i < dirs->n_inboxes; i++) {
-        const bool is_taken = dirs->inbox_node[i][0] != '\0' &&
-                              strcmp(dirs->inbox_node[i], pb_store_node(daemon->store)) != 0 &&
-                              pb_intake_may_take(&daemon->intake, i);
-        beat->has_adopted[i] = beat->has_adopted[i] && is_taken;
-        for (size_t k = 0; is_taken && !beat->has_adopted[i] && k < daemon->nodes.n; k++)
-            if (strcmp(daemon->nodes.at[k].name, dirs->inbox_node[i]) == 0) {
-                beat->orphan = i;
-                (void)snprintf(beat->orphan_work, sizeof beat->orphan_work, "%s",
-                               daemon->nodes.at[k].work);
-            }
+    const struct pb_nodes *nodes = &beat->daemon->nodes;
+    const bool watches = see_inboxes(beat);
+    bool is_troubled = false;
+    size_t chosen = nodes->n;
+    beat->orphan.node[0] = '\0';
+    for (size_t i = 0; i < nodes->n && watches; i++) {
+        const size_t at = (beat->next_orphan + i) % nodes->n;
+        const struct pb_node *node = &nodes->at[at];
+        if (!is_orphan(beat, node))
+            continue;
+        is_troubled = is_troubled || strcmp(node->name, beat->troubled) == 0;
+        chosen = chosen < nodes->n ? chosen : at;
+    }
+    if (chosen < nodes->n) {
+        set_orphan(beat, &nodes->at[chosen]);
+        beat->next_orphan = chosen + 1;
+    }
+    if (!is_troubled) {
+        beat->troubled[0] = '\0';
+        pb_trouble_clear(&beat->daemon->troubles, "orphans");
     }
 }
 
@@ -321,21 +412,20 @@ static void take_adopted(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
     const struct pb_adopted *adopted = &beat->adopted;
-    char text[sizeof adopted->first.msg + PB_INBOX_NODE_BYTES + 96];
-    const bool is_done = beat->orphan == PB_INBOXES_MAX || adopted->left == 0;
-    if (is_done)
-        pb_trouble_clear(&daemon->troubles, "orphans");
-    if (beat->orphan == PB_INBOXES_MAX)
+    char text[sizeof adopted->first.msg + PB_JOB_NODE_BYTES + 96];
+    if (!beat->sees_orphan)
         return;
-    beat->has_adopted[beat->orphan] = is_done;
     if (adopted->adopted > 0)
         pb_runner_kick(daemon->methods.runner);
-    if (is_done)
+    if (adopted->left == 0) {
+        note_swept(beat);
         return;
+    }
+    (void)snprintf(beat->troubled, sizeof beat->troubled, "%s", beat->orphan.node);
     (void)snprintf(text, sizeof text,
                    "files that node %s has claimed cannot be taken over, and wait for its return: "
                    "%s",
-                   daemon->dirs.inbox_node[beat->orphan], adopted->first.msg);
+                   beat->orphan.node, adopted->first.msg);
     pb_trouble_raise(&daemon->troubles, "orphans", adopted->first.code, text);
 }
 
@@ -477,5 +567,7 @@ void pb_daemon_free_beat(struct pb_daemon *daemon)
     if (daemon->beat_of_node != NULL && !atomic_load(&daemon->intake.paused))
         pb_nodes_leave(daemon->store); /* others need not wait for the end of the lease */
     pb_nodes_fini(&daemon->nodes);
+    if (daemon->beat_of_node != NULL)
+        free(daemon->beat_of_node->swept);
     free(daemon->beat_of_node);
 }

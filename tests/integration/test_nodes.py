@@ -129,7 +129,7 @@ class Nodes(DaemonCase):
         self.check_once(names)
 
     def test_inbox_of_a_killed_node_is_watched_by_another(self):
-        """It has claimed a file and died before it stored its job."""
+        """It has claimed a file and died before it stored its job, and another node as well, which had watched its inbox."""
         a, b = self.nodes("a", "b", start=False, lease="10s")
         listed = ", ".join(f"{{path: {node.root}/inbox, node: {node.name}}}" for node in (a, b))
         for node in (a, b):
@@ -138,18 +138,25 @@ class Nodes(DaemonCase):
         self.wait_all([a, b])
         a.drop("s1.tif")
         self.wait_archived(a, ["s1.tif"])
-        claim = a.root / "work/20261121-082850-aaaa"
-        claim.mkdir()
-        os.symlink(a.root / "inbox", claim / ".from")
-        (claim / "s2.tif").write_text("ok")
+        def claim(name, place):
+            place.mkdir(parents=True)
+            os.symlink(a.root / "inbox", place / ".from")
+            (place / name).write_text("ok")
+        claim("s2.tif", a.root / "work/20261121-082850-aaaa")
+        claim("s0.tif", self.common / "work_of_c/20261121-082850-cccc")
+        subprocess.run([BIN / "pushbroom", "drain", "--socket", a.root / "s.sock"], check=True)
+        wait_for(lambda: f"begins to watch {a.root}/inbox" in b.log_text())
+        self.postgres.rows("INSERT INTO pushbroom.nodes SELECT (jsonb_populate_record(n, jsonb_build_object('node', 'c', 'session', 0,"
+                           f" 'place', 'c', 'work', '{self.common}/work_of_c'))).* FROM pushbroom.nodes n WHERE node = 'b'")
+        self.wait_successful(b, ["s0.tif", "s1.tif"]) # node a lives, and may store the job of s2
         a.stop(signal.SIGKILL)
         self.postgres.rows("UPDATE pushbroom.nodes SET session = 0 WHERE node = 'a'") # its lease is over
         a.drop("s3.tif")
-        self.wait_successful(b, ["s1.tif", "s2.tif", "s3.tif"])
+        self.wait_successful(b, ["s0.tif", "s1.tif", "s2.tif", "s3.tif"])
         a.start()
         wait_for(lambda: f"leaves to another node {a.root}/inbox" in b.log_text())
         a.drop("s4.tif")
-        names = ["s1.tif", "s2.tif", "s3.tif", "s4.tif"]
+        names = ["s0.tif", "s1.tif", "s2.tif", "s3.tif", "s4.tif"]
         self.wait_successful(b, names)
         self.wait_archived(a, ["s1.tif", "s2.tif", "s4.tif"])
         self.wait_archived(b, ["s3.tif"])
