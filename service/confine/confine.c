@@ -36,11 +36,7 @@ static void describe(const struct pb_confine *confine, int abi, bool seccomp,
     if (abi > 0)
         (void)snprintf(landlock, sizeof landlock, "Landlock (version %d)", abi);
     else
-        (void)snprintf(landlock, sizeof landlock, "no Landlock (%s)",
-                       abi == -ENOSYS  ? "this kernel lacks it, or a container's filter hides it"
-                       : abi == -EPERM ? "a filter of system calls, such as a container's, "
-                                         "forbids it"
-                                       : "it is off in this kernel; see lsm= of its command line");
+        (void)snprintf(landlock, sizeof landlock, "no Landlock (%s)", pb_landlock_reason(abi));
     (void)snprintf(text, PB_CONFINE_TEXT_BYTES, "%s, %s, %s%s; a process a job", landlock,
                    seccomp ? "seccomp" : "no seccomp in this kernel",
                    confine->user != NULL ? confine->user->why : "the service's user",

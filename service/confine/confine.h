@@ -41,6 +41,8 @@ void pb_confine_config(const struct pb_config *config, char text[PB_CONFINE_TEXT
 /* Version of Landlock, or a negative errno: -ENOSYS if it is absent or a filter of system calls
  * hides it, -EPERM if a filter forbids it, -EOPNOTSUPP if it is off since the boot. */
 int pb_landlock_abi(void);
+/* Why pb_landlock_abi returned a number below 1. Static. */
+const char *pb_landlock_reason(int abi);
 int pb_landlock_apply(const struct pb_confine *confine, struct pb_err *err);
 /* Restricts a program that serves files, not one that computes: the calling thread, and those that
  * it starts later, may from now on open files below n directories for reading only, and neither

@@ -66,6 +66,13 @@ int pb_landlock_abi(void)
     return abi < 0 ? -errno : (int)abi;
 }
 
+const char *pb_landlock_reason(int abi)
+{
+    return abi == -ENOSYS  ? "this kernel lacks it, or a container's filter hides it"
+           : abi == -EPERM ? "a filter of system calls, such as a container's, forbids it"
+                           : "it is off in this kernel; see lsm= of its command line";
+}
+
 static uint64_t rights_of(int abi)
 {
     uint64_t all = (1ULL << 13) - 1;

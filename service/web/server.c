@@ -7,6 +7,7 @@
 
 #include "config/base/clock.h"
 #include "service/base/log.h"
+#include "service/confine/confine.h"
 #include "service/daemon/notify.h"
 #include "service/notify/secret.h"
 #include "service/web/answers.h"
@@ -58,16 +59,29 @@ struct server {
     pthread_mutex_t lock; /* peers */
     struct peers peers;
     size_t n_peers, n_ended;
+    atomic_flag is_warned; /* the log has why there is no confinement */
 };
 
 /* --- what the process may do --- */
 
-static int confine(const struct server *server, const char *products, struct pb_err *err)
+/* Restricts the calling thread. Returns 1; 0: there is no Landlock; negative: a failure. The first
+ * reason why it is not restricted is logged. */
+static int confine(struct server *server, const char *products)
 {
     const struct pb_web_options *options = server->site.options;
     const bool is_unix = strncmp(options->listen, PB_WEB_UNIX, sizeof PB_WEB_UNIX - 1) == 0;
-    return pb_web_files_confine(products, options->guard.token_file,
-                                is_unix ? options->listen + sizeof PB_WEB_UNIX - 1 : NULL, err);
+    struct pb_err err = {0};
+    const int rc =
+        pb_web_files_confine(products, options->guard.token_file,
+                             is_unix ? options->listen + sizeof PB_WEB_UNIX - 1 : NULL, &err);
+    if (rc <= 0 && !atomic_flag_test_and_set(&server->is_warned)) {
+        if (rc == 0)
+            pb_log(PB_LOG_WARNING, "not confined to the products: no Landlock (%s)",
+                   pb_landlock_reason(pb_landlock_abi()));
+        else
+            pb_log(PB_LOG_WARNING, "not confined to the products: %s", err.msg);
+    }
+    return rc;
 }
 
 /* Restricts the process before it has threads. Without the service the directory of products is
@@ -76,15 +90,11 @@ static void confine_process(struct server *server)
 {
     char products[PATH_MAX];
     struct pb_err err = {0};
-    const int rc = pb_web_upstream_products(server->site.upstream, products, &err) == 0
-                       ? confine(server, products, &err)
-                       : -1;
-    if (rc > 0) {
+    if (pb_web_upstream_products(server->site.upstream, products, &err) != 0) {
+        pb_log(PB_LOG_NOTICE, "not confined to the products yet: %s", err.msg);
+    } else if (confine(server, products) > 0) {
         (void)snprintf(server->site.confined_to, sizeof server->site.confined_to, "%s", products);
         pb_log(PB_LOG_NOTICE, "reads files of %s only (Landlock)", products);
-    } else {
-        pb_log(PB_LOG_NOTICE, "not confined to the products yet: %s",
-               rc == 0 ? "the kernel has no Landlock" : err.msg);
     }
 }
 
@@ -112,11 +122,10 @@ static void confine_thread(struct server *server)
 {
     static _Thread_local bool is_confined;
     char products[PATH_MAX];
-    struct pb_err err = {0};
     if (server->site.confined_to[0] != '\0' || is_confined)
         return;
     if (pb_web_upstream_known_products(server->site.upstream, products))
-        is_confined = confine(server, products, &err) >= 0;
+        is_confined = confine(server, products) >= 0;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
@@ -363,7 +372,7 @@ int pb_web_run(const struct pb_web_options *options)
     struct pb_err err = {0};
     struct pb_web_listener listener;
     struct tls tls = {.certificate = NULL};
-    struct server server = {.site.options = options};
+    struct server server = {.site.options = options, .is_warned = ATOMIC_FLAG_INIT};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)mallopt(M_ARENA_MAX, 2); /* many threads that wait, and few that work */
     (void)sigemptyset(&signals);

@@ -113,10 +113,10 @@ class Unit(unittest.TestCase):
         config.write_text("nonsense: 1")
         self.assertEqual(run(*command).returncode, 2)
 
-    def test_workers_may_confine_themselves_in_the_unit(self):
-        text = self.unit.read_text()
-        for call in ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):
-            self.assertRegex(text, "(?m)^SystemCallFilter=[^~\n]*" + call)
+    def test_programs_may_confine_themselves_in_the_units(self):
+        for unit, calls in ((self.unit, ("seccomp",)), (self.unit.with_name("pushbroom-web.service"), ())):
+            for call in (*calls, "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):
+                self.assertRegex(unit.read_text(), "(?m)^SystemCallFilter=[^~\n]*" + call, unit)
 
     def test_a_config_that_is_there_is_kept(self):
         config = self.root / "etc/pushbroom/pushbroom.yaml"
