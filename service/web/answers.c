@@ -159,7 +159,9 @@ static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Conn
     asked->path = path;
     (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
     if (!pb_web_query_base(asked, pb_web_header(connection, MHD_HTTP_HEADER_HOST),
-                           pb_web_header(connection, "X-Forwarded-Proto")))
+                           site->options->certificate != NULL
+                               ? "https"
+                               : pb_web_header(connection, "X-Forwarded-Proto")))
         pb_web_document_fail(&document, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
     else if (is_stac)
         pb_web_stac(site->catalog, products, asked, &document);

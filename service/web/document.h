@@ -41,7 +41,8 @@ struct pb_web_document {
     char *text;             /* malloc'd; NULL = out of memory */
 };
 
-/* Sets the base from the Host header, and from X-Forwarded-Proto (NULL if absent) of a proxy.
+/* Sets the base from the Host header and the protocol: that of this server, or X-Forwarded-Proto of
+ * a proxy (NULL if absent).
  * Returns false if the host has a malformed port. */
 bool pb_web_query_base(struct pb_web_query *query, const char *host, const char *protocol);
 /* Adds an argument as received (value NULL = ""). */

@@ -73,6 +73,8 @@ static bool decode_path(const char *path, char out[PB_WEB_PATH_BYTES])
 int pb_web_value(const char *text, char *out, size_t bytes)
 {
     size_t used = 0;
+    if (bytes == 0)
+        return -1;
     while (*text != '\0') {
         const bool is_plus = *text == '+';
         const int c = decode(&text);

@@ -43,7 +43,7 @@ struct pb_web_route {
 /* Returns true for letters, digits and hyphens only, as in the id of a job. */
 bool pb_web_is_word(const char *text);
 /* Decodes a value of a query (percent-encoded, '+' = a space). Returns its bytes without the NUL,
- * or -1: a broken escape, a NUL, or too long. */
+ * or -1: a broken escape, a NUL, or too long (also "" without a byte for the NUL). */
 int pb_web_value(const char *text, char *out, size_t bytes);
 
 /* Finds the place of a request path as received (percent-encoded, without a query). */

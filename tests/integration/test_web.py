@@ -327,7 +327,7 @@ class Files(WebCase):
         web = self.web(d)
         folder = d.root / "products/a/ndvi"
         good = "/products/a/ndvi/a.png"
-        self.assertRegex(web.log.read_text(), "reads files of %s/products only|the kernel has no Landlock" % d.root)
+        self.assertRegex(web.log.read_text(), "reads files of %s/products only|not confined to the products: no Landlock" % d.root)
         self.assertEqual(web.get(good).status, 200)
         (d.root / "products/secret.txt").write_text("secret")
         (folder / "secret.txt").write_text("secret")
@@ -592,6 +592,9 @@ class Changes(WebCase):
         self.assertIn("serves https://127.0.0.1:", web.log.read_text())
         self.assertIn(b"<title>pushbroom", web.get("/").body)
         self.assertEqual(web.get("/api/jobs/a/retry", "POST").status, 403)
+        for path in ("/stac", "/jobs"):
+            for link in web.json(path)["links"]:
+                self.assertRegex(link["href"], "^https://127.0.0.1:%d(/|$)" % web.port)
         web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")  # without encryption
         self.assertEqual(web.get("/api/info").status, 200)
         key.write_text("no key\n")

@@ -292,6 +292,16 @@ START_TEST(test_malformed_arguments_are_refused)
 }
 END_TEST
 
+START_TEST(test_query_that_fills_its_room_is_refused)
+{
+    static char value[PB_WEB_ARGS_BYTES - 2]; /* with "a" and two NULs it leaves no byte */
+    (void)memset(value, 'v', sizeof value - 1);
+    const char *const arguments[] = {"a", value, "", "x", NULL};
+    wait_for("");
+    pb_json_release(get("search", 400, arguments));
+}
+END_TEST
+
 START_TEST(test_next_page_has_the_same_search)
 {
     publish("a", "p", item_of("a", "2026-01-02T00:00:00Z", "\"bbox\":[1,2,3,4],"));
@@ -339,6 +349,7 @@ int main(void)
     tcase_add_test(all, test_pages_continue_at_a_cursor);
     tcase_add_test(all, test_item_has_addresses_of_this_server);
     tcase_add_test(all, test_malformed_arguments_are_refused);
+    tcase_add_test(all, test_query_that_fills_its_room_is_refused);
     tcase_add_test(all, test_next_page_has_the_same_search);
     tcase_add_test(all, test_base_is_the_requested_host);
     suite_add_tcase(suite, all);

@@ -120,6 +120,9 @@ START_TEST(test_values_of_a_query_are_decoded_once)
     ck_assert_int_eq(pb_web_value("%00", out, sizeof out), -1);
     ck_assert_int_eq(pb_web_value("%4", out, sizeof out), -1);
     ck_assert_int_eq(pb_web_value("a", out, 0), -1);
+    out[0] = 'x';
+    ck_assert_int_eq(pb_web_value("", out, 0), -1);
+    ck_assert_int_eq(out[0], 'x');
 }
 END_TEST
 
