@@ -99,43 +99,70 @@ void pb_web_item_cursor(const struct pb_web_item *item, char out[PB_WEB_CURSOR_B
     (void)snprintf(out, PB_WEB_CURSOR_BYTES, "%s,%s", item->extent.start, item->path);
 }
 
-/* Reads a whole file of the open directory; NULL if that is impossible. */
-static char *read_text(int directory, const char *name, size_t *out_bytes)
+/* Reads an open file, malloc'd. Returns 0; 1: no file of an item; or a negative errno. */
+static int read_open(int fd, char **out, size_t *out_bytes)
 {
     struct stat st;
-    const int fd = pb_web_open_below(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-    const bool fits =
-        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= ITEM_MAX;
-    char *text = fits ? malloc((size_t)st.st_size + 1) : NULL;
-    const ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;
-    if (fd >= 0)
-        (void)close(fd);
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > ITEM_MAX)
+        return 1;
+    char *text = malloc((size_t)st.st_size + 1);
+    if (text == NULL)
+        return -ENOMEM;
+    const ssize_t n = read(fd, text, (size_t)st.st_size);
     if (n < 0) {
+        const int error = errno;
         free(text);
-        return NULL;
+        return -error;
     }
+    *out = text;
     *out_bytes = (size_t)n;
-    return text;
+    return 0;
 }
 
-/* Reads an item of the open folder. Returns 0; 1: not an item; -ENOMEM. */
+/* The same for a file of the open directory. */
+static int read_text(int directory, const char *name, char **out, size_t *out_bytes)
+{
+    const int fd = pb_web_open_below(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0)
+        return fd == -ENOENT ? 1 : fd;
+    const int rc = read_open(fd, out, out_bytes);
+    (void)close(fd);
+    return rc;
+}
+
+/* Reads place and time of an item. Returns false without a time. */
+static bool take_times(const struct pb_json_value *root, struct pb_web_item *item)
+{
+    if (!pb_collection_extent_take(root, &item->extent))
+        return false;
+    item->start = pb_meta_julian_day(item->extent.start);
+    item->end = pb_meta_julian_day(item->extent.end);
+    return isfinite(item->start) && isfinite(item->end);
+}
+
+/* Reads an item of the open folder. Returns 0; 1: not an item; or a negative errno. */
 static int read_item(int directory, const char *folder, const char *file, const char *pipeline,
                      struct pb_web_item *out)
 {
     struct pb_json_value *root = NULL;
     struct pb_web_item item = {0};
     size_t bytes = 0;
-    char *text = read_text(directory, file, &bytes);
-    const bool is_json = text != NULL && pb_json_parse(text, bytes, ITEM_MAX, &root) == 0;
+    char *text = NULL;
+    int rc = read_text(directory, file, &text, &bytes);
+    if (rc != 0)
+        return rc;
+    rc = pb_json_parse(text, bytes, ITEM_MAX, &root);
     free(text);
-    const char *id = is_json ? pb_json_get_text(root, "id") : NULL;
-    const char *collection = is_json ? pb_json_get_text(root, "collection") : NULL;
+    if (rc != 0)
+        return rc == -ENOMEM ? rc : 1;
+    const char *id = pb_json_get_text(root, "id");
+    const char *collection = pb_json_get_text(root, "collection");
     collection = collection != NULL && collection[0] != '\0' ? collection : pipeline;
-    int rc = 1;
+    rc = 1;
     if (id != NULL && id[0] != '\0' && strlen(id) < PB_WEB_ID_BYTES_MAX &&
-        strlen(collection) < PB_WEB_ID_BYTES_MAX && pb_collection_extent_take(root, &item.extent)) {
-        item.start = pb_meta_julian_day(item.extent.start);
-        item.end = pb_meta_julian_day(item.extent.end);
+        strlen(collection) < PB_WEB_ID_BYTES_MAX && take_times(root, &item)) {
         char *path = NULL;
         rc = asprintf(&path, "%s/%s", folder, file) < 0 ? -ENOMEM : 0;
         const struct pb_web_item found = {
@@ -149,6 +176,21 @@ static int read_item(int directory, const char *folder, const char *file, const 
 }
 
 /* --- folders --- */
+
+/* Returns true for a failure that each further file would have. */
+static bool is_scarce(int failure)
+{
+    return failure == -ENOMEM || failure == -EMFILE || failure == -ENFILE;
+}
+
+/* Counts what is unreadable. Returns 0, or the failure if the update has to be given up. */
+static int count_failure(struct index *index, int failure)
+{
+    if (is_scarce(failure))
+        return failure;
+    index->unreadable++;
+    return 0;
+}
 
 static void free_folder(struct folder *folder)
 {
@@ -225,13 +267,16 @@ static int add_folder(struct index *index, const struct folder *folder)
     return 0;
 }
 
-/* Takes the directory if it is a folder of a pipeline. Returns 0, 1: it is not; -ENOMEM. */
+/* Takes the directory if it is a folder of a pipeline. One that is unreadable is not taken: the
+ * next update tries it again. Returns 0; 1: it is no folder; negative: the update is given up. */
 static int take_folder(struct index *before, struct index *index, int directory, const char *path)
 {
     struct folder folder = {.path = (char *)(uintptr_t)path};
     struct stat st;
-    if (path[0] == '\0' || fstatat(directory, PB_MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (path[0] == '\0')
         return 1;
+    if (fstatat(directory, PB_MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 1 : count_failure(index, -errno);
     folder.stamp[0] = (int64_t)st.st_ino;
     folder.stamp[1] = st.st_size;
     folder.stamp[2] = pb_clock_ns(&st.st_mtim);
@@ -243,8 +288,7 @@ static int take_folder(struct index *before, struct index *index, int directory,
     rc = rc ? rc : add_folder(index, &folder);
     if (rc != 0)
         free_folder(&folder);
-    index->unreadable += rc < 0 && rc != -ENOMEM;
-    return rc < 0 && rc != -ENOMEM ? 0 : rc;
+    return rc < 0 ? count_failure(index, rc) : rc;
 }
 
 struct walk {
@@ -265,13 +309,15 @@ static int walk_inside(struct walk *at, int directory, int depth)
         (void)close(directory);
         return -ENOMEM;
     }
-    while (rc == 0 && (entry = readdir(list)) != NULL) {
+    while (rc == 0 && (errno = 0, entry = readdir(list)) != NULL) {
         const bool may_be = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
         const int n = snprintf(at->path + used, sizeof at->path - used, "%s%s", used > 0 ? "/" : "",
                                entry->d_name);
         if (may_be && entry->d_name[0] != '.' && n > 0 && used + (size_t)n < sizeof at->path)
             rc = walk(at, dirfd(list), entry->d_name, depth + 1);
     }
+    if (rc == 0 && errno != 0)
+        rc = count_failure(at->index, -errno);
     at->path[used] = '\0';
     (void)closedir(list);
     return rc;
@@ -280,10 +326,8 @@ static int walk_inside(struct walk *at, int directory, int depth)
 static int walk(struct walk *at, int parent, const char *name, int depth)
 {
     const int directory = pb_web_open_below(parent, name, O_RDONLY | O_DIRECTORY);
-    if (directory < 0) {
-        at->index->unreadable += directory != -ENOENT;
-        return 0;
-    }
+    if (directory < 0)
+        return directory == -ENOENT ? 0 : count_failure(at->index, directory);
     int rc = take_folder(at->before, at->index, directory, at->path);
     if (rc == 1 && depth < DEPTH_MAX)
         return walk_inside(at, directory, depth);
@@ -330,12 +374,26 @@ static int make_collections(struct index *index)
     return made ? 0 : -ENOMEM;
 }
 
-/* Sorts the folders, and lists their items. */
-static int finish(struct index *index)
+/* Sorts the folders. A directory that was renamed during the walk may be among them twice. */
+static void sort_folders(struct index *index)
 {
     size_t n = 0;
     if (index->n > 0)
         qsort(index->folder, index->n, sizeof *index->folder, compare_folders);
+    for (size_t i = 0; i < index->n; i++) {
+        if (n > 0 && compare_folders(&index->folder[n - 1], &index->folder[i]) == 0)
+            free_folder(&index->folder[i]);
+        else
+            index->folder[n++] = index->folder[i];
+    }
+    index->n = n;
+}
+
+/* Lists the items of the folders. */
+static int finish(struct index *index)
+{
+    size_t n = 0;
+    sort_folders(index);
     index->item = malloc((index->n_items + 1) * sizeof(struct pb_web_item *));
     if (index->item == NULL)
         return -ENOMEM;
@@ -397,7 +455,7 @@ static void report(const struct index *before, const struct index *now)
     if (now->unreadable > 0 && now->unreadable != before->unreadable)
         pb_log(PB_LOG_WARNING,
                "catalogue: %zu directories of products are unreadable: their items "
-               "are missing",
+               "are missing until they can be read",
                now->unreadable);
     if (now->too_many > 0 && before->too_many == 0)
         pb_log(PB_LOG_WARNING, "catalogue: more than %d items: the oldest are missing",

@@ -9,17 +9,35 @@
 #include "service/web/stac.h"
 
 #include <check.h>
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static char root[64];
 static struct pb_web_catalog *catalog;
+static bool is_twice; /* readdir returns each entry twice: renames may cause that */
+
+struct dirent *readdir(DIR *list)
+{
+    static struct dirent *(*real)(DIR *);
+    static struct dirent *last;
+    static DIR *last_list;
+    struct dirent *again = is_twice && list == last_list ? last : NULL;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "readdir64");
+    last_list = list;
+    last = again != NULL ? NULL : real(list);
+    return again != NULL ? again : last;
+}
 
 static void begin(void)
 {
@@ -124,6 +142,7 @@ START_TEST(test_items_follow_the_directory)
     publish("b", "q", item_of("b.q", "2026-01-02T00:00:00Z", "\"collection\":\"mine\","));
     publish("c", "q", strdup("{\"id\":\"no time\",\"properties\":{}}"));
     publish("d", "q", strdup("no item"));
+    publish("e", "q", item_of("far", "9999-12-31T23:59:59-12:00", ""));
     wait_for("b.p b.q a.p");
     publish("a", "p", item_of("a.new", "2026-01-04T00:00:00Z", ""));
     wait_for("a.new b.p b.q");
@@ -138,6 +157,72 @@ START_TEST(test_items_follow_the_directory)
     ck_assert_uint_eq(collections[1].n_items, 1);
     ck_assert_str_eq(collections[1].extent.start, "2026-01-04T00:00:00Z");
     pb_web_collections_free(collections, 2);
+}
+END_TEST
+
+/* Leaves root, whose rights have no limit; LSan needs a process that can be inspected. */
+static void change_user(uid_t user)
+{
+    if (getuid() != 0)
+        return;
+    (void)chown(root, 65534, 65534);
+    ck_assert_int_eq(seteuid(user), 0);
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+START_TEST(test_unreadable_item_is_tried_again)
+{
+    char path[100];
+    change_user(65534);
+    publish("a", "p", item_of("a", "2026-01-01T00:00:00Z", ""));
+    (void)snprintf(path, sizeof path, "%s/a/p/i.json", root);
+    ck_assert_int_eq(chmod(path, 0), 0);
+    ck_assert_int_eq(pb_web_catalog_update(catalog, root), 0);
+    ck_assert_str_eq(find((struct pb_web_search){0}), "");
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    wait_for("a");
+    change_user(0);
+}
+END_TEST
+
+START_TEST(test_update_without_descriptors_is_given_up)
+{
+    struct rlimit before, few;
+    int rc;
+    publish("a", "p", item_of("a", "2026-01-01T00:00:00Z", ""));
+    publish("b", "p", item_of("b", "2026-01-02T00:00:00Z", ""));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int fd = open(root, O_PATH);
+    few = before;
+    few.rlim_cur = (rlim_t)fd;
+    ck_assert_int_eq(close(fd), 0);
+    do {
+        pb_web_catalog_destroy(catalog);
+        catalog = pb_web_catalog_create();
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        rc = pb_web_catalog_update(catalog, root);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        if (rc != 0) {
+            ck_assert_int_eq(rc, -EMFILE);
+            ck_assert_int_eq(pb_web_catalog_update(catalog, root), 0);
+        }
+        ck_assert_str_eq(find((struct pb_web_search){0}), "b a");
+        few.rlim_cur++;
+    } while (rc != 0);
+    ck_assert_uint_gt(few.rlim_cur, (rlim_t)fd + 4); /* it failed at the files, too */
+}
+END_TEST
+
+START_TEST(test_folder_that_is_seen_twice_is_one)
+{
+    publish("a", "p", item_of("a", "2026-01-01T00:00:00Z", ""));
+    is_twice = true;
+    wait_for("a");
+    publish("b", "p", item_of("b", "2026-01-02T00:00:00Z", ""));
+    wait_for("b a"); /* both folders "a" take their item from the index before */
+    publish("c", "p", item_of("c", "2026-01-03T00:00:00Z", ""));
+    wait_for("c b a");
+    is_twice = false;
 }
 END_TEST
 
@@ -345,6 +430,9 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_checked_fixture(all, begin, end);
     tcase_add_test(all, test_items_follow_the_directory);
+    tcase_add_test(all, test_unreadable_item_is_tried_again);
+    tcase_add_test(all, test_update_without_descriptors_is_given_up);
+    tcase_add_test(all, test_folder_that_is_seen_twice_is_one);
     tcase_add_test(all, test_search_selects_place_and_time);
     tcase_add_test(all, test_pages_continue_at_a_cursor);
     tcase_add_test(all, test_item_has_addresses_of_this_server);
