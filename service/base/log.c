@@ -176,18 +176,32 @@ void pb_log_flush(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void pb_log(enum pb_log_level level, const char *format, ...)
+/* Keeps a line, and writes it unless its level's limit is exceeded. */
+static void log_line(enum pb_log_level level, bool is_limited, const char *format, va_list args)
 {
+    char text[2048];
     if (level > state.most)
         return;
-    char text[2048];
-    va_list args;
-    va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     (void)pthread_mutex_lock(&lock);
     keep(level, text);
-    if (admit(level))
+    if (!is_limited || admit(level))
         emit(level, text);
     (void)pthread_mutex_unlock(&lock);
+}
+
+void pb_log(enum pb_log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_line(level, true, format, args);
+    va_end(args);
+}
+
+void pb_log_always(enum pb_log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    log_line(level, false, format, args);
+    va_end(args);
 }

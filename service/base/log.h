@@ -28,6 +28,9 @@ enum pb_log_level {
 /* Checks whether stderr is the journal. Lines above level `most` are dropped. */
 void pb_log_init(enum pb_log_level most);
 void pb_log(enum pb_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same without the limit of the rate: for lines whose number known people bound. */
+void pb_log_always(enum pb_log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Logs the number of lines that were left out, when their window is over and no line was logged
  * since. */
 void pb_log_flush(void);

@@ -22,6 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool knows_people(const struct pb_web_site *site)
+{
+    const struct pb_web_guard *guard = &site->options->guard;
+    return guard->token_file != NULL || guard->user_header != NULL;
+}
+
 /* --- reading --- */
 
 static enum MHD_Result answer_asset(struct pb_web_site *site, struct MHD_Connection *connection,
@@ -144,6 +150,25 @@ static enum MHD_Result add_argument(void *pb_query, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
+/* Reads the query of a standard API, malloc'd. NULL = out of memory, or *out_failed has a text. */
+static struct pb_web_query *read_query(struct pb_web_site *site, struct MHD_Connection *connection,
+                                       const char *path, struct pb_web_document *out_failed)
+{
+    struct pb_web_query *asked = calloc(1, sizeof *asked);
+    if (asked == NULL)
+        return NULL;
+    asked->path = path;
+    (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
+    if (pb_web_query_base(asked, pb_web_header(connection, MHD_HTTP_HEADER_HOST),
+                          site->options->certificate != NULL
+                              ? "https"
+                              : pb_web_header(connection, "X-Forwarded-Proto")))
+        return asked;
+    pb_web_document_fail(out_failed, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
+    free(asked);
+    return NULL;
+}
+
 /* Answers a request for the catalogue, or for processes and jobs. */
 static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Connection *connection,
                                        const char *path, bool is_stac)
@@ -153,20 +178,11 @@ static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Conn
     enum MHD_Result refused;
     if (is_stac && !find_products(site, connection, products, &refused))
         return refused;
-    struct pb_web_query *asked = calloc(1, sizeof *asked);
-    if (asked == NULL)
-        return MHD_NO;
-    asked->path = path;
-    (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
-    if (!pb_web_query_base(asked, pb_web_header(connection, MHD_HTTP_HEADER_HOST),
-                           site->options->certificate != NULL
-                               ? "https"
-                               : pb_web_header(connection, "X-Forwarded-Proto")))
-        pb_web_document_fail(&document, MHD_HTTP_BAD_REQUEST, NULL, "malformed Host header", "");
-    else if (is_stac)
+    struct pb_web_query *asked = read_query(site, connection, path, &document);
+    if (asked != NULL && is_stac)
         pb_web_stac(site->catalog, products, asked, &document);
-    else
-        pb_web_processes(site->upstream, asked, &document);
+    else if (asked != NULL)
+        pb_web_processes(site->upstream, asked, knows_people(site), &document);
     free(asked);
     return pb_web_send_document(connection, &document);
 }
@@ -184,14 +200,12 @@ static bool wants_json(struct MHD_Connection *connection)
 /* Returns NULL if people may change jobs here, otherwise what is missing. */
 static const char *why_not(struct pb_web_site *site)
 {
-    const struct pb_web_guard *guard = &site->options->guard;
     struct pb_web_settings settings;
     pb_web_upstream_settings(site->upstream, &settings);
     if (!settings.actions)
         return "web.actions is false in the configuration of pushbroomd";
-    return guard->token_file == NULL && guard->user_header == NULL
-               ? "pushbroom-web was started without --token-file and --user-header"
-               : NULL;
+    return knows_people(site) ? NULL
+                              : "pushbroom-web was started without --token-file and --user-header";
 }
 
 /* A person who changes jobs. */
@@ -210,10 +224,19 @@ static enum pb_web_verdict who_is(struct pb_web_site *site, struct MHD_Connectio
         .changes = changes,
         .host = pb_web_header(connection, MHD_HTTP_HEADER_HOST),
         .origin = pb_web_header(connection, MHD_HTTP_HEADER_ORIGIN),
-        .authorization = pb_web_header(connection, MHD_HTTP_HEADER_AUTHORIZATION),
+        /* Only changes take a token: a wrong one then has a line of the log. */
+        .authorization = changes ? pb_web_header(connection, MHD_HTTP_HEADER_AUTHORIZATION) : NULL,
         .cookie = pb_web_header(connection, MHD_HTTP_HEADER_COOKIE),
-        .user = guard->user_header ? pb_web_header(connection, guard->user_header) : NULL};
+        .user = guard->user_header ? pb_web_header_once(connection, guard->user_header) : NULL};
     return pb_web_guard_who(guard, &claim, pb_clock_wall_ms() / 1000, out_who, out_proof, err);
+}
+
+/* The reason of a refusal, for the log. */
+static const char *reason_of(enum pb_web_verdict verdict, const struct pb_err *err)
+{
+    return verdict == PB_WEB_BROKEN    ? err->msg
+           : verdict == PB_WEB_FOREIGN ? "another page sent it"
+                                       : "no person is signed in";
 }
 
 /* Sends the refusal of a request whose sender is not known. */
@@ -227,9 +250,10 @@ static enum MHD_Result send_verdict(struct MHD_Connection *connection, enum pb_w
         return pb_web_send_error(connection, MHD_HTTP_FORBIDDEN, "refused",
                                  "the request is not from a page of this host over https",
                                  "A proxy must pass on the Host header as it is.");
-    return pb_web_send_error(connection, MHD_HTTP_UNAUTHORIZED, "refused",
-                             "no person is signed in here",
-                             "Sign in with a token, or by the proxy.");
+    return pb_web_send_with(connection, MHD_HTTP_UNAUTHORIZED, PB_WEB_JSON,
+                            pb_web_error_text("refused", "no person is signed in here",
+                                              "Sign in with a token, or by the proxy."),
+                            MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"pushbroom\"");
 }
 
 /* Sends who is signed in, and whether that person may change jobs. */
@@ -266,12 +290,15 @@ static enum MHD_Result change_session(struct pb_web_site *site, struct MHD_Conne
     if (in && verdict == PB_WEB_KNOWN && strcmp(proof, "token") != 0)
         verdict = PB_WEB_UNKNOWN;
     if (verdict == PB_WEB_FOREIGN || (in && verdict != PB_WEB_KNOWN)) {
-        pb_log(PB_LOG_WARNING, "sign-in refused");
+        pb_log(PB_LOG_WARNING, "sign-%s refused: %s", in ? "in" : "out", reason_of(verdict, &err));
         return send_verdict(connection, verdict, &err);
     }
+    if (verdict == PB_WEB_BROKEN)
+        pb_log(PB_LOG_WARNING, "sign-out of an unknown person: %s", err.msg);
     if (!pb_web_guard_cookie(guard, in ? who : NULL, pb_clock_wall_ms() / 1000, cookie))
         return send_verdict(connection, PB_WEB_UNKNOWN, &err);
-    pb_log(PB_LOG_NOTICE, "%s signed %s", who[0] ? who : "a browser", in ? "in" : "out");
+    if (verdict == PB_WEB_KNOWN)
+        pb_log_always(PB_LOG_NOTICE, "%s signed %s", who, in ? "in" : "out");
     return pb_web_send_with(connection, MHD_HTTP_OK, "application/json", strdup("{}"), "Set-Cookie",
                             cookie);
 }
@@ -296,8 +323,7 @@ static bool may_act(struct pb_web_site *site, struct MHD_Connection *connection,
     const enum pb_web_verdict verdict = who_is(site, connection, true, out->who, &out->proof, &err);
     if (verdict == PB_WEB_KNOWN)
         return true;
-    pb_log(PB_LOG_WARNING, "job %s: %s refused: %s", id, word,
-           verdict == PB_WEB_FOREIGN ? "another page sent it" : "no person is signed in");
+    pb_log(PB_LOG_WARNING, "job %s: %s refused: %s", id, word, reason_of(verdict, &err));
     *out_refused = send_verdict(connection, verdict, &err);
     return false;
 }
@@ -307,8 +333,8 @@ static char *act(struct pb_web_site *site, const struct actor *actor, const char
                  enum pb_web_action action, int64_t priority, struct pb_err *err)
 {
     char *text = pb_web_upstream_change(site->upstream, action, id, priority, err);
-    pb_log(PB_LOG_NOTICE, "job %s: %s by %s (%s): %s", id, pb_web_action_name(action), actor->who,
-           actor->proof, text ? "done" : err->msg);
+    pb_log_always(PB_LOG_NOTICE, "job %s: %s by %s (%s): %s", id, pb_web_action_name(action),
+                  actor->who, actor->proof, text ? "done" : err->msg);
     return text;
 }
 
@@ -320,6 +346,9 @@ static enum MHD_Result answer_act(struct pb_web_site *site, struct MHD_Connectio
     struct pb_err err = {0};
     enum MHD_Result refused;
     int64_t priority;
+    if (!pb_job_is_id(id))
+        return pb_web_send_error(connection, MHD_HTTP_NOT_FOUND, pb_code_id(PB_E_JOB_UNKNOWN),
+                                 "no job has this id", "A change needs the whole id of the job.");
     if (!pb_web_priority(pb_web_argument(connection, "priority"), PB_JOB_PRIORITY_AGAIN, &priority))
         return pb_web_send_error(connection, MHD_HTTP_BAD_REQUEST, "query",
                                  "the query is malformed", "priority: -100 to 100.");
@@ -330,25 +359,48 @@ static enum MHD_Result answer_act(struct pb_web_site *site, struct MHD_Connectio
                 : pb_web_send_failure(connection, &err);
 }
 
-/* Dismisses the job of "jobs/ID" as OGC API Processes has it: the answer is the job's state. */
-static enum MHD_Result dismiss(struct pb_web_site *site, struct MHD_Connection *connection,
-                               const char *path)
+/* Cancels a job for a person who may do that. Otherwise *out is the exception. Returns false if
+ * *out_refused was sent instead. */
+static bool dismiss(struct pb_web_site *site, struct MHD_Connection *connection,
+                    const struct pb_web_query *asked, struct pb_web_document *out,
+                    enum MHD_Result *out_refused)
 {
-    const char *id = strchr(path, '/') + 1;
-    struct pb_web_document failed;
+    const char *id = strchr(asked->path, '/') + 1;
     struct actor actor;
     struct pb_err err = {0};
-    enum MHD_Result refused;
-    if (!may_act(site, connection, id, "dismiss", &actor, &refused))
-        return refused;
+    if (!pb_job_is_id(id)) {
+        pb_web_document_fail(out, MHD_HTTP_NOT_FOUND, "no-such-job", "no such job", id);
+        return true;
+    }
+    if (!pb_web_query_allows(asked, NULL, 0, out))
+        return true;
+    if (!may_act(site, connection, id, "dismiss", &actor, out_refused))
+        return false;
     char *text = act(site, &actor, id, PB_WEB_CANCEL, 0, &err);
     free(text);
     if (text != NULL)
-        return answer_document(site, connection, path, false);
-    pb_web_document_fail(&failed, pb_web_status(&err),
-                         err.code == PB_E_JOB_UNKNOWN ? "no-such-job" : NULL, err.msg,
-                         pb_code_hint(err.code));
-    return pb_web_send_document(connection, &failed);
+        pb_web_processes(site->upstream, asked, knows_people(site), out);
+    else
+        pb_web_document_fail(out, pb_web_status(&err),
+                             err.code == PB_E_JOB_UNKNOWN ? "no-such-job" : NULL, err.msg,
+                             pb_code_hint(err.code));
+    return true;
+}
+
+/* Dismisses the job of "jobs/ID" as OGC API Processes has it: the answer is the job's state. */
+static enum MHD_Result answer_dismiss(struct pb_web_site *site, struct MHD_Connection *connection,
+                                      const char *path)
+{
+    struct pb_web_document document = {0};
+    enum MHD_Result refused;
+    struct pb_web_query *asked = read_query(site, connection, path, &document);
+    const bool is_refused = asked != NULL && !dismiss(site, connection, asked, &document, &refused);
+    free(asked);
+    if (is_refused)
+        return refused;
+    return document.text
+               ? pb_web_send_text(connection, document.status, document.media_type, document.text)
+               : MHD_NO;
 }
 
 /* --- requests --- */
@@ -405,7 +457,7 @@ enum MHD_Result pb_web_answer(struct pb_web_site *site, struct MHD_Connection *c
         return answer_product(site, connection, route.name);
     case PB_WEB_OGC_JOB:
         if (method[0] == 'D')
-            return dismiss(site, connection, route.name);
+            return answer_dismiss(site, connection, route.name);
         /* fallthrough */
     case PB_WEB_STAC:
     case PB_WEB_OGC:

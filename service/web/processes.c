@@ -28,6 +28,7 @@
 
 struct view {
     struct pb_web_upstream *upstream;
+    bool knows_people; /* this program knows those who may change jobs */
     const struct pb_web_query *query;
     struct pb_web_document *out;
     struct pb_json *json;
@@ -92,7 +93,7 @@ static void put_process(struct view *view, const char *name, const char *version
     pb_json_string(view->json, "description", text);
     pb_json_string(view->json, "version", version);
     pb_json_array(view->json, "jobControlOptions");
-    if (settings.actions)
+    if (settings.actions && view->knows_people)
         pb_json_string(view->json, NULL, "dismiss");
     pb_json_end(view->json);
     pb_json_array(view->json, "outputTransmission");
@@ -455,9 +456,10 @@ static void answer_root(struct view *view)
 }
 
 void pb_web_processes(struct pb_web_upstream *upstream, const struct pb_web_query *query,
-                      struct pb_web_document *out)
+                      bool knows_people, struct pb_web_document *out)
 {
-    struct view view = {.upstream = upstream, .query = query, .out = out};
+    struct view view = {
+        .upstream = upstream, .query = query, .knows_people = knows_people, .out = out};
     char path[PB_WEB_PATH_BYTES];
     *out = (struct pb_web_document){0};
     (void)snprintf(path, sizeof path, "%s", query->path);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define STREAM_BLOCK 16384
@@ -152,6 +153,28 @@ enum MHD_Result pb_web_send_failure(struct MHD_Connection *connection, const str
 const char *pb_web_header(struct MHD_Connection *connection, const char *name)
 {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* A header that is looked for. */
+struct sought {
+    const char *name, *value;
+};
+
+static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct sought *sought = user;
+    (void)kind;
+    if (strcasecmp(name, sought->name) == 0)
+        sought->value = sought->value == NULL && value != NULL ? value : "";
+    return MHD_YES;
+}
+
+const char *pb_web_header_once(struct MHD_Connection *connection, const char *name)
+{
+    struct sought sought = {.name = name};
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &sought);
+    return sought.value;
 }
 
 const char *pb_web_argument(struct MHD_Connection *connection, const char *name)

@@ -16,6 +16,8 @@ struct pb_web_stream;
 
 /* Value of a header of the request; NULL if absent. */
 const char *pb_web_header(struct MHD_Connection *connection, const char *name);
+/* The same; "" for a header that occurs several times. */
+const char *pb_web_header_once(struct MHD_Connection *connection, const char *name);
 /* Value of an argument of the query, as received; NULL if absent. */
 const char *pb_web_argument(struct MHD_Connection *connection, const char *name);
 

@@ -318,7 +318,8 @@ class Files(WebCase):
             reply = web.get(path, method=method)
             self.assertEqual((reply.status, reply.json()["type"], reply.headers["Content-Type"]), (status, kind, "application/problem+json"), path)
         self.assertEqual(web.get("/jobs", method="DELETE").headers["Allow"], "GET, HEAD")
-        self.assertEqual(web.get("/jobs/none", method="DELETE").status, 403)  # web.actions is false
+        self.assertEqual(web.get("/jobs/" + jobs[0]["jobID"], method="DELETE").status, 403)  # web.actions is false
+        self.assertEqual(web.get("/jobs/none", method="DELETE").status, 404)
         self.assertEqual(web.json("/processes/ndvi")["jobControlOptions"], [])
 
     def test_only_published_files_are_readable(self):
@@ -545,12 +546,15 @@ class Changes(WebCase):
         d.drop("b.tif", "slow 100")
         running = "/jobs/" + d.wait_job("b.tif", "running")["id"]
         failed = job.removeprefix("/api").rstrip("/")
-        for path, headers, status, kind in ((running, {}, 403, None), (running, PAGE, 401, None), (failed, ALICE, 409, "about:blank"), ("/jobs/nothing", ALICE, 404, NO_JOB)):
+        end = running.removeprefix("/jobs/")[-4:]
+        for path, headers, status, kind in ((running + "?x=1", ALICE, 400, "about:blank"), ("/jobs/" + end, ALICE, 404, NO_JOB), (running, {}, 403, None), (running, PAGE, 401, None), (failed, ALICE, 409, "about:blank"), ("/jobs/nothing", ALICE, 404, NO_JOB)):
             reply = web.get(path, "DELETE", **headers)
             self.assertEqual((reply.status, reply.json().get("type")), (status, kind), (path, headers))
         self.assertEqual(web.get("/jobs/nothing", "POST", **ALICE).headers["Allow"], "GET, HEAD, DELETE")
         self.assertEqual(web.json("/processes")["processes"][0]["jobControlOptions"], ["dismiss"])
-        reply = web.get(running, "DELETE", **ALICE)
+        self.assertEqual(web.get("/api/jobs/%s/cancel" % end, "POST", **ALICE).json()["error"]["code"], "job.unknown")
+        self.assertEqual(d.wait_job("b.tif", "running")["attempts"], 1)
+        reply = web.get(running, "DELETE", **ALICE, If_None_Match="*")
         self.assertEqual((reply.status, reply.json()["jobID"]), (200, running.removeprefix("/jobs/")))
         d.wait_job("b.tif", "dismissed")
         for path, status, code in ((job + "cancel", 409, "job.state"), (job + "again", 409, "job.state"), (job + "again?priority=1000", 400, "query"),
@@ -563,15 +567,26 @@ class Changes(WebCase):
             self.assertIn(part, cookie)
         cookie = {"Cookie": cookie.split(";")[0]}
         self.assertEqual(web.get("/api/session", **cookie).json()["who"], "alice")
+        self.assertIsNone(web.get("/api/session", **ALICE).json()["who"])  # a page cannot try tokens without a line of the log
         self.assertEqual(web.get("/api/session", "POST", **cookie, **PAGE).status, 401)  # only a token signs in
         self.assertEqual(web.get(job + "drop", "POST", **cookie).status, 403)
         self.assertEqual(web.get(job + "drop", "POST", **cookie, **PAGE).json()["status"], "dismissed")
         self.assertIn("Max-Age=0", web.get("/api/session", "DELETE", **cookie, **PAGE).headers["Set-Cookie"])
         self.assertEqual(web.get(job + "cancel", "POST", X_User="carol", **PAGE).status, 409)
+        twice = web.connect()
+        twice.putrequest("POST", job + "cancel")
+        for name, value in (("X-User", "carol"), ("x-user", "carol"), *PAGE.items()):
+            twice.putheader(name, value)
+        twice.endheaders()
+        reply = twice.getresponse()
+        self.assertEqual((reply.status, reply.headers["WWW-Authenticate"]), (401, 'Bearer realm="pushbroom"'))
+        twice.close()
+        web.get("/api/session", "DELETE", **PAGE)  # without a person there is no line
         log = web.log.read_text()
         for line in ("retry by alice (token): done", "drop by alice (cookie): done", "cancel by alice (token): done", "dismiss refused: no person is signed in", "cancel by carol (proxy): ", "retry refused: no person is signed in", "retry refused: another page sent it", "alice signed in"):
             self.assertIn(line, log)
         self.assertNotIn("alice-has-a", log)
+        self.assertEqual(log.count("signed out"), 1)
 
     def test_nothing_changes_without_the_key(self):
         d, web, job = self.acting(actions="false")
@@ -591,7 +606,7 @@ class Changes(WebCase):
         web = self.web(d, certificate=certificate, key=key)
         self.assertIn("serves https://127.0.0.1:", web.log.read_text())
         self.assertIn(b"<title>pushbroom", web.get("/").body)
-        self.assertEqual(web.get("/api/jobs/a/retry", "POST").status, 403)
+        self.assertEqual(web.get("/api/jobs/20260101-000000-aaaa/retry", "POST").status, 403)
         for path in ("/stac", "/jobs"):
             for link in web.json(path)["links"]:
                 self.assertRegex(link["href"], "^https://127.0.0.1:%d(/|$)" % web.port)

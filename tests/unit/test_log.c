@@ -107,6 +107,19 @@ START_TEST(a_flood_is_cut_but_errors_pass)
 }
 END_TEST
 
+START_TEST(a_flood_hides_no_line_that_is_always_written)
+{
+    begin(true);
+    for (int i = 0; i < 3 * PB_LOG_BURST; i++)
+        pb_log(PB_LOG_NOTICE, "line");
+    pb_log_always(PB_LOG_NOTICE, "by %s", "alice");
+    pb_log_always(PB_LOG_DEBUG, "detail");
+    const char *all = written();
+    ck_assert_ptr_nonnull(strstr(all, "<5>by alice\n"));
+    ck_assert_ptr_null(strstr(all, "detail"));
+}
+END_TEST
+
 START_TEST(a_flood_of_notices_leaves_warnings_their_place)
 {
     begin(true);
@@ -199,6 +212,7 @@ int main(void)
     tcase_add_test(tests, a_line_stays_one_line_and_is_cut);
     tcase_add_test(tests, levels_over_the_most_wanted_are_dropped);
     tcase_add_test(tests, a_flood_is_cut_but_errors_pass);
+    tcase_add_test(tests, a_flood_hides_no_line_that_is_always_written);
     tcase_add_test(tests, a_flood_of_notices_leaves_warnings_their_place);
     tcase_add_test(tests, what_was_left_out_is_told_without_another_line);
     tcase_add_test(tests, nothing_that_steers_a_terminal_passes);
