@@ -67,10 +67,12 @@ END_TEST
 static void consume_now(struct stream *s)
 {
     struct wic_slot slot;
-    while ((s->out_rc = wic_wait(s->out, 0, &slot)) == 0) {
+    int rc;
+    while ((rc = wic_wait(s->out, 0, &slot)) == 0) {
         check_tile(s, &slot);
         ck_assert_int_eq(wic_release(s->out, &slot), 0);
     }
+    s->out_rc = rc;
 }
 
 START_TEST(test_one_thread_produces_steps_and_consumes)
