@@ -35,12 +35,20 @@ static const char *path_of(const struct pb_config *config, size_t offset)
     return value != NULL ? value : "";
 }
 
-static bool has_inbox(const struct pb_service_config *service, const char *path)
+/* Finds the inbox with that path; NULL if absent. */
+static const struct pb_inbox_config *find_inbox(const struct pb_service_config *service,
+                                                const char *path)
 {
-    bool has = false;
-    for (size_t i = 0; !has && i < service->n_inboxes; i++)
-        has = strcmp(service->inboxes[i].path, path) == 0;
-    return has;
+    for (size_t i = 0; i < service->n_inboxes; i++)
+        if (strcmp(service->inboxes[i].path, path) == 0)
+            return &service->inboxes[i];
+    return NULL;
+}
+
+/* Node of the inbox; "" = each that lists it. */
+static const char *node_of(const struct pb_inbox_config *inbox)
+{
+    return inbox->node != NULL ? inbox->node : "";
 }
 
 static void log_warning(void *user, const char *file, int line, int col, const char *text)
@@ -72,13 +80,21 @@ void pb_reload_warn(struct pb_config *config)
 static void warn_of_inboxes(const struct pb_service_config *old,
                             const struct pb_service_config *new_service)
 {
-    for (size_t i = 0; i < new_service->n_inboxes; i++)
-        if (!has_inbox(old, new_service->inboxes[i].path))
+    for (size_t i = 0; i < new_service->n_inboxes; i++) {
+        const struct pb_inbox_config *now = &new_service->inboxes[i],
+                                     *before = find_inbox(old, now->path);
+        if (before == NULL)
             pb_log(PB_LOG_WARNING,
                    "reload: inbox %s needs a restart of the service; until then it is not watched",
-                   new_service->inboxes[i].path);
+                   now->path);
+        else if (strcmp(node_of(before), node_of(now)) != 0)
+            pb_log(PB_LOG_WARNING,
+                   "reload: the node of inbox %s needs a restart of the service; until then the "
+                   "old one is used",
+                   now->path);
+    }
     for (size_t i = 0; i < old->n_inboxes; i++)
-        if (!has_inbox(new_service, old->inboxes[i].path))
+        if (find_inbox(new_service, old->inboxes[i].path) == NULL)
             pb_log(PB_LOG_WARNING, "reload: inbox %s is watched until the service is restarted",
                    old->inboxes[i].path);
 }

@@ -161,6 +161,9 @@ class Nodes(DaemonCase):
         self.wait_archived(a, ["s1.tif", "s2.tif", "s4.tif"])
         self.wait_archived(b, ["s3.tif"])
         self.check_once(names)
+        b.change(f"{a.root}/inbox, node: a", f"{a.root}/inbox, node: b")
+        b.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: f"the node of inbox {a.root}/inbox needs a restart" in b.log_text())
 
     def test_node_that_slept_drops_its_runs(self):
         """Real workers: products of the late run would be seen."""
