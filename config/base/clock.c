@@ -22,6 +22,11 @@ int64_t pb_clock_mono_ms(void)
     return read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t pb_clock_boot_ms(void)
+{
+    return read_ms(CLOCK_BOOTTIME);
+}
+
 uint64_t pb_clock_mono_ns(void)
 {
     struct timespec now = {0};

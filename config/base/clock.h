@@ -17,6 +17,8 @@ static inline int64_t pb_clock_ns(const struct timespec *time)
 
 int64_t pb_clock_wall_ms(void); /* milliseconds since 1970, UTC */
 int64_t pb_clock_mono_ms(void); /* never goes back */
+/* The same, with the time in which the machine was suspended: for leases, which end then, too. */
+int64_t pb_clock_boot_ms(void);
 uint64_t pb_clock_mono_ns(void);
 /* That many milliseconds from now on the monotonic clock, for pthread_cond_timedwait. */
 struct timespec pb_clock_mono_after(int64_t ms);

@@ -98,7 +98,7 @@ static int open_store(struct pb_opening *opening)
     struct pb_daemon *daemon = opening->daemon;
     struct pb_err *err = &opening->err;
     char moved[PB_FILES_PATH_BYTES];
-    const int64_t since_ms = pb_clock_mono_ms();
+    const int64_t since_ms = pb_clock_boot_ms();
     int rc = pb_job_store_connect(daemon->store, err, moved);
     if (moved[0] != '\0')
         pb_log(PB_LOG_ERROR,

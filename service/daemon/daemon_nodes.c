@@ -54,6 +54,7 @@ struct pb_beat {
     int64_t reported_ms; /* monotonic: begin of the last report that the store accepted */
     bool reports;        /* this step reports */
     bool drains;         /* the node drained at the begin of the last step */
+    bool stops;          /* the service stopped then: requests are left for its next start */
     /* ---- results of a step ---- */
     int rc; /* 0; -ESTALE: the session is over; negative and err */
     struct pb_err err;
@@ -152,7 +153,7 @@ int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb
 static int report(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
-    const int64_t since_ms = pb_clock_mono_ms();
+    const int64_t since_ms = pb_clock_boot_ms();
     int rc = pb_nodes_alive(daemon->store, beat->drains, &beat->err);
     if (rc != 0)
         return rc;
@@ -167,7 +168,7 @@ static int report(struct pb_beat *beat)
 /* Takes requests, if there are any. */
 static int take_requests(struct pb_beat *beat)
 {
-    if (!beat->news.has_requests)
+    if (!beat->news.has_requests || beat->stops)
         return 0;
     int rc = pb_nodes_requests(beat->daemon->store, &beat->err, beat->requests);
     beat->n_requests = rc > 0 ? rc : 0;
@@ -471,6 +472,25 @@ static void take_results(struct pb_beat *beat)
         pb_runner_kick(daemon->methods.runner);
 }
 
+/* Stores the requests again that a step took while the service began to stop. */
+static void return_requests(uv_work_t *request)
+{
+    struct pb_beat *beat = request->data;
+    struct pb_job_store *store = beat->daemon->store;
+    struct pb_err err = {0};
+    for (int i = 0; i < beat->n_requests; i++)
+        if (pb_nodes_ask(store, pb_store_node(store), &beat->requests[i], &err) != 0)
+            pb_log(PB_LOG_WARNING, "job %s: the request of another node is lost: %s",
+                   beat->requests[i].job, err.msg);
+}
+
+static void on_returned(uv_work_t *request, int status)
+{
+    struct pb_beat *beat = request->data;
+    (void)status;
+    beat->works = false;
+}
+
 static void on_step(uv_work_t *request, int status)
 {
     struct pb_beat *beat = request->data;
@@ -480,6 +500,9 @@ static void on_step(uv_work_t *request, int status)
     if (daemon->methods.stopping || daemon->methods.runner == NULL) {
         pb_nodes_fini(&beat->seen);
         pb_nodes_news_fini(&beat->news);
+        beat->works = beat->n_requests > 0;
+        if (beat->works)
+            (void)uv_queue_work(&daemon->loop, &beat->work, return_requests, on_returned);
         return;
     }
     if (beat->news.n > 0)
@@ -508,6 +531,7 @@ static void begin_step(struct pb_beat *beat)
     beat->reports =
         beat->is_lost || drains != beat->drains || now - beat->reported_ms >= beat->period_ms;
     beat->drains = drains;
+    beat->stops = beat->daemon->methods.stopping;
     if (beat->reports)
         beat->reported_ms = now;
     beat->works = true;

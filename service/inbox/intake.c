@@ -126,7 +126,7 @@ void pb_intake_allow(struct pb_intake *intake, size_t number, int64_t until_ms)
 
 bool pb_intake_may_take(const struct pb_intake *intake, size_t number)
 {
-    return pb_clock_mono_ms() < atomic_load(&intake->take_until_ms[number]);
+    return pb_clock_boot_ms() < atomic_load(&intake->take_until_ms[number]);
 }
 
 /* The count rises before the time is read, so that pb_intake_is_taking sees this take, or the take

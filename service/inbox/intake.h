@@ -35,7 +35,7 @@ struct pb_intake {
     char *inbox_path[PB_INBOXES_MAX];
     struct pb_inbox_rule inbox_rule[PB_INBOXES_MAX];
     size_t n_inboxes;
-    /* Time of the monotonic clock until which files may be taken from an inbox, because this node
+    /* Time (pb_clock_boot_ms) until which files may be taken from an inbox, because this node
      * watches it; takes in progress. */
     atomic_int_fast64_t take_until_ms[PB_INBOXES_MAX];
     atomic_int takes[PB_INBOXES_MAX];
@@ -57,7 +57,7 @@ void pb_intake_fini(struct pb_intake *intake);
 void pb_intake_set_config(struct pb_intake *intake, const struct pb_config *config);
 /* Copies the settings of the inbox with that number. Thread: any. */
 void pb_intake_set_up(struct pb_intake *intake, size_t number, struct pb_inbox *inbox);
-/* Files of the inbox with that number may be taken until this time of the monotonic clock; 0: not
+/* Files of the inbox with that number may be taken until this time (pb_clock_boot_ms); 0: not
  * any more; without a call: always. Thread: any. */
 void pb_intake_allow(struct pb_intake *intake, size_t number, int64_t until_ms);
 bool pb_intake_may_take(const struct pb_intake *intake, size_t number);
