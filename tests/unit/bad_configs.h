@@ -44,7 +44,7 @@ static const struct bad_config bad_configs[] = {
     {"zzz: 1\n" PIPE,
      1, 1, 1, "unknown key 'zzz' in the file; allowed: service, compute, limits, web, pipelines, notify"},
     {PIPE "web: {actions: maybe}\n",
-     2, 16, 1, "web.actions: unknown value 'maybe'"},
+     2, 16, 1, "web.actions: 'maybe' is not known; allowed: false, true"},
     {PIPE "web: {basemap: \"https://h/{z}/{x}/{y}.png\"}\n",
      2, 16, 1, "web.basemap needs web.attribution"},
     {PIPE "web: {attribution: Us}\n",
