@@ -3,8 +3,9 @@
  *
  * A folder is a directory with the manifest of a pipeline. An update walks over the directories,
  * and reads a folder's files only if its manifest is another one: publications replace whole
- * folders, and write the manifest last. One thread updates at a time, without the lock, because
- * only this thread changes the folders; the others use the index as it was. */
+ * folders, and write the manifest last. An update has a thread of its own, because it may take
+ * longer than a request may. It works without the lock: only it changes the folders; the others
+ * use the index as it was. */
 #include "service/web/catalog.h"
 
 #include "config/base/clock.h"
@@ -21,6 +22,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +30,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ITEM_TYPE "application/geo+json"
-#define PAUSE_MS  500 /* between updates, and ten times the length of the last one */
-#define PAUSES    10
-#define FIRST_MS  8000 /* wait for the first update */
-#define DEPTH_MAX (PB_OUTPUT_PARTS_MAX + 2)
-#define ITEM_MAX  ((size_t)8 << 20)
+#define ITEM_TYPE  "application/geo+json"
+#define PAUSE_MS   500 /* between updates, and ten times the length of the last one */
+#define PAUSES     10
+#define LONGEST_MS 10000 /* limit of the latter */
+#define WAIT_MS    8000  /* limit of a request's wait for an update */
+#define DEPTH_MAX  (PB_OUTPUT_PARTS_MAX + 2)
+#define ITEM_MAX   ((size_t)8 << 20)
 
 struct folder {
     char *path;       /* below the directory of products */
@@ -54,12 +57,16 @@ struct index {
 };
 
 struct pb_web_catalog {
+    atomic_bool is_ending;
     pthread_mutex_t lock; /* all below */
     pthread_cond_t done;  /* signalled at the end of an update */
-    struct index index;   /* the updating thread reads it without the lock */
+    struct index index;   /* the updating thread reads it without the lock, like products */
     char products[PATH_MAX];
     bool is_updating, is_read;
-    int64_t next_ms; /* earliest time of the next update */
+    bool has_thread; /* the last update's is not joined yet */
+    pthread_t thread;
+    int failure; /* result of the last update: 0 or negative errno */
+    struct pb_web_pace pace;
 };
 
 /* --- items --- */
@@ -293,6 +300,7 @@ static int take_folder(struct index *before, struct index *index, int directory,
 
 struct walk {
     struct index *before, *index;
+    const atomic_bool *is_ending;
     char path[PATH_MAX]; /* path of the directory, below the directory of products */
 };
 
@@ -325,7 +333,11 @@ static int walk_inside(struct walk *at, int directory, int depth)
 
 static int walk(struct walk *at, int parent, const char *name, int depth)
 {
-    const int directory = pb_web_open_below(parent, name, O_RDONLY | O_DIRECTORY);
+    const int directory = atomic_load(at->is_ending)
+                              ? -ECANCELED
+                              : pb_web_open_below(parent, name, O_RDONLY | O_DIRECTORY);
+    if (directory == -ECANCELED)
+        return directory;
     if (directory < 0)
         return directory == -ENOENT ? 0 : count_failure(at->index, directory);
     int rc = take_folder(at->before, at->index, directory, at->path);
@@ -408,10 +420,10 @@ static int finish(struct index *index)
 }
 
 /* Makes the next index; it owns the items of the one before, unless it fails. */
-static int read_products(struct index *before, const char *products, struct index *out)
+static int read_products(struct pb_web_catalog *catalog, struct index *out)
 {
-    struct walk at = {.before = before, .index = out};
-    const int root = open(products, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct walk at = {.before = &catalog->index, .index = out, .is_ending = &catalog->is_ending};
+    const int root = open(catalog->products, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int rc = root < 0 ? -errno : walk(&at, root, ".", 0);
     if (root >= 0)
         (void)close(root);
@@ -444,6 +456,9 @@ void pb_web_catalog_destroy(struct pb_web_catalog *catalog)
 {
     if (catalog == NULL)
         return;
+    atomic_store(&catalog->is_ending, true);
+    if (catalog->has_thread)
+        (void)pthread_join(catalog->thread, NULL);
     free_index(&catalog->index);
     (void)pthread_cond_destroy(&catalog->done);
     (void)pthread_mutex_destroy(&catalog->lock);
@@ -462,47 +477,96 @@ static void report(const struct index *before, const struct index *now)
                PB_WEB_ITEMS_MAX);
 }
 
-/* Reads the changes. Call with the lock, which is released meanwhile. */
-static int update(struct pb_web_catalog *catalog, const char *products)
+void pb_web_pace_begin(struct pb_web_pace *pace)
 {
-    struct index next = {0};
-    if (strcmp(catalog->products, products) != 0)
-        free_index(&catalog->index);
-    (void)snprintf(catalog->products, sizeof catalog->products, "%s", products);
-    catalog->is_updating = true;
-    (void)pthread_mutex_unlock(&catalog->lock);
+    pace->is_changed = false;
+}
+
+void pb_web_pace_end(struct pb_web_pace *pace, int64_t begun_ms, int64_t now_ms)
+{
+    const int64_t took_ms = now_ms - begun_ms, pause_ms = PAUSE_MS + PAUSES * took_ms;
+    pace->next_ms = now_ms + (pause_ms < LONGEST_MS ? pause_ms : LONGEST_MS);
+    pace->soon_ms = now_ms + (took_ms > PAUSE_MS ? took_ms : PAUSE_MS);
+}
+
+bool pb_web_pace_is_due(const struct pb_web_pace *pace, int64_t now_ms)
+{
+    return now_ms >= pace->next_ms || (pace->is_changed && now_ms >= pace->soon_ms);
+}
+
+/* The thread of an update: reads the changes. */
+static void *update(void *user)
+{
+    struct pb_web_catalog *catalog = user;
+    struct index next = {0}, before = {0};
+    (void)pthread_setname_np(pthread_self(), "pb-catalog");
     const int64_t begun_ms = pb_clock_mono_ms();
-    const int rc = read_products(&catalog->index, products, &next);
-    const int64_t now_ms = pb_clock_mono_ms();
+    const int rc = read_products(catalog, &next);
     (void)pthread_mutex_lock(&catalog->lock);
     if (rc == 0) {
-        struct index before = catalog->index;
-        report(&before, &next);
+        report(&catalog->index, &next);
+        before = catalog->index;
         catalog->index = next;
         catalog->is_read = true;
-        free_index(&before);
     }
-    catalog->next_ms = now_ms + PAUSE_MS + PAUSES * (now_ms - begun_ms);
+    const bool is_kept = is_scarce(rc) && catalog->is_read;
+    if (is_kept)
+        pb_log(PB_LOG_WARNING, "catalogue: an update was given up: %s", strerror(-rc));
+    catalog->failure = is_kept ? 0 : rc;
+    pb_web_pace_end(&catalog->pace, begun_ms, pb_clock_mono_ms());
     catalog->is_updating = false;
     (void)pthread_cond_broadcast(&catalog->done);
-    return rc;
+    (void)pthread_mutex_unlock(&catalog->lock);
+    free_index(&before);
+    return NULL;
+}
+
+/* Begins an update. Call with the lock. Returns 0 or a negative errno. */
+static int start(struct pb_web_catalog *catalog, const char *products)
+{
+    if (catalog->has_thread)
+        (void)pthread_join(catalog->thread, NULL); /* it needs no lock any more */
+    if (strcmp(catalog->products, products) != 0) {
+        free_index(&catalog->index);
+        catalog->is_read = false;
+    }
+    (void)snprintf(catalog->products, sizeof catalog->products, "%s", products);
+    pb_web_pace_begin(&catalog->pace);
+    const int rc = pthread_create(&catalog->thread, NULL, update, catalog);
+    catalog->is_updating = catalog->has_thread = rc == 0;
+    return -rc;
+}
+
+static bool is_due(const struct pb_web_catalog *catalog, const char *products)
+{
+    return !catalog->is_read || strcmp(catalog->products, products) != 0 ||
+           pb_web_pace_is_due(&catalog->pace, pb_clock_mono_ms());
 }
 
 int pb_web_catalog_update(struct pb_web_catalog *catalog, const char *products)
 {
-    const struct timespec until = pb_clock_mono_after(FIRST_MS);
+    const struct timespec until = pb_clock_mono_after(WAIT_MS);
     int rc = 0, waited = 0;
     (void)pthread_mutex_lock(&catalog->lock);
     while (catalog->is_updating && !catalog->is_read && waited == 0)
         waited = pthread_cond_timedwait(&catalog->done, &catalog->lock, &until);
-    const bool is_due = !catalog->is_read || strcmp(catalog->products, products) != 0 ||
-                        pb_clock_mono_ms() >= catalog->next_ms;
-    if (!catalog->is_updating && is_due)
-        rc = update(catalog, products);
+    if (!catalog->is_updating && is_due(catalog, products)) {
+        rc = start(catalog, products);
+        while (rc == 0 && catalog->is_updating && waited == 0)
+            waited = pthread_cond_timedwait(&catalog->done, &catalog->lock, &until);
+        rc = rc == 0 && !catalog->is_updating ? catalog->failure : rc;
+    }
     if (rc == 0 && !catalog->is_read)
         rc = -EAGAIN;
     (void)pthread_mutex_unlock(&catalog->lock);
     return rc;
+}
+
+void pb_web_catalog_changed(struct pb_web_catalog *catalog)
+{
+    (void)pthread_mutex_lock(&catalog->lock);
+    catalog->pace.is_changed = true;
+    (void)pthread_mutex_unlock(&catalog->lock);
 }
 
 /* --- searches --- */

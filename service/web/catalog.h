@@ -4,12 +4,13 @@
 #define PB_WEB_CATALOG_H
 /* Index of the STAC items in the directory of products: those that a .pushbroom.json names, with
  * place and time. It is in memory, and follows the directory: an update reads manifests that
- * changed. Thread: any. */
+ * changed. Thread: any, but destroy after all others. */
 #include "pipeline/publish/collection_extent.h"
 #include "service/web/document.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define PB_WEB_ITEMS_MAX    100000 /* further items are not in the index */
 #define PB_WEB_CURSOR_BYTES 4096
@@ -45,8 +46,21 @@ struct pb_web_catalog *pb_web_catalog_create(void);          /* NULL = out of me
 void pb_web_catalog_destroy(struct pb_web_catalog *catalog); /* NULL is allowed */
 
 /* Reads changes in the directory of products, unless that was done a moment ago or is being done.
- * Returns 0; -EAGAIN: the first reading takes long; another negative errno. */
+ * After some seconds the index before is used on. Returns 0; -EAGAIN: the first reading takes long;
+ * another negative errno. */
 int pb_web_catalog_update(struct pb_web_catalog *catalog, const char *products);
+/* Makes an update due soon: products were published. */
+void pb_web_catalog_changed(struct pb_web_catalog *catalog);
+
+/* When the next update is due: after a change an update may take half of the time, otherwise a
+ * tenth of it, until a limit. Zeroed: at once. */
+struct pb_web_pace {
+    bool is_changed;          /* since the last update began */
+    int64_t next_ms, soon_ms; /* earliest time of an update; of one after a change */
+};
+void pb_web_pace_begin(struct pb_web_pace *pace);
+void pb_web_pace_end(struct pb_web_pace *pace, int64_t begun_ms, int64_t now_ms);
+bool pb_web_pace_is_due(const struct pb_web_pace *pace, int64_t now_ms);
 
 /* Finds up to `room` items, newest first, which the caller frees. Returns their number, or
  * -ENOMEM; -EINVAL: the cursor is malformed. *out_matched: the number of all that match, from the

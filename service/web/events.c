@@ -11,6 +11,7 @@
 #include "config/base/json_writer.h"
 #include "service/base/log.h"
 #include "service/status/client.h"
+#include "service/web/catalog.h"
 #include "service/web/ring.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ struct message {
 struct pb_web_events {
     struct pb_web_upstream *upstream;
     struct pb_web_ring *ring;
+    struct pb_web_catalog *catalog;
     const char *socket;
     pthread_t thread;
     int64_t seq;          /* number of the last row of the journal; the thread's */
@@ -177,9 +179,19 @@ static void pass_event(struct pb_web_events *events, const struct pb_json_value 
     }
     if (pb_json_get_text(job, "id") == NULL)
         return;
+    const char *status = pb_json_get_text(job, "status");
+    if (status != NULL && strcmp(status, "successful") == 0)
+        pb_web_catalog_changed(events->catalog);
     char *row = pb_web_upstream_row(events->upstream, job);
     spread(events, "job", row);
     free(row);
+}
+
+/* Reports that events are missing. */
+static void reset(struct pb_web_events *events)
+{
+    pb_web_catalog_changed(events->catalog);
+    spread(events, "reset", "{}");
 }
 
 /* Returns 0, or -1 and *err if the connection can only be closed. */
@@ -239,7 +251,7 @@ static void watch_once(struct pb_web_events *events)
         pb_json_release(reply);
         set_reachable(events, true, "");
         if (gone)
-            spread(events, "reset", "{}");
+            reset(events);
     }
     while (rc >= 0) {
         rc = pb_client_event(client, WAIT_MS, &err, &event, &result);
@@ -256,7 +268,7 @@ static void watch_once(struct pb_web_events *events)
             sample_at_ms = pb_clock_mono_ms() + PB_WEB_SAMPLE_MS;
         }
         if (pb_client_lost_events(client))
-            spread(events, "reset", "{}");
+            reset(events);
     }
     set_client(events, NULL);
     if (!is_ending(events))
@@ -280,7 +292,8 @@ static void *watch(void *user)
 }
 
 int pb_web_events_start(struct pb_web_upstream *upstream, struct pb_web_ring *ring,
-                        const char *socket, struct pb_web_events **out_events)
+                        struct pb_web_catalog *catalog, const char *socket,
+                        struct pb_web_events **out_events)
 {
     struct pb_web_events *events = calloc(1, sizeof *events);
     pthread_condattr_t monotonic;
@@ -288,6 +301,7 @@ int pb_web_events_start(struct pb_web_upstream *upstream, struct pb_web_ring *ri
         return -ENOMEM;
     events->upstream = upstream;
     events->ring = ring;
+    events->catalog = catalog;
     events->socket = socket;
     events->first = events->next = (uint64_t)pb_clock_wall_ms();
     (void)snprintf(events->why, sizeof events->why, "connecting to pushbroomd");

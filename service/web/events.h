@@ -20,14 +20,16 @@
 
 #define PB_WEB_STREAMS_MAX 128
 
+struct pb_web_catalog;
 struct pb_web_events;
 struct pb_web_ring;
 struct pb_web_stream;
 
-/* Starts the thread, which fills the ring as well. All are borrowed until stop. Returns 0 or
- * negative errno. */
+/* Starts the thread, which fills the ring as well, and reports changes to the catalogue. All are
+ * borrowed until stop. Returns 0 or negative errno. */
 int pb_web_events_start(struct pb_web_upstream *upstream, struct pb_web_ring *ring,
-                        const char *socket, struct pb_web_events **out_events);
+                        struct pb_web_catalog *catalog, const char *socket,
+                        struct pb_web_events **out_events);
 /* Ends all reads, which then return -1. Thread: any. */
 void pb_web_events_end(struct pb_web_events *events);
 /* Stops the thread; all streams must be closed. NULL is allowed. */

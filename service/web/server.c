@@ -353,8 +353,8 @@ static int run(struct server *server, const struct pb_web_listener *listener, st
         confine_process(server);
     if (server->site.upstream != NULL && server->site.ring != NULL &&
         server->site.catalog != NULL &&
-        pb_web_events_start(server->site.upstream, server->site.ring, server->site.options->socket,
-                            &server->site.events) == 0)
+        pb_web_events_start(server->site.upstream, server->site.ring, server->site.catalog,
+                            server->site.options->socket, &server->site.events) == 0)
         rc = serve(server, listener, tls, signals);
     else
         pb_log(PB_LOG_ERROR, "cannot start: no memory, or no threads");

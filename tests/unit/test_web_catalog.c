@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ * ctest: threads */
 #include "service/web/catalog.h"
 
 #include "config/base/json_reader.h"
@@ -283,6 +284,43 @@ START_TEST(test_pages_continue_at_a_cursor)
 }
 END_TEST
 
+START_TEST(test_updates_have_pauses)
+{
+    struct pb_web_pace pace = {0};
+    ck_assert(pb_web_pace_is_due(&pace, 1));
+    pb_web_pace_begin(&pace);
+    pb_web_pace_end(&pace, 1000, 1010); /* a short one */
+    ck_assert(!pb_web_pace_is_due(&pace, 1609));
+    ck_assert(pb_web_pace_is_due(&pace, 1610));
+    pace.is_changed = true;
+    ck_assert(!pb_web_pace_is_due(&pace, 1509));
+    ck_assert(pb_web_pace_is_due(&pace, 1510));
+    pb_web_pace_begin(&pace);
+    ck_assert(!pace.is_changed);
+    pb_web_pace_end(&pace, 2000, 5000); /* a long one */
+    ck_assert(!pb_web_pace_is_due(&pace, 14999));
+    ck_assert(pb_web_pace_is_due(&pace, 15000));
+    pace.is_changed = true; /* half of the time is for updates */
+    ck_assert(!pb_web_pace_is_due(&pace, 7999));
+    ck_assert(pb_web_pace_is_due(&pace, 8000));
+}
+END_TEST
+
+START_TEST(test_other_directory_is_read_at_once)
+{
+    char other[80];
+    publish("a", "p", item_of("a", "2026-01-01T00:00:00Z", ""));
+    wait_for("a");
+    pb_web_catalog_changed(catalog);
+    (void)snprintf(other, sizeof other, "%s/a", root);
+    ck_assert_int_eq(pb_web_catalog_update(catalog, other), 0);
+    ck_assert_str_eq(find((struct pb_web_search){0}), "a");
+    ck_assert_int_eq(pb_web_catalog_update(catalog, "/nowhere/x"), -ENOENT);
+    ck_assert_str_eq(find((struct pb_web_search){0}), "");
+    ck_assert_int_eq(pb_web_catalog_update(catalog, "/nowhere/x"), -ENOENT);
+}
+END_TEST
+
 /* Requests a document. `arguments` are pairs, up to NULL. */
 static struct pb_json_value *get(const char *path, unsigned status, const char *const *arguments)
 {
@@ -435,6 +473,8 @@ int main(void)
     tcase_add_test(all, test_folder_that_is_seen_twice_is_one);
     tcase_add_test(all, test_search_selects_place_and_time);
     tcase_add_test(all, test_pages_continue_at_a_cursor);
+    tcase_add_test(all, test_updates_have_pauses);
+    tcase_add_test(all, test_other_directory_is_read_at_once);
     tcase_add_test(all, test_item_has_addresses_of_this_server);
     tcase_add_test(all, test_malformed_arguments_are_refused);
     tcase_add_test(all, test_query_that_fills_its_room_is_refused);
