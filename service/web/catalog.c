@@ -583,13 +583,52 @@ static bool is_near(const double a[4], const double b[4])
     return false;
 }
 
-static bool is_match(const struct pb_web_item *item, const struct pb_web_search *search)
+/* The words of a list with commas, sorted. */
+struct words {
+    char *text; /* has the words; NULL = there is no list, and each word fits */
+    size_t n;
+    const char *word[PB_WEB_WORDS_MAX];
+};
+
+/* Reads a list (NULL = none). Returns 0, -E2BIG for too many words, or -ENOMEM. */
+static int read_words(const char *list, struct words *out)
 {
+    *out = (struct words){.text = list ? strdup(list) : NULL};
+    if (list == NULL || out->text == NULL)
+        return list == NULL ? 0 : -ENOMEM;
+    char *at = out->text, *word;
+    while ((word = strsep(&at, ",")) != NULL) {
+        if (word[0] == '\0')
+            continue;
+        if (out->n == PB_WEB_WORDS_MAX)
+            return -E2BIG;
+        out->word[out->n++] = word;
+    }
+    if (out->n > 0)
+        qsort(out->word, out->n, sizeof *out->word, compare_names);
+    return 0;
+}
+
+static bool has_word(const struct words *words, const char *word)
+{
+    return words->text == NULL || (words->n > 0 && bsearch(&word, words->word, words->n,
+                                                           sizeof *words->word, compare_names));
+}
+
+/* A search whose lists are read. */
+struct sought {
+    const struct pb_web_search *search;
+    struct words collections, ids;
+    double start; /* the cursor's; its path is not NULL */
+    const char *path;
+};
+
+static bool is_match(const struct pb_web_item *item, const struct sought *sought)
+{
+    const struct pb_web_search *search = sought->search;
     return (search->collection == NULL || strcmp(item->collection, search->collection) == 0) &&
            (search->id == NULL || strcmp(item->id, search->id) == 0) &&
-           (search->collections == NULL ||
-            pb_web_list_has(search->collections, item->collection)) &&
-           (search->ids == NULL || pb_web_list_has(search->ids, item->id)) &&
+           has_word(&sought->collections, item->collection) && has_word(&sought->ids, item->id) &&
            (!search->time.has_from || item->end >= search->time.from) &&
            (!search->time.has_to || item->start <= search->time.to) &&
            (!search->has_bbox ||
@@ -609,28 +648,49 @@ static int read_cursor(const char *text, double *out_start, const char **out_pat
     return isfinite(*out_start) ? 0 : -EINVAL;
 }
 
-int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
-                        struct pb_web_item *out, size_t room, size_t *out_matched)
+/* Reads the texts of a search. */
+static int read_search(const struct pb_web_search *search, struct sought *out)
 {
-    double start = 0;
-    const char *path = "";
-    size_t n = 0, matched = 0;
-    int rc = search->after ? read_cursor(search->after, &start, &path) : 0;
-    if (rc != 0)
-        return rc;
+    *out = (struct sought){.search = search};
+    int rc = search->after ? read_cursor(search->after, &out->start, &out->path) : 0;
+    rc = rc ? rc : read_words(search->collections, &out->collections);
+    return rc ? rc : read_words(search->ids, &out->ids);
+}
+
+/* Copies the items of a page. Returns 0 or -ENOMEM. */
+static int copy_page(struct pb_web_catalog *catalog, const struct sought *sought,
+                     struct pb_web_item *out, size_t room, size_t *out_n, size_t *out_matched)
+{
+    int rc = 0;
     (void)pthread_mutex_lock(&catalog->lock);
     for (size_t i = 0; i < catalog->index.n_items && rc == 0; i++) {
         const struct pb_web_item *item = catalog->index.item[i];
-        if (!is_match(item, search))
+        if (!is_match(item, sought))
             continue;
-        matched++;
-        if (n == room || (search->after != NULL && order_of(start, path, item) >= 0))
+        ++*out_matched;
+        if (*out_n == room ||
+            (sought->path != NULL && order_of(sought->start, sought->path, item) >= 0))
             continue;
-        rc = copy_item(item, &out[n]);
-        n += rc == 0;
+        rc = copy_item(item, &out[*out_n]);
+        *out_n += rc == 0;
     }
     (void)pthread_mutex_unlock(&catalog->lock);
-    *out_matched = matched;
+    return rc;
+}
+
+int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
+                        struct pb_web_item *out, size_t room, size_t *out_matched)
+{
+    size_t n = 0;
+    struct sought *sought = malloc(sizeof *sought);
+    if (sought == NULL)
+        return -ENOMEM;
+    *out_matched = 0;
+    int rc = read_search(search, sought);
+    rc = rc ? rc : copy_page(catalog, sought, out, room, &n, out_matched);
+    free(sought->collections.text);
+    free(sought->ids.text);
+    free(sought);
     while (rc != 0 && n > 0)
         pb_web_item_fini(&out[--n]);
     return rc ? rc : (int)n;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define PB_WEB_ITEMS_MAX    100000 /* further items are not in the index */
+#define PB_WEB_WORDS_MAX    500    /* limit of a list of a search */
 #define PB_WEB_CURSOR_BYTES 4096
 #define PB_WEB_ID_BYTES_MAX 1536 /* limit of ids; others are left out */
 
@@ -63,8 +64,8 @@ void pb_web_pace_end(struct pb_web_pace *pace, int64_t begun_ms, int64_t now_ms)
 bool pb_web_pace_is_due(const struct pb_web_pace *pace, int64_t now_ms);
 
 /* Finds up to `room` items, newest first, which the caller frees. Returns their number, or
- * -ENOMEM; -EINVAL: the cursor is malformed. *out_matched: the number of all that match, from the
- * first on. */
+ * -ENOMEM; -EINVAL: the cursor is malformed; -E2BIG: a list has too many words. *out_matched: the
+ * number of all that match, from the first on. */
 int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
                         struct pb_web_item *out, size_t room, size_t *out_matched);
 void pb_web_item_fini(struct pb_web_item *item);

@@ -22,8 +22,9 @@
 
 #define REL        "http://www.opengis.net/def/rel/ogc/1.0/"
 #define REPLY_MAX  ((size_t)64 << 20)
-#define BLOCK      200 /* jobs of a query of the service */
-#define BLOCKS     10  /* queries for a page */
+#define BLOCK      200  /* jobs of a query of the service */
+#define BLOCKS     10   /* queries for a page */
+#define PAGE_MS    5000 /* a page that takes longer ends, with a link to the next one */
 #define PATH_BYTES (3 * PB_WEB_PATH_BYTES)
 
 struct view {
@@ -371,8 +372,11 @@ static size_t put_block(struct view *view, const struct pb_json_value *jobs,
  * cursor: id of the job before the page, then of its last one; "" = none, or no further ones. */
 static bool put_jobs(struct view *view, const struct filter *filter, char cursor[PB_WEB_ID_BYTES])
 {
+    const int64_t until_ms = pb_clock_mono_ms() + PAGE_MS;
     size_t written = 0;
-    for (int block = 0; block < BLOCKS && written < filter->limit; block++) {
+    for (int block = 0;
+         block < BLOCKS && written < filter->limit && (block == 0 || pb_clock_mono_ms() < until_ms);
+         block++) {
         struct pb_err err = {0};
         char *params = pb_web_list_params(cursor[0] ? cursor : NULL, "200", NULL);
         char *text = params ? pb_web_upstream_jobs(view->upstream, params, &err) : NULL;

@@ -7,6 +7,7 @@
  * and a link to the next one. */
 #include "service/web/stac.h"
 
+#include "config/base/clock.h"
 #include "config/base/href.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
@@ -30,6 +31,7 @@
 #define PARTS      4
 #define CANDIDATES 10000             /* items whose geometry a page compares */
 #define PAGE_BYTES ((size_t)4 << 20) /* a page that is larger ends, with a link to the next one */
+#define PAGE_MS    5000              /* the same for a page that takes longer */
 #define ITEM_MAX   ((uint64_t)8 << 20)
 
 struct view {
@@ -323,12 +325,16 @@ static bool is_in(const struct page *page, const struct pb_json_value *item)
     return meets;
 }
 
-/* Writes the features. Returns their number. *out_end: the number of items that were used. */
+/* Writes the features, for a bounded time. Returns their number. *out_end: the number of items that
+ * were used. */
 static size_t put_features(struct view *view, const struct page *page, size_t *out_end)
 {
+    const int64_t until_ms = pb_clock_mono_ms() + PAGE_MS;
     size_t written = 0, bytes = 0, i = 0;
     pb_json_array(view->json, "features");
-    for (; i < page->n && i < page->n_used && written < page->limit && bytes < PAGE_BYTES; i++) {
+    for (; i < page->n && i < page->n_used && written < page->limit && bytes < PAGE_BYTES &&
+           (i == 0 || pb_clock_mono_ms() < until_ms);
+         i++) {
         /* NULL: it was removed or replaced since the last update */
         struct pb_json_value *root = read_item(view, &page->item[i]);
         if (root != NULL && is_in(page, root)) {
@@ -383,6 +389,8 @@ static void answer_search(struct view *view, struct pb_web_search *search, const
     page.n = n > 0 ? (size_t)n : 0;
     if (n == -EINVAL)
         fail(view, 400, "malformed parameter", PB_WEB_CURSOR ": from the link of a page");
+    else if (n == -E2BIG)
+        fail(view, 400, "malformed parameter", "ids, collections: too many words");
     else if (n >= 0)
         put_page(view, &page);
     for (int i = 0; i < n; i++)

@@ -247,6 +247,17 @@ START_TEST(test_search_selects_place_and_time)
     }
     ck_assert_str_eq(find((struct pb_web_search){.ids = "c,a,x"}), "c a");
     ck_assert_str_eq(find((struct pb_web_search){.ids = "ca"}), "");
+    ck_assert_str_eq(find((struct pb_web_search){.ids = ",b,,a,"}), "b a");
+    ck_assert_str_eq(find((struct pb_web_search){.ids = ","}), "");
+    ck_assert_str_eq(find((struct pb_web_search){.ids = "a", .collections = "p,q"}), "a");
+    char list[2 * PB_WEB_WORDS_MAX + 2] = "";
+    for (size_t i = 0; i <= PB_WEB_WORDS_MAX; i++)
+        (void)strcpy(list + 2 * i, "c,");
+    size_t matched;
+    const struct pb_web_search many = {.ids = list};
+    ck_assert_int_eq(pb_web_catalog_find(catalog, &many, NULL, 0, &matched), -E2BIG);
+    list[2 * PB_WEB_WORDS_MAX] = '\0';
+    ck_assert_str_eq(find(many), "c");
     ck_assert_str_eq(find((struct pb_web_search){.collections = "q"}), "c");
     ck_assert_str_eq(find((struct pb_web_search){.collection = "p", .id = "b"}), "b");
     const double second = 2461042.5; /* 2026-01-02 */
@@ -395,6 +406,12 @@ START_TEST(test_malformed_arguments_are_refused)
         {"unknown", "1"},
         {"limit%00", "1"}};
     wait_for("");
+    char list[2 * PB_WEB_WORDS_MAX + 2];
+    for (size_t i = 0; i <= PB_WEB_WORDS_MAX; i++)
+        (void)memcpy(list + 2 * i, "c,", 2);
+    list[sizeof list - 1] = '\0';
+    const char *const words[] = {"ids", list, NULL};
+    pb_json_release(get("search", 400, words));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct pb_json_value *answer = get("search", 400, rows[i]);
         ck_assert_str_eq(pb_json_get_text(answer, "code"), "400");
