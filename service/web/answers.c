@@ -184,6 +184,7 @@ static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Conn
     else if (asked != NULL)
         pb_web_processes(site->upstream, asked, knows_people(site), &document);
     free(asked);
+    document.varies = !is_stac && path[0] == '\0';
     return pb_web_send_document(connection, &document);
 }
 

@@ -39,6 +39,7 @@ struct pb_web_document {
     unsigned status;
     const char *media_type; /* static */
     char *text;             /* malloc'd; NULL = out of memory */
+    bool varies;            /* its address is also a page's, by the header Accept */
 };
 
 /* Sets the base from the Host header and the protocol: that of this server, or X-Forwarded-Proto of

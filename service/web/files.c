@@ -113,6 +113,14 @@ static const char *directory_of(const char *path, char out[PATH_MAX])
     return out;
 }
 
+bool pb_web_files_in_root(const char *path)
+{
+    char directory[PATH_MAX];
+    struct stat root, st;
+    return directory_of(path, directory) != NULL && stat("/", &root) == 0 &&
+           stat(directory, &st) == 0 && st.st_dev == root.st_dev && st.st_ino == root.st_ino;
+}
+
 int pb_web_files_confine(const char *products, const char *token_file, const char *unix_socket,
                          struct pb_err *err)
 {

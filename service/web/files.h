@@ -6,6 +6,7 @@
  * names. Thread: any. */
 #include "config/base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pb_web_file {
@@ -23,6 +24,10 @@ int pb_web_open_below(int directory, const char *path, int flags);
  * exist or is no product; -ENOSYS if the kernel lacks openat2 (before Linux 5.6); another negative
  * errno. */
 int pb_web_file_open(const char *products, const char *path, struct pb_web_file *out);
+
+/* Returns true if the directory of an absolute path is that of the whole system, to which nothing
+ * can be restricted. */
+bool pb_web_files_in_root(const char *path);
 
 /* Restricts the calling thread and those that it starts later (Landlock): they read products, the
  * map library and the directory of tokens, and change no file but that of the Unix socket.

@@ -65,6 +65,16 @@ static bool is_equal(const char *a, const char *b)
     return different == 0;
 }
 
+/* Returns true if a line before `end` has the name. */
+static bool is_named_before(const char *text, const char *end, const char *name)
+{
+    const size_t n = strlen(name);
+    for (; text < end; text = strchr(text, '\n') + 1)
+        if (strncmp(text, name, n) == 0 && (text[n] == ' ' || text[n] == '\t'))
+            return true;
+    return false;
+}
+
 /* Finds a person by the name or the token, whichever is not NULL. Returns the number of persons
  * that fit, or negative and *err. Wipe *out. */
 static int find(const struct pb_web_guard *guard, const char *name, const char *token,
@@ -77,7 +87,11 @@ static int find(const struct pb_web_guard *guard, const char *name, const char *
         return rc;
     const char *text = file.text;
     for (int line = 1; *text != '\0' && rc >= 0; line++) {
+        const char *begin = text;
         rc = read_line(&text, line, &person, err);
+        if (rc > 0 && is_named_before(file.text, begin, person.name))
+            rc = pb_fail(err, PB_E_NOTIFY_SECRET,
+                         "line %d of the tokens has the name of another line", line);
         if (rc <= 0 || (name != NULL && strcmp(name, person.name) != 0) ||
             (token != NULL && !is_equal(person.token.text, token)))
             continue;

@@ -182,16 +182,24 @@ const char *pb_web_argument(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+/* Headers by which a cache decides about content. varies: the address has two forms. */
+static void add_conditions(struct MHD_Response *response, const char *tag, bool varies)
+{
+    add(response, "ETag", tag);
+    add(response, "Cache-Control", "no-cache");
+    if (varies)
+        add(response, "Vary", "Accept");
+}
+
 /* The headers are those of the whole answer: a browser puts them in place of the ones it has. */
 static enum MHD_Result send_not_modified(struct MHD_Connection *connection, const char *tag,
-                                         const char *media_type, const char *policy)
+                                         const char *media_type, const char *policy, bool varies)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
     add_common(response, media_type, policy);
-    add(response, "ETag", tag);
-    add(response, "Cache-Control", "no-cache");
+    add_conditions(response, tag, varies);
     return send_response(connection, MHD_HTTP_NOT_MODIFIED, response);
 }
 
@@ -216,18 +224,18 @@ enum MHD_Result pb_web_send_asset(struct MHD_Connection *connection,
                                   const struct pb_web_asset *asset, const char *images)
 {
     const size_t bytes = (size_t)(asset->end - asset->content);
+    const bool varies = strcmp(asset->path, "/") == 0;
     char policy[POLICY_BYTES], tag[32];
     (void)snprintf(policy, sizeof policy, POLICY_PAGE " %s", images);
     hash_text(asset->content, bytes, tag);
     if (is_known(connection, tag))
-        return send_not_modified(connection, tag, asset->media_type, policy);
+        return send_not_modified(connection, tag, asset->media_type, policy, varies);
     struct MHD_Response *response = MHD_create_response_from_buffer(
         bytes, (void *)(uintptr_t)asset->content, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
     add_common(response, asset->media_type, policy);
-    add(response, "ETag", tag);
-    add(response, "Cache-Control", "no-cache");
+    add_conditions(response, tag, varies);
     return send_response(connection, MHD_HTTP_OK, response);
 }
 
@@ -235,7 +243,7 @@ enum MHD_Result pb_web_send_file(struct MHD_Connection *connection, const struct
 {
     if (is_known(connection, file->tag)) {
         (void)close(file->fd);
-        return send_not_modified(connection, file->tag, file->media_type, POLICY_FILE);
+        return send_not_modified(connection, file->tag, file->media_type, POLICY_FILE, false);
     }
     char range_text[80];
     uint64_t first = 0, bytes = file->bytes;
@@ -258,8 +266,7 @@ enum MHD_Result pb_web_send_file(struct MHD_Connection *connection, const struct
         (void)snprintf(range_text, sizeof range_text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
                        first, first + bytes - 1, file->bytes);
     add_common(response, file->media_type, POLICY_FILE);
-    add(response, "ETag", file->tag);
-    add(response, "Cache-Control", "no-cache");
+    add_conditions(response, file->tag, false);
     add(response, "Accept-Ranges", "bytes");
     if (range != PB_WEB_RANGE_WHOLE)
         add(response, "Content-Range", range_text);
@@ -282,7 +289,8 @@ enum MHD_Result pb_web_send_document(struct MHD_Connection *connection,
     hash_text(document->text, bytes, tag);
     if (is_known(connection, tag)) {
         free(document->text);
-        return send_not_modified(connection, tag, document->media_type, POLICY_PAGE);
+        return send_not_modified(connection, tag, document->media_type, POLICY_PAGE,
+                                 document->varies);
     }
     struct MHD_Response *response =
         MHD_create_response_from_buffer(bytes, document->text, MHD_RESPMEM_MUST_FREE);
@@ -291,8 +299,7 @@ enum MHD_Result pb_web_send_document(struct MHD_Connection *connection,
         return MHD_NO;
     }
     add_common(response, document->media_type, POLICY_PAGE);
-    add(response, "ETag", tag);
-    add(response, "Cache-Control", "no-cache");
+    add_conditions(response, tag, document->varies);
     return send_response(connection, MHD_HTTP_OK, response);
 }
 

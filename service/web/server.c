@@ -320,6 +320,7 @@ static int prepare(const struct pb_web_options *options, struct tls *tls, struct
 {
     const struct pb_web_guard *guard = &options->guard;
     const bool is_unix = strncmp(options->listen, PB_WEB_UNIX, sizeof PB_WEB_UNIX - 1) == 0;
+    const char *unix_path = is_unix ? options->listen + sizeof PB_WEB_UNIX - 1 : NULL;
     if ((options->certificate == NULL) != (options->key == NULL))
         return pb_fail(err, PB_E_USAGE, "--certificate and --key need each other");
     if (options->certificate != NULL && is_unix)
@@ -332,6 +333,10 @@ static int prepare(const struct pb_web_options *options, struct tls *tls, struct
         return pb_fail(err, PB_E_USAGE,
                        "--token-file needs --certificate and --key, or --listen unix:/PATH for a "
                        "proxy: tokens must be encrypted");
+    if (pb_web_files_in_root(guard->token_file) || pb_web_files_in_root(unix_path))
+        return pb_fail(err, PB_E_USAGE,
+                       "a file of tokens or a Unix socket in / would need the rights to all of /: "
+                       "give it a directory");
     int rc = guard->token_file ? pb_web_guard_check(guard, err) : 0;
     if (rc >= 0 && options->certificate != NULL)
         rc = read_certificate(options->certificate, &tls->certificate, err);

@@ -287,7 +287,9 @@ class Files(WebCase):
         local = lambda href: href.removeprefix("http://127.0.0.1:%d" % web.port)
         links = lambda document: {link["rel"].rsplit("/", 1)[-1]: local(link["href"]) for link in document["links"]}
         root = web.get("/", Accept="application/json").json()
-        self.assertIn(b"<!doctype html>", web.get("/", Accept="text/html,application/json;q=0.9").body.lower())
+        page = web.get("/", Accept="text/html,application/json;q=0.9")
+        self.assertIn(b"<!doctype html>", page.body.lower())
+        self.assertEqual([web.get("/", **more).headers["Vary"] for more in ({}, {"Accept": "application/json"}, {"If_None_Match": page.headers["ETag"]})], 3 * ["Accept"])
         self.assertEqual([c for c in web.json(links(root)["conformance"])["conformsTo"] if "processes" in c], [])  # these demand execution
         summary = web.json(links(root)["processes"])["processes"]
         process = web.json(links(summary[0])["process"])
@@ -619,7 +621,7 @@ class Changes(WebCase):
     def test_plain_http_takes_no_tokens(self):
         program = str(BIN / "pushbroom-web")
         for options, word in ((["--token-file", "/t"], "must be encrypted"), (["--user-header", "X"], "unix:"), (["--certificate", "/c"], "need each other"),
-                              (["--listen", "unix:w"], "'/'"), (["--listen", "unix:/w", "--token-file", "/nowhere"], "/nowhere"), (["--listen", "unix:/w", "--certificate", "/c", "--key", "/k"], "no TLS")):
+                              (["--listen", "unix:w"], "'/'"), (["--listen", "unix:/w", "--user-header", "X"], "directory"), (["--listen", "unix:/run/w", "--token-file", "/nowhere/t"], "/nowhere"), (["--listen", "unix:/w", "--certificate", "/c", "--key", "/k"], "no TLS")):
             done = subprocess.run([program, *options], capture_output=True, text=True)
             self.assertEqual((done.returncode, word in done.stderr), (2, True), (options, done.stderr))
 

@@ -170,6 +170,17 @@ START_TEST(test_absent_paths_are_skipped)
 }
 END_TEST
 
+START_TEST(test_root_is_no_directory_of_its_own)
+{
+    static const char *const in_root[] = {"/x", "//x", "/./x", "/tmp/../x"};
+    static const char *const others[] = {"/tmp/x", "x", "tmp/x", "/nowhere/x", NULL};
+    for (size_t i = 0; i < sizeof in_root / sizeof in_root[0]; i++)
+        ck_assert_msg(pb_web_files_in_root(in_root[i]), "%s", in_root[i]);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_msg(!pb_web_files_in_root(others[i]), "%s", others[i] ? others[i] : "NULL");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("web_files");
@@ -177,6 +188,7 @@ int main(void)
     tcase_add_checked_fixture(all, make_files, remove_files);
     tcase_add_test(all, test_only_products_are_readable);
     tcase_add_test(all, test_absent_paths_are_skipped);
+    tcase_add_test(all, test_root_is_no_directory_of_its_own);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

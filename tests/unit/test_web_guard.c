@@ -203,7 +203,9 @@ START_TEST(test_bad_file_of_tokens_is_reported)
                {"alice short\n", "line 1 of the tokens has a token of less than 20"},
                {"\nalice\n", "line 2 of the tokens is not NAME TOKEN"},
                {"a.b " ALICE "\n", "line 1 of the tokens is not NAME TOKEN"},
-               {"alice " ALICE " x\n", "line 1 of the tokens is not NAME TOKEN"}};
+               {"alice " ALICE " x\n", "line 1 of the tokens is not NAME TOKEN"},
+               {"# alice x\nalice " ALICE "\nbob " BOB "\nalice\t" BOB "x\n",
+                "line 4 of the tokens has the name of another line"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         write_tokens(bad[i].text);
         err = (struct pb_err){0};
