@@ -131,6 +131,12 @@ void pb_hold_started(struct pb_hold *hold, int64_t job, int64_t now_ms)
     hold->probe_ms = now_ms;
 }
 
+void pb_hold_found_none(struct pb_hold *hold, int64_t now_ms)
+{
+    if (hold->on && hold->probe == 0 && hold->until_ms < now_ms + PB_HOLD_FIRST_MS)
+        hold->until_ms = now_ms + PB_HOLD_FIRST_MS;
+}
+
 bool pb_hold_may_try(const struct pb_hold *hold, int64_t job, int64_t now_ms)
 {
     const struct pb_setback *setback = find(hold, job);

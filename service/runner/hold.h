@@ -85,6 +85,8 @@ void pb_hold_hurry(struct pb_hold *hold, int64_t now_ms);
 /* Returns true if a job may start now; when the queue is held, that job is the probe. */
 bool pb_hold_may_start(const struct pb_hold *hold, int64_t now_ms);
 void pb_hold_started(struct pb_hold *hold, int64_t job, int64_t now_ms);
+/* Call if a job might start, and none was found: the next probe is tried in PB_HOLD_FIRST_MS. */
+void pb_hold_found_none(struct pb_hold *hold, int64_t now_ms);
 /* Returns true if this job has waited long enough. */
 bool pb_hold_may_try(const struct pb_hold *hold, int64_t job, int64_t now_ms);
 /* Rank of a job as a probe: the lowest starts first. 0 = the job had no fault. */

@@ -26,12 +26,13 @@
 
 #define TICK_MS      100
 #define LAST_SAVE_MS 6000
-#define SHUN_MS      30000 /* a job that failed here is left to other nodes for this long */
+#define SHUN_MS      30000 /* pb_runner.shun_ms by default */
 #define PENDING_MAX  64    /* jobs that wait for the disk before no further job is started */
 
 struct pb_runner {
     uv_timer_t tick;
     struct pb_runner_env env;
+    int64_t shun_ms; /* a job that failed here is left to other nodes for this long */
     struct pb_job_queue queue;
     struct pb_worker_pool pool;
     struct pb_pending_list pending;
@@ -120,12 +121,15 @@ static bool has_pipeline(struct choice *choice, const struct pb_job *job)
 }
 
 /* Returns true if the job failed here last, by a fault of this machine or its configuration: for a
- * while it is left to other nodes. */
+ * while it is left to other nodes. An error of its input was found before a run, and is the same
+ * everywhere. The job may have been changed last by the clock of another node. */
 static bool is_shunned(const struct choice *choice, const struct pb_job *job)
 {
-    const int64_t age_ms = choice->wall_ms - job->updated_ms; /* both of the clock of this node */
+    const int64_t age_ms = choice->wall_ms - job->updated_ms;
     return choice->has_others && job->error.code[0] != '\0' &&
-           strcmp(job->node, choice->runner->env.node) == 0 && age_ms >= 0 && age_ms < SHUN_MS;
+           pb_code_class_of(job->error.code) != PB_CLASS_INPUT &&
+           strcmp(job->node, choice->runner->env.node) == 0 && age_ms >= 0 &&
+           age_ms < choice->runner->shun_ms;
 }
 
 static bool may_start(void *user, const struct pb_job *job)
@@ -300,6 +304,8 @@ static void on_taken(void *user)
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
+    if (n == 0 && queue->rc == 0) /* all jobs are left to others, perhaps */
+        pb_hold_found_none(&runner->faults.hold, pb_clock_mono_ms());
     free_choice(end_take(runner)); /* a kick before this would reserve the same slots */
     wake(runner); /* it may have stopped meanwhile; it limits the time of jobs and tries again */
     if (queue->rc != 0)
@@ -661,6 +667,13 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                             .answer_user = options->user};
 }
 
+/* Tests set another time, because a slow machine may take longer for the jobs of a test. */
+static int64_t read_shun_ms(void)
+{
+    const char *text = getenv("PUSHBROOM_TEST_SHUN_MS");
+    return text != NULL ? strtoll(text, NULL, 10) : SHUN_MS;
+}
+
 int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err,
                      struct pb_runner **out_runner)
 {
@@ -676,6 +689,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
                                          .on_changes = options->on_changes,
                                          .on_hold = options->on_hold,
                                          .user = options->user};
+    runner->shun_ms = read_shun_ms();
     connect_parts(runner, options);
     if (pb_pool_init(&runner->pool) != 0) {
         free(runner);

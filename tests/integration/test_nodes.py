@@ -307,7 +307,10 @@ class Nodes(DaemonCase):
 
     def test_job_that_failed_on_a_node_runs_on_another(self):
         """The other one is busy until the first has run later jobs."""
-        a, b = self.nodes("a", "b", lease="10s")
+        a, b = self.nodes("a", "b", start=False, lease="30s")
+        for node in (a, b):
+            node.start(env={"PUSHBROOM_TEST_SHUN_MS": "3600000"})
+        self.wait_all([a, b])
         b.drop("busy.tif", "until go")
         busy = next(node for node in (a, b) if node.name == b.wait_job("busy.tif", "running")["node"])
         free = a if busy is b else b

@@ -54,6 +54,21 @@ START_TEST(waits_grow_to_a_minute_and_a_success_ends_them)
 }
 END_TEST
 
+START_TEST(probe_that_was_not_found_is_tried_a_second_later)
+{
+    (void)set_back(1, 1000);
+    const int64_t now = hold.until_ms + 1;
+    ck_assert(pb_hold_tick(&hold, now));
+    pb_hold_found_none(&hold, now);
+    ck_assert(!pb_hold_tick(&hold, now + PB_HOLD_FIRST_MS - 1));
+    ck_assert(pb_hold_tick(&hold, now + PB_HOLD_FIRST_MS));
+    pb_hold_started(&hold, 2, now + PB_HOLD_FIRST_MS);
+    pb_hold_success(&hold, 2, now + PB_HOLD_FIRST_MS);
+    pb_hold_found_none(&hold, now + PB_HOLD_FIRST_MS);
+    ck_assert(pb_hold_may_start(&hold, now + PB_HOLD_FIRST_MS));
+}
+END_TEST
+
 START_TEST(a_fault_of_every_job_sets_none_aside)
 {
     int64_t now = 1000;
@@ -182,6 +197,7 @@ int main(void)
     TCase *t = tcase_create("hold");
     tcase_add_checked_fixture(t, make, NULL);
     tcase_add_test(t, waits_grow_to_a_minute_and_a_success_ends_them);
+    tcase_add_test(t, probe_that_was_not_found_is_tried_a_second_later);
     tcase_add_test(t, a_fault_of_every_job_sets_none_aside);
     tcase_add_test(t, job_that_fails_while_others_succeed_is_set_aside);
     tcase_add_test(t, only_a_success_after_the_last_fault_blames_the_job);
