@@ -15,6 +15,7 @@
 #include "pipeline/scene/single.h"
 #include "service/base/log.h"
 #include "service/inbox/inbox.h"
+#include "service/jobs/nodes.h"
 #include "service/jobs/service_time.h"
 #include "service/jobs/set_parts.h"
 
@@ -150,12 +151,21 @@ bool pb_intake_is_taking(const struct pb_intake *intake, size_t number)
     return pb_intake_may_take(intake, number) || atomic_load(&intake->takes[number]) > 0;
 }
 
-bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse)
+/* Returns true if the inbox belongs to another node: its pipelines and its service.unmatched decide
+ * about entries that no pipeline of this one matches. */
+static bool is_of_another(const struct pb_intake *intake, size_t number)
+{
+    const char *owner = intake->dirs->inbox_node[number];
+    return pb_store_is_shared(intake->store) && owner[0] != '\0' &&
+           strcmp(owner, pb_store_node(intake->store)) != 0;
+}
+
+bool pb_intake_takes_folder(struct pb_intake *intake, size_t number, const char *name, bool recurse)
 {
     (void)pthread_rwlock_rdlock(&intake->lock);
-    bool takes =
-        pb_config_match_folder(intake->config, name) != NULL ||
-        (!recurse && intake->config->service.unmatched.folders == PB_UNMATCHED_FOLDERS_QUARANTINE);
+    bool takes = pb_config_match_folder(intake->config, name) != NULL ||
+                 (!recurse && !is_of_another(intake, number) &&
+                  intake->config->service.unmatched.folders == PB_UNMATCHED_FOLDERS_QUARANTINE);
     (void)pthread_rwlock_unlock(&intake->lock);
     return takes;
 }
@@ -174,11 +184,12 @@ bool pb_intake_ignores(struct pb_intake *intake, const char *path)
     return ignores;
 }
 
-bool pb_intake_leaves(struct pb_intake *intake, const char *path)
+bool pb_intake_leaves(struct pb_intake *intake, size_t number, const char *path)
 {
     struct pb_single single = {.kind = PB_SINGLE_INPUT};
     (void)pthread_rwlock_rdlock(&intake->lock);
-    if (intake->config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE)
+    if (intake->config->service.unmatched.files == PB_UNMATCHED_FILES_LEAVE ||
+        is_of_another(intake, number))
         pb_single_find(intake->config, path, false, &single);
     (void)pthread_rwlock_unlock(&intake->lock);
     return single.kind == PB_SINGLE_FOREIGN;

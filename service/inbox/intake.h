@@ -68,13 +68,14 @@ void pb_intake_end_take(struct pb_intake *intake, size_t number);
 bool pb_intake_is_taking(const struct pb_intake *intake, size_t number);
 /* Returns true if folders of that name become jobs: a pipeline matches, or, in an inbox that does
  * not recurse, service.unmatched quarantines them. Thread: any. */
-bool pb_intake_takes_folder(struct pb_intake *intake, const char *name, bool recurse);
+bool pb_intake_takes_folder(struct pb_intake *intake, size_t number, const char *name,
+                            bool recurse);
 /* Returns true if service.ignore matches the path, which is relative to its inbox. Thread: any. */
 bool pb_intake_ignores(struct pb_intake *intake, const char *path);
 /* Returns true if a file with that path stays because of its name alone: no pipeline takes it as an
- * input, as a file of a scene, as metadata or as a sidecar, and service.unmatched leaves files.
- * Thread: any. */
-bool pb_intake_leaves(struct pb_intake *intake, const char *path);
+ * input, as a file of a scene, as metadata or as a sidecar, and service.unmatched leaves files, or
+ * the inbox with that number is of another node, which decides about it. Thread: any. */
+bool pb_intake_leaves(struct pb_intake *intake, size_t number, const char *path);
 /* Number of the configuration in use, which every pb_intake_set_config changes. Thread: any. */
 unsigned long pb_intake_config_number(struct pb_intake *intake);
 /* Holds the configuration in use (pb_config_hold), for work that takes long: a reload does not wait

@@ -64,7 +64,7 @@ static void enter(struct pb_round *round, enum pb_round_stage stage)
 static bool takes_folder(void *user, const char *name)
 {
     const struct pb_round *round = user;
-    return pb_intake_takes_folder(round->intake, name, round->inbox.recurse);
+    return pb_intake_takes_folder(round->intake, round->inbox_number, name, round->inbox.recurse);
 }
 
 static bool ignores(void *user, const char *path)
@@ -74,7 +74,8 @@ static bool ignores(void *user, const char *path)
 
 static bool leaves(void *user, const char *path)
 {
-    return pb_intake_leaves(((const struct pb_round *)user)->intake, path);
+    const struct pb_round *round = user;
+    return pb_intake_leaves(round->intake, round->inbox_number, path);
 }
 
 static void begin(struct pb_round *round, struct pb_changes *changes)

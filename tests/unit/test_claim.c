@@ -256,8 +256,19 @@ START_TEST(test_claim_adopted_by_two_nodes_is_done)
 }
 END_TEST
 
+START_TEST(test_unmatched_files_are_left_to_the_owner)
+{
+    for (int i = 0; i < 2; i++)
+        (void)snprintf((i ? &b : &a)->dirs.inbox_node[0], PB_INBOX_NODE_BYTES, "a");
+    ck_assert(pb_intake_leaves(&b.intake, 0, "s1.txt"));
+    ck_assert(!pb_intake_leaves(&b.intake, 0, "s1.tif"));
+    ck_assert(!pb_intake_leaves(&a.intake, 0, "s1.txt")); /* it quarantines the file */
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+    tcase_add_test(tests, test_unmatched_files_are_left_to_the_owner);
     tcase_add_test(tests, test_claim_adopted_by_two_nodes_is_done);
     tcase_add_test(tests, test_input_adopted_during_its_claim_stays);
     tcase_add_test(tests, test_failed_claim_returns_to_the_inbox);
