@@ -112,7 +112,7 @@ static int open_store(struct pb_opening *opening)
     rc = rc ? rc : pb_store_reap(daemon->store, pb_clock_wall_ms(), err);
     if (rc > 0)
         pb_log(PB_LOG_NOTICE, "%d job%s of the last run will run again", rc, rc == 1 ? "" : "s");
-    rc = rc < 0 ? rc : pb_daemon_hold_inboxes(daemon, since_ms, err);
+    rc = rc < 0 ? rc : pb_daemon_hold_inboxes(daemon, since_ms, true, err);
     if (rc < 0) {
         pb_job_store_disconnect(daemon->store);
         return rc;

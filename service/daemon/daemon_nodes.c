@@ -130,7 +130,8 @@ int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, str
     return rc != 0 || root[0] == '\0' ? rc : pb_publish_root_look(products, root, err);
 }
 
-int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb_err *err)
+int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, bool at_start,
+                           struct pb_err *err)
 {
     struct pb_intake *intake = &daemon->intake;
     const struct pb_dirs *dirs = &daemon->dirs;
@@ -144,6 +145,9 @@ int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb
         if (rc == 0)
             pb_intake_allow(intake, i,
                             inbox.is_held && !inbox.is_wanted ? since_ms + daemon->lease_ms : 0);
+        if (rc == 0 && at_start && !inbox.is_held)
+            pb_log(PB_LOG_NOTICE, "inbox: node %s watches %.300s",
+                   inbox.holder[0] != '\0' ? inbox.holder : dirs->inbox_node[i], dirs->inbox[i]);
     }
     return rc;
 }
@@ -161,7 +165,7 @@ static int report(struct pb_beat *beat)
     if (rc < 0)
         return rc;
     beat->reaped = rc;
-    rc = pb_daemon_hold_inboxes(daemon, since_ms, &beat->err);
+    rc = pb_daemon_hold_inboxes(daemon, since_ms, false, &beat->err);
     return rc != 0 ? rc : pb_nodes_list(daemon->store, &beat->err, &beat->seen);
 }
 

@@ -90,8 +90,10 @@ int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err);
  * a time. */
 int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, struct pb_err *err);
 /* Takes the inboxes that this node may watch, and gives back those of nodes that report. since_ms:
- * monotonic clock before the last report, from which the lease counts. Thread: pool. */
-int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, struct pb_err *err);
+ * pb_clock_boot_ms before the last report, from which the lease counts. at_start: log inboxes that
+ * other nodes watch. Thread: pool. */
+int pb_daemon_hold_inboxes(struct pb_daemon *daemon, int64_t since_ms, bool at_start,
+                           struct pb_err *err);
 /* Starts and stops the beat: it renews the lease, takes requests of other nodes, and notices
  * their changes. While the store cannot be reached nothing new is taken, and runs continue. Nothing
  * happens for a store without nodes. */

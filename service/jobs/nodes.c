@@ -365,8 +365,8 @@ static int decide(struct pb_job_store *store, struct pb_node_inbox *inbox, struc
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         "SELECT w.session, (SELECT count(*) FROM nodes WHERE node = ?2 AND session <> 0 AND"
-        " drains = 0), (SELECT count(*) FROM nodes WHERE session = ?3 AND drains = 0) FROM (SELECT "
-        "1) AS one LEFT JOIN (SELECT n.session FROM inboxes i JOIN nodes n"
+        " drains = 0), (SELECT count(*) FROM nodes WHERE session = ?3 AND drains = 0), w.node"
+        " FROM (SELECT 1) AS one LEFT JOIN (SELECT n.session, n.node FROM inboxes i JOIN nodes n"
         " ON n.session = i.session WHERE i.path = ?1 AND i.session <> 0) AS w ON true",
         err);
     pb_sql_set_text(s, 1, inbox->path);
@@ -379,6 +379,7 @@ static int decide(struct pb_job_store *store, struct pb_node_inbox *inbox, struc
         const bool may = pb_sql_int(s, 2) > 0 && (is_own || pb_sql_int(s, 1) == 0);
         inbox->is_held = is_held;
         inbox->is_wanted = is_held && !may;
+        pb_sql_read_text(s, 3, inbox->holder, sizeof inbox->holder);
         rc = is_free && may                        ? HOLD_TAKE
              : inbox->is_wanted && !inbox->is_busy ? HOLD_GIVE
                                                    : HOLD_STAYS;
@@ -422,6 +423,7 @@ int pb_nodes_hold(struct pb_job_store *store, struct pb_node_inbox *inbox, struc
     struct holding holding = {{.apply = apply_hold}, inbox};
     inbox->is_held = !pb_store_is_shared(store);
     inbox->is_wanted = false;
+    inbox->holder[0] = '\0';
     if (inbox->is_held)
         return 0;
     pb_job_store_lock(store);

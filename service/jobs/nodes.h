@@ -100,8 +100,9 @@ struct pb_node_inbox {
     const char *owner; /* name of the node; NULL: this node */
     bool is_busy;      /* this node still takes files from it, and keeps it */
     /* ---- results ---- */
-    bool is_held;   /* this session watches it */
-    bool is_wanted; /* this session watches it, and has to give it back */
+    bool is_held;                   /* this session watches it */
+    bool is_wanted;                 /* this session watches it, and has to give it back */
+    char holder[PB_JOB_NODE_BYTES]; /* node that watched it before the call; "" if absent */
 };
 /* Takes the inbox if no session watches it; gives it back if its owner watches it again, or this
  * node drains. A session that is over watches no inbox. Without nodes the inbox is held. */

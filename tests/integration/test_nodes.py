@@ -154,6 +154,7 @@ class Nodes(DaemonCase):
         a.drop("s3.tif")
         self.wait_successful(b, ["s0.tif", "s1.tif", "s2.tif", "s3.tif"])
         a.start()
+        self.assertIn(f"inbox: node b watches {a.root}/inbox", a.log_text())
         wait_for(lambda: f"leaves to another node {a.root}/inbox" in b.log_text())
         a.drop("s4.tif")
         names = ["s0.tif", "s1.tif", "s2.tif", "s3.tif", "s4.tif"]

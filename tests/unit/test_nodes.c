@@ -490,6 +490,7 @@ START_TEST(test_inbox_is_watched_by_one_node)
     ck_assert(holds(a, NULL, false));
     ck_assert(holds(a, NULL, false));
     ck_assert(!holds(b, NULL, false)); /* both have it in their configuration */
+    ck_assert_str_eq(held.holder, "a");
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'a'");
     ck_assert(!holds(b, NULL, false)); /* before its end is stored */
     age_pulse();
