@@ -250,7 +250,7 @@ START_TEST(test_search_selects_place_and_time)
     ck_assert_str_eq(find((struct pb_web_search){.ids = ",b,,a,"}), "b a");
     ck_assert_str_eq(find((struct pb_web_search){.ids = ","}), "");
     ck_assert_str_eq(find((struct pb_web_search){.ids = "a", .collections = "p,q"}), "a");
-    char list[2 * PB_WEB_WORDS_MAX + 2] = "";
+    char list[2 * PB_WEB_WORDS_MAX + 3] = "";
     for (size_t i = 0; i <= PB_WEB_WORDS_MAX; i++)
         (void)strcpy(list + 2 * i, "c,");
     size_t matched;
