@@ -179,7 +179,7 @@ def test_the_inbox_takes_every_delivery_as_one_job(scratch):
             for path in sorted(made.iterdir()) if loose else [made]:
                 os.rename(path, d.root / "inbox" / path.name)
         jobs = lambda: d.call("job.list", limit=1000)["jobs"]
-        wait_for(lambda: len([j for j in jobs() if j["status"] == "successful"]) >= len(kinds) or [j for j in jobs() if j["status"] == "failed"])
+        d.wait_for(lambda: len([j for j in jobs() if j["status"] == "successful"]) >= len(kinds) or [j for j in jobs() if j["status"] == "failed"])
         failed = [(j["input"], j["error"]) for j in jobs() if j["status"] == "failed"]
         assert failed == [], failed
         assert len(jobs()) == len(kinds), [j["input"] for j in jobs()]

@@ -115,7 +115,7 @@ class LostDevice(Service):
     def test_progress_starts_over_and_a_cancel_wins(self):
         d = self.daemon(stall="300s")
         d.drop("x.tif", "device device.lost slow 300")
-        job = wait_for(lambda: [j for j in d.jobs() if j["device_why"] and j["tiles_total"] == 20])[0]
+        job = d.wait_for(lambda: [j for j in d.jobs() if j["device_why"] and j["tiles_total"] == 20])[0]
         self.assertLess(job["tiles_done"], 7)
         self.assertEqual(job["status"], "running")
         d.call("job.cancel", id=job["id"])
@@ -131,7 +131,7 @@ class LostDevice(Service):
         d.wait_job("warm.tif", "successful")
         self.hold(d.workers()[0])
         d.drop("x.tif", "device device.lost")
-        return wait_for(lambda: [j for j in d.jobs() if j["device_why"]])[0]
+        return d.wait_for(lambda: [j for j in d.jobs() if j["device_why"]])[0]
 
     def test_a_cancel_between_two_tries_wins_at_once(self):
         d = self.daemon()

@@ -81,7 +81,7 @@ class Intake(Service):
     def test_names_with_odd_bytes_are_cleaned(self):
         d = self.daemon()
         os.rename(self.write(d, b"ok"), os.fsencode(d.root / "inbox") + b"/a\xff\n b.tif")
-        wait_for(lambda: [j for j in d.jobs() if j["status"] == "successful"])
+        d.wait_for(lambda: [j for j in d.jobs() if j["status"] == "successful"])
         self.assertRegex(d.jobs()[0]["name"], r"^a__ b-[0-9a-f]{12}\.tif$")
 
     def write(self, d, data):
@@ -93,7 +93,7 @@ class Intake(Service):
         d = self.daemon()
         for i in range(3):
             d.drop("x.tif")
-            wait_for(lambda: len(d.jobs(status="successful")) == i + 1)
+            d.wait_for(lambda: len(d.jobs(status="successful")) == i + 1)
         self.assertEqual(d.files("work"), ["done", "done/x.tif", "done/x.tif.1", "done/x.tif.2"])
 
     def test_inputs_are_deleted_when_the_config_says_so(self):
