@@ -336,10 +336,12 @@ class flow
         return nullptr;
     }
 
-    // With one_thread: serves the GPU.
+    // With one_thread: serves the GPU. Without it several threads call this: it writes nothing.
     void step()
     {
-        goes_on_ = goes_on_ && steps_ && device_ && wic_device_step(device_) == 1;
+        if (steps_) {
+            goes_on_ = goes_on_ && device_ && wic_device_step(device_) == 1;
+        }
     }
     // Returns call(time limit). With one_thread it serves the GPU between tries without waiting.
     template <class Call> int wait(int64_t timeout_ns, Call call)
