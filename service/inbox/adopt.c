@@ -169,8 +169,8 @@ static int note_folder(struct pb_job *job, const char *from, const char *folder)
     return rc;
 }
 
-/* Describes the job of a claim. Returns 1; 0 if the claim stays for its node, because no pipeline
- * of this one matches; or *err. */
+/* Describes the job of a claim. Returns 1, or a negative errno and *err. Returns 0 if no pipeline
+ * here matches the claim of another node: it stays for that node. */
 static int describe_claim(struct sweep *sweep, struct pb_job *job, const char *path,
                           bool is_directory, struct pb_err *err)
 {

@@ -3,9 +3,9 @@
 #ifndef PB_FEED_H
 #define PB_FEED_H
 /* All inboxes of the service, each with a watch of its own (watch.h), so that an inbox that does
- * not respond does not block the others: each takes one thread of libuv's pool at a time. An inbox
- * from which files may not be taken (pb_intake_may_take) has no watch, because another node has
- * one. The service has a trouble while any inbox has it. Thread: loop. */
+ * not respond does not block the others: each takes one thread of libuv's pool at a time. While
+ * another node watches an inbox (pb_intake_may_take), there is no watch of it here. The service has
+ * a trouble while any inbox has it. Thread: loop. */
 #include "service/inbox/watch.h"
 #include "service/base/troubles.h"
 

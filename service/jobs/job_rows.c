@@ -164,8 +164,8 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, si
     return pb_journal_record_new(store, jobs, n, out_results, err);
 }
 
-/* Reads a row before a change, for the journal. which: PB_JOB_STATE, or PB_JOB_STATE_FREE: a row
- * that another transaction changes is absent. */
+/* Reads a row before a change, for the journal. which: PB_JOB_STATE waits for a transaction that
+ * changes the row; for PB_JOB_STATE_FREE such a row is absent. */
 static int look_before(struct pb_job_store *store, enum pb_job_statement which, const char *id,
                        struct pb_err *err, struct pb_job_before *out)
 {

@@ -16,7 +16,7 @@ struct pb_web_file {
     char media_type[96]; /* one that a browser does not run as a program */
 };
 
-/* Opens a path below the open directory, without links on its way. Returns the descriptor, or a
+/* Opens a path below the open directory; no part of it may be a link. Returns the descriptor, or a
  * negative errno as below. */
 int pb_web_open_below(int directory, const char *path, int flags);
 

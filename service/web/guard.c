@@ -75,8 +75,8 @@ static bool is_named_before(const char *text, const char *end, const char *name)
     return false;
 }
 
-/* Finds a person by the name or the token, whichever is not NULL. Returns the number of persons
- * that fit, or negative and *err. Wipe *out. */
+/* Finds a person by the name or the token, whichever is not NULL. Returns the number of matches, or
+ * negative and *err. Wipe *out. */
 static int find(const struct pb_web_guard *guard, const char *name, const char *token,
                 struct person *out, struct pb_err *err)
 {

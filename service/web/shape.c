@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two shapes share a point if two of their segments do, or if a point of one is inside a polygon
- * of the other. A point is a segment of length 0. Coordinates are compared as they are, without a
- * tolerance. */
+ * Two shapes share a point if two of their segments do, or if one has a point inside a polygon of
+ * the other. A point is a segment of length 0. Coordinates are compared exactly. */
 #include "service/web/shape.h"
 
 #include "config/base/json_reader.h"

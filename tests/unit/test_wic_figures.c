@@ -114,7 +114,7 @@ START_TEST(test_bar_needs_mean_and_every_row)
     cases[0].rival[2] = 9.0; /* the mean is below the bar */
     ck_assert(!pair_bar_is_met(cases, 2));
     cases[0].rival[2] = 12.0;
-    cases[1].best = 9.9; /* slower than a rival that is none of the three */
+    cases[1].best = 9.9; /* slower than another rival */
     ck_assert(!pair_is_won(&cases[1]));
     ck_assert(!pair_bar_is_met(cases, 2));
     cases[1].oracle = 9.8; /* but there is nothing to win */

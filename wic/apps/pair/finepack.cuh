@@ -4,7 +4,7 @@
 #define WIC_APP_PAIR_FINEPACK_CUH
 // finepack: the stores of a piece are gathered by line in shared memory and cross the link as one
 // bulk store. An application-level copy of the hardware of FinePack (HPCA '23), which joins the
-// stores of a multiprocessor on their way out.
+// stores that leave a multiprocessor.
 //
 // A block has two buffers in turn: when it writes to one again, it has met since its thread 0 saw
 // the end of the bulk store from there.
