@@ -308,15 +308,6 @@ static int run(struct pb_job_store *store, const char *text, const int64_t *numb
     return pb_job_store_run(store, WHAT, s, err);
 }
 
-/* Gives every session one lease, because no node could report. */
-static int give_leases(struct pb_job_store *store, struct pb_err *err)
-{
-    int rc = run(store, "UPDATE pulse SET at_ms = pb_now_ms()", NULL, 0, err);
-    if (rc >= 0)
-        rc = run(store, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE session <> 0", NULL, 0, err);
-    return rc < 0 ? rc : 0;
-}
-
 /* Reads the age of the pulse, and keeps its row. Returns 1; 0: another node moves it now. */
 static int read_pulse(struct pb_job_store *store, int64_t *out_ms, struct pb_err *err)
 {
@@ -337,11 +328,11 @@ int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err)
     int rc = read_pulse(store, &age_ms, err);
     if (rc <= 0 || (age_ms >= 0 && age_ms < store->lease_ms / PULSES_OF_A_LEASE))
         return rc < 0 ? rc : 0;
-    /* A pulse from the future: the server's clock was set back. */
-    if (age_ms < 0 || age_ms > store->lease_ms / 2)
-        return give_leases(store, err);
     rc = run(store, "UPDATE pulse SET at_ms = pb_now_ms()", NULL, 0, err);
-    if (rc > 0)
+    /* The store was away, or its clock was set back (a pulse from the future): new leases. */
+    if (rc >= 0 && (age_ms < 0 || age_ms > store->lease_ms / 2))
+        rc = run(store, "UPDATE nodes SET seen_ms = pb_now_ms() WHERE session <> 0", NULL, 0, err);
+    else if (rc > 0)
         rc = run(store,
                  "UPDATE nodes SET session = 0 WHERE session <> 0 AND session <> ?1 AND"
                  " seen_ms + lease_ms < pb_now_ms()",
