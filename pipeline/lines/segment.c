@@ -1,0 +1,638 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Layout of the file, all offsets computed from the spec alone:
+ *
+ *   0        header: PB_SEGMENT_MAGIC while the segment is open, then that of a BigTIFF
+ *   64       struct state, mapped by all processes
+ *   4096     struct pb_segment_line for each line
+ *            directory of the full height and its tables
+ *            directory of the height at the end, if it is less
+ *   pages    strips
+ *
+ * The directory of the full height is never rewritten: a process that computes the growing file
+ * reads it. Lines are stored before `complete` (release), which readers load (acquire). `word`
+ * changes after each store of `complete` or `state`, and readers sleep on it. Readers map the file
+ * read-only and cannot change `word`; therefore they sleep for PARK_NS at most, and look for an
+ * abort of their own process then. */
+#include "pipeline/lines/segment.h"
+
+#include "kernels/nodata.h"
+#include "pipeline/io/file_room.h"
+#include "pipeline/io/io_fail.h"
+#include "wic/futex.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STATE_AT = 64, LINES_AT = 4096, PAGE = 4096, TEXT_BYTES = 32, MODE = 0640 };
+#define PARK_NS INT64_C(50000000)
+
+struct state {
+    char magic[8];
+    struct pb_segment_spec spec;
+    _Alignas(64) _Atomic uint64_t complete;
+    _Atomic uint32_t word; /* futex */
+    _Atomic uint32_t state;
+};
+_Static_assert(STATE_AT + sizeof(struct state) <= LINES_AT, "the state needs one page");
+
+struct layout {
+    uint64_t line_bytes; /* bytes of a line of one band */
+    uint64_t tables_at[2], tables_bytes;
+    uint64_t data_at, total;
+};
+
+struct pb_segment {
+    int fd;
+    bool is_writer;
+    char *path;
+    struct pb_segment_spec spec;
+    struct layout layout;
+    unsigned char *map;
+    struct state *state;
+    struct pb_segment_line *line;
+    void *nodata; /* one line of one band; NULL without a nodata value, or for a reader */
+    int64_t spin_ns;
+    _Atomic bool aborted;
+};
+
+static uint64_t rounded(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static uint64_t strips(int32_t height)
+{
+    return rounded((uint64_t)height, PB_SEGMENT_ROWS) / PB_SEGMENT_ROWS;
+}
+
+static bool is_sound(const struct pb_segment_spec *spec)
+{
+    bool fine = spec->width > 0 && spec->height > 0 && spec->height <= PB_SEGMENT_LINES_MAX &&
+                spec->n_bands > 0 && spec->n_bands <= PB_BANDS_MAX &&
+                (unsigned)spec->type < PB_TYPE_COUNT &&
+                (!spec->has_nodata || pb_nodata_fits(spec->type, spec->nodata));
+    for (size_t i = 0; fine && spec->has_transform && i < 6; i++)
+        fine = isfinite(spec->transform[i]);
+    return fine && (uint64_t)spec->width * (uint64_t)spec->n_bands * 8 < UINT64_C(1) << 31;
+}
+
+static struct layout layout_of(const struct pb_segment_spec *spec)
+{
+    struct layout l;
+    const uint64_t blocks = strips(spec->height) * (uint64_t)spec->n_bands;
+    l.line_bytes = (uint64_t)spec->width * pb_type_bytes(spec->type);
+    l.tables_at[0] =
+        LINES_AT + rounded((uint64_t)spec->height * sizeof(struct pb_segment_line), 64);
+    l.tables_bytes = rounded(2048 + (uint64_t)spec->n_bands * 6 + blocks * 16, 64);
+    l.tables_at[1] = l.tables_at[0] + l.tables_bytes;
+    l.data_at = rounded(l.tables_at[1] + l.tables_bytes, PAGE);
+    l.total = l.data_at + blocks * PB_SEGMENT_ROWS * l.line_bytes;
+    return l;
+}
+
+/* Offset of a line of band `band`, from 0. */
+static uint64_t offset(const struct pb_segment *s, int32_t band, int32_t line)
+{
+    const uint64_t strip = (uint64_t)(line / PB_SEGMENT_ROWS) * (uint64_t)s->spec.n_bands;
+    const uint64_t row = (strip + (uint64_t)band) * PB_SEGMENT_ROWS;
+    return s->layout.data_at + (row + (uint64_t)(line % PB_SEGMENT_ROWS)) * s->layout.line_bytes;
+}
+
+/* --- the directory --- */
+
+enum { TEXT = 2, SHORT = 3, LONG = 4, DOUBLE = 12, LONG8 = 16, ENTRY_BYTES = 20 };
+
+/* Directory under construction: entries from `at`, values that do not fit into them from `next`. */
+struct directory {
+    unsigned char *map;
+    uint64_t at, next, n;
+};
+
+static void put_entry(struct directory *d, uint16_t tag, uint16_t type, uint64_t count,
+                      const void *value)
+{
+    static const unsigned char size[] = {
+        [TEXT] = 1, [SHORT] = 2, [LONG] = 4, [DOUBLE] = 8, [LONG8] = 8};
+    unsigned char *const entry = d->map + d->at + 8 + d->n++ * ENTRY_BYTES;
+    const uint64_t bytes = count * size[type];
+    memcpy(entry, &tag, 2);
+    memcpy(entry + 2, &type, 2);
+    memcpy(entry + 4, &count, 8);
+    memset(entry + 12, 0, 8);
+    if (bytes <= 8) {
+        memcpy(entry + 12, value, (size_t)bytes);
+        return;
+    }
+    memcpy(entry + 12, &d->next, 8);
+    memcpy(d->map + d->next, value, (size_t)bytes);
+    d->next += rounded(bytes, 8);
+}
+
+static void put_short(struct directory *d, uint16_t tag, uint16_t value)
+{
+    put_entry(d, tag, SHORT, 1, &value);
+}
+
+/* One value for each of n bands. */
+static void put_shorts(struct directory *d, uint16_t tag, uint16_t value, int32_t n)
+{
+    uint16_t values[PB_BANDS_MAX];
+    for (int32_t i = 0; i < n; i++)
+        values[i] = value;
+    if (n > 0)
+        put_entry(d, tag, SHORT, (uint64_t)n, values);
+}
+
+/* Offsets of strips, or their sizes; band after band. */
+static void put_table(struct directory *d, const struct pb_segment *s, uint16_t tag, int32_t height)
+{
+    const uint64_t n = strips(height), count = n * (uint64_t)s->spec.n_bands;
+    const uint64_t at = d->next;
+    uint64_t value = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const int32_t band = (int32_t)(i / n), line = (int32_t)(i % n) * PB_SEGMENT_ROWS;
+        const int32_t rows = height - line < PB_SEGMENT_ROWS ? height - line : PB_SEGMENT_ROWS;
+        value = tag == 273 ? offset(s, band, line) : (uint64_t)rows * s->layout.line_bytes;
+        memcpy(d->map + at + i * 8, &value, 8);
+    }
+    if (count == 1) {
+        put_entry(d, tag, LONG8, 1, &value);
+        return;
+    }
+    unsigned char *const entry = d->map + d->at + 8 + d->n++ * ENTRY_BYTES;
+    const uint16_t type = LONG8;
+    memcpy(entry, &tag, 2);
+    memcpy(entry + 2, &type, 2);
+    memcpy(entry + 4, &count, 8);
+    memcpy(entry + 12, &at, 8);
+    d->next += count * 8;
+}
+
+static void put_place(struct directory *d, const struct pb_segment_spec *spec)
+{
+    const double *const t = spec->transform;
+    const bool is_upright = t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0;
+    const double scale[3] = {t[1], -t[5], 0}, tie[6] = {0, 0, 0, t[0], t[3], 0};
+    const double matrix[16] = {t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], [15] = 1};
+    if (spec->has_transform && is_upright) {
+        put_entry(d, 33550, DOUBLE, 3, scale);
+        put_entry(d, 33922, DOUBLE, 6, tie);
+    } else if (spec->has_transform) {
+        put_entry(d, 34264, DOUBLE, 16, matrix);
+    }
+    const uint16_t model = spec->is_geographic ? 2 : 1, key = spec->is_geographic ? 2048 : 3072;
+    const uint16_t keys[16] = {1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, 1, key, 0, 1, spec->epsg};
+    if (spec->epsg != 0)
+        put_entry(d, 34735, SHORT, 16, keys);
+}
+
+static void put_nodata(struct directory *d, const struct pb_segment_spec *spec)
+{
+    char text[TEXT_BYTES];
+    if (!spec->has_nodata)
+        return;
+    if (isnan(spec->nodata))
+        (void)snprintf(text, sizeof text, "nan");
+    else
+        (void)snprintf(text, sizeof text, "%.17g", spec->nodata);
+    put_entry(d, 42113, TEXT, strlen(text) + 1, text);
+}
+
+/* Writes the directory of an image of that height. */
+static void put_directory(const struct pb_segment *s, uint64_t at, int32_t height)
+{
+    static const uint16_t format[PB_TYPE_COUNT] = {
+        [PB_U8] = 1,  [PB_I16] = 2, [PB_U16] = 1, [PB_I32] = 2,
+        [PB_U32] = 1, [PB_F32] = 3, [PB_F64] = 3};
+    const struct pb_segment_spec *const spec = &s->spec;
+    struct directory d = {s->map, at, at + 1024, 0};
+    const uint32_t size[] = {(uint32_t)spec->width, (uint32_t)height};
+    put_entry(&d, 256, LONG, 1, &size[0]);
+    put_entry(&d, 257, LONG, 1, &size[1]);
+    put_shorts(&d, 258, (uint16_t)(8 * pb_type_bytes(spec->type)), spec->n_bands);
+    put_short(&d, 259, 1); /* uncompressed */
+    put_short(&d, 262, 1); /* gray */
+    put_table(&d, s, 273, height);
+    put_short(&d, 277, (uint16_t)spec->n_bands);
+    put_short(&d, 278, PB_SEGMENT_ROWS);
+    put_table(&d, s, 279, height);
+    put_short(&d, 284, spec->n_bands > 1 ? 2 : 1);
+    put_shorts(&d, 338, 0, spec->n_bands - 1);
+    put_shorts(&d, 339, format[spec->type], spec->n_bands);
+    put_place(&d, spec);
+    put_nodata(&d, spec);
+    memcpy(s->map + at, &d.n, 8);
+    memset(s->map + at + 8 + d.n * ENTRY_BYTES, 0, 8);
+}
+
+static void make_head(uint64_t directory, unsigned char out[PB_SEGMENT_HEAD_BYTES])
+{
+    const uint16_t magic[] = {__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 0x4d4d : 0x4949, 43, 8, 0};
+    memcpy(out, magic, 8);
+    memcpy(out + 8, &directory, 8);
+}
+
+void pb_segment_head(const struct pb_segment *segment, unsigned char out[PB_SEGMENT_HEAD_BYTES])
+{
+    make_head(segment->layout.tables_at[0], out);
+}
+
+/* --- creation --- */
+
+static int fail(struct pb_err *err, enum pb_code code, const char *path, const char *text)
+{
+    return pb_fail_at(err, code, path, 0, 0, "%s", text);
+}
+
+static struct pb_segment *allocate(const char *path, bool is_writer)
+{
+    struct pb_segment *const s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->fd = -1;
+    s->is_writer = is_writer;
+    s->map = MAP_FAILED;
+    s->path = strdup(path);
+    if (s->path != NULL)
+        return s;
+    free(s);
+    return NULL;
+}
+
+static int map(struct pb_segment *s, struct pb_err *err)
+{
+    const int rights = s->is_writer ? PROT_READ | PROT_WRITE : PROT_READ;
+    s->layout = layout_of(&s->spec);
+    s->map = mmap(NULL, s->layout.total, rights, MAP_SHARED, s->fd, 0);
+    if (s->map == MAP_FAILED)
+        return pb_io_fail(err, errno, "cannot map", s->path);
+    s->state = (struct state *)(void *)(s->map + STATE_AT);
+    s->line = (struct pb_segment_line *)(void *)(s->map + LINES_AT);
+    return 0;
+}
+
+static void fill_nodata(const struct pb_segment_spec *spec, void *out)
+{
+    const double v = spec->nodata;
+    for (int32_t i = 0; i < spec->width; i++)
+        switch (spec->type) {
+        case PB_U8:
+            ((uint8_t *)out)[i] = (uint8_t)v;
+            break;
+        case PB_I16:
+            ((int16_t *)out)[i] = (int16_t)v;
+            break;
+        case PB_U16:
+            ((uint16_t *)out)[i] = (uint16_t)v;
+            break;
+        case PB_I32:
+            ((int32_t *)out)[i] = (int32_t)v;
+            break;
+        case PB_U32:
+            ((uint32_t *)out)[i] = (uint32_t)v;
+            break;
+        case PB_F32:
+            ((float *)out)[i] = (float)v;
+            break;
+        default:
+            ((double *)out)[i] = v;
+            break;
+        }
+}
+
+static int make_nodata(struct pb_segment *s, struct pb_err *err)
+{
+    if (!s->spec.has_nodata)
+        return 0;
+    s->nodata = malloc(s->layout.line_bytes);
+    if (s->nodata == NULL)
+        return fail(err, PB_E_MEMORY, s->path, "no memory for a line");
+    fill_nodata(&s->spec, s->nodata);
+    return 0;
+}
+
+/* Marks the process as the writer: released by the kernel when it ends. */
+static int lock(const struct pb_segment *s, struct pb_err *err)
+{
+    if (flock(s->fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno == EWOULDBLOCK) {
+        (void)fail(err, PB_E_SERVICE_BUSY, s->path, "another process writes this segment");
+        return -EBUSY;
+    }
+    return pb_io_fail(err, errno, "cannot lock", s->path);
+}
+
+static int start(struct pb_segment *s, struct pb_err *err)
+{
+    const uint64_t bytes = layout_of(&s->spec).total;
+    int rc = lock(s, err);
+    if (rc == 0 && (rc = -posix_fallocate(s->fd, 0, (off_t)bytes)) < 0)
+        rc = pb_io_fail(err, -rc, "cannot reserve space for", s->path);
+    rc = rc ? rc : map(s, err);
+    rc = rc ? rc : make_nodata(s, err);
+    if (rc < 0)
+        return rc;
+    s->state->spec = s->spec;
+    put_directory(s, s->layout.tables_at[0], s->spec.height);
+    memcpy(s->state->magic, PB_SEGMENT_MAGIC, sizeof s->state->magic);
+    memcpy(s->map, PB_SEGMENT_MAGIC, 8);
+    return 0;
+}
+
+int pb_segment_create(const char *path, const struct pb_segment_spec *spec, struct pb_err *err,
+                      struct pb_segment **out_segment)
+{
+    if (!is_sound(spec))
+        return fail(err, PB_E_INPUT_LIMIT, path,
+                    "the lines' sizes or nodata value are not possible");
+    struct pb_segment *const s = allocate(path, true);
+    if (s == NULL)
+        return fail(err, PB_E_MEMORY, path, "no memory for a segment");
+    s->spec = *spec;
+    s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
+    const bool is_made = s->fd >= 0;
+    const bool is_taken = !is_made && errno == EEXIST;
+    int rc = is_made ? start(s, err) : pb_io_fail(err, errno, "cannot create", path);
+    if (rc == 0) {
+        *out_segment = s;
+        return 0;
+    }
+    if (is_made)
+        (void)unlink(path);
+    rc = is_taken ? -EEXIST : rc;
+    pb_segment_destroy(s);
+    return rc;
+}
+
+/* Reads the state of a file. Returns 0, or -EINVAL if it is no segment. */
+static int read_state(int fd, struct state *out)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode) || stat.st_size < LINES_AT ||
+        pread(fd, out, sizeof *out, STATE_AT) != (ssize_t)sizeof *out ||
+        memcmp(out->magic, PB_SEGMENT_MAGIC, sizeof out->magic) != 0 || !is_sound(&out->spec))
+        return -EINVAL;
+    const struct layout layout = layout_of(&out->spec);
+    const bool is_whole = (uint64_t)stat.st_size >= layout.total;
+    return is_whole || (out->state == PB_SEGMENT_CLOSED && (uint64_t)stat.st_size > layout.data_at)
+               ? 0
+               : -EINVAL;
+}
+
+bool pb_segment_is_growing(int fd)
+{
+    struct state state;
+    return read_state(fd, &state) == 0 && state.state != PB_SEGMENT_CLOSED;
+}
+
+/* Maps the file that s->fd has open. */
+static int adopt(struct pb_segment *s, struct pb_err *err)
+{
+    struct state state;
+    if (read_state(s->fd, &state) < 0) {
+        (void)fail(err, PB_E_INPUT_DAMAGED, s->path, "the file is no segment of lines");
+        return -EINVAL;
+    }
+    s->spec = state.spec;
+    int rc = map(s, err);
+    if (rc == 0 && s->state->complete > (uint64_t)s->spec.height) {
+        (void)fail(err, PB_E_INPUT_DAMAGED, s->path,
+                   "the segment's count of lines is not possible");
+        rc = -EINVAL;
+    }
+    return rc;
+}
+
+int pb_segment_open(int fd, const char *path, struct pb_err *err, struct pb_segment **out_segment)
+{
+    struct pb_segment *const s = allocate(path, false);
+    if (s == NULL)
+        return fail(err, PB_E_MEMORY, path, "no memory for a segment");
+    s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int rc = s->fd < 0 ? pb_io_fail(err, errno, "cannot open", path) : adopt(s, err);
+    if (rc == 0)
+        *out_segment = s;
+    else
+        pb_segment_destroy(s);
+    return rc;
+}
+
+static void publish(struct pb_segment *s, enum pb_segment_state state)
+{
+    atomic_store_explicit(&s->state->state, (uint32_t)state, memory_order_release);
+    atomic_fetch_add_explicit(&s->state->word, 1, memory_order_release);
+    wic_futex_wake(&s->state->word, INT32_MAX, true);
+}
+
+int pb_segment_recover(const char *path, struct pb_err *err, struct pb_segment **out_segment)
+{
+    struct pb_segment *const s = allocate(path, true);
+    if (s == NULL)
+        return fail(err, PB_E_MEMORY, path, "no memory for a segment");
+    s->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int rc = s->fd < 0 ? pb_io_fail(err, errno, "cannot open", path) : lock(s, err);
+    rc = rc ? rc : adopt(s, err);
+    rc = rc ? rc : make_nodata(s, err);
+    if (rc == 0 && pb_segment_state(s) == PB_SEGMENT_CLOSED) {
+        (void)fail(err, PB_E_INPUT_CHANGED, path, "the segment is closed");
+        rc = -EALREADY;
+    }
+    if (rc == 0) {
+        publish(s, PB_SEGMENT_OPEN);
+        *out_segment = s;
+        return 0;
+    }
+    s->is_writer = false; /* nothing to abandon */
+    pb_segment_destroy(s);
+    return rc;
+}
+
+void pb_segment_destroy(struct pb_segment *segment)
+{
+    if (segment == NULL)
+        return;
+    if (segment->map != MAP_FAILED) {
+        if (segment->is_writer && pb_segment_state(segment) == PB_SEGMENT_OPEN)
+            publish(segment, PB_SEGMENT_ABANDONED);
+        (void)munmap(segment->map, segment->layout.total);
+    }
+    if (segment->fd >= 0)
+        (void)close(segment->fd);
+    free(segment->nodata);
+    free(segment->path);
+    free(segment);
+}
+
+/* --- the writer --- */
+
+/* Count of lines that fit, at most n. */
+static uint32_t fitting(const struct pb_segment *s, uint32_t n)
+{
+    const uint32_t left = (uint32_t)(s->spec.height - pb_segment_lines(s));
+    return pb_segment_state(s) != PB_SEGMENT_OPEN ? 0 : n < left ? n : left;
+}
+
+static void complete(struct pb_segment *s, uint32_t n)
+{
+    atomic_fetch_add_explicit(&s->state->complete, n, memory_order_release);
+    publish(s, PB_SEGMENT_OPEN);
+}
+
+uint32_t pb_segment_append(struct pb_segment *segment, const struct pb_segment_group *group)
+{
+    struct pb_segment *const s = segment;
+    const int32_t first = pb_segment_lines(s);
+    const uint32_t n = fitting(s, group->n);
+    const int64_t now = group->published_ns != 0 ? group->published_ns : wic_now_ns();
+    for (uint32_t i = 0; i < n; i++) {
+        const int32_t line = first + (int32_t)i;
+        const unsigned char *from = (const unsigned char *)group->data + i * group->line_bytes;
+        s->line[line] = (struct pb_segment_line){
+            group->acquired_ns != NULL ? group->acquired_ns[i] : 0, now, 0, 0};
+        for (int32_t b = 0; b < s->spec.n_bands; b++)
+            memcpy(s->map + offset(s, b, line), from + (size_t)b * group->band_bytes,
+                   s->layout.line_bytes);
+    }
+    if (n > 0)
+        complete(s, n);
+    return n;
+}
+
+int pb_segment_gap(struct pb_segment *segment, uint32_t n)
+{
+    struct pb_segment *const s = segment;
+    const int32_t first = pb_segment_lines(s);
+    const int64_t now = wic_now_ns();
+    n = fitting(s, n);
+    if (s->nodata == NULL)
+        return -EINVAL;
+    for (uint32_t i = 0; i < n; i++) {
+        const int32_t line = first + (int32_t)i;
+        s->line[line] = (struct pb_segment_line){0, now, 1, 0};
+        for (int32_t b = 0; b < s->spec.n_bands; b++)
+            memcpy(s->map + offset(s, b, line), s->nodata, s->layout.line_bytes);
+    }
+    if (n > 0)
+        complete(s, n);
+    return (int)n;
+}
+
+int pb_segment_close(struct pb_segment *segment, struct pb_err *err)
+{
+    struct pb_segment *const s = segment;
+    const int32_t lines = pb_segment_lines(s);
+    const bool is_full = lines == s->spec.height;
+    if (lines == 0) {
+        (void)fail(err, PB_E_INPUT_EMPTY, s->path, "no line arrived");
+        return -ENODATA;
+    }
+    if (!is_full)
+        put_directory(s, s->layout.tables_at[1], lines);
+    const int32_t last = (lines - 1) % PB_SEGMENT_ROWS;
+    const uint64_t end = offset(s, s->spec.n_bands - 1, lines - 1) + s->layout.line_bytes;
+    /* Rows of the last strip that have no line are part of the file, because the strips of the
+     * other bands follow them. */
+    for (int32_t row = last + 1; row < PB_SEGMENT_ROWS; row++)
+        for (int32_t b = 0; b + 1 < s->spec.n_bands; b++)
+            memset(s->map + offset(s, b, lines - 1 - last + row), 0, s->layout.line_bytes);
+    unsigned char head[PB_SEGMENT_HEAD_BYTES];
+    make_head(s->layout.tables_at[is_full ? 0 : 1], head);
+    if (ftruncate(s->fd, (off_t)end) < 0)
+        return pb_io_fail(err, errno, "cannot cut", s->path);
+    memcpy(s->map + 8, head + 8, 8);
+    memcpy(s->map, head, 8);
+    publish(s, PB_SEGMENT_CLOSED);
+    return 0;
+}
+
+int pb_segment_sync(const struct pb_segment *segment, struct pb_err *err)
+{
+    return fsync(segment->fd) == 0
+               ? 0
+               : pb_io_fail(err, errno, "cannot write to the disk", segment->path);
+}
+
+/* --- readers --- */
+
+const struct pb_segment_spec *pb_segment_spec(const struct pb_segment *segment)
+{
+    return &segment->spec;
+}
+
+enum pb_segment_state pb_segment_state(const struct pb_segment *segment)
+{
+    return (enum pb_segment_state)atomic_load_explicit(&segment->state->state,
+                                                       memory_order_acquire);
+}
+
+int32_t pb_segment_lines(const struct pb_segment *segment)
+{
+    const uint64_t n = atomic_load_explicit(&segment->state->complete, memory_order_acquire);
+    return n < (uint64_t)segment->spec.height ? (int32_t)n : segment->spec.height;
+}
+
+struct pb_segment_line pb_segment_line(const struct pb_segment *segment, int32_t line)
+{
+    return segment->line[line];
+}
+
+/* Returns 1 if a wait continues, else its result. */
+static int look(const struct pb_segment *s, int32_t lines)
+{
+    const enum pb_segment_state state =
+        pb_segment_state(s); /* before the lines: it is stored last */
+    if (pb_segment_lines(s) >= lines)
+        return 0;
+    if (state != PB_SEGMENT_OPEN)
+        return -ENODATA;
+    return atomic_load_explicit(&s->aborted, memory_order_acquire) ? -ECANCELED : 1;
+}
+
+int pb_segment_wait(const struct pb_segment *segment, int32_t lines, int64_t deadline_ns)
+{
+    int rc = look(segment, lines);
+    const int64_t spin_to = rc == 1 && segment->spin_ns > 0 ? wic_now_ns() + segment->spin_ns : 0;
+    while (rc == 1) {
+        const uint32_t seen = atomic_load_explicit(&segment->state->word, memory_order_acquire);
+        rc = look(segment, lines);
+        const int64_t now = rc == 1 ? wic_now_ns() : 0;
+        if (rc == 1 && now >= deadline_ns)
+            rc = -ETIMEDOUT;
+        const int64_t until = deadline_ns - now < PARK_NS ? deadline_ns : now + PARK_NS;
+        if (rc == 1 && now >= spin_to)
+            (void)wic_futex_wait(&segment->state->word, seen, until, true);
+    }
+    return rc;
+}
+
+void pb_segment_abort(struct pb_segment *segment)
+{
+    atomic_store_explicit(&segment->aborted, true, memory_order_release);
+    wic_futex_wake(&segment->state->word, INT32_MAX, true);
+}
+
+void pb_segment_spin(struct pb_segment *segment, int64_t spin_ns)
+{
+    segment->spin_ns = spin_ns;
+}
+
+void pb_segment_copy(const struct pb_segment *segment, int32_t band, const struct pb_rect *rect,
+                     void *out, size_t row_bytes)
+{
+    const size_t each = pb_type_bytes(segment->spec.type);
+    for (int32_t y = 0; y < rect->h; y++)
+        memcpy((unsigned char *)out + (size_t)y * row_bytes,
+               segment->map + offset(segment, band - 1, rect->y + y) + (size_t)rect->x * each,
+               (size_t)rect->w * each);
+}
