@@ -233,7 +233,7 @@ static void warn_of_rows(struct pb_publish *p, const char *why)
 }
 
 /* Publishes the rows after the products are visible. A lock that was broken meanwhile is taken
- * again. */
+ * again; rows of products that others have replaced since are theirs. */
 static void place_rows(struct pb_publish *p, int fd, struct pb_publish_lock *lock,
                        enum pb_publish_rows_collection state, const char *why)
 {
@@ -245,8 +245,15 @@ static void place_rows(struct pb_publish *p, int fd, struct pb_publish_lock *loc
     while ((rc = pb_publish_lock_place(lock)) == -ESTALE) {
         pb_publish_lock_drop(lock);
         lock = NULL;
-        if (pb_publish_rows_stage(&p->rows, p->products_fd, p->products, fd,
-                                  PB_PUBLISH_LOCK_WAIT_MS, &err, &lock, &state, again) < 0)
+        const int staged =
+            pb_publish_rows_stage(&p->rows, p->products_fd, p->products, fd,
+                                  PB_PUBLISH_LOCK_WAIT_MS, &err, &lock, &state, again);
+        if (!pb_publish_rows_are_of(&p->rows, p->products_fd, fd)) {
+            p->rows_left = false;
+            rc = 0;
+            break;
+        }
+        if (staged < 0)
             break;
     }
     pb_publish_lock_drop(lock);

@@ -134,8 +134,13 @@ void pb_publish_close(struct pb_publish *publish);
  * and our manifest or no content. Directories of other machines are left to their own sweeps.
  * Returns the count of removed directories. pb_publish_open calls it too. */
 int pb_publish_sweep(const char *products);
-/* Before that it takes the files of the job's runs up to that epoch away from them
- * (publish_temp.h), so that none of them can publish any more. Call it before a look for the
+/* Does the same also for runs of other machines that is_over knows to be over: the machine may be
+ * gone for ever. Such a run cannot publish afterwards. */
+typedef bool pb_publish_is_over(void *user, const char *job, uint64_t epoch);
+int pb_publish_sweep_runs(const char *products, pb_publish_is_over *is_over, void *user);
+/* Sweeps, and before that takes the files of the job's runs up to that epoch away from them
+ * (publish_temp.h), so that none of them can publish any more; rows of one that has published are
+ * added. Call it before a look for the
  * products of a job whose runs are over (manifest.h): the result of the look then stays true until
  * the job runs again. Negative errno: a run was not fenced, and may still publish. */
 int pb_publish_fence(const char *products, const char *job, uint64_t epoch);

@@ -6,6 +6,7 @@
 #include "config/base/json_writer.h"
 #include "pipeline/io/io_fail.h"
 #include "pipeline/publish/collection.h"
+#include "pipeline/publish/manifest.h"
 #include "pipeline/publish/publish_lock.h"
 #include "pipeline/publish/publish_parents.h"
 #include "pipeline/publish/series.h"
@@ -276,8 +277,29 @@ static bool parse_record(const struct pb_json_value *record, struct pb_publish_r
     return out->series != NULL;
 }
 
+/* Returns true if the open directory has the products of that run of the job. */
+static bool is_of_run(int fd, const char *job, uint64_t epoch)
+{
+    struct pb_manifest m = {0};
+    bool is =
+        epoch > 0 && pb_manifest_read(fd, &m) == 0 && strcmp(m.job, job) == 0 && m.epoch == epoch;
+    pb_manifest_fini(&m);
+    return is;
+}
+
+bool pb_publish_rows_are_of(const struct pb_publish_rows *rows, int products_fd, int leaf)
+{
+    struct stat st, own;
+    int fd = pb_publish_parents(products_fd, rows->directory, false, 0);
+    bool are = fd >= 0 && fstat(fd, &st) == 0 && fstat(leaf, &own) == 0 && st.st_ino == own.st_ino;
+    if (fd >= 0)
+        (void)close(fd);
+    return are;
+}
+
 /* Opens the products that the record describes. -1: they are not in place. */
-static int open_products(int products_fd, const struct pb_json_value *record)
+static int open_products(int products_fd, const struct pb_json_value *record, const char *job,
+                         uint64_t epoch)
 {
     const char *path = pb_json_get_text(record, "path");
     int64_t inode = 0;
@@ -286,7 +308,8 @@ static int open_products(int products_fd, const struct pb_json_value *record)
         pb_json_get_int(record, "inode", &inode) != 0)
         return -1;
     int fd = pb_publish_parents(products_fd, path, false, 0);
-    if (fd >= 0 && (fstat(fd, &st) != 0 || (int64_t)st.st_ino != inode)) {
+    if (fd >= 0 && (fstat(fd, &st) != 0 || (int64_t)st.st_ino != inode) &&
+        !is_of_run(fd, job, epoch)) {
         (void)close(fd);
         fd = -1;
     }
@@ -309,11 +332,11 @@ static bool put_in(const struct pb_publish_rows *rows, int products_fd, int leaf
     return rc == 0 && state != PB_ROWS_COLLECTION_FAILED;
 }
 
-bool pb_publish_rows_recover(int products_fd, int temp_fd)
+bool pb_publish_rows_recover(int products_fd, int temp_fd, const char *job, uint64_t epoch)
 {
     struct pb_publish_rows rows = {.n_series = 0};
     struct pb_json_value *record = read_record(temp_fd);
-    int leaf = record != NULL ? open_products(products_fd, record) : -1;
+    int leaf = record != NULL ? open_products(products_fd, record, job, epoch) : -1;
     bool done = leaf < 0 || !parse_record(record, &rows) || put_in(&rows, products_fd, leaf);
     pb_publish_rows_fini(&rows);
     pb_json_release(record);

@@ -5,8 +5,10 @@
 /* Rows of series and the extent of collection.json: the part of a publication in files that
  * scenes share. These files are written completely before the products are visible, so that
  * errors are detected in time, and renamed after: a publication that fails leaves them
- * unchanged. A record in the temporary directory survives a process that dies in between; the
- * sweep that finds it adds the missing rows. Thread: any; one thread per object. */
+ * unchanged. A record in the temporary directory survives a process that dies in between;
+ * the process that fences the run or sweeps its directory, on any machine, adds the missing rows.
+ * A late writer cannot remove rows of others: its lock was broken, and its rename then fails
+ * (publish_lock.h). Thread: any; one thread per object. */
 #include "config/base/err.h"
 #include "config/output/output_path.h"
 
@@ -57,7 +59,10 @@ int pb_publish_rows_stage(const struct pb_publish_rows *rows, int products_fd, c
 /* Writes the record into the open temporary directory. leaf: the products. *out_fd, the
  * caller's, has to be synced. Returns 0 or a negative errno. */
 int pb_publish_rows_record(const struct pb_publish_rows *rows, int temp_fd, int leaf, int *out_fd);
-/* Completes a run that was killed: if its products are in place, adds the rows of its record.
+/* Returns true if the open directory `leaf` is the published one of these rows. */
+bool pb_publish_rows_are_of(const struct pb_publish_rows *rows, int products_fd, int leaf);
+/* Completes a run that is over: if its products are in place, adds the rows of its record. Products
+ * are known by their inode, and on machines that see other ones by job and epoch (0 = unknown).
  * Returns true if nothing remains to be done. */
-bool pb_publish_rows_recover(int products_fd, int temp_fd);
+bool pb_publish_rows_recover(int products_fd, int temp_fd, const char *job, uint64_t epoch);
 #endif

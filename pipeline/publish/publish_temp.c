@@ -536,6 +536,17 @@ static int fence(int products_fd, const char *name)
     return rc;
 }
 
+/* Adds the rows of a fenced run that has published: its machine may be gone for ever. Those that
+ * cannot be added now remain for a sweep. */
+static void complete_rows(int products_fd, const char *name, const struct temp_name *found)
+{
+    int fd = open_run(products_fd, name);
+    if (fd <= 0)
+        return;
+    (void)pb_publish_rows_recover(products_fd, fd, found->job, found->epoch);
+    (void)close(fd);
+}
+
 /* Fences the directory if it is of a run of the job up to that epoch, on any machine, and breaks
  * the lock of its process: others need not wait until it is stale. -ESTALE: it is of a later one.
  */
@@ -548,6 +559,8 @@ static int fence_if_earlier(int products_fd, const char *name, const struct temp
         return -ESTALE;
     const int rc = fence(products_fd, name);
     pb_publish_lock_break(products_fd, &found->holder);
+    if (rc == 0)
+        complete_rows(products_fd, name, found);
     return rc;
 }
 
@@ -629,18 +642,38 @@ static bool is_unlocked(int temp_fd, int *out_fd)
     return *out_fd < 0 ? errno == ENOENT : pb_holder_lock_file(*out_fd) != -EAGAIN;
 }
 
-/* The lock of the directory is held meanwhile, so that a process that is making it detects the
- * sweep. */
-static bool sweep_one(int products_fd, const char *name)
+/* Gives the directory of a run that is over a name of this process. A run that continues, on a
+ * machine whose locks are not seen here, does not find it any more, and makes another. */
+static bool take_over(int products_fd, const char *name, const struct temp_name *run, char out[256])
 {
+    const size_t end = strlen(name);
+    char text[PB_HOLDER_BYTES], before[PB_HOLDER_BYTES];
+    struct pb_holder own;
+    pb_holder_print(&run->holder, before);
+    pb_holder_make(&own);
+    pb_holder_print(&own, text);
+    const size_t tail = strlen(before) + sizeof ".tmp" - 1;
+    return end > tail &&
+           (size_t)snprintf(out, 256, "%.*s%s.tmp", (int)(end - tail), name, text) < 256 &&
+           renameat(products_fd, name, products_fd, out) == 0;
+}
+
+/* The lock of the directory is held meanwhile, so that a process that is making it detects the
+ * sweep. elsewhere: the run is of another machine. */
+static bool sweep_one(int products_fd, const char *name, const struct temp_name *run,
+                      bool elsewhere)
+{
+    char own[256];
     int lock_fd = -1, fd = openat(products_fd, name, DIRECTORY_FLAGS);
     if (fd < 0)
         return false;
     bool gone = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_unlocked(fd, &lock_fd) &&
-                holds_own_only(fd) && is_ours(fd) && pb_publish_rows_recover(products_fd, fd);
+                holds_own_only(fd) && is_ours(fd) &&
+                (!elsewhere || take_over(products_fd, name, run, own)) &&
+                pb_publish_rows_recover(products_fd, fd, run->job, run->epoch);
     if (lock_fd >= 0)
         (void)close(lock_fd);
-    gone = gone && pb_publish_temp_discard(products_fd, name);
+    gone = gone && pb_publish_temp_discard(products_fd, elsewhere ? own : name);
     (void)close(fd);
     return gone;
 }
@@ -666,21 +699,43 @@ static bool sweep_earlier(int products_fd, const char *name)
     return gone;
 }
 
-/* Lists the directory once for both, because it may have 100,000 entries. A later run of the job is
+/* Pass over a directory of products. */
+struct pass {
+    const char *job; /* runs of this job up to the epoch are fenced; NULL = none */
+    uint64_t epoch;
+    pb_publish_is_over *is_over; /* for runs of other machines; NULL = they are left to these */
+    void *user;
+};
+
+/* Fences a run of another machine that is over, and removes its directory. */
+static bool sweep_elsewhere(int products_fd, const char *name, const struct temp_name *found,
+                            const struct pass *pass)
+{
+    return pass->is_over != NULL && is_job(found->job) && strcmp(found->job, OF_COMMAND) != 0 &&
+           !pb_holder_is_here(&found->holder) &&
+           pass->is_over(pass->user, found->job, found->epoch) &&
+           fence_if_earlier(products_fd, name, found, found->job, found->epoch) == 0 &&
+           sweep_one(products_fd, name, found, true);
+}
+
+/* Lists the directory once for all, because it may have 100,000 entries. A later run of the job is
  * no failure here. */
-static int fence_and_sweep(const char *products, const char *job, uint64_t epoch)
+static int fence_and_sweep(const char *products, const struct pass *pass)
 {
     struct temp_name found;
     DIR *dir = opendir(products);
     if (dir == NULL)
-        return job == NULL || errno == ENOENT ? 0 : -errno;
+        return pass->job == NULL || errno == ENOENT ? 0 : -errno;
     int removed = 0, rc = 0;
     for (const struct dirent *e; (e = next_entry(dir, &rc)) != NULL;) {
         if (parse_name(e->d_name, &found)) {
-            const int one =
-                is_job(job) ? fence_if_earlier(dirfd(dir), e->d_name, &found, job, epoch) : 0;
+            const int one = is_job(pass->job) ? fence_if_earlier(dirfd(dir), e->d_name, &found,
+                                                                 pass->job, pass->epoch)
+                                              : 0;
             rc = rc == 0 && one != -ESTALE ? one : rc;
-            removed += pb_holder_is_dead_here(&found.holder) && sweep_one(dirfd(dir), e->d_name);
+            removed += pb_holder_is_dead_here(&found.holder)
+                           ? sweep_one(dirfd(dir), e->d_name, &found, false)
+                           : sweep_elsewhere(dirfd(dir), e->d_name, &found, pass);
         } else if (is_earlier_name(e->d_name)) {
             removed += sweep_earlier(dirfd(dir), e->d_name);
         } else {
@@ -688,15 +743,23 @@ static int fence_and_sweep(const char *products, const char *job, uint64_t epoch
         }
     }
     (void)closedir(dir);
-    return rc != 0 && job != NULL ? rc : removed;
+    return rc != 0 && pass->job != NULL ? rc : removed;
 }
 
 int pb_publish_sweep(const char *products)
 {
-    return fence_and_sweep(products, NULL, 0);
+    const struct pass pass = {.job = NULL};
+    return fence_and_sweep(products, &pass);
+}
+
+int pb_publish_sweep_runs(const char *products, pb_publish_is_over *is_over, void *user)
+{
+    const struct pass pass = {.is_over = is_over, .user = user};
+    return fence_and_sweep(products, &pass);
 }
 
 int pb_publish_fence(const char *products, const char *job, uint64_t epoch)
 {
-    return fence_and_sweep(products, job, epoch);
+    const struct pass pass = {.job = job, .epoch = epoch};
+    return fence_and_sweep(products, &pass);
 }

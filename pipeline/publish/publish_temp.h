@@ -16,7 +16,8 @@
  * A sweep removes it if all of these hold: its name; this machine's node in it; no process of
  * the name's number and start time; free locks on the directory and on .lock; and our manifest,
  * or no content yet. The lock on the directory only distinguishes processes of one machine; it
- * is not forwarded to the server of a network file system.
+ * is not forwarded to the server of a network file system. A service that shares its jobs also
+ * sweeps runs of other machines that are over by its store: it renames their directories first.
  *
  * <epoch> is the number of the run among those of its job. A new run has to fence those before it:
  * it renames their <leaf> and their scene/, so that their own rename, which makes products visible,

@@ -6,6 +6,7 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "pipeline/publish/publish.h"
 #include "service/base/log.h"
 #include "service/inbox/intake.h"
 #include "service/jobs/service_time.h"
@@ -16,6 +17,7 @@
 #define SELF         "/proc/self/exe"
 #define TIDY_MS      60000
 #define SAVE_TIME_MS 600000 /* maximum service time that a power failure loses */
+#define RUNS_MS      600000 /* time between sweeps of runs of other nodes */
 #define TRY_AGAIN_MS 4000
 #define OPEN_MAX_MS  64000 /* longest wait between tries to open the store */
 
@@ -274,11 +276,28 @@ void pb_daemon_sweep_work(struct pb_daemon *daemon)
     (void)uv_queue_work(&daemon->loop, &daemon->sweep, sweep, on_swept);
 }
 
+/* Returns true if that run of the job is over by the store, on whichever node it was. A job that
+ * the store does not know may be of another service. */
+static bool is_over(void *user, const char *id, uint64_t epoch)
+{
+    struct pb_job job;
+    struct pb_err err = {0};
+    if (pb_job_store_find(user, id, &err, &job) != 0)
+        return false;
+    const bool finished = (PB_JOB_MASK(job.status) & PB_JOB_MASK_FINISHED) != 0;
+    const bool over = strcmp(job.id, id) == 0 &&
+                      (epoch < (uint64_t)job.epoch || (finished && epoch == (uint64_t)job.epoch));
+    pb_job_fini(&job);
+    return over;
+}
+
 static void tidy(uv_work_t *request)
 {
     struct pb_daemon *daemon = request->data;
     const struct pb_retention_config *config = &daemon->retention.config;
     daemon->tidied = (struct pb_retention_result){.archived = 0};
+    if (daemon->sweeps_runs)
+        (void)pb_publish_sweep_runs(daemon->swept_products, is_over, daemon->store);
     if (daemon->saves_time)
         (void)pb_job_store_save_time(daemon->store, NULL);
     int rc = pb_intake_trim_sets(&daemon->intake, &daemon->tidied.err);
@@ -313,6 +332,11 @@ void pb_daemon_tidy(struct pb_daemon *daemon)
                          pb_clock_mono_ms() >= daemon->save_time_at_ms;
     if (daemon->saves_time)
         daemon->save_time_at_ms = pb_clock_mono_ms() + SAVE_TIME_MS;
+    daemon->sweeps_runs =
+        pb_store_is_shared(daemon->store) && pb_clock_mono_ms() >= daemon->runs_at_ms;
+    if (daemon->sweeps_runs)
+        daemon->runs_at_ms = pb_clock_mono_ms() + RUNS_MS;
+    (void)memcpy(daemon->swept_products, daemon->dirs.products, sizeof daemon->swept_products);
     daemon->retention = (struct pb_retention){.store = daemon->store,
                                               .dirs = &daemon->dirs,
                                               .moves = &daemon->intake.moves,

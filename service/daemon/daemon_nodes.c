@@ -468,6 +468,8 @@ static void take_results(struct pb_beat *beat)
         (void)uv_queue_work(&daemon->loop, &beat->move, move_finished, on_moved);
     }
     if (beat->reaped > 0)
+        daemon->runs_at_ms = 0; /* their runs may have left something */
+    if (beat->reaped > 0)
         pb_log(PB_LOG_WARNING, "%d job%s of nodes that do not report will run again", beat->reaped,
                beat->reaped == 1 ? "" : "s");
     keep_listening(beat);

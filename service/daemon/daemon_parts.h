@@ -56,6 +56,9 @@ struct pb_daemon {
     int64_t tidy_at_ms;
     bool saves_time; /* the service time is saved in this round */
     int64_t save_time_at_ms;
+    bool sweeps_runs; /* runs of other nodes that are over are swept in this round */
+    int64_t runs_at_ms;
+    char swept_products[PB_FILES_PATH_BYTES];
     bool sweeps; /* true while `sweep` runs */
     char *socket;
     struct pb_dirs_locks locks;

@@ -98,6 +98,25 @@ class Nodes(DaemonCase):
             self.assertEqual([p["name"] for p in points if p["grade"] == "mend"], to_mend, points)
             self.assertEqual(done.returncode, 1 if to_mend else 0)
 
+    def test_runs_of_a_lost_machine_are_swept_when_over(self):
+        a, = self.nodes("a", lease="10s")
+        a.drop("s1.tif", "until go")
+        wait_for(lambda: [j for j in a.jobs() if j["status"] == "running"])
+        job, = a.jobs()
+        left = [self.common / "products" / (".s1.%s.%d.aaaaaaaaaaaa.1-1-0.tmp" % run)
+                for run in ((job["id"], 1), (job["id"], 2), (job["id"][:-4] + "zzzz", 1), ("run", 0))]
+        for path in left:
+            path.mkdir()
+            (path / ".lock").touch()
+        (self.common / "go").touch()
+        self.wait_successful(a, ["s1.tif"])
+        a.stop()
+        a.start()
+        wait_for(lambda: not left[0].exists())
+        self.assertEqual([path.exists() for path in left[1:]], [True] * 3) # a later run, and those that the store does not know
+        for path in left[1:]:
+            shutil.rmtree(path)
+
     def test_watch_shows_the_jobs_of_all_nodes(self):
         a, b = self.nodes("a", "b", lease="30s")
         names = ["s1.tif", "s2.tif", "s3.tif"]

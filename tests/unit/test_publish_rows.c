@@ -607,6 +607,109 @@ START_TEST(run_of_another_machine_is_not_swept)
 }
 END_TEST
 
+/* Publishes value 1 of scene a on machine two, which ends at that rename. */
+static void end_elsewhere(const char *at_name, bool after)
+{
+    struct pb_publish_options o = options_for("a", 1);
+    o.epoch = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        machine = "two";
+        kill_at = at_name;
+        kill_after = after;
+        publish_rows(&o, "1");
+        _exit(0);
+    }
+    wait_for(child, true);
+}
+
+START_TEST(test_fence_adds_rows_of_a_machine_that_is_gone)
+{
+    char command[PATH_MAX + 64];
+    for (int is_other = 0; is_other < 2; is_other++) { /* the inode differs by mount */
+        end_elsewhere("scene", true);
+        ck_assert(there("a/p/a.csv") && !there("all.csv"));
+        snprintf(command, sizeof command, "cd %s && cp -a a/p x && rm -r a/p && mv x a/p", root);
+        ck_assert_int_eq(is_other ? system(command) : 0, 0);
+        ck_assert_int_eq(pb_publish_fence(root, "another", 1), 0);
+        ck_assert(!there("all.csv"));
+        ck_assert_int_eq(pb_publish_fence(root, "job", 1), 0);
+        assert_file("all.csv", HEADER "a,1\n");
+        ck_assert(there("collection.json"));
+        teardown();
+        reset();
+    }
+    end_elsewhere("scene", false);
+    ck_assert_int_eq(pb_publish_fence(root, "job", 1), 0);
+    ck_assert(!there("a") && !there("all.csv") && !there("collection.json"));
+}
+END_TEST
+
+/* A job that is over up to that epoch. */
+static bool is_over(void *user, const char *job, uint64_t epoch)
+{
+    return strcmp(job, "job") == 0 && epoch <= *(const uint64_t *)user;
+}
+
+START_TEST(test_run_of_another_machine_is_swept_when_over)
+{
+    static const struct {
+        const char *name;
+        bool after, published;
+    } moments[] = {{"scene", false, false}, {"scene", true, true}, {"new-0", true, true}};
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        uint64_t last = 0;
+        end_elsewhere(moments[i].name, moments[i].after);
+        (void)pb_publish_sweep_runs(root, is_over, &last);
+        ck_assert_int_gt(hidden(), 0);
+        last = 1;
+        ck_assert_int_eq(pb_publish_sweep_runs(root, is_over, &last), 1);
+        assert_file("all.csv", moments[i].published ? HEADER "a,1\n" : "");
+        ck_assert_int_eq(there("collection.json"), moments[i].published);
+        ck_assert_int_eq(there("a/p/a.csv"), moments[i].published);
+        ck_assert_int_eq(hidden(), 0);
+        teardown();
+        reset();
+    }
+}
+END_TEST
+
+START_TEST(test_late_run_leaves_rows_of_its_successor)
+{
+    int stopped[2], go[2];
+    char byte = 'x';
+    uint64_t last = 1;
+    struct pb_publish_options o = options_for("a", 1), next = o;
+    o.epoch = 1;
+    next.job = "next";
+    ck_assert_int_eq(pipe(stopped) | pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct pb_err err = {0};
+        machine = "two";
+        locks_are_local = kill_after = true;
+        stop_fd = stopped[1];
+        go_fd = go[0];
+        kill_at = "scene";
+        struct pb_publish *p = begin_rows(&o, "1");
+        _exit(commit_rows(p, &err) == 0 && pb_publish_warning(p)[0] == '\0' ? 0 : 1);
+    }
+    ck_assert_int_eq(read(stopped[0], &byte, 1), 1); /* visible, without its rows */
+    locks_are_local = true;
+    ck_assert_int_eq(pb_publish_sweep_runs(root, is_over, &last), 1);
+    assert_file("all.csv", HEADER "a,1\n");
+    publish_rows(&next, "2");
+    ck_assert_int_eq(write(go[1], &byte, 1), 1);
+    wait_for(child, false);
+    assert_file("all.csv", HEADER "a,2\n");
+    ck_assert_int_eq(hidden(), 0);
+    for (int i = 0; i < 2; i++) {
+        close(stopped[i]);
+        close(go[i]);
+    }
+}
+END_TEST
+
 /* --- series ----------------------------------------------------------------------------------*/
 
 /* Asserts the content of a series of these bytes after the scene "a" added the row "a,9". */
@@ -688,6 +791,9 @@ int main(void)
     tcase_add_test(tc, recovery_leaves_rows_of_later_products);
     tcase_add_test(tc, machines_without_common_locks_lose_nothing);
     tcase_add_test(tc, run_of_another_machine_is_not_swept);
+    tcase_add_test(tc, test_fence_adds_rows_of_a_machine_that_is_gone);
+    tcase_add_test(tc, test_run_of_another_machine_is_swept_when_over);
+    tcase_add_test(tc, test_late_run_leaves_rows_of_its_successor);
     tcase_add_test(tc, rows_of_other_scenes_stay_byte_by_byte);
     tcase_add_test(tc, shared_files_have_the_products_mode);
     suite_add_tcase(suite, tc);
