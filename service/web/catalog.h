@@ -5,31 +5,16 @@
 /* Index of the STAC items in the directory of products: those that a .pushbroom.json names, with
  * place and time. It is in memory, and follows the directory: an update reads manifests that
  * changed. Thread: any, but destroy after all others. */
-#include "pipeline/publish/collection_extent.h"
 #include "service/web/document.h"
+#include "service/web/index.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define PB_WEB_ITEMS_MAX    100000 /* further items are not in the index */
+#define PB_WEB_ITEMS_MAX    100000 /* items that are in the index, the newest */
 #define PB_WEB_WORDS_MAX    500    /* limit of a list of a search */
 #define PB_WEB_CURSOR_BYTES 4096
-#define PB_WEB_ID_BYTES_MAX 1536 /* limit of ids; others are left out */
-
-struct pb_web_item {
-    char *path;       /* path of its file, below the directory of products */
-    char *id;         /* unique in its collection */
-    char *collection; /* the item's, else the name of the pipeline */
-    struct pb_collection_extent extent;
-    double start, end; /* Julian days */
-};
-
-struct pb_web_collection {
-    char *id;
-    struct pb_collection_extent extent;
-    size_t n_items;
-};
 
 /* Zeroed: all items. Texts are borrowed. */
 struct pb_web_search {
@@ -43,7 +28,8 @@ struct pb_web_search {
 
 struct pb_web_catalog;
 
-struct pb_web_catalog *pb_web_catalog_create(void);          /* NULL = out of memory */
+/* items_max: PB_WEB_ITEMS_MAX, or less. NULL = out of memory. */
+struct pb_web_catalog *pb_web_catalog_create(size_t items_max);
 void pb_web_catalog_destroy(struct pb_web_catalog *catalog); /* NULL is allowed */
 
 /* Reads changes in the directory of products, unless that was done a moment ago or is being done.
@@ -68,12 +54,10 @@ bool pb_web_pace_is_due(const struct pb_web_pace *pace, int64_t now_ms);
  * number of all that match, from the first on. */
 int pb_web_catalog_find(struct pb_web_catalog *catalog, const struct pb_web_search *search,
                         struct pb_web_item *out, size_t room, size_t *out_matched);
-void pb_web_item_fini(struct pb_web_item *item);
 /* Writes the cursor of the page that follows an item. */
 void pb_web_item_cursor(const struct pb_web_item *item, char out[PB_WEB_CURSOR_BYTES]);
 
 /* Copies the collections, by name: malloc'd, freed by pb_web_collections_free. Returns their
  * number or -ENOMEM. */
 int pb_web_catalog_collections(struct pb_web_catalog *catalog, struct pb_web_collection **out);
-void pb_web_collections_free(struct pb_web_collection *collections, size_t n);
 #endif

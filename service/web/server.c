@@ -353,7 +353,7 @@ static int run(struct server *server, const struct pb_web_listener *listener, st
     (void)pthread_mutex_init(&server->lock, NULL);
     server->site.upstream = pb_web_upstream_create(server->site.options->socket);
     server->site.ring = pb_web_ring_create(cores > 0 ? (unsigned)cores : 1);
-    server->site.catalog = pb_web_catalog_create();
+    server->site.catalog = pb_web_catalog_create(PB_WEB_ITEMS_MAX);
     if (server->site.upstream != NULL)
         confine_process(server);
     if (server->site.upstream != NULL && server->site.ring != NULL &&

@@ -68,7 +68,7 @@ static void check_search(const char *path, const char *host, char *arguments)
     struct pb_json_value *json = NULL;
     query = (struct pb_web_query){.path = path};
     if (catalog == NULL)
-        catalog = pb_web_catalog_create();
+        catalog = pb_web_catalog_create(PB_WEB_ITEMS_MAX);
     if (!pb_web_query_base(&query, host, NULL))
         return;
     for (char *name, *rest = arguments; (name = strsep(&rest, "&")) != NULL;) {

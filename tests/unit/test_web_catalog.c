@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ITEMS_MAX 10
+
 static char root[64];
 static struct pb_web_catalog *catalog;
 static bool is_twice; /* readdir returns each entry twice: renames may cause that */
@@ -44,7 +46,7 @@ static void begin(void)
 {
     (void)snprintf(root, sizeof root, "/tmp/pb-web-catalog-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
-    catalog = pb_web_catalog_create();
+    catalog = pb_web_catalog_create(ITEMS_MAX);
     ck_assert_ptr_nonnull(catalog);
 }
 
@@ -199,7 +201,7 @@ START_TEST(test_update_without_descriptors_is_given_up)
     ck_assert_int_eq(close(fd), 0);
     do {
         pb_web_catalog_destroy(catalog);
-        catalog = pb_web_catalog_create();
+        catalog = pb_web_catalog_create(ITEMS_MAX);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
         rc = pb_web_catalog_update(catalog, root);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -224,6 +226,54 @@ START_TEST(test_folder_that_is_seen_twice_is_one)
     publish("c", "p", item_of("c", "2026-01-03T00:00:00Z", ""));
     wait_for("c b a");
     is_twice = false;
+}
+END_TEST
+
+START_TEST(test_memory_is_that_of_the_newest_items)
+{
+    static const atomic_bool go_on;
+    struct pb_web_index before = {0}, now = {0};
+    char name[8], time[32], path[100];
+    for (int i = 0; i < 2 * ITEMS_MAX; i++) { /* more than a walk keeps at a time */
+        (void)snprintf(name, sizeof name, "%02d", i);
+        (void)snprintf(time, sizeof time, "2026-01-%02dT00:00:00Z", i + 1);
+        publish(name, "p", item_of(name, time, ""));
+    }
+    publish("none", "p", strdup("no item"));
+    ck_assert_int_eq(pb_web_index_read(root, &before, ITEMS_MAX, &go_on, &now), 0);
+    ck_assert_uint_eq(now.n, ITEMS_MAX);
+    ck_assert_uint_eq(now.n_items, ITEMS_MAX);
+    ck_assert_uint_eq(now.n_older, ITEMS_MAX);
+    ck_assert_uint_eq(now.n_left, ITEMS_MAX + 1);
+    ck_assert_str_eq(now.item[0]->id, "19");
+    ck_assert_str_eq(now.item[ITEMS_MAX - 1]->id, "10");
+    ck_assert_uint_eq(now.collection[0].n_items, ITEMS_MAX);
+    /* What was left out is not read again: another item behind the same manifest is not found. */
+    (void)snprintf(path, sizeof path, "%s/none/p/i.json", root);
+    char *newer = item_of("newer", "2026-02-01T00:00:00Z", "");
+    FILE *file = fopen(path, "w");
+    ck_assert_int_gt(fputs(newer, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    free(newer);
+    for (int i = 0; i < 2; i++) { /* two items are removed, then older ones take their place */
+        before = now;
+        ck_assert_int_eq(pb_web_index_read(root, &before, ITEMS_MAX, &go_on, &now), 0);
+        pb_web_index_free(&before);
+        ck_assert_str_eq(now.item[0]->id, i == 0 ? "19" : "17");
+        ck_assert_uint_eq(now.n_items, i == 0 ? ITEMS_MAX : ITEMS_MAX - 2);
+        ck_assert_uint_eq(now.n_left, i == 0 ? ITEMS_MAX + 1 : 0);
+        for (int k = 18; k < 20 && i == 0; k++) {
+            (void)snprintf(path, sizeof path, "%s/%d", root, k);
+            remove_tree(path);
+        }
+    }
+    before = now;
+    ck_assert_int_eq(pb_web_index_read(root, &before, ITEMS_MAX, &go_on, &now), 0);
+    pb_web_index_free(&before);
+    ck_assert_uint_eq(now.n_items, ITEMS_MAX);
+    ck_assert_str_eq(now.item[0]->id, "newer"); /* all folders were read again */
+    ck_assert_str_eq(now.item[ITEMS_MAX - 1]->id, "09");
+    pb_web_index_free(&now);
 }
 END_TEST
 
@@ -488,6 +538,7 @@ int main(void)
     tcase_add_test(all, test_unreadable_item_is_tried_again);
     tcase_add_test(all, test_update_without_descriptors_is_given_up);
     tcase_add_test(all, test_folder_that_is_seen_twice_is_one);
+    tcase_add_test(all, test_memory_is_that_of_the_newest_items);
     tcase_add_test(all, test_search_selects_place_and_time);
     tcase_add_test(all, test_pages_continue_at_a_cursor);
     tcase_add_test(all, test_updates_have_pauses);
