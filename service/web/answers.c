@@ -3,6 +3,7 @@
 #include "service/web/answers.h"
 
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "service/base/log.h"
 #include "service/jobs/job.h"
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool knows_people(const struct pb_web_site *site)
 {
@@ -150,15 +152,20 @@ static enum MHD_Result add_argument(void *pb_query, enum MHD_ValueKind kind, con
     return MHD_YES;
 }
 
-/* Reads the query of a standard API, malloc'd. NULL = out of memory, or *out_failed has a text. */
+/* Reads the query of a standard API, malloc'd. json: the body of a request by POST, which has no
+ * other arguments; NULL = without. NULL = out of memory, or *out_failed has a text. */
 static struct pb_web_query *read_query(struct pb_web_site *site, struct MHD_Connection *connection,
-                                       const char *path, struct pb_web_document *out_failed)
+                                       const char *path, const struct pb_json_value *json,
+                                       struct pb_web_document *out_failed)
 {
     struct pb_web_query *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
         return NULL;
     asked->path = path;
     (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, asked);
+    asked->is_malformed = asked->is_malformed || (json != NULL && asked->n > 0);
+    if (json != NULL)
+        pb_web_query_add_body(asked, json);
     if (pb_web_query_base(asked, pb_web_header(connection, MHD_HTTP_HEADER_HOST),
                           site->options->certificate != NULL
                               ? "https"
@@ -169,21 +176,40 @@ static struct pb_web_query *read_query(struct pb_web_site *site, struct MHD_Conn
     return NULL;
 }
 
-/* Answers a request for the catalogue, or for processes and jobs. */
+/* Reads the body of a request, an object. NULL with the exception; the text is NULL without
+ * memory. */
+static struct pb_json_value *read_body(const struct pb_web_body *body, struct pb_web_document *out)
+{
+    struct pb_json_value *json = NULL;
+    const int rc = pb_json_parse(body->n > 0 ? body->text : "", body->n, PB_WEB_BODY_MAX, &json);
+    if (rc == 0 && pb_json_is_object(json))
+        return json;
+    pb_json_release(json);
+    if (rc != -ENOMEM)
+        pb_web_document_fail(out, MHD_HTTP_BAD_REQUEST, NULL, "the body is not a JSON object", "");
+    return NULL;
+}
+
+/* Answers a request for the catalogue, or for processes and jobs. body: NULL for requests without
+ * one. */
 static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Connection *connection,
-                                       const char *path, bool is_stac)
+                                       const char *path, bool is_stac,
+                                       const struct pb_web_body *body)
 {
     struct pb_web_document document = {0};
     char products[PATH_MAX];
     enum MHD_Result refused;
     if (is_stac && !find_products(site, connection, products, &refused))
         return refused;
-    struct pb_web_query *asked = read_query(site, connection, path, &document);
+    struct pb_json_value *json = body ? read_body(body, &document) : NULL;
+    struct pb_web_query *asked =
+        body == NULL || json != NULL ? read_query(site, connection, path, json, &document) : NULL;
     if (asked != NULL && is_stac)
         pb_web_stac(site->catalog, products, asked, &document);
     else if (asked != NULL)
         pb_web_processes(site->upstream, asked, knows_people(site), &document);
     free(asked);
+    pb_json_release(json);
     document.varies = !is_stac && path[0] == '\0';
     return pb_web_send_document(connection, &document);
 }
@@ -394,7 +420,7 @@ static enum MHD_Result answer_dismiss(struct pb_web_site *site, struct MHD_Conne
 {
     struct pb_web_document document = {0};
     enum MHD_Result refused;
-    struct pb_web_query *asked = read_query(site, connection, path, &document);
+    struct pb_web_query *asked = read_query(site, connection, path, NULL, &document);
     const bool is_refused = asked != NULL && !dismiss(site, connection, asked, &document, &refused);
     free(asked);
     if (is_refused)
@@ -420,19 +446,48 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection,
                             pb_web_methods(route->place));
 }
 
+static bool is_json(const char *media_type)
+{
+    const size_t n = sizeof PB_WEB_JSON - 1;
+    return media_type != NULL && strncasecmp(media_type, PB_WEB_JSON, n) == 0 &&
+           strchr("; \t", media_type[n]) != NULL; /* also the NUL */
+}
+
+/* Decides by the headers about the body of a request. Returns the status of its refusal, or 0. A
+ * page of another host cannot send JSON without a question, which nothing here answers. */
+static unsigned judge_body(struct MHD_Connection *connection, bool has_body, const char **out_why)
+{
+    const char *length = pb_web_header_once(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const bool is_split = pb_web_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    const size_t n = length ? strlen(length) : 0;
+    *out_why = "a request has no body here";
+    if (!has_body)
+        return is_split || (length != NULL && strcmp(length, "0") != 0) ? MHD_HTTP_CONTENT_TOO_LARGE
+                                                                        : 0;
+    *out_why = "the request needs one Content-Length";
+    if (is_split || n == 0 || strspn(length, "0123456789") != n)
+        return MHD_HTTP_LENGTH_REQUIRED;
+    *out_why = "the body is larger than 64 KiB";
+    if (n > 9 || strtoul(length, NULL, 10) > PB_WEB_BODY_MAX)
+        return MHD_HTTP_CONTENT_TOO_LARGE;
+    *out_why = "the body is not " PB_WEB_JSON;
+    return is_json(pb_web_header_once(connection, MHD_HTTP_HEADER_CONTENT_TYPE))
+               ? 0
+               : MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
 enum MHD_Result pb_web_refuse(struct pb_web_site *site, struct MHD_Connection *connection,
                               const char *path, const char *method)
 {
-    const char *length = pb_web_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *reason = "";
     struct pb_web_route route;
     pb_web_route(path, &route);
     (void)atomic_fetch_add(&site->requests, 1);
     if (!pb_web_allows(route.place, method))
         return refuse_method(connection, &route);
-    if ((length != NULL && strcmp(length, "0") != 0) ||
-        pb_web_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL)
-        return pb_web_send_error(connection, MHD_HTTP_CONTENT_TOO_LARGE, "refused",
-                                 "a request has no body here", NULL);
+    const unsigned status = judge_body(connection, pb_web_has_body(route.place, method), &reason);
+    if (status != 0)
+        return pb_web_send_error(connection, status, "refused", reason, NULL);
     if (!pb_web_host_is_ours(pb_web_header(connection, MHD_HTTP_HEADER_HOST), site->options->names,
                              site->options->n_names))
         return pb_web_send_error(
@@ -442,15 +497,16 @@ enum MHD_Result pb_web_refuse(struct pb_web_site *site, struct MHD_Connection *c
 }
 
 enum MHD_Result pb_web_answer(struct pb_web_site *site, struct MHD_Connection *connection,
-                              const char *path, const char *method)
+                              const char *path, const char *method, const struct pb_web_body *body)
 {
     struct pb_web_route route;
     pb_web_route(path, &route);
+    const bool has_body = pb_web_has_body(route.place, method);
     pb_log(PB_LOG_DEBUG, "%s %s", method, path);
     switch (route.place) {
     case PB_WEB_ASSET:
         return strcmp(route.name, "/") == 0 && wants_json(connection)
-                   ? answer_document(site, connection, "", false)
+                   ? answer_document(site, connection, "", false, NULL)
                    : answer_asset(site, connection, route.name);
     case PB_WEB_EVENTS:
         return answer_events(site, connection);
@@ -460,9 +516,11 @@ enum MHD_Result pb_web_answer(struct pb_web_site *site, struct MHD_Connection *c
         if (method[0] == 'D')
             return answer_dismiss(site, connection, route.name);
         /* fallthrough */
-    case PB_WEB_STAC:
     case PB_WEB_OGC:
-        return answer_document(site, connection, route.name, route.place == PB_WEB_STAC);
+        return answer_document(site, connection, route.name, false, NULL);
+    case PB_WEB_STAC:
+    case PB_WEB_SEARCH:
+        return answer_document(site, connection, route.name, true, has_body ? body : NULL);
     case PB_WEB_INFO:
     case PB_WEB_JOBS:
     case PB_WEB_JOB:

@@ -25,11 +25,17 @@ struct pb_web_site {
     atomic_uint_fast64_t requests;
 };
 
+/* Body of a request; zeroed: none. */
+struct pb_web_body {
+    char *text; /* n bytes, without a NUL at the end */
+    size_t n;
+};
+
 /* Decides by the headers of a request, before it is complete, whether it is refused. MHD_YES and no
  * response queued: it is not. path: as received. */
 enum MHD_Result pb_web_refuse(struct pb_web_site *site, struct MHD_Connection *connection,
                               const char *path, const char *method);
 /* Answers a request that is complete. */
 enum MHD_Result pb_web_answer(struct pb_web_site *site, struct MHD_Connection *connection,
-                              const char *path, const char *method);
+                              const char *path, const char *method, const struct pb_web_body *body);
 #endif

@@ -199,13 +199,14 @@ struct words {
 };
 
 /* Reads a list (NULL = none). Returns 0, -E2BIG for too many words, or -ENOMEM. */
-static int read_words(const char *list, struct words *out)
+static int read_words(const char *list, char separator, struct words *out)
 {
+    const char ends[] = {separator != '\0' ? separator : ',', '\0'};
     *out = (struct words){.text = list ? strdup(list) : NULL};
     if (list == NULL || out->text == NULL)
         return list == NULL ? 0 : -ENOMEM;
     char *at = out->text, *word;
-    while ((word = strsep(&at, ",")) != NULL) {
+    while ((word = strsep(&at, ends)) != NULL) {
         if (word[0] == '\0')
             continue;
         if (out->n == PB_WEB_WORDS_MAX)
@@ -266,8 +267,8 @@ static int read_search(const struct pb_web_search *search, struct sought *out)
 {
     *out = (struct sought){.search = search};
     int rc = search->after ? read_cursor(search->after, &out->start, &out->path) : 0;
-    rc = rc ? rc : read_words(search->collections, &out->collections);
-    return rc ? rc : read_words(search->ids, &out->ids);
+    rc = rc ? rc : read_words(search->collections, search->separator, &out->collections);
+    return rc ? rc : read_words(search->ids, search->separator, &out->ids);
 }
 
 /* Copies the items of a page. Returns 0 or -ENOMEM. */

@@ -18,7 +18,8 @@
 
 /* Zeroed: all items. Texts are borrowed. */
 struct pb_web_search {
-    const char *collections, *ids; /* lists with commas; NULL = all */
+    const char *collections, *ids; /* lists; NULL = all */
+    char separator;                /* separator of the words; NUL = a comma */
     const char *collection, *id;   /* one of them; NULL = all */
     bool has_bbox;
     double bbox[4]; /* west > east: across 180 degrees */

@@ -3,6 +3,7 @@
 #include "service/web/document.h"
 
 #include "config/base/href.h"
+#include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/metadata/meta_time.h"
 #include "service/web/request.h"
@@ -45,6 +46,67 @@ void pb_web_query_add(struct pb_web_query *query, const char *name, const char *
     query->arg[query->n].name = own_name;
     query->arg[query->n++].value = query->text + at;
     query->used = at + (size_t)n_value + 1;
+}
+
+/* The text of a member: a string, the JSON of another value, or a list. malloc'd; NULL if it is no
+ * argument, or out of memory. */
+static char *text_of(const struct pb_json_value *value)
+{
+    const size_t n = pb_json_count(value);
+    const char *own = pb_json_text_of(value), *source = own ? own : pb_json_source(value);
+    size_t bytes = 0;
+    char *out = NULL;
+    if (!pb_json_is_array(value))
+        return source != NULL && strchr(source, '\n') == NULL ? strdup(source) : NULL;
+    FILE *text = open_memstream(&out, &bytes);
+    bool good = text != NULL;
+    for (size_t i = 0; i < n && good; i++) {
+        const struct pb_json_value *entry = pb_json_at(value, i);
+        const char *word = pb_json_text_of(entry);
+        good = word != NULL ? strchr(word, '\n') == NULL : pb_json_is_plain(entry);
+        const char *shown = word ? word : pb_json_source(entry);
+        if (good && shown != NULL)
+            (void)fprintf(text, "%s%s", i == 0 ? "" : word ? "\n" : ",", shown);
+    }
+    if (text != NULL && fclose(text) == 0 && good)
+        return out;
+    free(out);
+    return NULL;
+}
+
+/* Adds an argument as it is. */
+static void add_plain(struct pb_web_query *query, const char *name, const char *value)
+{
+    const size_t n_name = strlen(name) + 1, n_value = strlen(value) + 1;
+    if (query->n == PB_WEB_ARGS || n_name + n_value > sizeof query->text - query->used) {
+        query->is_malformed = true;
+        return;
+    }
+    char *const at = query->text + query->used;
+    query->arg[query->n].name = memcpy(at, name, n_name);
+    query->arg[query->n++].value = memcpy(at + n_name, value, n_value);
+    query->used += n_name + n_value;
+}
+
+void pb_web_query_add_body(struct pb_web_query *query, const struct pb_json_value *body)
+{
+    const char *key;
+    query->body = body;
+    for (size_t i = 0; (key = pb_json_key(body, i)) != NULL; i++) {
+        const struct pb_json_value *value = pb_json_get(body, key, NULL);
+        if (value == NULL || pb_json_is_null(value))
+            continue;
+        char *text = text_of(value);
+        if (text != NULL)
+            add_plain(query, key, text);
+        query->is_malformed = query->is_malformed || text == NULL;
+        free(text);
+    }
+}
+
+char pb_web_query_separator(const struct pb_web_query *query)
+{
+    return query->body != NULL ? '\n' : ',';
 }
 
 const char *pb_web_query_get(const struct pb_web_query *query, const char *name)
@@ -200,16 +262,46 @@ static void link_again(struct pb_json *json, const struct pb_web_query *query, c
     free(href);
 }
 
+/* Writes the link to the page that follows this request's, which has a body. */
+static void link_body(struct pb_json *json, const struct pb_web_query *query, const char *type,
+                      const char *path, const char *next)
+{
+    char href[PB_WEB_HREF_BYTES + PB_WEB_BASE_BYTES];
+    const char *key;
+    (void)snprintf(href, sizeof href, "%s%s", query->base, path);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "rel", "next");
+    pb_json_string(json, "href", href);
+    pb_json_string(json, "type", type);
+    pb_json_string(json, "method", "POST");
+    pb_json_object(json, "body");
+    for (size_t i = 0; (key = pb_json_key(query->body, i)) != NULL; i++) {
+        const struct pb_json_value *value = pb_json_get(query->body, key, NULL);
+        const char *source = value ? pb_json_source(value) : NULL;
+        if (source != NULL && strcmp(key, PB_WEB_CURSOR) != 0)
+            pb_json_raw(json, key, source);
+    }
+    pb_json_string(json, PB_WEB_CURSOR, next);
+    pb_json_end(json);
+    pb_json_end(json);
+}
+
 void pb_web_link_self(struct pb_json *json, const struct pb_web_query *query, const char *type,
                       const char *path)
 {
-    link_again(json, query, type, path, NULL);
+    if (query->body != NULL)
+        pb_web_link(json, query, "self", type, NULL, path);
+    else
+        link_again(json, query, type, path, NULL);
 }
 
 void pb_web_link_next(struct pb_json *json, const struct pb_web_query *query, const char *type,
                       const char *path, const char *cursor)
 {
-    link_again(json, query, type, path, cursor);
+    if (query->body != NULL)
+        link_body(json, query, type, path, cursor);
+    else
+        link_again(json, query, type, path, cursor);
 }
 
 /* --- documents --- */

@@ -8,13 +8,14 @@
 #include <stddef.h>
 
 struct pb_json;
+struct pb_json_value;
 
 #define PB_WEB_JSON         "application/json"
 #define PB_WEB_GEOJSON      "application/geo+json"
 #define PB_WEB_PROBLEM      "application/problem+json"
 #define PB_WEB_OPENAPI      "application/vnd.oai.openapi+json;version=3.0"
 #define PB_WEB_ARGS         16
-#define PB_WEB_ARGS_BYTES   16384
+#define PB_WEB_ARGS_BYTES   65536
 #define PB_WEB_BASE_BYTES   300
 #define PB_WEB_HREF_BYTES   12288
 #define PB_WEB_CURSOR       "next" /* argument: where a page begins */
@@ -27,6 +28,9 @@ struct pb_web_query {
     char base[PB_WEB_BASE_BYTES]; /* "http://host:port", without a slash at the end */
     const char *path;             /* borrowed: the decoded path below the place, "" = the place */
     bool is_malformed;            /* an argument could not be read */
+    /* JSON object of a request by POST, whose members are the arguments; NULL = by GET. Borrowed.
+     */
+    const struct pb_json_value *body;
     size_t n;
     struct {
         const char *name, *value; /* in `text`, decoded */
@@ -48,6 +52,11 @@ struct pb_web_document {
 bool pb_web_query_base(struct pb_web_query *query, const char *host, const char *protocol);
 /* Adds an argument as received (value NULL = ""). */
 void pb_web_query_add(struct pb_web_query *query, const char *name, const char *value);
+/* Adds the members of the body as arguments: an array is a list, whose texts are separated by
+ * pb_web_query_separator. */
+void pb_web_query_add_body(struct pb_web_query *query, const struct pb_json_value *body);
+/* Separator of lists of texts: a comma, or a newline in a body. */
+char pb_web_query_separator(const struct pb_web_query *query);
 /* NULL if absent. */
 const char *pb_web_query_get(const struct pb_web_query *query, const char *name);
 /* Returns true if the query is well-formed, and all its arguments are among the n names, once
@@ -78,7 +87,8 @@ void pb_web_link(struct pb_json *json, const struct pb_web_query *query, const c
 /* Writes the link `self` of this request, whose own path is `path`. */
 void pb_web_link_self(struct pb_json *json, const struct pb_web_query *query, const char *type,
                       const char *path);
-/* Writes the link `next`: this request with the argument PB_WEB_CURSOR. */
+/* Writes the link `next`: this request with the argument PB_WEB_CURSOR, in its body if it has one.
+ */
 void pb_web_link_next(struct pb_json *json, const struct pb_web_query *query, const char *type,
                       const char *path, const char *cursor);
 

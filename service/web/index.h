@@ -42,9 +42,9 @@ struct pb_web_index {
     size_t n_older;    /* items that are older than those of the index */
 };
 
-/* Reads the newest items: items_max of them, or nine tenths of that after items were removed. What
- * is unchanged is moved from the index before, which can only be freed afterwards, unless this
- * fails. Returns 0; -ECANCELED: *is_ending was set; or another negative errno. */
+/* Reads the newest items: items_max of them, or nine tenths of that after items were removed. Items
+ * of unchanged folders are moved from the index before, which can only be freed afterwards, unless
+ * this fails. Returns 0; -ECANCELED: *is_ending was set; or another negative errno. */
 int pb_web_index_read(const char *products, struct pb_web_index *before, size_t items_max,
                       const atomic_bool *is_ending, struct pb_web_index *out);
 void pb_web_index_free(struct pb_web_index *index); /* leaves it empty */

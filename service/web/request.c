@@ -123,6 +123,7 @@ const char *pb_web_methods(enum pb_web_place place)
 {
     return place == PB_WEB_ACT       ? "POST"
            : place == PB_WEB_SESSION ? "GET, HEAD, POST, DELETE"
+           : place == PB_WEB_SEARCH  ? "GET, HEAD, POST"
            : place == PB_WEB_OGC_JOB ? "GET, HEAD, DELETE"
                                      : "GET, HEAD";
 }
@@ -135,6 +136,11 @@ bool pb_web_allows(enum pb_web_place place, const char *method)
         if (strcspn(at, ",") == n && strncmp(at, method, n) == 0)
             return true;
     return false;
+}
+
+bool pb_web_has_body(enum pb_web_place place, const char *method)
+{
+    return place == PB_WEB_SEARCH && strcmp(method, "POST") == 0;
 }
 
 /* Returns true for the paths of OGC API Processes. */
@@ -177,7 +183,7 @@ void pb_web_route(const char *path, struct pb_web_route *out)
         out->place = PB_WEB_PRODUCT;
     } else if (strncmp(path, stac, sizeof stac - 1) == 0 &&
                decode_path(path + sizeof stac - 1, out->name)) {
-        out->place = PB_WEB_STAC;
+        out->place = strcmp(out->name, "search") == 0 ? PB_WEB_SEARCH : PB_WEB_STAC;
     } else if (is_ogc(path) && decode_path(path + 1, out->name)) {
         out->place = strncmp(out->name, "jobs/", 5) == 0 && pb_web_is_word(out->name + 5)
                          ? PB_WEB_OGC_JOB

@@ -13,6 +13,7 @@
 #define PB_WEB_LIST_MAX      500 /* jobs in a reply */
 #define PB_WEB_ID_BYTES      64
 #define PB_WEB_PRODUCTS_PATH "/products/"
+#define PB_WEB_BODY_MAX      65536 /* limit of the body of a request */
 
 enum pb_web_place {
     PB_WEB_NOT_FOUND,
@@ -28,6 +29,7 @@ enum pb_web_place {
     PB_WEB_SESSION, /* /api/session */
     PB_WEB_ACT,     /* /api/jobs/ID/ACTION; name: the id */
     PB_WEB_STAC,    /* /stac and below; name: the path after "/stac/", "" for /stac itself */
+    PB_WEB_SEARCH,  /* /stac/search; name as PB_WEB_STAC */
     PB_WEB_OGC, /* /conformance, /processes, /jobs and below; name: the path without its slash */
     PB_WEB_OGC_JOB, /* /jobs/ID; name as PB_WEB_OGC */
 };
@@ -54,6 +56,8 @@ const char *pb_web_action_name(enum pb_web_action action);
 /* Methods of a place for the header Allow: "GET, HEAD". Static. */
 const char *pb_web_methods(enum pb_web_place place);
 bool pb_web_allows(enum pb_web_place place, const char *method);
+/* Returns true for requests that need a body: JSON. */
+bool pb_web_has_body(enum pb_web_place place, const char *method);
 
 enum pb_web_range {
     PB_WEB_RANGE_WHOLE,  /* no range, several ranges, or a malformed header: the whole file */

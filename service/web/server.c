@@ -15,6 +15,7 @@
 #include "service/web/events.h"
 #include "service/web/files.h"
 #include "service/web/listener.h"
+#include "service/web/request.h"
 #include "service/web/ring.h"
 #include "service/web/upstream.h"
 
@@ -116,6 +117,25 @@ static void set_busy(struct server *server, struct MHD_Connection *connection, b
     (void)pthread_mutex_unlock(&server->lock);
 }
 
+/* A request that is being received; libmicrohttpd keeps it. */
+struct request {
+    struct pb_web_body body;
+};
+
+/* Adds a part of the body. Returns false if it is too large, or without memory. */
+static bool add_body(struct pb_web_body *body, const char *part, size_t bytes)
+{
+    if (bytes > PB_WEB_BODY_MAX - body->n)
+        return false;
+    char *larger = realloc(body->text, body->n + bytes);
+    if (larger == NULL)
+        return false;
+    (void)memcpy(larger + body->n, part, bytes);
+    body->text = larger;
+    body->n += bytes;
+    return true;
+}
+
 /* Restricts a thread that answers requests, if the process could not be restricted at its start
  * because the service did not answer then. */
 static void confine_thread(struct server *server)
@@ -133,23 +153,33 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                   size_t *upload_bytes, void **request)
 {
     (void)version;
-    (void)upload;
-    (void)upload_bytes;
     struct server *server = user;
-    if (*request == NULL) { /* only the headers were read */
-        *request = user;
-        set_busy(server, connection, true);
+    struct request *own = *request;
+    if (own == NULL) { /* only the headers were read */
+        *request = own = calloc(1, sizeof *own);
+        /* The limit of time includes the receipt of a body. */
+        set_busy(server, connection, pb_web_header(connection, "Content-Length") == NULL);
         confine_thread(server);
-        return pb_web_refuse(&server->site, connection, path, method);
+        return own ? pb_web_refuse(&server->site, connection, path, method) : MHD_NO;
     }
-    return pb_web_answer(&server->site, connection, path, method);
+    if (*upload_bytes > 0) {
+        const bool added = add_body(&own->body, upload, *upload_bytes);
+        *upload_bytes = 0;
+        return added ? MHD_YES : MHD_NO;
+    }
+    set_busy(server, connection, true);
+    return pb_web_answer(&server->site, connection, path, method, &own->body);
 }
 
 static void on_completed(void *user, struct MHD_Connection *connection, void **request,
                          enum MHD_RequestTerminationCode code)
 {
-    (void)request;
     (void)code;
+    struct request *own = *request;
+    if (own != NULL)
+        free(own->body.text);
+    free(own);
+    *request = NULL;
     set_busy(user, connection, false);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * STAC API 1.0.0: core, collections, OGC API Features, and searches by GET. Members of items pass
- * as they are in their files, except links, collection and the addresses of assets. A page reads
+ * STAC API 1.0.0: core, collections, OGC API Features, and searches by GET and POST, whose body has
+ * the same arguments. Members of items pass as they are in their files, except links, collection
+ * and the addresses of assets. A page reads
  * a bounded number of files: with `intersects` it may have fewer items than its limit, or none,
  * and a link to the next one. */
 #include "service/web/stac.h"
@@ -292,6 +293,7 @@ static bool read_search(struct view *view, struct pb_web_search *search, size_t 
     if (!allows(view, names, sizeof names / sizeof names[0]))
         return false;
     search->after = pb_web_query_get(view->query, PB_WEB_CURSOR);
+    search->separator = pb_web_query_separator(view->query);
     search->ids = pb_web_query_get(view->query, "ids");
     search->collections = pb_web_query_get(view->query, "collections");
     if (bbox != NULL && !read_bbox(bbox, search))
@@ -542,6 +544,18 @@ static void put_conformance(struct pb_json *json)
     pb_json_end(json);
 }
 
+static void link_to_search(struct view *view, const char *method)
+{
+    char href[PB_WEB_BASE_BYTES + 32];
+    (void)snprintf(href, sizeof href, "%s" PB_WEB_STAC_PATH "/search", view->query->base);
+    pb_json_object(view->json, NULL);
+    pb_json_string(view->json, "rel", "search");
+    pb_json_string(view->json, "href", href);
+    pb_json_string(view->json, "type", PB_WEB_GEOJSON);
+    pb_json_string(view->json, "method", method);
+    pb_json_end(view->json);
+}
+
 static void put_root_links(struct view *view, const struct pb_web_collection *collections, int n)
 {
     char path[PB_WEB_HREF_BYTES];
@@ -551,7 +565,8 @@ static void put_root_links(struct view *view, const struct pb_web_collection *co
     link_to(view, "service-desc", PB_WEB_OPENAPI, PB_WEB_SERVICE_DESC);
     link_to(view, "conformance", PB_WEB_JSON, PB_WEB_STAC_PATH "/conformance");
     link_to(view, "data", PB_WEB_JSON, PB_WEB_STAC_PATH "/collections");
-    link_to(view, "search", PB_WEB_GEOJSON, PB_WEB_STAC_PATH "/search");
+    link_to_search(view, "GET");
+    link_to_search(view, "POST");
     for (int i = 0; i < n; i++) {
         path_of(collections[i].id, NULL, path);
         pb_web_link(view->json, view->query, "child", PB_WEB_JSON, collections[i].id, path);

@@ -59,24 +59,27 @@ static void check_product(const char *path)
 }
 
 /* Requests a document of the catalogue of a directory without products. arguments: "a=b&c=d", which
- * is changed. */
+ * is changed, or a body. */
 static void check_search(const char *path, const char *host, char *arguments)
 {
     static struct pb_web_query query;
     static struct pb_web_catalog *catalog;
     struct pb_web_document document = {0};
-    struct pb_json_value *json = NULL;
+    struct pb_json_value *json = NULL, *body = NULL;
     query = (struct pb_web_query){.path = path};
     if (catalog == NULL)
         catalog = pb_web_catalog_create(PB_WEB_ITEMS_MAX);
     if (!pb_web_query_base(&query, host, NULL))
         return;
-    for (char *name, *rest = arguments; (name = strsep(&rest, "&")) != NULL;) {
+    if (arguments[0] == '{' && pb_json_parse(arguments, strlen(arguments), 1 << 16, &body) == 0)
+        pb_web_query_add_body(&query, body);
+    for (char *name, *rest = body ? NULL : arguments; (name = strsep(&rest, "&")) != NULL;) {
         char *value = name;
         (void)strsep(&value, "=");
         pb_web_query_add(&query, name, value);
     }
     pb_web_stac(catalog, "/proc/self/fdinfo", &query, &document);
+    pb_json_release(body);
     require(document.text != NULL, "no document");
     require(pb_json_parse(document.text, strlen(document.text), 1 << 20, &json) == 0, "no JSON");
     pb_json_release(json);
@@ -93,7 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pb_web_route(path, &route);
     if (route.place == PB_WEB_PRODUCT)
         check_product(route.name);
-    if ((route.place == PB_WEB_STAC && route.name[0] != '\0') || route.place == PB_WEB_OGC)
+    const bool is_stac = route.place == PB_WEB_STAC || route.place == PB_WEB_SEARCH;
+    if ((is_stac && route.name[0] != '\0') || route.place == PB_WEB_OGC)
         check_parts(route.name);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t first = 0, n = 0;
@@ -102,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     (void)pb_web_host_is_ours(host, names, 1);
     free(pb_web_list_params(path, range, host));
-    if (route.place == PB_WEB_STAC && pb_web_host_is_ours(host, names, 1))
+    if (is_stac && pb_web_host_is_ours(host, names, 1))
         check_search(route.name, host, range);
     free(path);
     free(range);

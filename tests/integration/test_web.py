@@ -7,6 +7,7 @@ browsers, and clients that are slow or silent."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, DaemonCase  # noqa: E402
 from patience import wait_for  # noqa: E402
 from osgeo import gdal  # noqa: E402
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 from pbtest import main, need_data, program_folder, run  # noqa: E402
 from web_kit import PIPELINES, Silent, Stream, Web, make_certificate  # noqa: E402
 
@@ -267,6 +272,15 @@ class Files(WebCase):
         for query, n in (("bbox=%s,%s,%s,%s" % (west, south, east, north), len(items)), ("bbox=%s,%s,%s,%s" % (east + 1, south, east + 2, north), 0), ("intersects=" + inside, len(items)),
                          ("ids=" + urllib.parse.quote(items[0]["id"]), 1), ("collections=other", 0), ("datetime=../2025-12-31T23:59:59Z", 0)):
             self.assertEqual(len(web.json(links(root)["search"] + "?" + query)["features"]), n, query)
+        found, body = [], {"limit": 2, "collections": ["ndvi"], "datetime": "2026-01-01T00:00:00Z"}
+        while body:  # the link of a page has the body of the next request
+            reply = web.post(links(root)["search"], body)
+            self.assertEqual((reply.status, reply.headers["Content-Type"]), (200, "application/geo+json"))
+            found += reply.json()["features"]
+            body = next((link["body"] for link in reply.json()["links"] if link["rel"] == "next"), None)
+        self.assertEqual(found, items)
+        self.assertEqual([item["id"] for item in web.post("/stac/search", {"ids": [items[0]["id"], "x"], "intersects": json.loads(inside)}).json()["features"]], [items[0]["id"]])
+        self.check_bodies(web)
         for item in items:
             reply = web.get(links(item)["self"])
             self.assertEqual((reply.status, reply.json(), reply.headers["Content-Type"]), (200, item, "application/geo+json"))
@@ -277,6 +291,65 @@ class Files(WebCase):
         for path, status in (("/stac/search?x=1", 400), ("/stac/collections/%3Cb%3E", 404), ("/stac/nothing", 404)):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.json()["code"], reply.headers["Content-Type"]), (status, str(status), "application/problem+json"))
+
+    def check_bodies(self, web):
+        """Bodies that are refused, by their headers or their content; one that is not complete ends its connection."""
+        good = {"Content-Type": "application/json"}
+        for body, headers, status in ((b"{", good, 400), (b"[]", good, 400), (b"", good, 400), (b'{"limit": 1}', {}, 415), (b"{}", {"Content-Type": "text/plain"}, 415),
+                                      (b"{}", {"Content-Type": "application/jsonx"}, 415), (b"{}", {"Content-Type": "Application/JSON; charset=utf-8"}, 200),
+                                      (b'{"ids": ["' + b"x" * 65536 + b'"]}', good, 413), (b'{"x": 1}', good, 400)):
+            self.assertEqual(web.get("/stac/search", "POST", body, **headers).status, status, (body[:30], headers))
+        self.assertEqual(web.get("/stac/search?limit=1", "POST", b"{}", **good).status, 400)
+        self.assertEqual(web.get("/stac/collections", "POST", b"{}", **good).status, 405)
+        self.assertEqual(web.get("/stac/search", "GET", b"{}", **good).status, 413)
+        head = b"POST /stac/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        for rest in (b"\r\n", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+                     b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"Content-Length: 0x2\r\n\r\n{}"):
+            self.assertRegex(web.raw(head + rest)[:13], rb"HTTP/1.1 4(11|00)", rest)
+        self.assertEqual(web.raw(head + b"Content-Length: 30\r\n\r\n{").count(b"HTTP/1.1 200"), 0)  # after 20 s
+
+    def test_description_is_that_of_the_router(self):
+        """Each path of api.json has its methods and arguments and no others, and each address near it is in api.json."""
+        d = self.service(["a.tif"])
+        d.wait_idle()
+        web = self.web(d)
+        wait_for(lambda: web.json("/stac/collections")["collections"])
+        job = d.jobs()[0]["id"]
+        api = web.json("/api.json")
+        values = {"collectionId": "ndvi", "itemId": web.json("/stac/search")["features"][0]["id"], "processId": "ndvi", "jobId": job}
+        address = lambda path: re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
+        shared = {name: parameter["name"] for name, parameter in api["components"]["parameters"].items() if parameter["in"] == "query"}
+        addresses = {address(path) for path in api["paths"]}
+        for path, methods in api["paths"].items():
+            expected = {method.upper() for method in methods} | ({"HEAD"} if "get" in methods else set())
+            for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+                reply = web.get(address(path), method, Accept="application/json")
+                self.assertEqual(reply.status == 405, method not in expected, (path, method, reply.status))
+                if method not in expected:
+                    self.assertEqual(set(reply.headers["Allow"].split(", ")), expected, path)
+                elif method == "GET":
+                    self.assertEqual(reply.status, 200, path)
+                    self.check_schema(api, methods["get"]["responses"]["200"], reply)
+            if "get" not in methods:
+                continue
+            own = {parameter["$ref"].rsplit("/", 1)[1] for parameter in methods["get"].get("parameters", ())}
+            for name, argument in shared.items() if path != "/" else ():  # the page has no arguments to refuse
+                reply = web.get(address(path) + "?" + argument + "=%00")  # malformed, and for some paths unknown
+                self.assertEqual(reply.status, 400, (path, name))
+                reply = web.get(address(path) + "?" + argument + "=")
+                refused = reply.status == 400 and reply.json()["title"] == "unknown or malformed parameter"
+                self.assertEqual(refused, name not in own, (path, name, reply.body))
+            for word in ("search", "conformance", "collections", "items", "processes", "jobs", "results", "execution", "queryables", "x"):
+                near = address(path).rstrip("/") + "/" + word
+                if near not in addresses:
+                    self.assertEqual(web.get(near).status, 404, near)
+
+    def check_schema(self, api, response, reply):
+        """The answer has the described media type and form; without the package python3-jsonschema only the former is compared."""
+        media_type, = response["content"]
+        self.assertEqual(reply.headers["Content-Type"], media_type)
+        if jsonschema:
+            jsonschema.Draft4Validator({**response["content"][media_type]["schema"], "components": api["components"]}).validate(reply.json())
 
     def test_jobs_have_the_forms_of_ogc(self):
         d = self.service(["a.tif", "b.tif"])

@@ -155,10 +155,10 @@ class Web:
             return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=ssl.create_default_context(cafile=str(self.certificate)))
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
 
-    def get(self, path, method="GET", **headers):
+    def get(self, path, method="GET", body=None, **headers):
         connection = self.connect()
         try:
-            connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            connection.request(method, path, body, headers={name.replace("_", "-"): value for name, value in headers.items()})
             return Reply(connection.getresponse())
         finally:
             connection.close()
@@ -167,6 +167,9 @@ class Web:
         reply = self.get(path)
         assert reply.status == 200, (path, reply.status, reply.body)
         return reply.json()
+
+    def post(self, path, body, **headers):
+        return self.get(path, "POST", json.dumps(body).encode(), Content_Type="application/json", **headers)
 
     def raw(self, data):
         """The whole answer to bytes; the server ends the connection."""

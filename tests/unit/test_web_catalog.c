@@ -7,6 +7,7 @@
 #include "pipeline/publish/manifest.h"
 #include "run_suite.h"
 #include "service/web/document.h"
+#include "service/web/request.h"
 #include "service/web/stac.h"
 
 #include <check.h>
@@ -248,7 +249,8 @@ START_TEST(test_memory_is_that_of_the_newest_items)
     ck_assert_str_eq(now.item[0]->id, "19");
     ck_assert_str_eq(now.item[ITEMS_MAX - 1]->id, "10");
     ck_assert_uint_eq(now.collection[0].n_items, ITEMS_MAX);
-    /* What was left out is not read again: another item behind the same manifest is not found. */
+    /* A folder that is left out is not read again: its new file with the old manifest is unknown.
+     */
     (void)snprintf(path, sizeof path, "%s/none/p/i.json", root);
     char *newer = item_of("newer", "2026-02-01T00:00:00Z", "");
     FILE *file = fopen(path, "w");
@@ -482,6 +484,81 @@ START_TEST(test_malformed_arguments_are_refused)
 }
 END_TEST
 
+/* Requests a search by POST: the answer, or of a failure its status. */
+static struct pb_json_value *post(const char *body, unsigned status)
+{
+    static struct pb_web_query query;
+    struct pb_web_document document;
+    struct pb_json_value *json = NULL, *answer = NULL;
+    ck_assert_int_eq(pb_json_parse(body, strlen(body), PB_WEB_BODY_MAX, &json), 0);
+    query = (struct pb_web_query){.path = "search"};
+    ck_assert(pb_web_query_base(&query, "h:1", NULL));
+    pb_web_query_add_body(&query, json);
+    pb_web_stac(catalog, root, &query, &document);
+    ck_assert_msg(document.status == status, "%s: %u", body, document.status);
+    ck_assert_int_eq(pb_json_parse(document.text, strlen(document.text), 1 << 20, &answer), 0);
+    free(document.text);
+    pb_json_release(json);
+    return answer;
+}
+
+START_TEST(test_body_has_the_arguments_of_a_query)
+{
+    publish("a", "p",
+            item_of("a,b", "2026-01-02T00:00:00Z",
+                    "\"bbox\":[1,2,3,4],\"geometry\":{\"type\":\"Point\","
+                    "\"coordinates\":[2,3]},"));
+    publish("c", "p", item_of("c", "2026-01-01T00:00:00Z", "\"bbox\":[1,2,3,4],"));
+    wait_for("a,b c");
+    static const struct {
+        const char *body;
+        size_t n;
+    } rows[] = {{"{}", 2},
+                {"{\"ids\":[\"a,b\",\"x\"]}", 1}, /* the comma is no separator */
+                {"{\"ids\":[\"a\",\"b\"]}", 0},
+                {"{\"ids\":[]}", 0},
+                {"{\"collections\":[\"p\"],\"bbox\":null}", 2},
+                {"{\"bbox\":[0,0,1.5,9],\"limit\":1}", 1},
+                {"{\"bbox\":[10,0,11,9]}", 0},
+                {"{\"datetime\":\"../2026-01-01T00:00:00Z\"}", 1},
+                {"{\"intersects\":{\"type\":\"Point\",\"coordinates\":[2,3]}}", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pb_json_value *page = post(rows[i].body, 200);
+        ck_assert_msg(pb_json_count(pb_json_get(page, "features", NULL)) == rows[i].n, "%s",
+                      rows[i].body);
+        pb_json_release(page);
+    }
+    static const char *const refused[] = {
+        "{\"limit\":0}",
+        "{\"limit\":\"x\"}",
+        "{\"limit\":{}}",
+        "{\"bbox\":[1,2,3]}",
+        "{\"bbox\":[\"1\",\"2\",\"3\",\"4\"]}",
+        "{\"bbox\":[[1],2,3,4]}",
+        "{\"ids\":[\"a\\nb\"]}",
+        "{\"ids\":[{}]}",
+        "{\"datetime\":5}",
+        "{\"unknown\":1}",
+        "{\"next\":\"x\"}",
+        "{\"intersects\":{\"type\":\"Point\",\"coordinates\":[2,3]},\"bbox\":[1,2,3,4]}"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        pb_json_release(post(refused[i], 400));
+    /* The next page is requested with the body of its link. */
+    struct pb_json_value *page = post("{\"limit\":1,\"collections\":[\"p\"]}", 200);
+    const struct pb_json_value *links = pb_json_get(page, "links", NULL);
+    const struct pb_json_value *next = pb_json_at(links, 2);
+    ck_assert_str_eq(pb_json_get_text(pb_json_at(links, 0), "href"), "http://h:1/stac/search");
+    ck_assert_str_eq(pb_json_get_text(next, "href"), "http://h:1/stac/search");
+    ck_assert_str_eq(pb_json_get_text(next, "method"), "POST");
+    struct pb_json_value *last = post(pb_json_source(pb_json_get(next, "body", NULL)), 200);
+    const struct pb_json_value *item = pb_json_at(pb_json_get(last, "features", NULL), 0);
+    ck_assert_str_eq(pb_json_get_text(item, "id"), "c");
+    ck_assert_uint_eq(pb_json_count(pb_json_get(last, "links", NULL)), 2);
+    pb_json_release(last);
+    pb_json_release(page);
+}
+END_TEST
+
 START_TEST(test_query_that_fills_its_room_is_refused)
 {
     static char value[PB_WEB_ARGS_BYTES - 2]; /* with "a" and two NULs it leaves no byte */
@@ -545,6 +622,7 @@ int main(void)
     tcase_add_test(all, test_other_directory_is_read_at_once);
     tcase_add_test(all, test_item_has_addresses_of_this_server);
     tcase_add_test(all, test_malformed_arguments_are_refused);
+    tcase_add_test(all, test_body_has_the_arguments_of_a_query);
     tcase_add_test(all, test_query_that_fills_its_room_is_refused);
     tcase_add_test(all, test_next_page_has_the_same_search);
     tcase_add_test(all, test_base_is_the_requested_host);

@@ -77,7 +77,7 @@ START_TEST(test_catalogue_is_below_its_root)
                 {"/stac/collections/a%20b/items/%3Cx%3E", "collections/a b/items/<x>"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         pb_web_route(rows[i].path, &route);
-        ck_assert_int_eq(route.place, PB_WEB_STAC);
+        ck_assert_int_eq(route.place, i == 1 ? PB_WEB_SEARCH : PB_WEB_STAC);
         ck_assert_str_eq(route.name, rows[i].name);
     }
     static const char *const nowhere[] = {"/stac/",      "/stac//a",   "/stac/..", "/stac/%2e%2e/a",
@@ -177,10 +177,12 @@ START_TEST(test_places_have_their_methods)
 {
     for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_OGC_JOB; place++) {
         const bool acts = place == PB_WEB_ACT, session = place == PB_WEB_SESSION;
-        const bool deletes = session || place == PB_WEB_OGC_JOB;
+        const bool deletes = session || place == PB_WEB_OGC_JOB, searches = place == PB_WEB_SEARCH;
+        ck_assert(pb_web_has_body((enum pb_web_place)place, "POST") == searches);
+        ck_assert(!pb_web_has_body((enum pb_web_place)place, "GET"));
         ck_assert(pb_web_allows((enum pb_web_place)place, "GET") == !acts);
         ck_assert(pb_web_allows((enum pb_web_place)place, "HEAD") == !acts);
-        ck_assert(pb_web_allows((enum pb_web_place)place, "POST") == (acts || session));
+        ck_assert(pb_web_allows((enum pb_web_place)place, "POST") == (acts || session || searches));
         ck_assert(pb_web_allows((enum pb_web_place)place, "DELETE") == deletes);
         static const char *const others[] = {"", "PUT", "get", "GE", "GETS", ",", "GET, HEAD"};
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
