@@ -250,9 +250,9 @@ static const struct pb_key limits_keys[] = {
 
 static const struct pb_key web_keys[] = {
     CHOICE("actions", AT(pb_web_config, actions), "false|true", "false",
-           "true: service.web_user may retry, repeat, cancel and drop every job, and pushbroom-web "
-           "does so for people whom it knows by a token or by the proxy before it. It needs TLS or "
-           "the Unix socket of a proxy for that."),
+           "true: service.web_user may retry, repeat, cancel and drop every job, and submit files, "
+           "and pushbroom-web does so for people whom it knows by a token or by the proxy before "
+           "it. It needs TLS or the Unix socket of a proxy for that."),
     {.name = "basemap",
      .type = PB_KEY_TEXT,
      .offset = AT(pb_web_config, basemap),

@@ -139,15 +139,18 @@ void pb_check_file(const struct pb_check_request *request, int connection,
     char text[160];
     struct stat st;
     uid_t own = geteuid();
-    bool needs_no_proof = request->peer.uid == 0 || request->peer.uid == (int64_t)own;
+    /* A service that runs as root checks with the rights of the user. */
+    bool needs_no_proof = request->peer.uid == 0 || request->peer.uid == (int64_t)own ||
+                          (request->proof == PB_CHECK_BY_SERVICE && own != 0);
     out->ticket = request->ticket;
     out->code = PB_E_SYSTEM;
-    int passed = request->descriptor ? receive_file(connection) : -1;
+    const bool has_descriptor = request->proof == PB_CHECK_BY_DESCRIPTOR;
+    int passed = has_descriptor ? receive_file(connection) : -1;
     if (needs_no_proof) {
         (void)look(request->path, passed, out, &st);
     } else if (request->peer.uid > 0 && own == 0 && take_on(request)) {
         (void)look(request->path, passed, out, &st);
-    } else if (request->descriptor) {
+    } else if (has_descriptor) {
         compare(request, passed, out);
     } else {
         (void)snprintf(text, sizeof text,

@@ -267,9 +267,9 @@ void pb_checker_stop(struct pb_checker *checker)
 }
 
 int pb_checker_ask(const struct pb_checker *checker, uint64_t ticket, const char *path,
-                   const struct pb_peer *peer, int connection, bool descriptor)
+                   const struct pb_peer *peer, int connection, enum pb_check_proof proof)
 {
-    struct pb_check_request request = {.ticket = ticket, .peer = *peer, .descriptor = descriptor};
+    struct pb_check_request request = {.ticket = ticket, .peer = *peer, .proof = proof};
     request.n_groups = pb_peer_groups(connection, request.groups);
     (void)snprintf(request.path, sizeof request.path, "%s", path);
     return send_request(checker->fd, &request, connection);

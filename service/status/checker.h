@@ -38,11 +38,18 @@ struct pb_check_result {
 int pb_checker_start(struct pb_checker *checker);
 /* Ends the process, by SIGKILL after a second. */
 void pb_checker_stop(struct pb_checker *checker);
+/* Rights by which a file is checked. */
+enum pb_check_proof {
+    PB_CHECK_BY_USER,       /* those of the client's user */
+    PB_CHECK_BY_DESCRIPTOR, /* the opened file that the client passes */
+    PB_CHECK_BY_SERVICE,    /* those of the service, unless it runs as root */
+};
+
 /* Requests a check of path (absolute, shorter than PB_CHECKER_PATH_BYTES). connection: connection
- * of the client, borrowed for the call; with `descriptor` the opened file is read from there, and
- * the caller must not read from it until the result. Negative errno. */
+ * of the client, borrowed for the call; with PB_CHECK_BY_DESCRIPTOR the opened file is read from
+ * there, and the caller must not read from it until the result. Negative errno. */
 int pb_checker_ask(const struct pb_checker *checker, uint64_t ticket, const char *path,
-                   const struct pb_peer *peer, int connection, bool descriptor);
+                   const struct pb_peer *peer, int connection, enum pb_check_proof proof);
 /* Returns 1 and *out, 0 if there is no (further) result now, negative errno if the process is
  * gone. */
 int pb_checker_read(const struct pb_checker *checker, struct pb_check_result *out);
@@ -53,7 +60,7 @@ struct pb_check_request {
     struct pb_peer peer;
     int n_groups; /* negative errno: unknown */
     gid_t groups[PB_PEER_GROUPS_MAX];
-    bool descriptor;
+    enum pb_check_proof proof;
     char path[PB_CHECKER_PATH_BYTES];
 };
 /* The check itself (check_file.c); the process may lose its rights. */

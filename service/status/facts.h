@@ -38,7 +38,7 @@ void pb_facts_set_viewer(struct pb_facts *facts, int64_t uid, bool acts);
 enum pb_rights {
     PB_RIGHTS_MEMBER, /* any user: changes its own jobs, privileged ones change all */
     PB_RIGHTS_VIEWER, /* pushbroom-web: queries and watches only */
-    PB_RIGHTS_ACTOR,  /* pushbroom-web with web.actions: changes all jobs, submits none */
+    PB_RIGHTS_ACTOR,  /* pushbroom-web with web.actions: changes all jobs, and submits files */
 };
 /* A viewer that is privileged is a member. */
 enum pb_rights pb_facts_rights(struct pb_facts *facts, const struct pb_peer *peer);

@@ -25,7 +25,8 @@ static int may_wait(const struct pb_status_methods *methods, const struct pb_cal
     const enum pb_rights rights = pb_facts_rights(methods->facts, &call->peer);
     const enum pb_method method = call->request->method;
     const bool acts = method == PB_METHOD_JOB_CANCEL || method == PB_METHOD_JOB_RETRY ||
-                      method == PB_METHOD_JOB_AGAIN || method == PB_METHOD_JOB_DROP;
+                      method == PB_METHOD_JOB_AGAIN || method == PB_METHOD_JOB_DROP ||
+                      method == PB_METHOD_JOB_SUBMIT;
     if (rights == PB_RIGHTS_VIEWER || (rights == PB_RIGHTS_ACTOR && !acts))
         return pb_fail(err, PB_E_SERVICE_DENIED, "user %lld may %s: it is service.web_user",
                        (long long)call->peer.uid,
@@ -37,17 +38,17 @@ static int may_wait(const struct pb_status_methods *methods, const struct pb_cal
                                     PB_STATUS_USER_CALLS_MAX, (long long)call->peer.uid);
 }
 
-/* Holds the task until the file was checked with the rights of the client. */
+/* Holds the task until the file was checked. */
 static int check_first(struct pb_status_methods *methods, struct pb_call *call,
-                       const struct pb_task *task, const char *path, bool descriptor,
+                       const struct pb_task *task, const char *path, enum pb_check_proof proof,
                        struct pb_err *err)
 {
     int rc = pb_tasks_hold(&methods->held, task);
     if (rc != 0)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    rc = methods->checker->fd < 0 ? -EPIPE
-                                  : pb_checker_ask(methods->checker, call->ticket, path,
-                                                   &call->peer, call->fd, descriptor);
+    rc = methods->checker->fd < 0
+             ? -EPIPE
+             : pb_checker_ask(methods->checker, call->ticket, path, &call->peer, call->fd, proof);
     if (rc == 0)
         return 0;
     pb_tasks_drop(pb_tasks_release(&methods->held, call->ticket));
@@ -106,8 +107,18 @@ int pb_status_change(struct pb_status_methods *methods, struct pb_call *call, st
         return pb_fail(err, PB_E_SERVICE_DENIED, "job %s is not of user %lld", job->id,
                        (long long)call->peer.uid);
     return runs && job->identity[0] != '\0'
-               ? check_first(methods, call, &task, job->manifest.input, false, err)
+               ? check_first(methods, call, &task, job->manifest.input, PB_CHECK_BY_USER, err)
                : push(methods, &task, err);
+}
+
+/* pushbroom-web sees only products: the file that it submits for a person is checked with the
+ * rights of the service. */
+static enum pb_check_proof proof_of(const struct pb_status_methods *methods,
+                                    const struct pb_call *call)
+{
+    return call->request->descriptor ? PB_CHECK_BY_DESCRIPTOR
+           : pb_facts_rights(methods->facts, &call->peer) == PB_RIGHTS_ACTOR ? PB_CHECK_BY_SERVICE
+                                                                             : PB_CHECK_BY_USER;
 }
 
 int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, struct pb_err *err)
@@ -131,7 +142,7 @@ int pb_status_submit(struct pb_status_methods *methods, struct pb_call *call, st
     task.input = input;
     task.pipeline = pipeline;
     rc = input == NULL ? pb_fail(err, PB_E_MEMORY, "out of memory")
-                       : check_first(methods, call, &task, input, request->descriptor, err);
+                       : check_first(methods, call, &task, input, proof_of(methods, call), err);
     call->wants_descriptor = rc == 0 && request->descriptor;
     free(input);
     free(pipeline);

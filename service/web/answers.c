@@ -24,10 +24,23 @@
 #include <string.h>
 #include <strings.h>
 
+#define EXECUTE "execute"
+
 static bool knows_people(const struct pb_web_site *site)
 {
     const struct pb_web_guard *guard = &site->options->guard;
     return guard->token_file != NULL || guard->user_header != NULL;
+}
+
+/* Returns NULL if people may change jobs here, otherwise what is missing. */
+static const char *why_not(struct pb_web_site *site)
+{
+    struct pb_web_settings settings;
+    pb_web_upstream_settings(site->upstream, &settings);
+    if (!settings.actions)
+        return "web.actions is false in the configuration of pushbroomd";
+    return knows_people(site) ? NULL
+                              : "pushbroom-web was started without --token-file and --user-header";
 }
 
 /* --- reading --- */
@@ -207,7 +220,7 @@ static enum MHD_Result answer_document(struct pb_web_site *site, struct MHD_Conn
     if (asked != NULL && is_stac)
         pb_web_stac(site->catalog, products, asked, &document);
     else if (asked != NULL)
-        pb_web_processes(site->upstream, asked, knows_people(site), &document);
+        pb_web_processes(site->upstream, asked, why_not(site) == NULL, &document);
     free(asked);
     pb_json_release(json);
     document.varies = !is_stac && path[0] == '\0';
@@ -223,17 +236,6 @@ static bool wants_json(struct MHD_Connection *connection)
 }
 
 /* --- changes --- */
-
-/* Returns NULL if people may change jobs here, otherwise what is missing. */
-static const char *why_not(struct pb_web_site *site)
-{
-    struct pb_web_settings settings;
-    pb_web_upstream_settings(site->upstream, &settings);
-    if (!settings.actions)
-        return "web.actions is false in the configuration of pushbroomd";
-    return knows_people(site) ? NULL
-                              : "pushbroom-web was started without --token-file and --user-header";
-}
 
 /* A person who changes jobs. */
 struct actor {
@@ -332,7 +334,7 @@ static enum MHD_Result change_session(struct pb_web_site *site, struct MHD_Conne
 
 /* Returns true if the sender may change jobs. Otherwise *out_refused is the response to that, and a
  * sender who is not known has a line of the log. */
-static bool may_act(struct pb_web_site *site, struct MHD_Connection *connection, const char *id,
+static bool may_act(struct pb_web_site *site, struct MHD_Connection *connection, const char *name,
                     const char *word, struct actor *out, enum MHD_Result *out_refused)
 {
     struct pb_err err = {0};
@@ -348,9 +350,11 @@ static bool may_act(struct pb_web_site *site, struct MHD_Connection *connection,
         return false;
     }
     const enum pb_web_verdict verdict = who_is(site, connection, true, out->who, &out->proof, &err);
+    const bool is_job = strcmp(word, EXECUTE) != 0;
     if (verdict == PB_WEB_KNOWN)
         return true;
-    pb_log(PB_LOG_WARNING, "job %s: %s refused: %s", id, word, reason_of(verdict, &err));
+    pb_log(PB_LOG_WARNING, "%s %s: %s refused: %s", is_job ? "job" : "process", name, word,
+           reason_of(verdict, &err));
     *out_refused = send_verdict(connection, verdict, &err);
     return false;
 }
@@ -392,9 +396,10 @@ static bool dismiss(struct pb_web_site *site, struct MHD_Connection *connection,
                     const struct pb_web_query *asked, struct pb_web_document *out,
                     enum MHD_Result *out_refused)
 {
-    const char *id = strchr(asked->path, '/') + 1;
+    char id[PB_WEB_ID_BYTES];
     struct actor actor;
     struct pb_err err = {0};
+    (void)pb_web_job_id(strchr(asked->path, '/') + 1, id);
     if (!pb_job_is_id(id)) {
         pb_web_document_fail(out, MHD_HTTP_NOT_FOUND, "no-such-job", "no such job", id);
         return true;
@@ -406,7 +411,7 @@ static bool dismiss(struct pb_web_site *site, struct MHD_Connection *connection,
     char *text = act(site, &actor, id, PB_WEB_CANCEL, 0, &err);
     free(text);
     if (text != NULL)
-        pb_web_processes(site->upstream, asked, knows_people(site), out);
+        pb_web_processes(site->upstream, asked, true, out);
     else
         pb_web_document_fail(out, pb_web_status(&err),
                              err.code == PB_E_JOB_UNKNOWN ? "no-such-job" : NULL, err.msg,
@@ -430,6 +435,56 @@ static enum MHD_Result answer_dismiss(struct pb_web_site *site, struct MHD_Conne
                : MHD_NO;
 }
 
+/* Executes a process for a person who may do that; *out is the answer and its address, or the
+ * exception. Returns false if *out_refused was sent instead. */
+static bool execute(struct pb_web_site *site, struct MHD_Connection *connection,
+                    const struct pb_web_query *asked, char out_location[PB_WEB_LOCATION_BYTES],
+                    struct pb_web_document *out, enum MHD_Result *out_refused)
+{
+    struct pb_web_execution execution;
+    struct actor actor;
+    struct pb_err err = {0};
+    if (asked->is_malformed) {
+        pb_web_document_fail(out, MHD_HTTP_BAD_REQUEST, NULL, "unknown parameter", "");
+        return true;
+    }
+    if (!pb_web_execution_read(site->upstream, asked, &execution, out))
+        return true;
+    if (!may_act(site, connection, execution.pipeline, EXECUTE, &actor, out_refused))
+        return false;
+    char *job = pb_web_upstream_submit(site->upstream, execution.pipeline, execution.path, &err);
+    pb_log_always(PB_LOG_NOTICE, "process %s: execute by %s (%s) with %s: %s", execution.pipeline,
+                  actor.who, actor.proof, execution.path, job ? "done" : err.msg);
+    if (job != NULL)
+        pb_web_execution_answer(asked, &execution, job, out_location, out);
+    else
+        pb_web_document_fail(out, pb_web_status(&err), NULL, err.msg, pb_code_hint(err.code));
+    return true;
+}
+
+/* Executes the process of "processes/NAME/execution". */
+static enum MHD_Result answer_execution(struct pb_web_site *site, struct MHD_Connection *connection,
+                                        const char *path, const struct pb_web_body *body)
+{
+    struct pb_web_document document = {0};
+    char location[PB_WEB_LOCATION_BYTES] = "";
+    enum MHD_Result refused;
+    struct pb_json_value *json = read_body(body, &document);
+    struct pb_web_query *asked = json ? read_query(site, connection, path, json, &document) : NULL;
+    const bool is_refused =
+        asked != NULL && !execute(site, connection, asked, location, &document, &refused);
+    free(asked);
+    pb_json_release(json);
+    if (is_refused)
+        return refused;
+    if (document.text == NULL)
+        return MHD_NO;
+    return location[0] != '\0'
+               ? pb_web_send_with(connection, document.status, document.media_type, document.text,
+                                  "Location", location)
+               : pb_web_send_text(connection, document.status, document.media_type, document.text);
+}
+
 /* --- requests --- */
 
 /* Answers a request whose method the place does not have. */
@@ -438,8 +493,11 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection,
 {
     struct pb_web_document refusal = {.status = MHD_HTTP_METHOD_NOT_ALLOWED,
                                       .media_type = "application/json"};
-    if (route->place == PB_WEB_OGC || route->place == PB_WEB_OGC_JOB)
-        pb_web_processes_refuse(route->name, &refusal);
+    if (route->place == PB_WEB_OGC || route->place == PB_WEB_OGC_JOB ||
+        route->place == PB_WEB_EXECUTE)
+        pb_web_document_fail(&refusal, MHD_HTTP_METHOD_NOT_ALLOWED, NULL,
+                             "this method is not possible here",
+                             "The header Allow has those that are.");
     else
         refusal.text = pb_web_error_text("refused", "this method is not possible here", NULL);
     return pb_web_send_with(connection, refusal.status, refusal.media_type, refusal.text, "Allow",
@@ -515,7 +573,9 @@ enum MHD_Result pb_web_answer(struct pb_web_site *site, struct MHD_Connection *c
     case PB_WEB_OGC_JOB:
         if (method[0] == 'D')
             return answer_dismiss(site, connection, route.name);
-        /* fallthrough */
+        return answer_document(site, connection, route.name, false, NULL);
+    case PB_WEB_EXECUTE:
+        return answer_execution(site, connection, route.name, body);
     case PB_WEB_OGC:
         return answer_document(site, connection, route.name, false, NULL);
     case PB_WEB_STAC:

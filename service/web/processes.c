@@ -1,14 +1,19 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The class core of OGC API Processes demands the execution of processes by POST, and the other
- * classes demand core. Therefore the conformance declaration has classes of OGC API Common only,
- * although lists, descriptions, states, results and exceptions have the forms of the standard. */
+ * The class core of OGC API Processes demands the execution of processes, and the other classes
+ * demand core. Without people who may change jobs, the conformance declaration therefore has
+ * classes of OGC API Common only.
+ *
+ * A process has one output: an object with a link to each product. A request to execute it decides
+ * the form of the results: the object itself ("raw"), or a document with the output in it. The id
+ * of a job has that form, "ID-document", because nothing else would survive a restart. */
 #include "service/web/processes.h"
 
 #include "config/base/clock.h"
 #include "config/base/err.h"
 #include "config/base/href.h"
+#include "config/base/json_path.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "service/web/document.h"
@@ -26,10 +31,13 @@
 #define BLOCKS     10   /* queries for a page */
 #define PAGE_MS    5000 /* a page that takes longer ends, with a link to the next one */
 #define PATH_BYTES (3 * PB_WEB_PATH_BYTES)
+#define FORM       "-document"
+#define INPUT      "scene"
+#define OUTPUT     "products"
 
 struct view {
     struct pb_web_upstream *upstream;
-    bool knows_people; /* this program knows those who may change jobs */
+    bool may_execute; /* people may change jobs here */
     const struct pb_web_query *query;
     struct pb_web_document *out;
     struct pb_json *json;
@@ -84,77 +92,108 @@ static struct pb_json_value *read_reply(struct view *view, char *text, const str
 
 static void put_process(struct view *view, const char *name, const char *version, bool is_whole)
 {
-    char own[PATH_BYTES], text[400];
-    struct pb_web_settings settings;
+    char own[PATH_BYTES], execution[PATH_BYTES], text[400];
     path_of("processes", name, "", own);
-    pb_web_upstream_settings(view->upstream, &settings);
+    path_of("processes", name, "/execution", execution);
     (void)snprintf(text, sizeof text, "Pipeline %.255s of pushbroom.", name);
     pb_json_string(view->json, "id", name);
     pb_json_string(view->json, "title", name);
     pb_json_string(view->json, "description", text);
     pb_json_string(view->json, "version", version);
     pb_json_array(view->json, "jobControlOptions");
-    if (settings.actions && view->knows_people)
+    if (view->may_execute) {
+        pb_json_string(view->json, NULL, "async-execute");
         pb_json_string(view->json, NULL, "dismiss");
+    }
     pb_json_end(view->json);
     pb_json_array(view->json, "outputTransmission");
-    pb_json_string(view->json, NULL, "reference");
+    pb_json_string(view->json, NULL, "value");
     pb_json_end(view->json);
     if (is_whole) {
         pb_json_raw(view->json, "inputs",
-                    "{\"scene\":{\"title\":\"Scene\",\"description\":\"A file or a folder that "
-                    "arrives in an inbox, or is submitted at the socket.\",\"schema\":{\"type\":"
+                    "{\"" INPUT
+                    "\":{\"title\":\"Scene\",\"description\":\"Absolute path of a file or "
+                    "folder that the service can read, or its file: URI.\",\"schema\":{\"type\":"
                     "\"string\"}}}");
         pb_json_raw(view->json, "outputs",
-                    "{\"products\":{\"title\":\"Products\",\"description\":\"A file for each "
-                    "product of the pipeline, as links.\",\"schema\":{\"type\":\"object\"}}}");
+                    "{\"" OUTPUT
+                    "\":{\"title\":\"Products\",\"description\":\"A link to the file of "
+                    "each product.\",\"schema\":{\"type\":\"object\",\"contentMediaType\":"
+                    "\"" PB_WEB_JSON "\",\"additionalProperties\":{\"type\":\"object\","
+                    "\"required\":[\"href\"]}}}}");
     }
     pb_json_array(view->json, "links");
     link_to(view, is_whole ? "self" : "process", own);
+    if (view->may_execute)
+        link_to(view, REL "execute", execution);
     pb_json_end(view->json);
 }
 
-static void put_summaries(struct view *view, const struct pb_json_value *names, const char *version)
+/* Name i of the pipelines, or NULL. */
+static const char *name_at(const struct pb_json_value *names, size_t i)
 {
+    return pb_json_text_of(pb_json_at(names, i));
+}
+
+/* Finds a pipeline by its name. Returns its place, or the number of pipelines. */
+static size_t find_name(const struct pb_json_value *names, const char *name)
+{
+    size_t i = 0;
+    while (i < pb_json_count(names) &&
+           (name_at(names, i) == NULL || strcmp(name_at(names, i), name) != 0))
+        i++;
+    return i;
+}
+
+/* Answers a page of the list; its cursor is the name of the pipeline before it. */
+static void answer_list(struct view *view, const struct pb_json_value *names, const char *version)
+{
+    const char *after = pb_web_query_get(view->query, PB_WEB_CURSOR);
+    const size_t n = pb_json_count(names);
+    size_t limit, i = after ? find_name(names, after) + 1 : 0;
+    if (!pb_web_query_limit(view->query, &limit, view->out))
+        return;
+    const size_t last = i < n && n - i > limit ? i + limit : n;
     begin(view);
     pb_json_array(view->json, "processes");
-    for (size_t i = 0; i < pb_json_count(names); i++) {
-        const char *name = pb_json_text_of(pb_json_at(names, i));
-        if (name == NULL)
-            continue;
+    for (; i < last; i++) {
         pb_json_object(view->json, NULL);
-        put_process(view, name, version, false);
+        put_process(view, name_at(names, i) ? name_at(names, i) : "", version, false);
         pb_json_end(view->json);
     }
     pb_json_end(view->json);
     pb_json_array(view->json, "links");
-    link_to(view, "self", "/processes");
+    pb_web_link_self(view->json, view->query, PB_WEB_JSON, "/processes");
+    if (last < n && name_at(names, last - 1) != NULL)
+        pb_web_link_next(view->json, view->query, PB_WEB_JSON, "/processes",
+                         name_at(names, last - 1));
     pb_json_end(view->json);
     end(view);
+}
+
+/* Reads the state of the service, which has its pipelines. NULL with the failure. */
+static struct pb_json_value *read_info(struct view *view)
+{
+    struct pb_err err = {0};
+    return read_reply(view, pb_web_upstream_info(view->upstream, NULL, &err), &err);
 }
 
 /* Answers the list of processes (id NULL), or one of them. */
 static void answer_processes(struct view *view, const char *id)
 {
-    struct pb_err err = {0};
-    bool found = id == NULL;
-    if (!pb_web_query_allows(view->query, NULL, 0, view->out))
+    static const char *const arguments[] = {"limit", PB_WEB_CURSOR};
+    if (!pb_web_query_allows(view->query, arguments, id == NULL ? 2 : 0, view->out))
         return;
-    struct pb_json_value *info =
-        read_reply(view, pb_web_upstream_info(view->upstream, NULL, &err), &err);
+    struct pb_json_value *info = read_info(view);
     if (info == NULL)
         return;
     const struct pb_json_value *names = pb_json_get(info, "pipelines", NULL);
     const char *version = pb_json_get_text(info, "version");
     version = version ? version : "0";
-    for (size_t i = 0; i < pb_json_count(names) && !found; i++) {
-        const char *name = pb_json_text_of(pb_json_at(names, i));
-        found = name != NULL && strcmp(name, id) == 0;
-    }
-    if (!found) {
+    if (id == NULL) {
+        answer_list(view, names, version);
+    } else if (find_name(names, id) == pb_json_count(names)) {
         fail(view, 404, "no-such-process", "no such process", id);
-    } else if (id == NULL) {
-        put_summaries(view, names, version);
     } else {
         begin(view);
         put_process(view, id, version, true);
@@ -177,20 +216,19 @@ static bool is_state(const struct pb_json_value *job, const char *state)
     return own != NULL && strcmp(own, state) == 0;
 }
 
-/* Writes the members of a job's state. */
-static void put_job(struct view *view, const struct pb_json_value *job)
+/* Writes the members of a job's state. id: its id here, with the form of its results. */
+static void put_job(struct view *view, const struct pb_json_value *job, const char *id)
 {
     static const char *const times[] = {"created", "started", "finished", "updated"};
-    const char *id = pb_json_get_text(job, "id");
     char own[PATH_BYTES], results[PATH_BYTES], process[PATH_BYTES];
     const char *pipeline = pb_json_get_text(job, "pipeline");
     int64_t progress = 0;
-    path_of("jobs", id ? id : "", "", own);
-    path_of("jobs", id ? id : "", "/results", results);
+    path_of("jobs", id, "", own);
+    path_of("jobs", id, "/results", results);
     path_of("processes", pipeline ? pipeline : "", "", process);
     pb_json_string(view->json, "processID", pipeline ? pipeline : "");
     pb_json_string(view->json, "type", "process");
-    copy_text(view, "jobID", id);
+    pb_json_string(view->json, "jobID", id);
     copy_text(view, "status", pb_json_get_text(job, "status"));
     copy_text(view, "message", pb_json_get_text(pb_json_get(job, "error", NULL), "message"));
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
@@ -207,9 +245,19 @@ static void put_job(struct view *view, const struct pb_json_value *job)
     pb_json_end(view->json);
 }
 
-static struct pb_json_value *read_job(struct view *view, const char *id)
+bool pb_web_job_id(const char *text, char out[PB_WEB_ID_BYTES])
+{
+    const size_t n = strlen(text), n_form = sizeof FORM - 1;
+    const bool has_form = n > n_form && strcmp(text + n - n_form, FORM) == 0;
+    (void)snprintf(out, PB_WEB_ID_BYTES, "%.*s", (int)(has_form ? n - n_form : n), text);
+    return has_form;
+}
+
+static struct pb_json_value *read_job(struct view *view, const char *text)
 {
     struct pb_err err = {0};
+    char id[PB_WEB_ID_BYTES];
+    (void)pb_web_job_id(text, id);
     if (!pb_web_query_allows(view->query, NULL, 0, view->out))
         return NULL;
     if (!pb_web_is_word(id)) {
@@ -232,7 +280,7 @@ static void answer_job(struct view *view, const char *id)
     if (job == NULL)
         return;
     begin(view);
-    put_job(view, job);
+    put_job(view, job, id);
     end(view);
     pb_json_release(job);
 }
@@ -264,6 +312,7 @@ static void put_results(struct view *view, const struct pb_json_value *products)
 
 static void answer_results(struct view *view, const char *id)
 {
+    char own[PB_WEB_ID_BYTES];
     struct pb_json_value *job = read_job(view, id);
     const struct pb_json_value *error = pb_json_get(job, "error", NULL);
     const char *code = pb_json_get_text(error, "code"),
@@ -272,7 +321,12 @@ static void answer_results(struct view *view, const char *id)
         return;
     if (is_state(job, "successful")) {
         begin(view);
+        const bool is_document = pb_web_job_id(id, own);
+        if (is_document)
+            pb_json_object(view->json, OUTPUT);
         put_results(view, pb_json_get(job, "products", NULL));
+        if (is_document)
+            pb_json_end(view->json);
         end(view);
     } else if (is_state(job, "failed") && code != NULL) {
         fail(view, strncmp(code, "input.", 6) == 0 ? 400 : 500, NULL, code, message ? message : "");
@@ -361,7 +415,7 @@ static size_t put_block(struct view *view, const struct pb_json_value *jobs,
         if (!is_match(pb_json_at(jobs, i), filter))
             continue;
         pb_json_object(view->json, NULL);
-        put_job(view, pb_json_at(jobs, i));
+        put_job(view, pb_json_at(jobs, i), pb_json_get_text(pb_json_at(jobs, i), "id"));
         pb_json_end(view->json);
         ++*written;
     }
@@ -424,19 +478,29 @@ static void answer_jobs(struct view *view)
 
 /* --- the root --- */
 
+/* Writes the classes whose names end so. */
+static void put_classes(struct view *view, const char *standard, const char *const *names)
+{
+    char uri[128];
+    for (; *names != NULL; names++) {
+        (void)snprintf(uri, sizeof uri, "http://www.opengis.net/spec/%s/1.0/conf/%s", standard,
+                       *names);
+        pb_json_string(view->json, NULL, uri);
+    }
+}
+
 static void answer_conformance(struct view *view)
 {
-    static const char *const classes[] = {
-        "http://www.opengis.net/spec/ogcapi-common-1/1.0/conf/core",
-        "http://www.opengis.net/spec/ogcapi-common-1/1.0/conf/landing-page",
-        "http://www.opengis.net/spec/ogcapi-common-1/1.0/conf/json",
-        "http://www.opengis.net/spec/ogcapi-common-1/1.0/conf/oas30"};
+    static const char *const common[] = {"core", "landing-page", "json", "oas30", NULL};
+    static const char *const processes[] = {
+        "core", "ogc-process-description", "json", "oas30", "job-list", "dismiss", NULL};
     if (!pb_web_query_allows(view->query, NULL, 0, view->out))
         return;
     begin(view);
     pb_json_array(view->json, "conformsTo");
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        pb_json_string(view->json, NULL, classes[i]);
+    put_classes(view, "ogcapi-common-1", common);
+    if (view->may_execute)
+        put_classes(view, "ogcapi-processes-1", processes);
     pb_json_end(view->json);
     end(view);
 }
@@ -460,10 +524,10 @@ static void answer_root(struct view *view)
 }
 
 void pb_web_processes(struct pb_web_upstream *upstream, const struct pb_web_query *query,
-                      bool knows_people, struct pb_web_document *out)
+                      bool may_execute, struct pb_web_document *out)
 {
     struct view view = {
-        .upstream = upstream, .query = query, .knows_people = knows_people, .out = out};
+        .upstream = upstream, .query = query, .may_execute = may_execute, .out = out};
     char path[PB_WEB_PATH_BYTES];
     *out = (struct pb_web_document){0};
     (void)snprintf(path, sizeof path, "%s", query->path);
@@ -489,15 +553,96 @@ void pb_web_processes(struct pb_web_upstream *upstream, const struct pb_web_quer
         fail(&view, 404, NULL, "nothing is at this address", query->path);
 }
 
-void pb_web_processes_refuse(const char *path, struct pb_web_document *out)
+/* --- execution --- */
+
+/* Reads a path, or a file: URI, percent-encoded. Returns false if it is neither. */
+static bool read_path(const char *text, bool is_uri, char out[PB_JSON_PATH_BYTES])
 {
-    const char *tail = strrchr(path, '/');
-    const bool is_execution =
-        strncmp(path, "processes/", 10) == 0 && tail != NULL && strcmp(tail, "/execution") == 0;
-    if (is_execution)
-        pb_web_document_fail(out, 501, NULL, "processes are not executed here",
-                             "Put the scene into the inbox, or use pushbroom submit.");
+    static const char scheme[] = "file://", host[] = "localhost/";
+    if (!is_uri) {
+        char room[PB_JSON_PATH_BYTES];
+        const char *path = pb_json_path_of(text, room);
+        const bool fits = path != NULL && path[0] == '/' && strlen(path) < PB_JSON_PATH_BYTES;
+        (void)snprintf(out, PB_JSON_PATH_BYTES, "%s", fits ? path : "");
+        return fits;
+    }
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
+        return false;
+    text += sizeof scheme - 1;
+    text += strncmp(text, host, sizeof host - 1) == 0 ? sizeof host - 2 : 0;
+    return pb_web_path(text, out, PB_JSON_PATH_BYTES) > 0 && out[0] == '/';
+}
+
+/* Reads the input: a path, an object with it as its value, or a link to a file. */
+static bool read_input(const struct pb_json_value *inputs, char out[PB_JSON_PATH_BYTES])
+{
+    const struct pb_json_value *scene = pb_json_get(inputs, INPUT, NULL);
+    const char *href = pb_json_get_text(scene, "href"), *text = pb_json_text_of(scene);
+    if (text == NULL)
+        text = pb_json_get_text(scene, "value");
+    return pb_json_key(inputs, 0) != NULL && pb_json_key(inputs, 1) == NULL &&
+           (href != NULL || text != NULL) && read_path(href ? href : text, href != NULL, out);
+}
+
+/* Reads the wanted outputs and the form of the results. */
+static bool read_outputs(const struct pb_json_value *body, bool *out_is_document)
+{
+    const struct pb_json_value *outputs = pb_json_get(body, "outputs", NULL);
+    const char *key = pb_json_key(outputs, 0), *form = pb_json_get_text(body, "response");
+    const char *by = pb_json_get_text(pb_json_get(outputs, OUTPUT, NULL), "transmissionMode");
+    bool has_form;
+    (void)pb_json_get(body, "response", &has_form);
+    *out_is_document = form != NULL && strcmp(form, "document") == 0;
+    return (outputs == NULL || pb_json_is_object(outputs)) &&
+           (key == NULL || (strcmp(key, OUTPUT) == 0 && pb_json_key(outputs, 1) == NULL)) &&
+           (by == NULL || strcmp(by, "value") == 0) &&
+           (!has_form || *out_is_document || (form != NULL && strcmp(form, "raw") == 0));
+}
+
+bool pb_web_execution_read(struct pb_web_upstream *upstream, const struct pb_web_query *query,
+                           struct pb_web_execution *out, struct pb_web_document *out_failure)
+{
+    struct view view = {.upstream = upstream, .query = query, .out = out_failure};
+    const char *name = strchr(query->path, '/') + 1;
+    (void)snprintf(out->pipeline, sizeof out->pipeline, "%.*s", (int)(strrchr(name, '/') - name),
+                   name);
+    struct pb_json_value *info = read_info(&view);
+    if (info == NULL)
+        return false;
+    const struct pb_json_value *names = pb_json_get(info, "pipelines", NULL);
+    const bool found = find_name(names, out->pipeline) < pb_json_count(names);
+    pb_json_release(info);
+    if (!found)
+        fail(&view, 404, "no-such-process", "no such process", out->pipeline);
+    else if (!read_input(pb_json_get(query->body, "inputs", NULL), out->path))
+        fail(&view, 400, NULL, "malformed inputs",
+             "inputs: {\"" INPUT "\": an absolute path, or {\"href\": a file: URI}}");
+    else if (!read_outputs(query->body, &out->is_document))
+        fail(&view, 400, NULL, "malformed outputs",
+             "outputs: " OUTPUT " with transmissionMode value; response: raw or document");
     else
-        pb_web_document_fail(out, 405, NULL, "this method is not possible here",
-                             "The header Allow has those that are.");
+        return true;
+    return false;
+}
+
+void pb_web_execution_answer(const struct pb_web_query *query,
+                             const struct pb_web_execution *execution, char *job,
+                             char out_location[PB_WEB_LOCATION_BYTES], struct pb_web_document *out)
+{
+    struct view view = {.query = query, .out = out, .may_execute = true};
+    struct pb_err err = {0};
+    char id[PB_WEB_ID_BYTES + sizeof FORM];
+    struct pb_json_value *state = read_reply(&view, job, &err);
+    const char *own = pb_json_get_text(state, "id");
+    if (own != NULL) {
+        (void)snprintf(id, sizeof id, "%s%s", own, execution->is_document ? FORM : "");
+        (void)snprintf(out_location, PB_WEB_LOCATION_BYTES, "%s/jobs/%s", query->base, id);
+        begin(&view);
+        put_job(&view, state, id);
+        end(&view);
+        out->status = 201;
+    } else if (state != NULL) {
+        fail(&view, 502, NULL, "the service sent no job", "");
+    }
+    pb_json_release(state);
 }

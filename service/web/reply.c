@@ -128,6 +128,9 @@ unsigned pb_web_status(const struct pb_err *err)
     case PB_E_JOB_UNKNOWN:
         return MHD_HTTP_NOT_FOUND;
     case PB_E_SERVICE_PROTOCOL:
+    case PB_E_USAGE:
+    case PB_E_INPUT_MISSING:
+    case PB_E_INPUT_DENIED:
         return MHD_HTTP_BAD_REQUEST;
     case PB_E_SERVICE_DENIED:
         return MHD_HTTP_FORBIDDEN;

@@ -70,20 +70,30 @@ static bool decode_path(const char *path, char out[PB_WEB_PATH_BYTES])
     return false;
 }
 
-int pb_web_value(const char *text, char *out, size_t bytes)
+static int decode_all(const char *text, bool has_spaces, char *out, size_t bytes)
 {
     size_t used = 0;
     if (bytes == 0)
         return -1;
     while (*text != '\0') {
-        const bool is_plus = *text == '+';
+        const bool is_space = has_spaces && *text == '+';
         const int c = decode(&text);
         if (c <= 0 || used + 1 >= bytes)
             return -1;
-        out[used++] = is_plus ? ' ' : (char)c;
+        out[used++] = is_space ? ' ' : (char)c;
     }
     out[used] = '\0';
     return (int)used;
+}
+
+int pb_web_value(const char *text, char *out, size_t bytes)
+{
+    return decode_all(text, true, out, bytes);
+}
+
+int pb_web_path(const char *text, char *out, size_t bytes)
+{
+    return decode_all(text, false, out, bytes);
 }
 
 bool pb_web_is_word(const char *text)
@@ -121,11 +131,11 @@ static void route_job(const char *id, struct pb_web_route *out)
 
 const char *pb_web_methods(enum pb_web_place place)
 {
-    return place == PB_WEB_ACT       ? "POST"
-           : place == PB_WEB_SESSION ? "GET, HEAD, POST, DELETE"
-           : place == PB_WEB_SEARCH  ? "GET, HEAD, POST"
-           : place == PB_WEB_OGC_JOB ? "GET, HEAD, DELETE"
-                                     : "GET, HEAD";
+    return place == PB_WEB_ACT || place == PB_WEB_EXECUTE ? "POST"
+           : place == PB_WEB_SESSION                      ? "GET, HEAD, POST, DELETE"
+           : place == PB_WEB_SEARCH                       ? "GET, HEAD, POST"
+           : place == PB_WEB_OGC_JOB                      ? "GET, HEAD, DELETE"
+                                                          : "GET, HEAD";
 }
 
 bool pb_web_allows(enum pb_web_place place, const char *method)
@@ -140,7 +150,7 @@ bool pb_web_allows(enum pb_web_place place, const char *method)
 
 bool pb_web_has_body(enum pb_web_place place, const char *method)
 {
-    return place == PB_WEB_SEARCH && strcmp(method, "POST") == 0;
+    return (place == PB_WEB_SEARCH || place == PB_WEB_EXECUTE) && strcmp(method, "POST") == 0;
 }
 
 /* Returns true for the paths of OGC API Processes. */
@@ -153,6 +163,18 @@ static bool is_ogc(const char *path)
             return true;
     }
     return false;
+}
+
+/* Finds the place of a decoded path of OGC API Processes. */
+static void route_ogc(struct pb_web_route *out)
+{
+    const char *first = strchr(out->name, '/'), *last = strrchr(out->name, '/');
+    out->place = PB_WEB_OGC;
+    if (strncmp(out->name, "jobs/", 5) == 0 && pb_web_is_word(out->name + 5))
+        out->place = PB_WEB_OGC_JOB;
+    else if (strncmp(out->name, "processes/", 10) == 0 && strcmp(last, "/execution") == 0 &&
+             first < last && memchr(first + 1, '/', (size_t)(last - first - 1)) == NULL)
+        out->place = PB_WEB_EXECUTE;
 }
 
 void pb_web_route(const char *path, struct pb_web_route *out)
@@ -185,9 +207,7 @@ void pb_web_route(const char *path, struct pb_web_route *out)
                decode_path(path + sizeof stac - 1, out->name)) {
         out->place = strcmp(out->name, "search") == 0 ? PB_WEB_SEARCH : PB_WEB_STAC;
     } else if (is_ogc(path) && decode_path(path + 1, out->name)) {
-        out->place = strncmp(out->name, "jobs/", 5) == 0 && pb_web_is_word(out->name + 5)
-                         ? PB_WEB_OGC_JOB
-                         : PB_WEB_OGC;
+        route_ogc(out);
     }
 }
 

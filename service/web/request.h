@@ -32,6 +32,7 @@ enum pb_web_place {
     PB_WEB_SEARCH,  /* /stac/search; name as PB_WEB_STAC */
     PB_WEB_OGC, /* /conformance, /processes, /jobs and below; name: the path without its slash */
     PB_WEB_OGC_JOB, /* /jobs/ID; name as PB_WEB_OGC */
+    PB_WEB_EXECUTE, /* /processes/NAME/execution; name as PB_WEB_OGC */
 };
 
 enum pb_web_action { PB_WEB_CANCEL, PB_WEB_RETRY, PB_WEB_AGAIN, PB_WEB_DROP, PB_WEB_ACTIONS };
@@ -47,6 +48,8 @@ bool pb_web_is_word(const char *text);
 /* Decodes a value of a query (percent-encoded, '+' = a space). Returns its bytes without the NUL,
  * or -1: a broken escape, a NUL, or too long (also "" without a byte for the NUL). */
 int pb_web_value(const char *text, char *out, size_t bytes);
+/* The same of a path, in which '+' is itself. */
+int pb_web_path(const char *text, char *out, size_t bytes);
 
 /* Finds the place of a request path as received (percent-encoded, without a query). */
 void pb_web_route(const char *path, struct pb_web_route *out);

@@ -388,19 +388,13 @@ char *pb_web_upstream_steps(struct pb_web_upstream *upstream, const char *id, st
     return checked(copy, err);
 }
 
-char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_action action,
-                             const char *id, int64_t priority, struct pb_err *err)
+/* Calls a method that changes something, by a connection of its own. Returns the job, malloc'd. */
+static char *change(struct pb_web_upstream *upstream, const char *method, const char *params,
+                    struct pb_err *err)
 {
     struct pb_client *client = NULL;
     struct pb_json_value *reply = NULL;
     const struct pb_json_value *job = NULL;
-    char method[32], params[PB_WEB_ID_BYTES + 48];
-    (void)snprintf(method, sizeof method, "job.%s", pb_web_action_name(action));
-    if (action == PB_WEB_AGAIN)
-        (void)snprintf(params, sizeof params, "{\"id\":\"%s\",\"priority\":%" PRId64 "}", id,
-                       priority);
-    else
-        (void)snprintf(params, sizeof params, "{\"id\":\"%s\"}", id);
     char *text = NULL;
     if (pb_client_open(upstream->socket, CALL_MS, err, &client) == 0 &&
         pb_client_call(client, method, params, err, &reply, &job) == 0) {
@@ -410,6 +404,33 @@ char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_actio
         text = checked(take_text(json), err);
     }
     pb_client_close(client);
+    return text;
+}
+
+char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_action action,
+                             const char *id, int64_t priority, struct pb_err *err)
+{
+    char method[32], params[PB_WEB_ID_BYTES + 48];
+    (void)snprintf(method, sizeof method, "job.%s", pb_web_action_name(action));
+    if (action == PB_WEB_AGAIN)
+        (void)snprintf(params, sizeof params, "{\"id\":\"%s\",\"priority\":%" PRId64 "}", id,
+                       priority);
+    else
+        (void)snprintf(params, sizeof params, "{\"id\":\"%s\"}", id);
+    return change(upstream, method, params, err);
+}
+
+char *pb_web_upstream_submit(struct pb_web_upstream *upstream, const char *pipeline,
+                             const char *path, struct pb_err *err)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_json_object(json, NULL);
+    pb_json_path(json, "input", path);
+    pb_json_string(json, "pipeline", pipeline);
+    pb_json_end(json);
+    char *params = checked(take_text(json), err);
+    char *text = params ? change(upstream, "job.submit", params, err) : NULL;
+    free(params);
     return text;
 }
 

@@ -44,6 +44,10 @@ char *pb_web_upstream_steps(struct pb_web_upstream *upstream, const char *id, st
 char *pb_web_upstream_change(struct pb_web_upstream *upstream, enum pb_web_action action,
                              const char *id, int64_t priority, struct pb_err *err);
 
+/* Submits a file or folder by a connection of its own, once: the new job, as before. */
+char *pb_web_upstream_submit(struct pb_web_upstream *upstream, const char *pipeline,
+                             const char *path, struct pb_err *err);
+
 /* Settings of this program as the service reported them last (section web of its configuration). */
 struct pb_web_settings {
     bool actions;

@@ -364,6 +364,7 @@ class Files(WebCase):
         self.assertIn(b"<!doctype html>", page.body.lower())
         self.assertEqual([web.get("/", **more).headers["Vary"] for more in ({}, {"Accept": "application/json"}, {"If_None_Match": page.headers["ETag"]})], 3 * ["Accept"])
         self.assertEqual([c for c in web.json(links(root)["conformance"])["conformsTo"] if "processes" in c], [])  # these demand execution
+        self.assertEqual(web.post("/processes/ndvi/execution", {"inputs": {"scene": "/etc/hostname"}}).status, 403)  # web.actions is false
         summary = web.json(links(root)["processes"])["processes"]
         process = web.json(links(summary[0])["process"])
         self.assertEqual(([p["id"] for p in summary], process["id"], list(process["inputs"])), (["ndvi"], "ndvi", ["scene"]))
@@ -389,7 +390,7 @@ class Files(WebCase):
         for path, method, status, kind in (("/jobs/none", "GET", 404, exceptions + "no-such-job"), ("/jobs/none/results", "GET", 404, exceptions + "no-such-job"),
                                            ("/processes/%3Cb%3E", "GET", 404, exceptions + "no-such-process"), ("/jobs?limit=0", "GET", 400, "about:blank"),
                                            ("/jobs?next=a%22", "GET", 400, "about:blank"), ("/jobs/a/b/c", "GET", 404, "about:blank"),
-                                           ("/processes/ndvi/execution", "POST", 501, "about:blank"), ("/jobs/" + jobs[0]["jobID"], "PUT", 405, "about:blank")):
+                                           ("/processes/ndvi/execution", "GET", 405, "about:blank"), ("/jobs/" + jobs[0]["jobID"], "PUT", 405, "about:blank")):
             reply = web.get(path, method=method)
             self.assertEqual((reply.status, reply.json()["type"], reply.headers["Content-Type"]), (status, kind, "application/problem+json"), path)
         self.assertEqual(web.get("/jobs", method="DELETE").headers["Allow"], "GET, HEAD")
@@ -588,13 +589,15 @@ class Changes(WebCase):
         """A service with a failed job, and pushbroom-web as service.web_user on a Unix socket; both are ready."""
         if os.geteuid() != 0:
             self.skipTest("only root can be another user")
-        d = self.daemon(start=False)
+        d = self.daemon(start=False, **options)
+        if options:  # real pipelines
+            d.set_pipelines(PIPELINES + "  second:\n    input: {match: [\"*.jp2\"], bands: {R: 1}}\n    products: [quicklook: {bands: [R]}]\n")
         d.root.chmod(0o755)
         d.change("  settle:", "  web_user: \"1007\"\n  settle:")
         d.config.write_text(d.config.read_text() + "\nweb: {actions: %s}\n" % actions)
         d.start()
         os.chmod(d.root / "s.sock", 0o666)
-        d.drop("a.tif", "fail")
+        d.drop("a.tif", "fail")  # no image
         job = d.wait_job("a.tif", "failed")["id"]
         own = d.root / "web"
         own.mkdir()
@@ -626,7 +629,7 @@ class Changes(WebCase):
             reply = web.get(path, "DELETE", **headers)
             self.assertEqual((reply.status, reply.json().get("type")), (status, kind), (path, headers))
         self.assertEqual(web.get("/jobs/nothing", "POST", **ALICE).headers["Allow"], "GET, HEAD, DELETE")
-        self.assertEqual(web.json("/processes")["processes"][0]["jobControlOptions"], ["dismiss"])
+        self.assertEqual(web.json("/processes")["processes"][0]["jobControlOptions"], ["async-execute", "dismiss"])
         self.assertEqual(web.get("/api/jobs/%s/cancel" % end, "POST", **ALICE).json()["error"]["code"], "job.unknown")
         self.assertEqual(d.wait_job("b.tif", "running")["attempts"], 1)
         reply = web.get(running, "DELETE", **ALICE, If_None_Match="*")
@@ -662,6 +665,54 @@ class Changes(WebCase):
             self.assertIn(line, log)
         self.assertNotIn("alice-has-a", log)
         self.assertEqual(log.count("signed out"), 1)
+
+    def test_process_is_executed(self):
+        """The classes of OGC API Processes that are declared: execution in both forms, by value and by reference, and refusals."""
+        d, web, _ = self.acting(fake=False)
+        local = lambda href: re.sub("^https?://[^/]*", "", href)
+        links = lambda document: {link["rel"].rsplit("/", 1)[-1]: local(link["href"]) for link in document["links"]}
+        self.assertEqual({c.rsplit("/", 1)[1] for c in web.json("/conformance")["conformsTo"] if "processes" in c},
+                         {"core", "ogc-process-description", "json", "oas30", "job-list", "dismiss"})
+        process = web.json("/processes/ndvi")
+        self.assertEqual((process["jobControlOptions"], process["outputTransmission"], list(process["outputs"])), (["async-execute", "dismiss"], ["value"], ["products"]))
+        path = links(process)["execute"]
+        self.assertEqual(path, "/processes/ndvi/execution")
+        image = d.root / "an image+1.tif"
+        shutil.copy(scene(), image)
+        image.chmod(0o644)
+        value, good = {"inputs": {"scene": str(image)}}, {**ALICE}
+        for body, headers, status in ((value, {}, 403), (value, PAGE, 401), (value, {**good, "Origin": "https://evil.example"}, 403), ({}, good, 400), ({"inputs": {}}, good, 400), ({"inputs": {"scene": 1}}, good, 400),
+                                      ({"inputs": {"scene": "a.tif"}}, good, 400), ({"inputs": {"scene": str(image), "x": 1}}, good, 400), ({"inputs": {"scene": {"href": "https://evil.example/a.tif"}}}, good, 400),
+                                      ({"inputs": {"scene": {"href": "file://evil.example/a.tif"}}}, good, 400), ({**value, "outputs": {"x": {}}}, good, 400), ({**value, "response": "x"}, good, 400), ({**value, "response": None}, good, 400),
+                                      ({**value, "outputs": {"products": {"transmissionMode": "reference"}}}, good, 400), ({"inputs": {"scene": str(d.root / "missing.tif")}}, good, 400)):
+            self.assertEqual(web.post(path, body, **headers).status, status, (body, headers))
+        self.assertEqual(web.post("/processes/none/execution", value, **good).json()["type"], NO_JOB.replace("job", "process"))
+        self.assertEqual(len(d.jobs()), 1)
+        for body, suffix in ((value, ""), ({"inputs": {"scene": {"href": "file://" + urllib.parse.quote(str(image))}}, "outputs": {"products": {"transmissionMode": "value"}}, "response": "document"}, "-document"),
+                             ({"inputs": {"scene": {"value": str(image)}}, "response": "raw"}, "")):
+            reply = web.post(path, body, **good)
+            status = reply.json()
+            self.assertEqual((reply.status, local(reply.headers["Location"]), status["processID"], status["type"]), (201, "/jobs/" + status["jobID"], "ndvi", "process"), status)
+            self.assertTrue(status["jobID"].endswith(suffix))
+            status = wait_for(lambda: (found := web.json(local(reply.headers["Location"])))["status"] == "successful" and found)
+            self.assertEqual(status["jobID"], reply.json()["jobID"])
+            results = web.json(links(status)["results"])
+            if suffix:
+                self.assertEqual(list(results), ["products"])
+                results = results["products"]
+            self.assertEqual(set(results), {"cog", "quicklook", "statistics", "stac"})
+            self.assertEqual(web.get(local(results["cog"]["href"]), "HEAD").status, 200)
+            job = status["jobID"].removesuffix("-document")
+            self.assertEqual(d.call("job.get", id=job)["uid"], 1007)
+            self.assertEqual(web.get("/jobs/" + status["jobID"], "DELETE", **good).status, 409)
+        self.assertEqual(image.read_bytes(), scene().read_bytes())  # it stays where it is
+        self.assertIn("process ndvi: execute by alice (token) with %s: done" % image, web.log.read_text())
+        self.assertIn("process ndvi: execute refused: no person is signed in", web.log.read_text())
+        first = web.json("/processes?limit=1")
+        self.assertEqual(len(first["processes"]), 1)
+        second = web.json(links(first)["next"])
+        self.assertEqual(sorted(p["id"] for p in first["processes"] + second["processes"]), ["ndvi", "second"])
+        self.assertNotIn("next", links(second))
 
     def test_nothing_changes_without_the_key(self):
         d, web, job = self.acting(actions="false")
@@ -701,7 +752,7 @@ class Changes(WebCase):
 
 class Role(WebCase):
     def test_web_user_has_the_rights_of_the_key(self):
-        """Without web.actions it queries, with the key it changes jobs; it never submits or drains."""
+        """Without web.actions it queries, with the key it submits files and changes jobs; it never drains."""
         if os.geteuid() != 0:
             self.skipTest("only root can be another user")
         d = self.daemon(start=False)
@@ -713,8 +764,8 @@ class Role(WebCase):
         job = d.wait_job("a.tif", "failed")["id"]
         code = ("import os, sys; os.setgid(1007); os.setuid(1007); sys.path.insert(0, %r)\nfrom daemon_kit import Client, RpcError\nclient = Client(%r)\n"
                 "assert client.call('job.list')['jobs'] and client.call('job.watch')['watching'] and client.call('service.info')\n"
-                "for method, params, allowed in (('job.submit', {'input': '/etc/hostname'}, 0), ('job.retry', {'id': %r}, 1), ('job.cancel', {'id': %r}, 1), ('job.drop', {'id': %r}, 1), ('service.drain', {}, 0)):\n"
-                "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code == 'job.state' if ACTS and allowed else error.code == 'service.denied' and 'web_user' in str(error), (method, error)\n"
+                "for method, params, allowed in (('job.submit', {'input': '/nowhere/a.tif'}, 1), ('job.retry', {'id': %r}, 1), ('job.cancel', {'id': %r}, 1), ('job.drop', {'id': %r}, 1), ('service.drain', {}, 0)):\n"
+                "    try:\n        client.call(method, **params)\n    except RpcError as error:\n        assert error.code in ('job.state', 'input.missing') if ACTS and allowed else error.code == 'service.denied' and 'web_user' in str(error), (method, error)\n"
                 "    else:\n        assert ACTS and allowed, method\n") % (os.path.dirname(os.path.abspath(__file__)), str(d.root / "s.sock"), job, job, job)
         for acts in (False, True):
             if acts:

@@ -90,14 +90,33 @@ END_TEST
 START_TEST(test_processes_and_jobs_are_at_the_root)
 {
     static struct pb_web_route route;
-    static const char *const paths[] = {"/conformance", "/processes", "/processes/%3Cp%3E",
-                                        "/jobs",        "/jobs/a",    "/jobs/a/results",
-                                        "/jobs/a%22"};
-    static const char *const names[] = {"conformance", "processes",      "processes/<p>", "jobs",
-                                        "jobs/a",      "jobs/a/results", "jobs/a\""};
+    static const char *const paths[] = {"/conformance",
+                                        "/processes",
+                                        "/processes/%3Cp%3E",
+                                        "/jobs",
+                                        "/jobs/a",
+                                        "/jobs/a/results",
+                                        "/jobs/a%22",
+                                        "/processes/a/b",
+                                        "/processes/execution",
+                                        "/processes/a/b/execution",
+                                        "/processes/%3Cp%3E/execution"};
+    static const char *const names[] = {"conformance",
+                                        "processes",
+                                        "processes/<p>",
+                                        "jobs",
+                                        "jobs/a",
+                                        "jobs/a/results",
+                                        "jobs/a\"",
+                                        "processes/a/b",
+                                        "processes/execution",
+                                        "processes/a/b/execution",
+                                        "processes/<p>/execution"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         pb_web_route(paths[i], &route);
-        ck_assert_int_eq(route.place, i == 4 ? PB_WEB_OGC_JOB : PB_WEB_OGC);
+        ck_assert_int_eq(route.place, i == 4    ? PB_WEB_OGC_JOB
+                                      : i == 10 ? PB_WEB_EXECUTE
+                                                : PB_WEB_OGC);
         ck_assert_str_eq(route.name, names[i]);
     }
     static const char *const nowhere[] = {"/jobs/", "/jobs/..", "/jobsx", "/processes/a%2fb",
@@ -175,10 +194,11 @@ END_TEST
 
 START_TEST(test_places_have_their_methods)
 {
-    for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_OGC_JOB; place++) {
-        const bool acts = place == PB_WEB_ACT, session = place == PB_WEB_SESSION;
+    for (int place = PB_WEB_NOT_FOUND; place <= PB_WEB_EXECUTE; place++) {
+        const bool executes = place == PB_WEB_EXECUTE;
+        const bool acts = place == PB_WEB_ACT || executes, session = place == PB_WEB_SESSION;
         const bool deletes = session || place == PB_WEB_OGC_JOB, searches = place == PB_WEB_SEARCH;
-        ck_assert(pb_web_has_body((enum pb_web_place)place, "POST") == searches);
+        ck_assert(pb_web_has_body((enum pb_web_place)place, "POST") == (searches || executes));
         ck_assert(!pb_web_has_body((enum pb_web_place)place, "GET"));
         ck_assert(pb_web_allows((enum pb_web_place)place, "GET") == !acts);
         ck_assert(pb_web_allows((enum pb_web_place)place, "HEAD") == !acts);
