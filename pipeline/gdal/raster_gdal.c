@@ -160,6 +160,16 @@ static int check_header(struct pb_raster *raster, int32_t page, const struct pb_
     return rc;
 }
 
+/* Lines of a segment are copied from its memory: neither its blocks nor GDAL's cache are used. */
+static void grow(struct pb_raster *raster)
+{
+    struct pb_raster_info *const info = &raster->info;
+    info->is_growing = true;
+    info->own_blocks = info->top_down = false;
+    info->decoder_bytes = info->spared_bytes = 0;
+    info->mask_blocks.block_w = 0;
+}
+
 int pb_raster_open(const char *path, const struct pb_limits *limits, struct pb_err *err,
                    struct pb_raster **out_raster)
 {
@@ -174,7 +184,11 @@ int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *
     if (raster == NULL)
         return pb_fail(err, PB_E_MEMORY, "no memory to open %s", path);
     int rc = pb_raster_file_open(&raster->file, path, err);
-    rc = rc ? rc : check_header(raster, page, limits, err, &header);
+    if (rc == 0 && raster->file.segment != NULL && page > 1)
+        rc = pb_fail_at(err, PB_E_PIPELINE_BAND, path, 0, 0,
+                        "it is a stream of lines, which has no page %d", (int)page);
+    rc = rc ? rc
+            : check_header(raster, raster->file.segment != NULL ? 0 : page, limits, err, &header);
     if (rc == 0) {
         pb_gdal_file_add(raster);
         rc = pb_gdal_limit_sidecars(raster, limits, err);
@@ -182,6 +196,8 @@ int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *
     rc = rc ? rc : open_plain(raster, &header, limits, err);
     if (rc == 0 && !raster->is_plain)
         rc = open_by_gdal(raster, &header, limits, err);
+    if (rc == 0 && raster->file.segment != NULL)
+        grow(raster);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata are of one state */
     if (rc == 0)
@@ -204,11 +220,12 @@ int pb_raster_open_again(const struct pb_raster *first, const struct pb_limits *
     raster->is_jp2 = first->is_jp2;
     int rc = pb_raster_file_again(&raster->file, &first->file, err);
     const struct pb_file_part part = pb_raster_file_part(&raster->file);
-    if (rc == 0 && !raster->is_jp2)
+    const bool is_growing = raster->info.is_growing;
+    if (rc == 0 && !raster->is_jp2 && !is_growing)
         rc = pb_raster_blocks_open(&raster->blocks, &part, raster->file.path,
                                    limits->max_directories, &raster->info, err);
     raster->blocks.fill = first->blocks.fill;
-    if (rc == 0 && (!raster->info.own_blocks || raster->dataset_mask)) {
+    if (rc == 0 && !is_growing && (!raster->info.own_blocks || raster->dataset_mask)) {
         pb_gdal_file_add(raster);
         rc = open_dataset(raster, raster->file.path, err);
     }

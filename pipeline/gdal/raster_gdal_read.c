@@ -14,9 +14,11 @@
 #include "pipeline/gdal/raster_gdal_complex.h"
 #include "pipeline/gdal/raster_gdal_inside.h"
 #include "pipeline/gdal/raster_gdal_said.h"
+#include "pipeline/lines/segment.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/raw_blocks.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -309,6 +311,48 @@ static int check_window(const struct pb_raster *raster, const int32_t *bands, si
     return 0;
 }
 
+/* Waits for the lines of a window, and copies them. */
+static int read_lines(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
+                      const struct pb_window *to, struct pb_err *err)
+{
+    const struct pb_segment *const segment = raster->file.segment;
+    const struct pb_rect *const rect = &to->rect;
+    const int rc = pb_segment_wait(segment, rect->y + rect->h, PB_SEGMENT_NO_DEADLINE);
+    if (rc == -ENODATA)
+        return pb_fail_at(err, PB_E_INPUT_SHORTER, raster->file.path, 0, 0,
+                          "the lines ended at %d of %d", (int)pb_segment_lines(segment),
+                          (int)raster->info.height);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < n_bands; i++)
+        pb_segment_copy(segment, bands[i], rect, (char *)to->data + i * to->plane_bytes,
+                        to->row_bytes);
+    for (size_t y = 0; y < (size_t)rect->h && to->mask != NULL; y++)
+        memset(to->mask + y * to->mask_row_bytes, 255, (size_t)rect->w);
+    return 0;
+}
+
+bool pb_raster_is_growing(const struct pb_raster *raster)
+{
+    const struct pb_segment *const segment = raster->file.segment;
+    return segment != NULL && pb_segment_state(segment) == PB_SEGMENT_OPEN &&
+           pb_segment_lines(segment) < raster->info.height;
+}
+
+int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line)
+{
+    const struct pb_segment *const segment = raster->file.segment;
+    return segment != NULL && line >= 0 && line < pb_segment_lines(segment)
+               ? pb_segment_line(segment, line).published_ns
+               : 0;
+}
+
+void pb_raster_abort(const struct pb_raster *raster)
+{
+    if (raster != NULL && raster->file.segment != NULL)
+        pb_segment_abort(raster->file.segment);
+}
+
 static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                        const struct pb_window *to, struct pb_err *err)
 {
@@ -319,6 +363,8 @@ static int read_window(struct pb_raster *raster, const int32_t *bands, size_t n_
         return rc;
     if (info->is_made)
         return pb_gdal_read_made(raster, bands, n_bands, to, err);
+    if (info->is_growing)
+        return read_lines(raster, bands, n_bands, to, err);
     if (info->own_blocks)
         return read_own(&read, bands, n_bands, err);
     rc = check_blocks(&read, false, err);

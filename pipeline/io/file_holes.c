@@ -26,7 +26,7 @@ static int64_t seek(const struct pb_file_holes *holes, uint64_t at, int what)
 void pb_file_holes_init(struct pb_file_holes *holes, const struct pb_file_part *file)
 {
     *holes = (struct pb_file_holes){.file = *file};
-    int64_t first = file->bytes > 0 ? seek(holes, 0, SEEK_HOLE) : -1;
+    int64_t first = file->bytes > 0 && !file->is_growing ? seek(holes, 0, SEEK_HOLE) : -1;
     holes->any = first >= 0 && (uint64_t)first < file->bytes;
 }
 

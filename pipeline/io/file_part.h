@@ -4,6 +4,7 @@
 #define PB_FILE_PART_H
 /* A plain file, or a part of one that is a file itself: a member that is stored uncompressed in
  * an archive. Offsets of readers count from its beginning. Thread: any. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@ struct pb_file_part {
     /* Bytes in place of the first head_bytes of it; borrowed. NULL: none are replaced. */
     const unsigned char *head;
     size_t head_bytes;
+    bool is_growing; /* ranges that are not written yet will be: they are no holes */
 };
 
 /* Reads up to `bytes` at `at`. Returns the count, fewer only at the end of the part or the file,

@@ -247,6 +247,11 @@ void pb_segment_head(const struct pb_segment *segment, unsigned char out[PB_SEGM
     make_head(segment->layout.tables_at[0], out);
 }
 
+uint64_t pb_segment_bytes(const struct pb_segment *segment)
+{
+    return segment->layout.total;
+}
+
 /* --- creation --- */
 
 static int fail(struct pb_err *err, enum pb_code code, const char *path, const char *text)
@@ -384,8 +389,11 @@ static int read_state(int fd, struct state *out)
         memcmp(out->magic, PB_SEGMENT_MAGIC, sizeof out->magic) != 0 || !is_sound(&out->spec))
         return -EINVAL;
     const struct layout layout = layout_of(&out->spec);
-    const bool is_whole = (uint64_t)stat.st_size >= layout.total;
-    return is_whole || (out->state == PB_SEGMENT_CLOSED && (uint64_t)stat.st_size > layout.data_at)
+    const uint64_t left = strips(out->spec.height) - out->complete / PB_SEGMENT_ROWS;
+    const uint64_t strip = (uint64_t)out->spec.n_bands * PB_SEGMENT_ROWS * layout.line_bytes;
+    /* All complete strips are there; the last one is cut when the file is closed. */
+    return out->complete <= (uint64_t)out->spec.height && (uint64_t)stat.st_size > layout.data_at &&
+                   (uint64_t)stat.st_size >= layout.total - left * strip
                ? 0
                : -EINVAL;
 }
@@ -405,13 +413,7 @@ static int adopt(struct pb_segment *s, struct pb_err *err)
         return -EINVAL;
     }
     s->spec = state.spec;
-    int rc = map(s, err);
-    if (rc == 0 && s->state->complete > (uint64_t)s->spec.height) {
-        (void)fail(err, PB_E_INPUT_DAMAGED, s->path,
-                   "the segment's count of lines is not possible");
-        rc = -EINVAL;
-    }
-    return rc;
+    return map(s, err);
 }
 
 int pb_segment_open(int fd, const char *path, struct pb_err *err, struct pb_segment **out_segment)
@@ -614,6 +616,12 @@ int pb_segment_wait(const struct pb_segment *segment, int32_t lines, int64_t dea
             (void)wic_futex_wait(&segment->state->word, seen, until, true);
     }
     return rc;
+}
+
+int pb_segment_wait_end(const struct pb_segment *segment, int64_t deadline_ns)
+{
+    const int rc = pb_segment_wait(segment, INT32_MAX, deadline_ns);
+    return rc == -ENODATA ? 0 : rc;
 }
 
 void pb_segment_abort(struct pb_segment *segment)

@@ -106,10 +106,15 @@ struct pb_segment_line pb_segment_line(const struct pb_segment *segment, int32_t
  * PB_SEGMENT_HEAD_BYTES bytes. */
 void pb_segment_head(const struct pb_segment *segment, unsigned char out[PB_SEGMENT_HEAD_BYTES]);
 
+/* Size of that file in bytes, with the rows of the last strips. */
+uint64_t pb_segment_bytes(const struct pb_segment *segment);
+
 /* Waits until `lines` lines are complete. Returns 0; -ENODATA: closed or abandoned with fewer;
  * -ETIMEDOUT: deadline_ns (on wic_now_ns) passed; -ECANCELED: pb_segment_abort was called. Thread:
  * any. */
 int pb_segment_wait(const struct pb_segment *segment, int32_t lines, int64_t deadline_ns);
+/* Waits until the segment is closed or abandoned. Results as above; 0 also if it was abandoned. */
+int pb_segment_wait_end(const struct pb_segment *segment, int64_t deadline_ns);
 /* Makes all present and future waits of this process end. Thread: any. */
 void pb_segment_abort(struct pb_segment *segment);
 /* Time for which a wait polls before it parks, in ns; 0 at first. Call before the first wait. */

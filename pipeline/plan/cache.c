@@ -82,7 +82,8 @@ bool pb_plan_reads_direct(const struct pb_plan *plan, const struct pb_raster_inf
     const struct pb_grid *g = &plan->layout.grid;
     bool across = g->cols == 1 || g->side_px % info->block_w == 0;
     bool down = g->rows == 1 || g->side_px % info->block_h == 0;
-    return pb_grid_count(g) == 1 || (plan->work.halo == 0 && across && down);
+    /* Copies of a growing file's lines are cheaper than cells, and need no complete cell. */
+    return info->is_growing || pb_grid_count(g) == 1 || (plan->work.halo == 0 && across && down);
 }
 
 /* Cells of `cell` pixels that the tiles first .. last of `side` pixels touch, halo included. */
@@ -451,7 +452,7 @@ static bool reads_direct(const struct pb_plan *plan, size_t source,
     const struct axis x = axis_of(plan, source, false, info->block_w, info->width);
     const struct axis y = axis_of(plan, source, true, info->block_h, info->height);
     bool looked_at = plan->work.source[source].n_later < plan->work.source[source].n_bands;
-    return !looked_at && (info->is_made || (are_apart(&x) && are_apart(&y)));
+    return !looked_at && (info->is_made || info->is_growing || (are_apart(&x) && are_apart(&y)));
 }
 
 /* Sets the count of cells; returns how often a block is decoded, on average. */

@@ -399,6 +399,17 @@ static bool is_top_down(const struct pb_raster_info *info, bool by_host)
     return info->top_down;
 }
 
+static bool is_growing(const struct pb_raster_info *info, bool by_host)
+{
+    (void)by_host;
+    return info->is_growing;
+}
+
+static bool has_growing_file(facts_of c)
+{
+    return any_file(c, is_growing);
+}
+
 static bool has_large_blocks(facts_of c)
 {
     return any_file(c, is_large);
@@ -485,6 +496,7 @@ static bool (*const holds[PB_LIMITS])(facts_of) = {
     [PB_LIMIT_DECODER_NO_GPU] = has_no_gpu,
     [PB_LIMIT_DECODER_CODECS] = decodes_by_host,
     [PB_LIMIT_DECODER_CHILD] = child_decodes,
+    [PB_LIMIT_DECODER_LINES] = has_growing_file,
     [PB_LIMIT_DECODER_PATTERN] = is_two_way_remotely,
     [PB_LIMIT_DECODER_BUFFERS] = has_host_buffers,
     [PB_LIMIT_DECODER_DIGITS] = has_wide_bands,

@@ -27,7 +27,7 @@ enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_i
                    info->block_w <= 2 * plan->layout.grid.side_px &&
                    info->block_h <= 2 * plan->layout.grid.side_px;
     bool apart = pb_chain_keeps_grid(plan->work.chain) && plan->work.halo == 0;
-    return aligned && apart ? PB_ORDER_Z : PB_ORDER_ROWS;
+    return aligned && apart && !info->is_growing ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
 static bool wants_rows(const struct pb_pipeline_config *pipeline)

@@ -221,7 +221,8 @@ static void add_stripes(struct search *s, uint32_t threads)
         struct candidate c = {.threads = threads, .growth = g};
         add_candidate(s, c);
         /* Powers of two: other widths would split the blocks of overviews. */
-        bool striped = plan->layout.order != PB_ORDER_Z && !plan->layout.whole_rows;
+        bool striped = !s->request->info->is_growing && plan->layout.order != PB_ORDER_Z &&
+                       !plan->layout.whole_rows;
         for (c.stripe_cols = 1; striped && c.stripe_cols < plan->layout.grid.cols;
              c.stripe_cols *= 2)
             add_candidate(s, c);

@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/raster/input_pass.h"
 #include "pipeline/io/pages.h"
+#include "pipeline/lines/segment.h"
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/input_sum.h"
+#include "wic/futex.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@ static int copy_file(struct pb_input_pass_file *to, const struct pb_input_part *
     const struct pb_raster_file *file = from->file;
     const char *name = from->name;
     to->beside = from->beside;
+    to->is_growing = file->segment != NULL;
     to->file = (struct pb_raster_file){.fd = -1,
                                        .base = file->base,
                                        .bytes = file->bytes,
@@ -223,6 +226,34 @@ static int end_pass(struct pb_input_pass *pass)
     for (size_t i = 0; i < pass->n; i++)
         if (pass->file[i].name == NULL)
             memcpy(pass->checksum, pass->file[i].checksum, sizeof pass->checksum);
+    return rc;
+}
+
+/* Waits for the end of a segment: its writer closes it after the last line. */
+static int settle(struct pb_input_pass_file *file, int64_t deadline_ns, struct pb_err *err)
+{
+    struct pb_segment *segment = NULL;
+    int rc = pb_segment_open(file->file.fd, file->file.path, err, &segment);
+    rc = rc ? rc : pb_segment_wait_end(segment, deadline_ns);
+    pb_segment_destroy(segment);
+    if (rc < 0)
+        return rc;
+    if (fstat(file->file.fd, &file->file.stat) < 0)
+        return pb_raster_file_fail(err, errno, file->file.path, "cannot stat the file");
+    file->file.bytes = (uint64_t)file->file.stat.st_size;
+    file->is_growing = false;
+    return 0;
+}
+
+int pb_input_pass_settle(struct pb_input_pass *pass, int64_t timeout_ms, struct pb_err *err)
+{
+    const int64_t deadline_ns = wic_now_ns() + timeout_ms * 1000000;
+    int rc = 0;
+    pass->total = 0;
+    for (size_t i = 0; i < pass->n && rc == 0; i++) {
+        rc = pass->file[i].is_growing ? settle(&pass->file[i], deadline_ns, err) : 0;
+        pass->total += pass->file[i].file.bytes;
+    }
     return rc;
 }
 

@@ -17,6 +17,7 @@ struct pb_input_part;
 struct pb_input_pass_file {
     struct pb_raster_file file; /* with its own copies of descriptor and path */
     char *name;                 /* NULL: the file is the whole input */
+    bool is_growing; /* a segment that was open at init and is not looked at before it is closed */
     bool beside;
     uint64_t bytes; /* bytes of it that the pass has read; its size if its checksums are known */
     char checksum[PB_CHECKSUM_KINDS][PB_CHECKSUM_TEXT_BYTES]; /* "" = not known */
@@ -51,6 +52,9 @@ int pb_input_pass_init(struct pb_input_pass *pass, const struct pb_input_part *p
                        struct pb_err *err);
 /* Size of the files with a checksum that the pass needs and that is not known yet. */
 uint64_t pb_input_pass_unread(const struct pb_input_pass *pass);
+/* Waits until segments that grew are closed, and takes their state from then on. Returns 0;
+ * -ETIMEDOUT: one is open, call again; or an error. */
+int pb_input_pass_settle(struct pb_input_pass *pass, int64_t timeout_ms, struct pb_err *err);
 /* Restarts at the first file; keeps the checksums of other kinds. */
 void pb_input_pass_begin(struct pb_input_pass *pass, const bool kinds[PB_CHECKSUM_KINDS]);
 /* Calls `way` before each chunk. Returns 0: the checksums are complete; 1: interrupted, the next

@@ -12,13 +12,14 @@
 #include "pipeline/profile/work.h"
 #include "pipeline/raster/input_pass.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { ALIVE_MS = 500, FEW_CORES = 3 };
+enum { ALIVE_MS = 500, SETTLE_MS = 60000, FEW_CORES = 3 };
 
 /* Size up to which a sum takes little more time than a thread and a second mark of the temporary
  * directory. */
@@ -129,9 +130,18 @@ static int start_thread(struct pb_input_sum *sum, struct pb_err *err)
     return 0;
 }
 
+bool pb_input_sum_is_growing(const struct pb_input_sum *sum)
+{
+    bool is = false;
+    for (size_t i = 0; i < sum->pass.n; i++)
+        is = is || sum->pass.file[i].is_growing;
+    return is;
+}
+
 bool pb_input_sum_at_once(struct pb_input_sum *sum)
 {
-    if (!sum->started && pb_input_pass_unread(&sum->pass) <= AT_ONCE_BYTES) {
+    if (!sum->started && !pb_input_sum_is_growing(sum) &&
+        pb_input_pass_unread(&sum->pass) <= AT_ONCE_BYTES) {
         sum->pass.cached_only = true;
         run_pass(sum, alone);
         sum->pass.cached_only = false;
@@ -143,7 +153,7 @@ bool pb_input_sum_at_once(struct pb_input_sum *sum)
 
 int pb_input_sum_start(struct pb_input_sum *sum, struct pb_err *err)
 {
-    return sum->started ? 0 : start_thread(sum, err);
+    return sum->started || pb_input_sum_is_growing(sum) ? 0 : start_thread(sum, err);
 }
 
 void pb_input_sum_leave(struct pb_input_sum *sum, uint64_t bytes)
@@ -183,10 +193,27 @@ static void join(struct pb_input_sum *sum)
     sum->joined = true;
 }
 
+/* A segment is complete when the run has read its lines; its writer closes it soon afterwards. */
+static int settle(struct pb_input_sum *sum, struct pb_err *err)
+{
+    int rc = -ETIMEDOUT;
+    for (int64_t waited_ms = 0; rc == -ETIMEDOUT; waited_ms += ALIVE_MS) {
+        if (waited_ms >= SETTLE_MS)
+            return pb_fail_at(err, PB_E_INPUT_CHANGED, sum->pass.file[0].file.path, 0, 0,
+                              "its lines are complete, but its writer does not close it");
+        if (waited_ms > 0 && sum->alive != NULL)
+            sum->alive(sum->user, 0);
+        rc = pb_input_pass_settle(&sum->pass, ALIVE_MS, err);
+    }
+    return rc;
+}
+
 /* Waits for the end of the thread, and of a second thread if the first one hands over the rest. */
 static int finish(struct pb_input_sum *sum, struct pb_err *err)
 {
-    int rc = sum->started ? 0 : start_thread(sum, err);
+    int rc = pb_input_sum_is_growing(sum) ? settle(sum, err) : 0;
+    if (rc == 0 && !sum->started)
+        rc = start_thread(sum, err);
     atomic_store(&sum->awaited, true);
     if (rc == 0)
         join(sum);
@@ -234,7 +261,8 @@ int pb_input_sum_unchanged(const struct pb_input_sum *sum, struct pb_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < sum->pass.n && rc == 0; i++)
-        rc = pb_raster_file_unchanged(&sum->pass.file[i].file, err);
+        rc = sum->pass.file[i].is_growing ? 0
+                                          : pb_raster_file_unchanged(&sum->pass.file[i].file, err);
     return rc;
 }
 

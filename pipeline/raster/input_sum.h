@@ -7,7 +7,8 @@
  * run's descriptors. The checksum of an input of several files is the checksum of the lines that
  * sha256sum(1) or b3sum(1) prints for them; files that are read in addition to the input only
  * have their own sum. One kind of checksum is the input's; another kind is computed if it is
- * needed for a comparison. One thread per object, in addition to its own. */
+ * needed for a comparison. A segment of lines that grows is read when it is complete, by get. One
+ * thread per object, in addition to its own. */
 #include "pipeline/io/checksum.h"
 #include "pipeline/raster/raster_file.h"
 
@@ -30,6 +31,8 @@ enum pb_checksum pb_input_sum_kind(const struct pb_input_sum *sum);
 /* Also computes that kind during the first pass, which saves a second pass if the kind will be
  * requested. Call before start. */
 void pb_input_sum_want(struct pb_input_sum *sum, enum pb_checksum kind);
+/* Returns true if a file is a segment of lines that has not been closed. */
+bool pb_input_sum_is_growing(const struct pb_input_sum *sum);
 /* Computes the sum in the caller's thread if the input is small and in the page cache. Returns true
  * if the sum is complete: get does not wait. Otherwise start and get continue as without this call.
  */

@@ -70,6 +70,7 @@ struct pb_raster_info {
     int32_t stored_block_h;      /* with own_blocks: rows of a stored block; block_h is less if GDAL
                                     splits uncompressed strips */
     bool is_made;                /* made by pb_raster_make: no file */
+    bool is_growing; /* a segment of lines that arrive: reads wait for them. Never own_blocks */
     bool own_blocks; /* decoded by block_reader.c: GDAL caches none of them; then valid: */
     bool tiled, big_endian;
     uint16_t tiff_compression, tiff_predictor; /* values of tags 259 and 317 */
@@ -172,9 +173,19 @@ int pb_raster_choose_complex(struct pb_raster *raster, const struct pb_complex_c
  * bands[i] (1-based). A mask, if the window has one, gets 0 for pixels that are invalid by mask
  * or alpha. The nodata value is not checked. A block that does not decode completely and
  * consistently fails the read: input.damaged or input.truncated with codec and block, or with
- * the window and GDAL's message; a read that the system refused: input.io, memory. */
+ * the window and GDAL's message; a read that the system refused: input.io, memory. A growing
+ * raster is read when the lines are complete: input.shorter if they will not be, -ECANCELED
+ * without an error after an abort. */
 int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                    const struct pb_window *to, struct pb_err *err);
+
+/* Progress of a growing raster: true if a read may still have to wait for lines. */
+bool pb_raster_is_growing(const struct pb_raster *raster);
+/* Time of publication of a line that was read, on the clock of wic_now_ns; 0 = unknown, or the
+ * raster did not grow. Thread: any. */
+int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);
+/* Ends all reads that wait for lines, now and later: they return -ECANCELED. Thread: any. */
+void pb_raster_abort(const struct pb_raster *raster);
 
 /* Reads one or two windows as pb_raster_read does, each with its own result; with
  * pb_raster_is_ahead two at once, without whole blocks in memory. */

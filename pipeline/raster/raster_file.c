@@ -6,6 +6,7 @@
 #include "config/input_values.h"
 #include "pipeline/io/file_identity.h"
 #include "pipeline/io/io_watch.h"
+#include "pipeline/lines/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +103,20 @@ static int open_handed(const struct handed *place)
     return place->fd < 0 ? -1 : fcntl(place->fd, F_DUPFD_CLOEXEC, 3);
 }
 
+/* Opens the segment that the file is, unless it is closed. */
+static int open_segment(struct pb_raster_file *file, struct pb_err *err)
+{
+    if (file->base != 0 || !pb_segment_is_growing(file->fd))
+        return 0;
+    int rc = pb_segment_open(file->fd, file->path, err, &file->segment);
+    if (rc < 0)
+        return rc;
+    pb_segment_head(file->segment, file->head);
+    file->head_bytes = PB_SEGMENT_HEAD_BYTES;
+    file->bytes = pb_segment_bytes(file->segment);
+    return 0;
+}
+
 int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb_err *err)
 {
     *file = (struct pb_raster_file){.fd = -1};
@@ -130,7 +145,7 @@ int pb_raster_file_open(struct pb_raster_file *file, const char *path, struct pb
         return pb_fail_at(err, PB_E_INPUT_CHANGED, path, 0, 0,
                           "it is not the file that was submitted: replaced or written to since; "
                           "submit it again");
-    return 0;
+    return open_segment(file, err);
 }
 
 int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_file *first,
@@ -141,6 +156,8 @@ int pb_raster_file_again(struct pb_raster_file *file, const struct pb_raster_fil
                                     .base = first->base,
                                     .bytes = first->bytes,
                                     .head_bytes = first->head_bytes,
+                                    .segment = first->segment,
+                                    .segment_is_borrowed = true,
                                     .mtime_ns = first->mtime_ns,
                                     .stat = first->stat,
                                     .handed = first->handed};
@@ -154,6 +171,8 @@ void pb_raster_file_close(struct pb_raster_file *file)
 {
     if (file->fd >= 0)
         (void)close(file->fd);
+    if (!file->segment_is_borrowed)
+        pb_segment_destroy(file->segment);
     free(file->path);
     *file = (struct pb_raster_file){.fd = -1};
 }
@@ -169,7 +188,8 @@ struct pb_file_part pb_raster_file_part(const struct pb_raster_file *file)
                                  .base = file->base,
                                  .bytes = file->bytes,
                                  .head = file->head,
-                                 .head_bytes = file->head_bytes};
+                                 .head_bytes = file->head_bytes,
+                                 .is_growing = file->segment != NULL};
 }
 
 ssize_t pb_raster_file_read(struct pb_raster_file *file, uint64_t at, void *out, size_t bytes)
@@ -213,6 +233,8 @@ int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *e
     if (is.st_dev != was->st_dev || is.st_ino != was->st_ino)
         return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
                           "the file was replaced by another one while it was read");
+    if (file->segment != NULL)
+        return 0;
     if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim))
         return pb_fail_at(err, PB_E_INPUT_CHANGED, file->path, 0, 0,
                           "the file was written to while it was read (%lld bytes, then %lld)",

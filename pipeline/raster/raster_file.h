@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct pb_segment;
+
 struct pb_raster_file {
     int fd;         /* -1 = not open */
     uint64_t base;  /* offset of the file in what fd has open: of a member of an archive; else 0 */
@@ -24,12 +26,16 @@ struct pb_raster_file {
      * (pb_tiff_page_head); head_bytes 0: the file's own. */
     unsigned char head[16];
     size_t head_bytes;
-    int64_t mtime_ns;  /* time of the last change; of the archive if the file is a member */
-    struct stat stat;  /* state of what fd has open, at open */
-    size_t stem;       /* bytes that a sidecar's name shares with its file's name */
-    bool handed;       /* the descriptor was not opened by path, see pb_raster_file_hand */
-    int error;         /* errno of the first read that failed; 0 = no failure */
-    uint64_t error_at; /* offset of that read */
+    /* The file as a segment that grew when it was opened; NULL: a complete file. Then `head` is its
+     * future header and `bytes` its future size. */
+    struct pb_segment *segment;
+    bool segment_is_borrowed; /* it belongs to the file of which this one was opened again */
+    int64_t mtime_ns;         /* time of the last change; of the archive if the file is a member */
+    struct stat stat;         /* state of what fd has open, at open */
+    size_t stem;              /* bytes that a sidecar's name shares with its file's name */
+    bool handed;              /* the descriptor was not opened by path, see pb_raster_file_hand */
+    int error;                /* errno of the first read that failed; 0 = no failure */
+    uint64_t error_at;        /* offset of that read */
 };
 
 /* From now on "opening" path duplicates fd, because this process may not open files; the process
@@ -74,6 +80,6 @@ int pb_raster_file_check(const struct pb_raster_file *file, struct pb_err *err);
 
 /* Returns -EAGAIN with input.changed if the file at the path is no longer the one that was
  * opened (device, inode, size, mtime, ctime: a rewrite that restores the mtime changes the
- * ctime). */
+ * ctime). A growing segment may change; only device and inode count. */
 int pb_raster_file_unchanged(const struct pb_raster_file *file, struct pb_err *err);
 #endif

@@ -38,7 +38,7 @@ static uint64_t touched(int32_t first, int32_t size, int32_t block)
 uint64_t pb_raster_reader_bytes(const struct pb_raster_info *info)
 {
     uint64_t planes = info->pixel_interleaved ? (uint64_t)info->n_bands : 1;
-    if (info->is_made)
+    if (info->is_made || info->is_growing)
         return 0;
     if (info->own_blocks)
         return info->decoder_bytes + (1u << 20);
@@ -52,7 +52,7 @@ uint64_t pb_raster_cache_bytes(const struct pb_raster_info *info, const struct p
     bool whole = window->x <= 0 && window->w >= info->width;
     bool aligned = whole || (window->x % info->block_w == 0 && window->w % info->block_w == 0);
     uint64_t blocks = aligned ? 1 : across * down;
-    if (info->own_blocks || info->is_made)
+    if (info->own_blocks || info->is_made || info->is_growing)
         return 0;
     /* One block more: GDAL splits a decoded block into all its bands at once. */
     return (blocks + 1) * (uint64_t)info->n_bands * (plane_bytes(info) + BLOCK_OVERHEAD);

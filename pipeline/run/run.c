@@ -176,6 +176,9 @@ void pb_run_progress(struct pb_run *run, struct pb_run_progress *out)
         .elapsed_ms = started ? (int64_t)((pb_clock_mono_ns() - started) / 1000000) : 0,
     };
     uint64_t done = 0, total = 0;
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        out->waits |=
+            run->sources.raster[i] != NULL && pb_raster_is_growing(run->sources.raster[i]);
     pthread_mutex_lock(&run->lock);
     if (run->passes != NULL)
         pb_run_passes_progress(run->passes, out);

@@ -198,7 +198,7 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
     const struct pb_worker_numbers *now = &line->numbers;
     bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
                  job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written ||
-                 slot->bytes_checked != now->bytes_checked;
+                 slot->bytes_checked != now->bytes_checked || now->waits;
     (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
     if (line->device[0] != '\0')
         (void)snprintf(job->device, sizeof job->device, "%s", line->device);

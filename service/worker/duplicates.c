@@ -185,7 +185,8 @@ int pb_duplicates_compare(const struct pb_duplicates_input *input, const char *k
     struct pb_scene_manifest products = {.n_roots = 0};
     enum pb_checksum kind;
     const char *digits;
-    if (known == NULL || !pb_scene_manifest_is_image(input->files))
+    if (known == NULL || pb_input_sum_is_growing(input->sum) ||
+        !pb_scene_manifest_is_image(input->files))
         return 0;
     struct pb_manifest_entry *image = make_image(&products, input->files->entry[0].bytes);
     int rc = image != NULL ? 0 : no_memory(err);

@@ -105,6 +105,8 @@ void pb_child_say_progress(struct pb_child *worker)
     pb_json_int(json, "elapsed_ms", now.elapsed_ms);
     pb_json_string(json, "device", worker->device);
     pb_json_int(json, "io_ms", pb_io_stuck_ms());
+    if (now.waits)
+        pb_json_bool(json, "waits", true);
     if (unpacked > 0)
         pb_json_int(json, "bytes_checked", unpacked);
     pb_json_end(json);

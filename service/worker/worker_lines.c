@@ -131,6 +131,8 @@ static int take_progress(struct pb_worker_lines *lines, const struct pb_json_val
     rc = rc ? rc : number(value, "elapsed_ms", said->elapsed_ms, MS_MAX, &now->elapsed_ms, why);
     if (rc == 0 && pb_json_get(value, "io_ms", NULL) != NULL)
         rc = number(value, "io_ms", 0, MS_MAX, &now->io_ms, why);
+    now->waits = false;
+    (void)pb_json_get_bool(value, "waits", &now->waits);
     now->bytes_checked = said->bytes_checked;
     if (rc == 0 && pb_json_get(value, "bytes_checked", NULL) != NULL)
         rc = number(value, "bytes_checked", said->bytes_checked, BYTES_MAX, &now->bytes_checked,

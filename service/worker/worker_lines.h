@@ -37,7 +37,8 @@ enum pb_worker_event {
 struct pb_worker_numbers {
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
     int64_t
-        io_ms; /* time for which a read or write has been waiting for storage; 0 if none waits */
+        io_ms;  /* time for which a read or write has been waiting for storage; 0 if none waits */
+    bool waits; /* lines of the scene are still to arrive */
     int64_t bytes_checked; /* bytes read of the input for its checksum; the last value if the line
                               has no number */
 };

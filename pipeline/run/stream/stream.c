@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/profile/trace.h"
+#include "pipeline/raster/raster.h"
 #include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/rests.h"
 
@@ -17,6 +18,8 @@ void pb_stream_abort(struct pb_stream *stream)
     pb_in_flight_abort(stream->in_flight);
     pb_rests_abort(stream->rests);
     pb_gate_answers_abort(stream->answers);
+    for (size_t i = 0; i < PB_FILES_MAX; i++)
+        pb_raster_abort(stream->raster[i]);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         for (int part = 0; part < PB_PLAN_PARTS; part++)
             pb_block_cache_abort(stream->cache[i][part]);
