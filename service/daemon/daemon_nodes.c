@@ -54,6 +54,7 @@ struct pb_beat {
     int64_t reported_ms; /* monotonic: begin of the last report that the store accepted */
     bool reports;        /* this step reports */
     bool drains;         /* the node drained at the begin of the last step */
+    bool has_clients;    /* clients were connected then, and want the jobs of other nodes */
     bool stops;          /* the service stopped then: requests are left for its next start */
     /* ---- results of a step ---- */
     int rc; /* 0; -ESTALE: the session is over; negative and err */
@@ -188,7 +189,9 @@ static void step(uv_work_t *request)
     beat->rc = beat->is_lost ? pb_daemon_join(daemon, &beat->err) : 0;
     if (beat->rc == 0 && beat->reports)
         beat->rc = report(beat);
-    int rc = beat->rc == 0 ? pb_nodes_look(daemon->store, &beat->err, &beat->news) : 0;
+    int rc = beat->rc == 0
+                 ? pb_nodes_look(daemon->store, beat->has_clients, &beat->err, &beat->news)
+                 : 0;
     beat->changed = rc > 0;
     rc = rc < 0 || beat->rc != 0 ? rc : take_requests(beat);
     beat->rc = rc < 0 ? rc : beat->rc;
@@ -513,6 +516,8 @@ static void on_step(uv_work_t *request, int status)
     }
     if (beat->news.n > 0)
         pb_daemon_tell(daemon, beat->news.jobs, beat->news.n);
+    else if (beat->changed && daemon->methods.status != NULL)
+        pb_methods_publish(&daemon->methods);
     if (beat->rc == -ESTALE && beat->err.code == PB_OK)
         lose(beat);
     else if (beat->rc < 0)
@@ -537,6 +542,8 @@ static void begin_step(struct pb_beat *beat)
     beat->reports =
         beat->is_lost || drains != beat->drains || now - beat->reported_ms >= beat->period_ms;
     beat->drains = drains;
+    beat->has_clients = pb_nodes_reporting(beat->daemon->store) <= PB_NODES_FEW ||
+                        pb_status_clients(beat->daemon->methods.status) > 0;
     beat->stops = beat->daemon->methods.stopping;
     if (beat->reports)
         beat->reported_ms = now;

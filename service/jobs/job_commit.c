@@ -9,6 +9,7 @@
  *
  * If a transaction of several changes fails, each of them is tried alone: a change that the disk
  * refuses does not affect the others. */
+#include "service/jobs/nodes.h"
 #include "service/jobs/sql_engine.h"
 
 #include <errno.h>
@@ -161,7 +162,8 @@ static void lead(struct pb_job_store *store)
     store->in_use = true;
     (void)pthread_mutex_unlock(&store->lock);
     run_group(store, &group);
-    pb_job_row_count(store);
+    if (pb_nodes_reporting(store) <= PB_NODES_FEW) /* else the next look counts */
+        pb_job_row_count(store);
     atomic_fetch_add(&store->commits, 1);
     (void)pthread_mutex_lock(&store->lock);
     for (change = STAILQ_FIRST(&group); change != NULL; change = next) {

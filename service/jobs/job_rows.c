@@ -8,13 +8,17 @@
 #include "service/jobs/job_store_sql.h"
 #include "service/jobs/journal_sql.h"
 #include "service/jobs/nodes.h"
+#include "service/jobs/schema_postgres.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_ROWS 4 /* rows that a choice of a job reads at first */
+#define FIRST_ROWS    4    /* rows that a choice of a job reads at first */
+#define RESERVE_MORE  2    /* rows that it reserves then beyond those it wants */
+#define RESERVE_AMONG 1024 /* first rows among which it reserves these */
+#define RESERVES_MAX  8    /* further rows that it tries to reserve */
 
 /* The job of an archive waits until the jobs of its scenes are over, another one while a job of its
  * scene runs. */
@@ -42,6 +46,19 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_WAITING_LIKE] = WAITING " AND rank = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     [PB_JOB_WAITING_LESS] = WAITING " AND rank > ?1 ORDER BY rank, seq LIMIT ?3",
     [PB_JOB_FIND_SEQ] = "SELECT " PB_JOB_COLUMNS " FROM jobs WHERE seq = ?1",
+    /* The first rows that no other reader has the lock of. A node that sleeps loses its connection,
+       and with it the locks. */
+    [PB_JOB_WAITING_FREE] =
+        "SELECT w.*, set_config('idle_session_timeout', '10000', false) FROM (" WAITING
+        " AND rank > ?1 ORDER BY rank, seq LIMIT ?2) AS w"
+        " WHERE pg_try_advisory_lock(hashint8extended(seq, " PB_POSTGRES_LOCKS ")) LIMIT ?3",
+    /* No row if it does not wait any more, or another reader has the lock. */
+    [PB_JOB_RESERVE] =
+        "SELECT " PB_JOB_COLUMNS ", set_config('idle_session_timeout', '10000', false) FROM jobs"
+        " WHERE seq = ?1 AND CASE WHEN status = 0 THEN pg_try_advisory_lock(hashint8extended(seq,"
+        " " PB_POSTGRES_LOCKS ")) ELSE false END",
+    [PB_JOB_UNRESERVE] =
+        "SELECT pg_advisory_unlock_all(), set_config('idle_session_timeout', '0', false)",
     [PB_JOB_COUNTS] = "SELECT status, n FROM job_counts",
     [PB_JOB_RUNNING_ONE] = "SELECT " PB_JOB_COLUMNS
                            " FROM jobs WHERE status = 1 AND session <> ?1 ORDER BY seq LIMIT 1",
@@ -434,9 +451,32 @@ struct search {
     bool (*may)(void *user, const struct pb_job *job);
     void *user;
     int64_t limit;
-    int64_t found; /* number of the job; 0 = not found */
+    struct pb_job *out;
+    int found; /* 1: *out has the job; negative errno */
     struct pb_job_place last;
+    int reserves_left; /* a job that another reader has is passed over so often */
+    bool gives_up;
 };
+
+/* Reads the whole job, and reserves it if the reader does that: 1 and *out; 0: it is gone, or
+ * another reader has it; negative errno. */
+static int read_found(struct pb_job_store *store, struct search *search, int64_t seq,
+                      struct pb_err *err)
+{
+    if (store->reserves && search->reserves_left-- <= 0) {
+        search->gives_up = true;
+        return 0;
+    }
+    struct pb_sql_statement *s =
+        pb_job_row_begin(store, store->reserves ? PB_JOB_RESERVE : PB_JOB_FIND_SEQ, err);
+    if (s == NULL)
+        return -EIO;
+    pb_sql_set_int(s, 1, seq);
+    const int rc = read_first(store, s, err, search->out);
+    pb_sql_reset(s);
+    store->has_passed = store->has_passed || rc == 0;
+    return rc;
+}
 
 /* Continues after search->last in at most n rows of one statement. Returns the number of rows, or
  * < 0 on failure. */
@@ -449,10 +489,11 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
     if (s == NULL)
         return -EIO;
     pb_sql_set_int(s, 1, search->last.seq != 0 ? -search->last.priority : INT64_MIN);
-    pb_sql_set_int(s, 2, search->last.seq);
+    pb_sql_set_int(s, 2, which == PB_JOB_WAITING_FREE ? RESERVE_AMONG : search->last.seq);
     pb_sql_set_int(s, 3, n);
     pb_job_init(&job);
-    while (search->found == 0 && (rc = pb_job_store_step(store, "find", s, err)) > 0) {
+    while (search->found == 0 && !search->gives_up &&
+           (rc = pb_job_store_step(store, "find", s, err)) > 0) {
         job.seq = pb_sql_int(s, 0);
         pb_sql_read_text(s, 1, job.id, sizeof job.id);
         pb_sql_read_text(s, 2, job.scene, sizeof job.scene);
@@ -467,27 +508,44 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         pb_sql_read_text(s, 11, job.needs, sizeof job.needs);
         pb_sql_read_text(s, 12, job.error.code, sizeof job.error.code);
         job.updated_ms = pb_sql_int(s, 13);
-        search->found = search->may(search->user, &job) ? job.seq : 0;
+        if (search->may(search->user, &job))
+            search->found = read_found(store, search, job.seq, err);
         search->last = (struct pb_job_place){job.priority, job.seq};
         search->limit--;
         rows++;
     }
     pb_sql_reset(s);
-    return rc < 0 ? rc : rows;
+    return rc < 0 ? rc : search->found < 0 ? search->found : rows;
 }
 
-/* Returns the number of the first job that may run: > 0; 0 if absent; negative errno. Reads a few
- * rows first, because a database sends all that a statement has. */
-static int64_t choose(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
-                      bool (*may)(void *user, const struct pb_job *job), void *user,
-                      struct pb_err *err)
+/* Looks for a job among the first ones that no other reader has. */
+static int choose_free(struct pb_job_store *store, struct search *search, struct pb_err *err)
 {
-    struct search search = {.may = may, .user = user, .limit = limit, .last = *after};
+    const struct pb_job_place begin = search->last;
+    const int64_t n = store->reserves + RESERVE_MORE;
+    search->reserves_left = (int)n;
+    store->has_reserved = true;
+    const int rows = look_at(store, PB_JOB_WAITING_FREE, search, n, err);
+    store->has_passed = store->has_passed || rows == 0;
+    search->reserves_left = RESERVES_MAX;
+    search->last = begin;
+    search->gives_up = false;
+    return rows < 0 ? rows : search->found;
+}
+
+/* Finds the first job that may run: 1, 0 if absent, or a negative errno. Reads a few rows first,
+ * because a database sends all that a statement has. */
+static int choose(struct pb_job_store *store, struct search *search, struct pb_job_place *after,
+                  struct pb_err *err)
+{
     enum pb_job_statement which = after->seq != 0 ? PB_JOB_WAITING_LIKE : PB_JOB_WAITING_LESS;
     int64_t n = FIRST_ROWS;
-    while (search.found == 0 && search.limit > 0) {
-        n = n < search.limit ? n : search.limit;
-        const int rows = look_at(store, which, &search, n, err);
+    const int rc = store->reserves && after->seq == 0 ? choose_free(store, search, err) : 0;
+    if (rc < 0)
+        return rc;
+    while (search->found == 0 && search->limit > 0 && !search->gives_up) {
+        n = n < search->limit ? n : search->limit;
+        const int rows = look_at(store, which, search, n, err);
         if (rows < 0)
             return rows;
         if (rows < n && which == PB_JOB_WAITING_LESS)
@@ -495,28 +553,43 @@ static int64_t choose(struct pb_job_store *store, struct pb_job_place *after, in
         which = rows < n ? PB_JOB_WAITING_LESS : PB_JOB_WAITING_LIKE;
         n *= 8;
     }
-    bool more = search.found == 0 && search.limit == 0;
-    *after = more ? search.last : (struct pb_job_place){0};
-    return search.found;
+    bool more = search->found == 0 && search->limit == 0 && !search->gives_up;
+    *after = more ? search->last : (struct pb_job_place){0};
+    return search->found;
 }
 
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job)
 {
-    int rc = 0;
+    struct search search = {
+        .may = may, .user = user, .limit = limit, .out = out_job, .last = *after};
     pb_job_store_lock(store);
-    int64_t seq = choose(store, after, limit, may, user, err);
-    struct pb_sql_statement *s = seq > 0 ? pb_job_row_begin(store, PB_JOB_FIND_SEQ, err) : NULL;
-    if (s != NULL) {
-        pb_sql_set_int(s, 1, seq);
-        rc = read_first(store, s, err, out_job);
-        pb_sql_reset(s);
-    } else if (seq != 0) {
-        rc = -EIO;
-    }
+    const int rc = choose(store, &search, after, err);
     pb_job_store_unlock(store);
     return rc;
+}
+
+void pb_job_store_reserve(struct pb_job_store *store, int n)
+{
+    pb_job_store_lock(store);
+    store->reserves = pb_store_is_shared(store) ? n : 0;
+    store->has_passed = store->has_reserved = false;
+    pb_job_store_unlock(store);
+}
+
+bool pb_job_store_unreserve(struct pb_job_store *store)
+{
+    struct pb_sql_statement *s = NULL;
+    pb_job_store_lock(store);
+    if (store->has_reserved && (s = pb_job_row_begin(store, PB_JOB_UNRESERVE, NULL)) != NULL) {
+        (void)pb_job_store_step(store, "find", s, NULL);
+        pb_sql_reset(s);
+    }
+    const bool has_passed = store->reserves > 0 && store->has_passed;
+    store->reserves = 0;
+    pb_job_store_unlock(store);
+    return has_passed;
 }
 
 void pb_job_row_count(struct pb_job_store *store)

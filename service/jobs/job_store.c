@@ -20,7 +20,7 @@ static struct pb_job_store *allocate(const struct pb_store_kind *kind)
     if (store == NULL)
         return NULL;
     store->kind = kind;
-    store->looked = -1;
+    store->looked = store->unseen = -1;
     (void)pthread_mutex_init(&store->lock, NULL);
     (void)pthread_cond_init(&store->freed, NULL);
     STAILQ_INIT(&store->changes);

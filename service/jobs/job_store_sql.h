@@ -25,6 +25,9 @@ enum pb_job_statement {
     PB_JOB_WAITING_LIKE,
     PB_JOB_WAITING_LESS,
     PB_JOB_FIND_SEQ,
+    PB_JOB_WAITING_FREE,
+    PB_JOB_RESERVE,
+    PB_JOB_UNRESERVE,
     PB_JOB_COUNTS,
     PB_JOB_RUNNING_ONE,
     PB_JOB_RUNNING_OVER,
@@ -98,11 +101,14 @@ struct pb_job_store {
     int64_t session;     /* number of this connect, or of its last join, in the rows of its jobs */
     int64_t lease_ms;    /* lease of the sessions of this node */
     int64_t looked;      /* number of the last event at the last look (nodes.c); -1: no look yet */
+    int64_t unseen;      /* event after which the next look for all jobs begins; -1: looked */
     bool has_news;       /* there are events or requests of which other nodes were not notified */
     bool wakes;          /* nodes may start jobs, or have requests: they are notified at once */
     bool is_unsettled;   /* events of the last commit may have no numbers yet */
     int64_t notified_ms; /* monotonic: last notification */
-    atomic_size_t n_alive; /* number of nodes that report, at the last list */
+    int reserves;        /* number of jobs that a reader reserves first; 0: none */
+    bool has_reserved, has_passed; /* it may have locks; it passed over jobs */
+    atomic_size_t n_alive;         /* number of nodes that report, at the last list */
     char root[64]; /* id of the directory of products of the nodes; "" before the first join */
     bool has_root; /* its token was made */
 };
@@ -183,15 +189,17 @@ int pb_job_row_running(struct pb_job_store *store, struct pb_err *err, struct pb
     " AND j.node = r.node)))"
 #define PB_NODES_LOOK_EVENTS "256" /* events of a look */
 /* Columns: those of a job, or NULL; number of the last event; true if requests wait for this node;
- * number of the job's last event. There is a row without a job if there is no event. */
+ * number of the job's last event. There is a row without a job if there is no event. ?3 = 0: only
+ * jobs of sets; the events are not read if there is no such job. */
 #define PB_NODES_LOOK_SQL                                                                          \
     "SELECT " PB_JOB_COLUMNS ", x.last, x.waits, x.event FROM (SELECT l.seq AS last,"              \
     " EXISTS (SELECT 1 FROM requests r WHERE " PB_NODES_REQUESTS_MINE ") AS waits,"                \
     " c.seq AS event,"                                                                             \
     " c.job AS of_job FROM last_event l LEFT JOIN (SELECT max(e.seq) AS seq, e.job FROM"           \
-    " (SELECT seq, job FROM events WHERE seq > ?2 ORDER BY seq LIMIT " PB_NODES_LOOK_EVENTS        \
+    " (SELECT seq, job FROM events WHERE seq > ?2 AND (?3 <> 0 OR EXISTS (SELECT 1 FROM jobs"      \
+    " WHERE set_id <> '')) ORDER BY seq LIMIT " PB_NODES_LOOK_EVENTS                               \
     ") AS e GROUP BY e.job) AS c ON true) AS x LEFT JOIN jobs ON jobs.id = x.of_job"               \
-    " AND jobs.node <> ?1 ORDER BY x.event"
+    " AND jobs.node <> ?1 AND (?3 <> 0 OR jobs.set_id <> '') ORDER BY x.event"
 /* Ends the sessions whose lease is over. */
 int pb_nodes_end_sessions(struct pb_job_store *store, struct pb_err *err);
 

@@ -308,22 +308,24 @@ static void ignore_notice(void *user, const char *text)
 
 /* Sets what every connection needs. A server that notices a dead client late would keep its locks;
  * those of a client that sleeps in a transaction are free before others give up waiting. Statements
- * use indexes: of young tables without statistics the server would read all rows. */
+ * use indexes, and their order: of young tables without statistics the server would read all rows,
+ * or sort all that wait. */
 static bool set_session(struct pb_libpq *db)
 {
     char texts[1024];
-    (void)snprintf(texts, sizeof texts,
-                   "SET search_path = pushbroom; SET statement_timeout = %d; SET lock_timeout = %d;"
-                   " SET idle_in_transaction_session_timeout = 4000; SET tcp_keepalives_idle = 5;"
-                   " SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;"
-                   " SET standard_conforming_strings = on; SET jit = off;"
-                   " SET enable_seqscan = off; SET enable_hashjoin = off;"
-                   " SET enable_mergejoin = off;"
-                   " SET default_transaction_isolation = 'read committed';"
-                   " SET default_transaction_read_only = %s;"
-                   " SELECT set_config('synchronous_commit', 'on', false)"
-                   " WHERE current_setting('synchronous_commit') = 'off'",
-                   db->limits->statement_ms, db->limits->lock_ms, db->is_reader ? "on" : "off");
+    (void)snprintf(
+        texts, sizeof texts,
+        "SET search_path = pushbroom; SET statement_timeout = %d; SET lock_timeout = %d;"
+        " SET idle_in_transaction_session_timeout = 4000; SET tcp_keepalives_idle = 5;"
+        " SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;"
+        " SET standard_conforming_strings = on; SET jit = off;"
+        " SET enable_seqscan = off; SET enable_hashjoin = off;"
+        " SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_sort = off;"
+        " SET default_transaction_isolation = 'read committed';"
+        " SET default_transaction_read_only = %s;"
+        " SELECT set_config('synchronous_commit', 'on', false)"
+        " WHERE current_setting('synchronous_commit') = 'off'",
+        db->limits->statement_ms, db->limits->lock_ms, db->is_reader ? "on" : "off");
     return pb_libpq_run(db, texts);
 }
 

@@ -447,8 +447,8 @@ static int add_job(struct pb_nodes_news *news, struct pb_sql_statement *s, struc
 }
 
 /* Reads the rows of the look. *io_last: the last event that was seen, before and after. */
-static int read_news(struct pb_job_store *store, struct pb_nodes_news *news, int64_t *io_last,
-                     struct pb_err *err)
+static int read_news(struct pb_job_store *store, bool all, struct pb_nodes_news *news,
+                     int64_t *io_last, struct pb_err *err)
 {
     enum { LAST = 1 + PB_JOB_FIXED + PB_JOB_SET_COUNT, WAITS, EVENT };
     int64_t last = 0, event = 0;
@@ -457,6 +457,7 @@ static int read_news(struct pb_job_store *store, struct pb_nodes_news *news, int
         return -EIO;
     pb_sql_set_text(s, 1, store->node);
     pb_sql_set_int(s, 2, *io_last >= 0 ? *io_last : INT64_MAX);
+    pb_sql_set_int(s, 3, all);
     int rc;
     while ((rc = pb_job_store_step(store, WHAT, s, err)) > 0) {
         last = pb_sql_int(s, LAST);
@@ -473,7 +474,10 @@ static int read_news(struct pb_job_store *store, struct pb_nodes_news *news, int
     return 0;
 }
 
-int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_nodes_news *out)
+/* A client may connect during a look that leaves jobs out. The next look for all jobs has those of
+ * that one again. */
+int pb_nodes_look(struct pb_job_store *store, bool all, struct pb_err *err,
+                  struct pb_nodes_news *out)
 {
     *out = (struct pb_nodes_news){.n = 0};
     if (!pb_store_is_shared(store))
@@ -481,9 +485,12 @@ int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_node
     pb_job_store_lock(store);
     if (store->is_unsettled)
         store->kind->settle(store);
-    int64_t last = store->looked;
-    int rc = read_news(store, out, &last, err);
-    if (rc == 0 && last != store->looked) {
+    const int64_t before = store->looked;
+    int64_t last = all && store->unseen >= 0 ? store->unseen : before;
+    int rc = read_news(store, all, out, &last, err);
+    if (rc == 0)
+        store->unseen = all ? -1 : before;
+    if (rc == 0 && (last != before || out->n > 0)) {
         store->looked = last;
         pb_job_row_count(store);
         atomic_fetch_add(&store->commits, 1);

@@ -69,8 +69,11 @@ void pb_nodes_leave(struct pb_job_store *store);
 int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err);
 /* Reads the changes of other nodes: one query, if nothing changed. Returns 1 if jobs were changed
  * since the last call, else 0, or a negative errno; *out needs fini. Afterwards pb_store_counts and
- * pb_store_changes have the present values. The first call has no jobs. */
-int pb_nodes_look(struct pb_job_store *store, struct pb_err *err, struct pb_nodes_news *out);
+ * pb_store_changes have the present values. The first call has no jobs. all: false: *out has only
+ * jobs of sets, because with many nodes the jobs of all cost the server most of its time; the next
+ * call with true has the jobs of the last call as well. */
+int pb_nodes_look(struct pb_job_store *store, bool all, struct pb_err *err,
+                  struct pb_nodes_news *out);
 void pb_nodes_news_fini(struct pb_nodes_news *news);
 /* Number of nodes that report, at the last pb_nodes_list; 0: before the first. Thread: any. */
 size_t pb_nodes_reporting(const struct pb_job_store *store);

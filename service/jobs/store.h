@@ -79,6 +79,13 @@ struct pb_job_place {
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,
                       struct pb_err *err, struct pb_job *out_job);
+/* From this call to pb_job_store_unreserve, pb_job_store_next reserves the jobs that it finds, and
+ * passes over those that readers of other nodes have reserved, so that nodes which choose at the
+ * same time choose different jobs. It is a hint: only pb_store_take decides who has a job. n: jobs
+ * that are wanted. One thread at a time. */
+void pb_job_store_reserve(struct pb_job_store *reader, int n);
+/* Ends the reservations. Returns true if jobs were passed over, perhaps all that may start. */
+bool pb_job_store_unreserve(struct pb_job_store *reader);
 struct pb_job_query {
     unsigned status_mask;
     int64_t before_seq; /* INT64_MAX = all jobs */

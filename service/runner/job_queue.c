@@ -3,8 +3,10 @@
  *
  * Jobs are chosen by a reader of the store, which waits for no commit; the store then takes only
  * those that still wait in the same epoch. A job that it refuses was taken or changed since it was
- * read: the choice begins again. Nodes that choose at the same time would choose the same job
- * again, therefore each of them then leaves out a random number of jobs. */
+ * read: the choice begins again, without that one. A reader reserves the jobs that it chooses,
+ * because nodes that choose at the same time would choose the same job. If only jobs that others
+ * have reserved are left, reservations do not count, because a node may give up a job that it
+ * reserved. */
 #include "service/runner/job_queue.h"
 
 #include "config/base/clock.h"
@@ -13,14 +15,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #define READ_MAX          2000 /* waiting jobs among which the lowest rank is first */
 #define READ_SMALLEST_MAX 1000
 #define TRIES_MAX         8
-#define SKIPS             16 /* the second try leaves out fewer jobs; limit doubles with each try */
-#define SKIPS_OF_A_NODE   4  /* no try leaves out more for each node */
 
 /* --- the choice, on the pool ----------------------------------------------------------------- */
 
@@ -64,9 +63,13 @@ static bool may_see(struct pb_job_queue *queue, const struct pb_job *job)
     return is_there(queue, directory);
 }
 
-/* Jobs that are chosen already are not in the store's answer yet. */
+/* Jobs that are chosen already are not in the store's answer yet, nor are changes of those that the
+ * store refused. */
 static bool may_start(struct pb_job_queue *queue, const struct pb_job *job)
 {
+    for (int i = 0; i < queue->n_refused; i++)
+        if (queue->refused[i] == job->seq)
+            return false;
     for (int i = 0; i < queue->n; i++) {
         const struct pb_job *chosen = &queue->jobs[i].job;
         if (strcmp(chosen->id, job->id) == 0 || strcmp(chosen->scene, job->scene) == 0)
@@ -94,12 +97,11 @@ static bool has_rank(void *user, const struct pb_job *job)
     int64_t rank = rank_of(ranked, job);
     if (rank > ranked->rank && rank < ranked->next)
         ranked->next = rank;
-    return rank == ranked->rank && queue->skips-- <= 0;
+    return rank == ranked->rank;
 }
 
-/* Finds the first job of the lowest rank that is not left out: 1 and *out_job; 0: no job; negative
- * errno. */
-static int find_first(struct pb_job_queue *queue, struct pb_job *out_job)
+/* Finds the first job of the lowest rank: 1 and *out_job; 0: no job; negative errno. */
+static int choose_first(struct pb_job_queue *queue, struct pb_job *out_job)
 {
     struct pb_job_place after = {0};
     int rc;
@@ -115,34 +117,6 @@ static int find_first(struct pb_job_queue *queue, struct pb_job *out_job)
                                    out_job);
         }
     } while (rc == 0 && after.seq != 0);
-    return rc;
-}
-
-/* Random number of jobs that a try leaves out, of more with each try; no job in the first one, nor
- * if no other node reports. */
-static int draw_skips(const struct pb_job_queue *queue, int try)
-{
-    const size_t nodes = pb_nodes_reporting(queue->store), most = SKIPS_OF_A_NODE * nodes;
-    unsigned random = 0;
-    if (try == 0 || nodes < 2)
-        return 0;
-    (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
-    const size_t range = (size_t)SKIPS << (try - 1);
-    return (int)(random % (range < most ? range : most));
-}
-
-/* Finds the first job of the lowest rank that the try does not leave out. If it leaves out all that
- * may start, it chooses one of these. */
-static int choose_first(struct pb_job_queue *queue, int try, struct pb_job *out_job)
-{
-    const int skips = draw_skips(queue, try);
-    queue->skips = skips;
-    int rc = find_first(queue, out_job);
-    const int left_out = skips - queue->skips;
-    if (rc == 0 && left_out > 0) {
-        queue->skips = skips % left_out;
-        rc = find_first(queue, out_job);
-    }
     return rc;
 }
 
@@ -204,14 +178,14 @@ static int prepare(struct pb_job_queue *queue, struct pb_taken *taken)
 }
 
 /* Returns false if a job was changed while it was read. */
-static bool choose(struct pb_job_queue *queue, int try)
+static bool choose(struct pb_job_queue *queue)
 {
     const struct pb_job_ask *ask = &queue->ask;
     const int n = ask->n > 0 && ask->n <= PB_JOB_TAKE_MAX ? ask->n : 1;
     while (queue->n < n) {
         struct pb_taken *taken = &queue->jobs[queue->n];
-        int rc = ask->smallest ? choose_smallest(queue, &taken->job)
-                               : choose_first(queue, try, &taken->job);
+        int rc =
+            ask->smallest ? choose_smallest(queue, &taken->job) : choose_first(queue, &taken->job);
         if (rc > 0) {
             queue->found = true;
             rc = ask->n > 0 ? prepare(queue, taken) : -ECANCELED;
@@ -287,6 +261,8 @@ static int store(struct pb_job_queue *queue)
             continue;
         if (rc != 0)
             doubt(queue, at[i]);
+        else if (queue->n_refused < PB_JOB_TAKE_MAX)
+            queue->refused[queue->n_refused++] = jobs[i]->seq;
         drop(queue, at[i]);
         refused++;
     }
@@ -295,18 +271,23 @@ static int store(struct pb_job_queue *queue)
 
 void pb_job_queue_take_now(struct pb_job_queue *queue)
 {
-    queue->n = queue->rc = 0;
+    queue->n = queue->rc = queue->n_refused = 0;
     queue->found = false;
     queue->seen[0] = queue->unseen[0] = '\0';
     queue->err = (struct pb_err){0};
     (void)pthread_rwlock_rdlock(queue->moves);
     queue->rc = put_back(queue);
     const bool is_ready = queue->ask.ready == NULL || queue->ask.ready(queue->ask.user);
+    bool reserves = queue->ask.n > 0;
     for (int i = 0; i < TRIES_MAX && is_ready && queue->rc == 0; i++) {
-        const bool changed = !choose(queue, i);
+        if (reserves)
+            pb_job_store_reserve(queue->reader, queue->ask.n);
+        const bool changed = !choose(queue);
         const int refused = store(queue);
-        if ((!changed && refused == 0) || queue->n > 0 || queue->rc != 0)
+        const bool has_passed = reserves && pb_job_store_unreserve(queue->reader);
+        if ((!changed && refused == 0 && !has_passed) || queue->n > 0 || queue->rc != 0)
             break;
+        reserves = reserves && !has_passed;
     }
     (void)pthread_rwlock_unlock(queue->moves);
 }

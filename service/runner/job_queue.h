@@ -53,7 +53,8 @@ struct pb_job_queue {
     char seen[PB_FILES_PATH_BYTES]; /* directory of inputs of other nodes that is there */
     uv_work_t work;
     void (*taken)(void *user);
-    int skips; /* jobs that may start and are left to other nodes, which choose at the same time */
+    int64_t refused[PB_JOB_TAKE_MAX]; /* numbers of jobs that the store refused in this call */
+    int n_refused;
     /* Jobs that wait, but may be stored as running, because their take failed: they are put back
      * before the next take. */
     struct pb_job doubts[PB_JOB_TAKE_MAX];

@@ -218,7 +218,7 @@ static void look(struct node *node)
     struct pb_err err = {0};
     struct pb_nodes_news news;
     const int64_t begun = latency_now_us();
-    const int rc = pb_nodes_look(node->store, &err, &news);
+    const int rc = pb_nodes_look(node->store, false, &err, &news);
     note(LOOK, begun);
     if (rc < 0)
         (void)fprintf(stderr, "store_load: look: %s\n", err.msg);
@@ -339,7 +339,7 @@ static int count_wrong(struct node *node)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
     int wrong = atomic_load(&n_failed);
-    report(node); /* reads the counts */
+    look(node); /* reads the counts */
     pb_store_counts(node->store, counts);
     for (int i = 0; i < options.jobs; i++)
         wrong += atomic_load(&ends[i]) != 1;

@@ -257,7 +257,7 @@ static int look(struct pb_job_store *store)
 {
     struct pb_err err = {0};
     pb_nodes_news_fini(&news);
-    const int rc = pb_nodes_look(store, &err, &news);
+    const int rc = pb_nodes_look(store, true, &err, &news);
     ck_assert_msg(rc >= 0, "%s", err.msg);
     return rc;
 }
@@ -358,6 +358,77 @@ START_TEST(test_look_sees_changes_of_other_nodes)
     ck_assert_int_eq(look(a), 1);
     pb_job_fini(&job);
     pb_job_fini(&other);
+}
+END_TEST
+
+START_TEST(test_look_without_jobs_leaves_them_to_the_next)
+{
+    int64_t counts[PB_JOB_STATUS_COUNT];
+    struct pb_err err = {0};
+    (void)look(b);
+    struct pb_job job = offer("aaaa");
+    pb_nodes_news_fini(&news);
+    ck_assert_int_eq(pb_nodes_look(b, false, &err, &news), 1);
+    ck_assert_uint_eq(news.n, 0);
+    pb_store_counts(b, counts);
+    ck_assert_int_eq(counts[PB_JOB_ACCEPTED], 1);
+    ck_assert_int_eq(look(b), 1); /* a client may have connected meanwhile */
+    ck_assert_uint_eq(news.n, 1);
+    ck_assert_int_eq(look(b), 0);
+    take(a, &job);
+    change_rows("UPDATE jobs SET set_id = 'set'");
+    ck_assert_int_eq(pb_nodes_look(b, false, &err, &news), 1);
+    ck_assert_uint_eq(news.n, 1); /* files may wait for its end */
+    pb_job_fini(&job);
+}
+END_TEST
+
+static bool any(void *user, const struct pb_job *job)
+{
+    (void)job;
+    return user == NULL || strcmp(job->id, user) == 0;
+}
+
+/* Returns the last letter of the id of the first job, or '-'. */
+static char next_of(struct pb_job_store *reader, void *id)
+{
+    struct pb_job_place after = {0};
+    struct pb_job job;
+    const int rc = pb_job_store_next(reader, &after, 1000, any, id, NULL, &job);
+    ck_assert_int_ge(rc, 0);
+    const char letter = rc > 0 ? job.id[strlen(job.id) - 1] : '-';
+    if (rc > 0)
+        pb_job_fini(&job);
+    return letter;
+}
+
+START_TEST(test_readers_reserve_different_jobs)
+{
+    struct pb_err err = {0};
+    struct pb_job_store *one = NULL, *two = NULL;
+    char last[] = "20261121-082850-hhhh";
+    for (char c = 'a'; c <= 'h'; c++) {
+        const char id[] = {c, c, c, c, '\0'};
+        struct pb_job job = offer(id);
+        pb_job_fini(&job);
+    }
+    ck_assert_msg(pb_job_store_open_reader(&place, &err, &one) == 0, "%s", err.msg);
+    ck_assert_msg(pb_job_store_open_reader(&place, &err, &two) == 0, "%s", err.msg);
+    pb_job_store_reserve(one, 1);
+    ck_assert_int_eq(next_of(one, NULL), 'a'); /* reserves b and c as well */
+    ck_assert_int_eq(next_of(two, NULL), 'a'); /* it reserves none */
+    pb_job_store_reserve(two, 1);
+    ck_assert_int_eq(next_of(two, NULL), 'd');
+    ck_assert(!pb_job_store_unreserve(two));
+    ck_assert_int_eq(next_of(one, last), 'h');
+    pb_job_store_reserve(two, 1);
+    ck_assert_int_eq(next_of(two, last), '-');
+    ck_assert(pb_job_store_unreserve(two)); /* another node has what it wanted */
+    ck_assert(!pb_job_store_unreserve(one));
+    pb_job_store_reserve(two, 1);
+    ck_assert_int_eq(next_of(two, NULL), 'a');
+    pb_job_store_close(one); /* reservations end with the connection */
+    pb_job_store_close(two);
 }
 END_TEST
 
@@ -549,6 +620,8 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_failed_token_is_made_by_the_next_node);
     tcase_add_test(tests, test_token_needs_products_of_the_last_jobs);
     tcase_add_test(tests, test_look_sees_changes_of_other_nodes);
+    tcase_add_test(tests, test_look_without_jobs_leaves_them_to_the_next);
+    tcase_add_test(tests, test_readers_reserve_different_jobs);
     tcase_add_test(tests, test_look_of_many_events_has_more);
     tcase_add_test(tests, test_look_shows_waiting_requests);
     tcase_add_test(tests, test_changes_notify_other_nodes);
