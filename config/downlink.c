@@ -59,7 +59,8 @@ static const struct pb_key frames_keys[] = {
     FLAG("crc", AT(frames, has_crc), "true",
          "Frames end with frame error control (CRC-16). A frame with a wrong one is dropped."),
     FLAG("ocf", AT(frames, has_ocf), "false",
-         "An operational control field is before it. For aos; a tm frame has a flag for it."),
+         "An operational control field is before the frame error control. For aos; a tm frame has "
+         "a flag for it."),
     FLAG("header_crc", AT(frames, has_header_crc), "false",
          "Frame header error control of two octets follows the header (aos). It is skipped."),
     WHOLE("insert_zone", AT(frames, insert_zone), 0, FRAME_BYTES_MAX, "0",

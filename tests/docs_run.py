@@ -28,7 +28,7 @@ sys.argv[1:2] = []
 sys.path.insert(0, str(ROOT / "tests"))
 from docs_check import pages, paragraphs, without_code  # noqa: E402
 
-OURS = {"pushbroom", "pushbroomd", "pushbroom-notify", "pushbroom-web", "make_scene", "wic-bench"}
+OURS = {"pushbroom", "pushbroomd", "pushbroom-notify", "pushbroom-web", "pushbroom-ccsds", "make_scene", "wic-bench"}
 # Programs that a block for a parser may use although this machine may lack them.
 FOREIGN = set("""adduser apt apt-get cc chgrp chmod cmake cp ctest curl docker export git grep journalctl make mkdir mv ninja nvcc pip podman
 promtool rclone rm sed sudoedit systemctl systemd-analyze systemd-sysusers systemd-tmpfiles tee xargs""".split())
@@ -209,7 +209,7 @@ def gap_of_yaml(page, text):
 def gaps_of_words(name, text):
     """Commands in the text: the same checks as of blocks that cannot run."""
     for number, words in paragraphs_and_rows(text):
-        for command in re.findall(r"`((?:pushbroom|pushbroomd|pushbroom-notify|pushbroom-web|make_scene|tests/run|deploy/[a-z]+) [^`]*)`", words):
+        for command in re.findall(r"`((?:pushbroom|pushbroomd|pushbroom-notify|pushbroom-web|pushbroom-ccsds|make_scene|tests/run|deploy/[a-z]+) [^`]*)`", words):
             gap = gap_of_parse(re.sub(r"\.\.\.|[<>|]", " ", command))
             if gap:
                 yield f"{name}:{number}: `{command}`: {gap}"

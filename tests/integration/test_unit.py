@@ -42,7 +42,7 @@ class Unit(unittest.TestCase):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
         for path in ("usr/bin/pushbroom", "usr/libexec/pushbroom/pushbroom-compute", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
-                     "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
+                     "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
@@ -53,7 +53,7 @@ class Unit(unittest.TestCase):
     def test_manual_pages_and_completions_are_installed(self):
         share = self.root / "usr/share"
         for path in ("man/man1/pushbroom.1", "man/man5/pushbroom.yaml.5", "man/man7/pushbroom-errors.7", "man/man8/pushbroomd.8",
-                     "man/man8/pushbroom-notify.8", "man/man8/pushbroom-web.8", "bash-completion/completions/pushbroom-web", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
+                     "man/man8/pushbroom-notify.8", "man/man8/pushbroom-web.8", "man/man8/pushbroom-ccsds.8", "bash-completion/completions/pushbroom-ccsds", "bash-completion/completions/pushbroom-web", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
                      "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
             self.assertGreater((share / path).stat().st_size, 500, path)
 
