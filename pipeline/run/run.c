@@ -19,6 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void say_bounds(const struct pb_run *run)
+{
+    struct pb_footprint *footprint = malloc(sizeof *footprint);
+    if (footprint != NULL && pb_raster_footprint(run->sources.raster[0], NULL, footprint) == 0)
+        run->options.bounds(run->options.user, footprint->bbox);
+    free(footprint);
+}
+
 int pb_run_create(const struct pb_run_options *options, struct pb_err *err, struct pb_run **out_run)
 {
     struct pb_run *run = calloc(1, sizeof *run);
@@ -39,6 +47,8 @@ int pb_run_create(const struct pb_run_options *options, struct pb_err *err, stru
     rc = rc ? rc : pb_run_order_make(&run->order, &run->options, err);
     if (rc == 0)
         rc = pb_run_sources_open(&run->sources, &run->options, run->scene, err);
+    if (rc == 0 && options->bounds != NULL)
+        say_bounds(run);
     if (rc == 0)
         rc = pb_run_metadata_read(&run->metadata, &run->options, run->scene,
                                   pb_raster_info(run->sources.raster[0]), err);

@@ -256,8 +256,6 @@ static void clear_run(struct pb_job *job)
     (void)pb_job_set(&job->directory, NULL);
     (void)pb_job_set(&job->products, NULL);
     (void)pb_job_set(&job->report, NULL);
-    (void)pb_job_set(&job->bbox, NULL);
-    job->datetime[0] = '\0';
 }
 
 int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
@@ -272,6 +270,8 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
             job->attempts = 0; /* requested by a client: the count of attempts starts again */
     } else if (to == PB_JOB_RUNNING) {
         clear_run(job);
+        (void)pb_job_set(&job->bbox, NULL); /* a job that waits again has its place of before */
+        job->datetime[0] = '\0';
         job->attempts++;
         job->epoch++;
         job->started_ms = wall_ms;
@@ -346,7 +346,7 @@ void pb_job_fail_words(struct pb_job *job, const char *code, const char *message
     (void)snprintf(error->hint, sizeof error->hint, "%s", hint ? hint : pb_code_hint(PB_E_SYSTEM));
 }
 
-static bool is_bbox(const struct pb_json_value *bbox)
+bool pb_job_is_bbox(const struct pb_json_value *bbox)
 {
     bool good = pb_json_count(bbox) == 4;
     for (size_t i = 0; good && i < 4; i++) {
@@ -365,7 +365,7 @@ void pb_job_take_place(struct pb_job *job)
         return;
     const struct pb_json_value *bbox = pb_json_get(report, "bbox", NULL);
     const char *datetime = pb_json_get_text(report, "datetime");
-    (void)pb_job_set(&job->bbox, is_bbox(bbox) ? pb_json_source(bbox) : NULL);
+    (void)pb_job_set(&job->bbox, pb_job_is_bbox(bbox) ? pb_json_source(bbox) : NULL);
     (void)snprintf(job->datetime, sizeof job->datetime, "%s", datetime ? datetime : "");
     pb_json_release(report);
 }

@@ -15,6 +15,7 @@
 
 #define PB_JOB_ID_BYTES       24  /* "20261121-081530-4f2a" */
 #define PB_JOB_NAME_BYTES     256 /* a file name */
+#define PB_JOB_BBOX_BYTES     96  /* bounds as JSON */
 #define PB_JOB_NODE_BYTES     64
 #define PB_JOB_NEEDS_BYTES    33
 #define PB_JOB_IDENTITY_BYTES 128
@@ -183,6 +184,8 @@ bool pb_job_publishes(const struct pb_job *job);
 /* Sets the error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
 
+/* Returns true for bounds in degrees: west, south, east and north. */
+bool pb_job_is_bbox(const struct pb_json_value *bbox);
 /* Sets bbox and datetime from the job's report. */
 void pb_job_take_place(struct pb_job *job);
 /* Prints the job in the form of the protocol, as a member `key` of json or (key NULL) as an

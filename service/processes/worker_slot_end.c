@@ -49,6 +49,7 @@ void pb_slot_end_failed(struct pb_worker_slot *slot)
         return;
     }
     slot->job.error = slot->line->error;
+    pb_slot_take_bbox(slot, slot->line);
     (void)pb_job_set(&slot->job.report, slot->line->report);
     slot->over.end = PB_RUN_FAILED;
 }

@@ -192,6 +192,13 @@ static int percent(const struct pb_job *job)
     return (int)(done * 99 / job->tiles_total); /* 100 is reported when the products are in place */
 }
 
+void pb_slot_take_bbox(struct pb_worker_slot *slot, const struct pb_worker_line *line)
+{
+    struct pb_job *job = &slot->job;
+    if (line->bbox[0] != '\0' && (job->bbox == NULL || strcmp(job->bbox, line->bbox) != 0))
+        (void)pb_job_set(&job->bbox, line->bbox); /* without memory there is no footprint */
+}
+
 static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_line *line)
 {
     struct pb_job *job = &slot->job;
@@ -210,6 +217,7 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
     slot->io_since_ms = now->io_ms > 0 ? pb_clock_mono_ms() - now->io_ms : 0;
     job->elapsed_ms = now->elapsed_ms;
     job->progress = percent(job);
+    pb_slot_take_bbox(slot, line);
     if (moved) {
         slot->moved_ms = pb_clock_mono_ms();
         job->updated_ms = pb_clock_wall_ms();

@@ -131,6 +131,8 @@ void pb_slot_send_run(struct pb_worker_slot *slot);
 /* --- worker_slot_end.c: how a run ends; these set over.end and the job's error --- */
 void pb_slot_end_well(struct pb_worker_slot *slot);
 void pb_slot_end_failed(struct pb_worker_slot *slot);
+/* Takes the bounds of the scene that a line has into the job. */
+void pb_slot_take_bbox(struct pb_worker_slot *slot, const struct pb_worker_line *line);
 void pb_slot_end_ended(struct pb_worker_slot *slot);
 void pb_slot_end_hung(struct pb_worker_slot *slot);
 #endif

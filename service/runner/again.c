@@ -169,11 +169,13 @@ static int describe(const struct pb_again *again, const struct pb_job *of, struc
     (void)snprintf(out->archive, sizeof out->archive, "%s", of->archive);
     (void)snprintf(out->identity, sizeof out->identity, "%s",
                    again->identity[0] != '\0' ? again->identity : of->identity);
+    (void)snprintf(out->datetime, sizeof out->datetime, "%s", of->datetime);
     out->priority = again->priority;
     out->uid = of->uid;
     out->anyway = true;
     out->created_ms = out->updated_ms = pb_clock_wall_ms();
     if (pb_job_set(&out->inbox, of->inbox) == 0 && pb_job_set(&out->folder, of->folder) == 0 &&
+        pb_job_set(&out->bbox, of->bbox) == 0 &&
         pb_scene_manifest_copy(&out->manifest, &of->manifest) == 0) {
         pb_scene_manifest_remove(&out->manifest, PB_ROLE_COMPANION); /* was verified */
         return 0;

@@ -21,6 +21,14 @@ static void print_degrees(struct pb_json *json, double degrees)
     pb_json_number(json, NULL, round(degrees * 1e7) / 1e7 + 0.0);
 }
 
+void pb_result_print_bbox(struct pb_json *json, const double bbox[4])
+{
+    pb_json_array(json, "bbox");
+    for (size_t i = 0; i < 4; i++)
+        print_degrees(json, bbox[i]);
+    pb_json_end(json);
+}
+
 /* Prints the places of a picture's corners. */
 static void print_corners(struct pb_json *json, const struct pb_run_result *result,
                           const struct pb_product_result *product)
@@ -388,11 +396,7 @@ static void print_tiles(struct pb_json *json, const struct pb_run_tiles *tiles)
 static void print_where(struct pb_json *json, const struct pb_run_result *result)
 {
     if (result->has_bbox)
-        pb_json_array(json, "bbox");
-    for (size_t i = 0; result->has_bbox && i < 4; i++)
-        print_degrees(json, result->bbox[i]);
-    if (result->has_bbox)
-        pb_json_end(json);
+        pb_result_print_bbox(json, result->bbox);
     if (result->datetime[0] != '\0')
         pb_json_string(json, "datetime", result->datetime);
 }

@@ -10,4 +10,6 @@
 /* Prints the members "directory", "products" [{type, name, path, bytes, checksum, media_type}] and
  * "report" of the open object. service/doc/report.md lists the members of a report. */
 void pb_result_print(struct pb_json *json, const struct pb_run_result *result);
+/* Prints the member "bbox" of the open object, as in a report. */
+void pb_result_print_bbox(struct pb_json *json, const double bbox[4]);
 #endif

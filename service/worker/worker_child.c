@@ -65,6 +65,15 @@ static int inputs(void *user, struct pb_err *err, const struct pb_scene_manifest
     return pb_worker_ask_inputs(&worker->ask, err, out);
 }
 
+static void take_bounds(void *user, const double bbox[4])
+{
+    struct pb_child *worker = user;
+    (void)pthread_mutex_lock(&worker->lock);
+    (void)memcpy(worker->bounds, bbox, sizeof worker->bounds);
+    worker->has_bounds = true;
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
 /* Prints the CRS of the scene, for the parent to load it before later scenes. */
 static void print_crs(const struct pb_run_result *result, struct pb_json *json)
 {
@@ -123,6 +132,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         .scene = pb_json_get_text(command, "scene"),
         .directory = pb_json_get_text(command, "directory"),
         .place = pb_json_get_text(command, "place"),
+        .bounds = take_bounds,
         .locate = locate,
         .inputs = inputs,
         .turn = pb_json_get_text(command, "turn") != NULL ? turn : NULL,

@@ -43,6 +43,8 @@ struct pb_child {
     pthread_mutex_t lock;
     struct pb_run *run; /* set while progress and abort are possible */
     bool cancelled;
+    bool has_bounds;
+    double bounds[4];  /* bounds of the scene */
     struct pb_err err; /* written by the thread before it ends */
     struct pb_json *done;
     struct pb_worker_ask ask; /* queries of the job thread to its parent; has a lock of its own */

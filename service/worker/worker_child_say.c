@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* Writes the lines from a child to its parent, one JSON object in each. */
+#include "service/worker/result_json.h"
 #include "service/worker/worker_child_parts.h"
 
 #include "config/base/clock.h"
@@ -37,6 +38,14 @@ struct pb_json *pb_child_event(const struct pb_child *worker, const char *name)
 
 /* The message contains no path, because the job has the name of its input already and the input
  * will be moved. */
+static void say_bounds(struct pb_child *worker, struct pb_json *json)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    if (worker->has_bounds)
+        pb_result_print_bbox(json, worker->bounds);
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
 void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
 {
     struct pb_json *json = pb_child_event(worker, "failed");
@@ -51,6 +60,7 @@ void pb_child_say_failed(struct pb_child *worker, const struct pb_err *err)
         pb_json_string(json, NULL, scenes->name[i]);
     if (err->code == PB_E_INPUT_SCENES)
         pb_json_end(json);
+    say_bounds(worker, json);
     pb_json_end(json);
     pb_child_say(worker, json);
 }
@@ -109,6 +119,7 @@ void pb_child_say_progress(struct pb_child *worker)
         pb_json_bool(json, "waits", true);
     if (unpacked > 0)
         pb_json_int(json, "bytes_checked", unpacked);
+    say_bounds(worker, json);
     pb_json_end(json);
     pb_child_say(worker, json);
 }

@@ -109,6 +109,14 @@ static bool is_stage(const char *word)
     return false;
 }
 
+static void take_bbox(const struct pb_json_value *value, struct pb_worker_line *line)
+{
+    const struct pb_json_value *bbox = pb_json_get(value, "bbox", NULL);
+    const char *source = pb_job_is_bbox(bbox) ? pb_json_source(bbox) : NULL;
+    if (source != NULL && strlen(source) < sizeof line->bbox)
+        (void)snprintf(line->bbox, sizeof line->bbox, "%s", source);
+}
+
 static int take_progress(struct pb_worker_lines *lines, const struct pb_json_value *value,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
 {
@@ -116,6 +124,7 @@ static int take_progress(struct pb_worker_lines *lines, const struct pb_json_val
     struct pb_worker_numbers *now = &line->numbers;
     text(value, "stage", line->stage, sizeof line->stage);
     text(value, "device", line->device, sizeof line->device);
+    take_bbox(value, line);
     if (!is_stage(line->stage))
         return breach(why, "'%s' is no stage", line->stage);
     int rc = number(value, "tiles_total", said->tiles_total, TILES_MAX, &now->tiles_total, why);
@@ -242,6 +251,7 @@ static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY
     struct pb_job_error *out = &line->error;
     text(error, "code", out->code, sizeof out->code);
     text(error, "message", out->message, sizeof out->message);
+    take_bbox(value, line);
     enum pb_code code = pb_code_find(out->code);
     if (code == PB_E_COUNT || code == PB_OK)
         return breach(why, "'%s' is no error code", out->code);

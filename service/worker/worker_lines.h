@@ -53,6 +53,8 @@ struct pb_worker_line {
     bool has_time;                    /* place */
     int64_t time_s;                   /* place; since 1970-01-01 UTC */
     struct pb_worker_numbers numbers; /* progress; done: elapsed_ms */
+    char bbox[PB_JOB_BBOX_BYTES];     /* progress, failed: bounds of the scene, as in a job; "" =
+                                         unknown */
     struct pb_job_error error;        /* failed */
     char directory[PB_WORKER_PATH_BYTES];
     int64_t tiles;        /* turn */

@@ -231,6 +231,50 @@ class Places(WebCase):
         self.assertTrue(rows["fiji_p"]["bbox"][0] > rows["fiji_p"]["bbox"][2] and rows["fiji_p"]["corners"][1][0] > 180)
 
 
+WAITS = """pipelines:
+  slow:
+    input: {match: ["*_s.tif"], bands: {R: 1, N: 2}}
+    products: [cog: {bands: [R, N], compress: zstd, level: 19}]
+  picture:
+    input: {match: ["*_p.tif"], bands: {R: 1}}
+    products: [quicklook: {bands: [R]}]
+"""
+
+
+class Waits(WebCase):
+    def test_place_is_known_before_the_end(self):
+        """A job that runs, one that failed after its header was read, and one that waits again have the bounds of their scene."""
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(WAITS)
+        d.start()
+        web = self.web(d)
+        stream = Stream(web)
+        self.addCleanup(stream.close)
+        stream.wait("hello", lambda hello: hello["reachable"])
+        shutil.copy(scene(700), d.root / "inbox" / "a_s.tif")
+        running = stream.wait("job", lambda job: job["status"] == "successful" or (job["status"] == "running" and job["bbox"]))
+        self.assertEqual(running["status"], "running")
+        done = stream.wait("job", lambda job: job["status"] == "successful")
+        self.assertEqual(running["bbox"], done["bbox"])
+        data = bytearray(scene(700).read_bytes())
+        middle = len(data) // 2
+        data[middle:middle + 4096] = bytes(4096)
+        (d.root / "damaged").write_bytes(data)
+        (d.root / "damaged").rename(d.root / "inbox" / "b_p.tif")
+        (d.root / "inbox" / "c_p.tif").write_bytes(b"no image")
+        failed = d.wait_job("b_p.tif", "failed")
+        self.assertEqual(failed["bbox"], done["bbox"], failed)
+        self.assertIsNone(d.wait_job("c_p.tif", "failed")["bbox"])  # its place was never known
+        d.call("service.drain")
+        d.call("job.retry", id=failed["id"])
+        row, = web.json("/api/jobs?status=accepted")["jobs"]
+        self.assertEqual((row["name"], row["bbox"]), ("b_p.tif", done["bbox"]))
+        d.call("service.drain", off=True)
+        d.wait_job("b_p.tif", "failed")
+        again = d.call("job.again", id=done["id"])
+        self.assertEqual(again["bbox"], done["bbox"])
+
+
 class Files(WebCase):
     def test_hostile_names_are_data(self):
         d = self.service(HOSTILE)

@@ -83,6 +83,36 @@ START_TEST(events_become_typed)
 }
 END_TEST
 
+/* Takes a line of progress with the member "bbox". */
+static const char *bounds(const char *bbox)
+{
+    char numbers[300];
+    (void)snprintf(numbers, sizeof numbers,
+                   "\"tiles_done\":1,\"tiles_total\":9,\"bytes_read\":2,\"bytes_written\":3,"
+                   "\"elapsed_ms\":4,\"bbox\":%s",
+                   bbox);
+    ck_assert_int_eq(progress(numbers), 0);
+    return line.bbox;
+}
+
+START_TEST(test_bounds_are_degrees)
+{
+    begin();
+    ck_assert_str_eq(bounds("[10.5,-53,179.1234567,54]"), "[10.5,-53,179.1234567,54]");
+    static const char *const ignored[] = {
+        "null",          "5",          "[1,2,3]",      "[1,2,3,4,5]",
+        "[1,2,3,\"4\"]", "[1,91,3,4]", "[-181,2,3,4]", "[1e300,2,3,4]",
+        "[[1,2],2,3,4]"};
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        ck_assert_str_eq(bounds(ignored[i]), "");
+    ck_assert_int_eq(take("{\"event\":\"failed\"," HEAD
+                          "\"error\":{\"code\":\"input.damaged\",\"message\":\"m\"},"
+                          "\"bbox\":[1,2,3,4]}"),
+                     0);
+    ck_assert_str_eq(line.bbox, "[1,2,3,4]");
+}
+END_TEST
+
 START_TEST(what_no_worker_says_is_refused)
 {
     begin();
@@ -399,6 +429,7 @@ int main(void)
     Suite *suite = suite_create("worker_lines");
     TCase *all = tcase_create("all");
     tcase_add_test(all, events_become_typed);
+    tcase_add_test(all, test_bounds_are_degrees);
     tcase_add_test(all, what_no_worker_says_is_refused);
     tcase_add_test(all, numbers_are_in_range_and_never_fall);
     tcase_add_test(all, questions_are_for_the_worker_alone);

@@ -35,6 +35,9 @@ struct pb_run_options {
      * foreign files needs no right to any other place. NULL = the run makes and publishes a
      * directory. Borrowed until destroy. */
     const char *directory, *place;
+    /* Receives the bounds of the scene (as in pb_footprint) when its files are open, before the
+     * plan; not called if they are unknown. NULL = without. */
+    void (*bounds)(void *user, const double bbox[4]);
     /* With directory, for a place that depends on the metadata (place NULL): returns the place,
      * borrowed until destroy; NULL = the run is cancelled. */
     const char *(*locate)(void *user, const struct pb_output_facts *facts);
@@ -48,7 +51,7 @@ struct pb_run_options {
     /* Without products: the directory that they would get, whose free space is checked; NULL = no
      * check; borrowed until destroy. */
     const char *room;
-    void *user; /* argument of locate, inputs and turn */
+    void *user; /* argument of bounds, locate, inputs and turn */
     /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
      * until destroy. */
     const char *stream_why;

@@ -11,7 +11,7 @@
   const STRIPS = 24; // of a picture, each drawn by an affine transformation
   const LATITUDE = 85.05; // the map's end
   const SPANS = [["86400", "Last 24 hours"], ["3600", "Last hour"], ["604800", "Last 7 days"], ["", "All times"]];
-  const STATES = { successful: "--green", failed: "--red", running: "--blue" };
+  const STATES = { successful: "--green", failed: "--red", running: "--blue", accepted: "--soft" };
   const zone = document.getElementById("map-zone");
   const images = new Map(); // address -> image
   const known = new Map(); // id -> footprint of the job's row
