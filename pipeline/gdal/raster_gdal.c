@@ -11,6 +11,7 @@
 #include "pipeline/gdal/raster_gdal_said.h"
 #include "pipeline/gdal/raster_gdal_sidecars.h"
 #include "pipeline/gdal/raster_gdal_vsi.h"
+#include "pipeline/lines/segment.h"
 #include "pipeline/raster/jp2_header.h"
 #include "pipeline/raster/tiff_header.h"
 #include "pipeline/raster/tiff_plain.h"
@@ -198,6 +199,8 @@ int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *
         rc = open_by_gdal(raster, &header, limits, err);
     if (rc == 0 && raster->file.segment != NULL)
         grow(raster);
+    if (rc == 0 && raster->file.base == 0 && pb_segment_is_closed(raster->file.fd))
+        rc = pb_segment_open(raster->file.fd, path, err, &raster->lines);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata are of one state */
     if (rc == 0)
@@ -252,6 +255,7 @@ void pb_raster_close(struct pb_raster *raster)
     pb_gdal_file_remove(raster);
     pb_raster_blocks_close(&raster->blocks);
     pb_raster_file_close(&raster->file);
+    pb_segment_destroy(raster->lines);
     free(raster->complex_row);
     free(raster->palette);
     free(raster);

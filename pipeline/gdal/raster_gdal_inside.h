@@ -26,6 +26,7 @@ struct pb_raster {
     char vsi_name[320];
     const struct pb_known_system *known; /* CRS of its GeoKeys, if that is loaded; else NULL */
     OGRSpatialReferenceH system; /* a sidecar's .prj, or a copy of `known`; NULL if unused */
+    struct pb_segment *lines;    /* the closed segment that the file is; NULL: it is another file */
     bool is_plain;               /* read without GDAL: a plain GeoTIFF whose CRS is `known` */
     bool has_sidecars;           /* GDAL uses the file's own name and its sidecars */
     struct pb_raster *next;      /* in the list of open rasters */

@@ -347,6 +347,15 @@ int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line)
                : 0;
 }
 
+int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line)
+{
+    const struct pb_segment *const segment =
+        raster->lines != NULL ? raster->lines : raster->file.segment;
+    return segment != NULL && line >= 0 && line < pb_segment_lines(segment)
+               ? pb_segment_line(segment, line).acquired_ns
+               : 0;
+}
+
 void pb_raster_abort(const struct pb_raster *raster)
 {
     if (raster != NULL && raster->file.segment != NULL)

@@ -404,6 +404,12 @@ bool pb_segment_is_growing(int fd)
     return read_state(fd, &state) == 0 && state.state != PB_SEGMENT_CLOSED;
 }
 
+bool pb_segment_is_closed(int fd)
+{
+    struct state state;
+    return read_state(fd, &state) == 0 && state.state == PB_SEGMENT_CLOSED;
+}
+
 /* Maps the file that s->fd has open. */
 static int adopt(struct pb_segment *s, struct pb_err *err)
 {

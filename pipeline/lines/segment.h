@@ -83,6 +83,8 @@ int pb_segment_recover(const char *path, struct pb_err *err, struct pb_segment *
 int pb_segment_open(int fd, const char *path, struct pb_err *err, struct pb_segment **out_segment);
 /* Returns true if the file is a segment that is not closed. */
 bool pb_segment_is_growing(int fd);
+/* Returns true if the file was a segment and is closed: its lines have times. */
+bool pb_segment_is_closed(int fd);
 /* Ends the use of a segment; of a writer whose segment is open: abandons it. NULL is fine. */
 void pb_segment_destroy(struct pb_segment *segment);
 

@@ -76,6 +76,19 @@ struct pb_paint_config;
 struct pb_scene_manifest;
 struct pb_stac_item;
 
+/* A line with values beyond a limit (product/alert), for reports while the scene is computed. */
+struct pb_alert {
+    const char *name; /* name of the product; NULL if it has no name */
+    const char *band; /* band whose values are beyond */
+    uint32_t number;  /* from 1, in the order of lines: the same when a scene is computed again */
+    int32_t line, sample; /* pixel of the products' grid with the value */
+    uint32_t pixels;      /* pixels of the line beyond the limit */
+    float value;          /* value that is farthest beyond */
+    bool has_place;       /* lon and lat are known */
+    double lon, lat;      /* WGS 84 */
+    int64_t acquired_ns;  /* time of the line, UTC since 1970; 0 = unknown */
+};
+
 /* Environment of all products of a run; everything is borrowed and outlives them. */
 struct pb_sidecars;
 
@@ -139,7 +152,11 @@ struct pb_product_env {
     size_t n_bands;
     size_t n_default;      /* a product that names no bands gets the first n_default; 0 = all */
     void *const *prepared; /* data of each product of the pipeline; NULL = none is prepared */
-    const char *device;    /* "cpu", "cuda:0": for the processing record */
+    /* Reports an alert at once; borrowed for the call. Thread: that of tile(). NULL = not wanted.
+     */
+    void (*alert)(void *user, const struct pb_alert *alert);
+    void *alert_user;
+    const char *device; /* "cpu", "cuda:0": for the processing record */
     /* Returns the files that were read, with their checksums; waits for these. Called after all
      * pixels were read. Borrowed like the rest. NULL = unknown. */
     int (*inputs)(void *user, struct pb_err *err, const struct pb_scene_manifest **out);

@@ -184,6 +184,9 @@ bool pb_raster_is_growing(const struct pb_raster *raster);
 /* Time of publication of a line that was read, on the clock of wic_now_ns; 0 = unknown, or the
  * raster did not grow. Thread: any. */
 int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);
+/* Time at which a line was acquired, UTC in ns since 1970; 0 = unknown. Only of files that are or
+ * were segments of lines. Thread: any. */
+int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line);
 /* Ends all reads that wait for lines, now and later: they return -ECANCELED. Thread: any. */
 void pb_raster_abort(const struct pb_raster *raster);
 

@@ -62,6 +62,8 @@ static int make_env(struct pb_run *run, struct pb_err *err)
     pb_plan_product_env(run->plan, request, &run->env);
     run->env.raster = run->sources.raster[0];
     run->env.scene = run->scene;
+    run->env.alert = run->options.alert;
+    run->env.alert_user = run->options.user;
     run->env.tile = request->tile;
     if (request->tile != NULL) {
         (void)snprintf(run->tiles.name, sizeof run->tiles.name, "%s_%s", run->scene,

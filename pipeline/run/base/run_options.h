@@ -12,6 +12,7 @@ struct pb_scene_manifest;
 struct pb_output_facts;
 struct pb_pipeline_config;
 struct pb_remote;
+struct pb_alert;
 struct pb_scene;
 
 /* Needs of the tiles that a plan computes. */
@@ -51,7 +52,10 @@ struct pb_run_options {
     /* Without products: the directory that they would get, whose free space is checked; NULL = no
      * check; borrowed until destroy. */
     const char *room;
-    void *user; /* argument of bounds, locate, inputs and turn */
+    /* Gets alerts while tiles are finished (struct pb_alert). Thread: any of the run. NULL = not
+     * wanted. */
+    void (*alert)(void *user, const struct pb_alert *alert);
+    void *user; /* argument of bounds, locate, inputs, turn and alert */
     /* Reason to use no resident kernel whatever compute.sync is; NULL = as configured; borrowed
      * until destroy. */
     const char *stream_why;
