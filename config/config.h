@@ -58,6 +58,9 @@ void pb_config_destroy(struct pb_config *config);
 const char *pb_config_place(const struct pb_config *config, int line, int *out_line);
 const struct pb_pipeline_config *pb_config_pipeline(const struct pb_config *config,
                                                     const char *name);
+/* The pipeline of a stream of lines (input.stream); NULL = none has it. */
+const struct pb_pipeline_config *pb_config_stream(const struct pb_config *config,
+                                                  const char *stream);
 
 /* What is no mistake, but does not do what was probably meant, in the order of the file: pipelines
  * that no file reaches, as an earlier one takes all that fits (of patterns with '?' and '[' only

@@ -283,6 +283,43 @@ static void check_classes(struct check *t, const struct pb_chain *chain)
     }
 }
 
+/* Reports the step of the chain that cannot be computed before the last line of a scene is there.
+ */
+static void report_whole(struct check *t, size_t chain_step)
+{
+    if (chain_step == 0 || chain_step % 2 != 0 || chain_step >= t->spec.n_steps)
+        return;
+    const struct pb_step_note *note = &t->notes->steps[chain_step / 2 - 1];
+    const struct pb_step_config *step = &t->pipeline->steps[note->step];
+    pb_report(&t->load->report, PB_E_CONFIG_VALUE, step->line, step->col,
+              "%s needs the whole image before its first pixel, and lines of input.stream '%.63s' "
+              "arrive later; leave it out, or give it fixed numbers",
+              step->op->name, t->pipeline->input.stream);
+}
+
+static bool is_step(const struct check *t, size_t i, const char *name)
+{
+    return t->spec.steps[i].op == pb_op_find(name);
+}
+
+static void check_lines(struct check *t, const struct pb_chain *chain)
+{
+    struct pb_chain_use use;
+    const struct pb_chain_image *images;
+    bool is_whole[2 * PB_BANDS_MAX + 2] = {false};
+    const size_t room = sizeof is_whole / sizeof *is_whole;
+    const size_t n_images = pb_chain_images(chain, &images);
+    for (size_t i = 0; pb_chain_use_at(chain, i, &use); i++)
+        if (use.step < room)
+            is_whole[use.step] = true;
+    for (size_t i = 0; i < n_images; i++)
+        if (images[i].step < room)
+            is_whole[images[i].step] = true;
+    for (size_t i = 0; i < t->spec.n_steps && i < room; i++)
+        if (is_whole[i] || is_step(t, i, "warp") || is_step(t, i, "histogram_match"))
+            report_whole(t, i);
+}
+
 static int build(struct check *t, struct pb_chain **out_chain)
 {
     const char *class_bands[PB_BANDS_MAX];
@@ -312,6 +349,8 @@ void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
         pb_input_files_mark(pipeline, chain);
     if (chain != NULL)
         check_classes(t, chain);
+    if (chain != NULL && pipeline->input.stream != NULL)
+        check_lines(t, chain);
     pb_chain_destroy(chain);
     pb_arena_destroy(scratch);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct pb_config;
+struct pb_input_config;
 struct pb_pipeline_config;
 struct pb_service_config;
 struct pb_web_config;
@@ -76,6 +77,13 @@ void pb_choose_exchanges(struct pb_load *load, const struct pb_yaml *map,
  * files that the outputs depend on (config/input_files.h). */
 void pb_check_chain(struct pb_load *load, const struct pb_yaml *body,
                     struct pb_pipeline_config *pipeline, const struct pb_pipeline_notes *notes);
+
+/* streams.c. The keys of an input with a stream. */
+void pb_check_stream(struct pb_load *load, const struct pb_yaml *owner, const struct pb_yaml *node,
+                     const struct pb_input_config *input);
+/* After the pipelines: no two of them have the same stream. */
+void pb_check_streams(struct pb_load *load, const struct pb_yaml *pipelines,
+                      const struct pb_config *config);
 
 /* inboxes.c. service.inbox and service.inboxes become the list of inboxes. */
 void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,

@@ -247,4 +247,5 @@ void pb_read_pipelines(struct pb_load *load, const struct pb_yaml *root, struct 
             pb_check_chain(load, map->items[i], pipeline, &notes);
     }
     pb_check_series(load, config);
+    pb_check_streams(load, map, config);
 }

@@ -69,6 +69,18 @@ struct pb_quality_config {
     char *band, *preset; /* as in the operator mask */
 };
 
+enum pb_when_full { PB_FULL_WAIT, PB_FULL_DROP_OLDEST };
+
+/* A stream of lines: its scenes, and who may write it. */
+struct pb_lines_config {
+    int32_t every;      /* lines of a scene, at most */
+    int64_t silence_ms; /* a scene that no line was added to for this long is closed */
+    int32_t when_full;  /* enum pb_when_full */
+    char **writers;     /* users (names or numbers) who may write */
+    size_t n_writers;
+    char *token; /* file with a token that permits any user to write; NULL = absent */
+};
+
 struct pb_input_config {
     char *preset; /* NULL once it is in effect: the other members are what it says then */
     char **match; /* patterns (config/base/glob.h) for the base name */
@@ -95,6 +107,9 @@ struct pb_input_config {
     bool has_complete;
     struct pb_quality_config quality;
     bool has_quality;
+    char *stream; /* name of the stream whose lines are its scenes; NULL = scenes are files */
+    struct pb_lines_config lines;
+    bool has_lines;
     double scale, offset;
     bool has_nodata; /* overrides the file's */
     double nodata;

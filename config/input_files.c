@@ -338,7 +338,9 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
                             const struct pb_yaml *node, struct pb_input_config *input)
 {
     size_t before = pb_report_count(&load->report);
-    check_keys(load, owner, node, input);
+    pb_check_stream(load, owner, node, input);
+    if (input->stream == NULL)
+        check_keys(load, owner, node, input);
     if (input->group != NULL && input->n_files > 0)
         compile_group(load, owner, node, input);
     check_order(load, owner, node, input);
@@ -353,10 +355,10 @@ void pb_input_files_resolve(struct pb_load *load, const struct pb_yaml *owner,
                                     sizeof *input->sources);
     if (input->sources == NULL)
         return;
-    if (input->n_files > 0) {
+    if (input->n_files > 0 || input->stream != NULL)
         input->n_match = 0;
+    if (input->n_files > 0)
         input->has_complete = true;
-    }
     if (input->n_files > 0 && pb_report_count(&load->report) == before)
         spread_files(load, node, input);
     if (input->pages && input->n_own_bands > 0 && pb_report_count(&load->report) == before)

@@ -281,6 +281,26 @@ static const struct pb_key quality_keys[] = {
      .doc = "Meaning of its values, as in the step mask."},
 };
 
+static const struct pb_key lines_keys[] = {
+    RANGED("every", PB_KEY_INT, AT(pb_lines_config, every), 16, 1000000, "4096",
+           "Lines of a scene, at most; then the next scene begins."),
+    RANGED("silence", PB_KEY_DURATION, AT(pb_lines_config, silence_ms), 100, DAY, "10s",
+           "A scene is closed with the lines that it has after this long without a line."),
+    CHOICE("when_full", AT(pb_lines_config, when_full), "wait|drop-oldest", "wait",
+           "When lines arrive faster than they can be stored: wait stops the writer; drop-oldest "
+           "drops the oldest lines that are not stored yet, which become gaps. Both are counted."),
+    OPTION("writers", PB_KEY_PATTERNS, AT(pb_lines_config, writers), AT(pb_lines_config, n_writers),
+           "[sensor, \"1003\"]",
+           "Users, by name or number, who may write the stream, in addition to root, the "
+           "service's own user and service.admins."),
+    {.name = "token",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_lines_config, token),
+     .example = "/etc/pushbroom/swir.token",
+     .doc = "File whose first line is a token; a writer that sends it may write, whichever its "
+            "user."},
+};
+
 static const struct pb_key input_keys[] = {
     {.name = "preset",
      .type = PB_KEY_TEXT,
@@ -416,6 +436,18 @@ static const struct pb_key input_keys[] = {
      .example = "{band: SCL, preset: sentinel2-scl}",
      .doc = "The quality band, which a step mask without band and bands takes: clouds are then "
             "masked by `- mask`."},
+    {.name = "stream",
+     .type = PB_KEY_TEXT,
+     .offset = AT(pb_input_config, stream),
+     .example = "swir",
+     .doc = "Name of a stream, in place of match: lines that another program writes while a sensor "
+            "records them. The service cuts them into scenes, see service/doc/streams.md."},
+    {.name = "lines",
+     .type = PB_KEY_SECTION,
+     TWO(pb_input_config, lines, has_lines),
+     .section = &pb_section_lines,
+     .example = "{every: 4096, silence: 10s, when_full: wait}",
+     .doc = "With stream: the length of its scenes, and who may write it."},
     {.name = "complete",
      .type = PB_KEY_SECTION,
      TWO(pb_input_config, complete, has_complete),
@@ -579,6 +611,8 @@ const struct pb_section pb_section_file = {"file", "A band of a scene of many fi
                                            N_OF(file_keys)};
 const struct pb_section pb_section_complete = {
     "complete", "When a scene of many files is complete.", complete_keys, N_OF(complete_keys)};
+const struct pb_section pb_section_lines = {"lines", "Scenes and writers of a stream.", lines_keys,
+                                            N_OF(lines_keys)};
 const struct pb_section pb_section_quality = {"quality", "The quality band of a scene.",
                                               quality_keys, N_OF(quality_keys)};
 const struct pb_section pb_section_pipeline = {"pipeline", "Processing of a scene.", pipeline_keys,

@@ -18,7 +18,8 @@ static int check_config(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"run", cli_run}, {"devices", cli_devices}, {"check-config", check_config}};
+} commands[] = {
+    {"run", cli_run}, {"devices", cli_devices}, {"check-config", check_config}, {"feed", cli_feed}};
 
 int main(int argc, char **argv)
 {

@@ -66,6 +66,9 @@ void pb_vector_hand(const char *path);
 /* Returns true if the text names a coordinate system: "EPSG:4326", WKT, a PROJ string, "WGS84".
  * Files and addresses are not opened. Thread: any. */
 bool pb_vector_is_crs(const char *text);
+/* Returns true if there is a coordinate system with that EPSG code; *out_geographic: its
+ * coordinates are degrees. Thread: any. */
+bool pb_vector_is_epsg(uint32_t code, bool *out_geographic);
 /* Finds the rectangle around the scene, west, south, east, north, in `crs`; returns false if the
  * scene has no place there. */
 bool pb_vector_scene_bounds(const char *crs, struct pb_raster *scene, double out_bounds[4]);

@@ -57,6 +57,19 @@ bool pb_vector_is_crs(const char *text)
     return is;
 }
 
+bool pb_vector_is_epsg(uint32_t code, bool *out_geographic)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    struct pb_gdal_words words;
+    pb_gdal_listen(&words, NULL);
+    const bool is = OSRImportFromEPSG(srs, (int)code) == OGRERR_NONE;
+    if (is)
+        *out_geographic = OSRIsGeographic(srs) != 0;
+    pb_gdal_unlisten();
+    OSRDestroySpatialReference(srs);
+    return is;
+}
+
 bool pb_vector_scene_bounds(const char *crs, struct pb_raster *scene, double out_bounds[4])
 {
     const struct pb_raster_info *info = &scene->info;

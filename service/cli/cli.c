@@ -189,6 +189,28 @@ static const struct cli_command commands[] = {
       .example = "pushbroom drain && systemctl restart pushbroom"},
      NULL,
      cli_drain},
+    {{.name = "feed",
+      .arguments = "--stream NAME [options] FILE",
+      .summary = "replay a file into a stream, as a sensor would write it",
+      .options = N_OPTIONS(
+          {'s', "stream", "NAME", NULL, "the stream: input.stream of a pipeline"},
+          {0, "lines-per-second", "N", NULL, "pace (default: as fast as they are taken)"},
+          {0, "group", "N", NULL, "lines that are written together (default: 16)"},
+          {0, "first", "N", NULL, "number of the first line (default: 0)"},
+          {0, "start", "TIME", NULL,
+           "time of the first line, such as 2026-11-30T12:00:00Z, or now; without: lines have no "
+           "times"},
+          {0, "repeat", "N", NULL, "how often the file is replayed; line numbers continue"},
+          {0, "skip", "FIRST:N", NULL, "leave out N lines, as a lossy link would"},
+          {0, "token-file", "FILE", NULL, "file with the stream's token (input.lines.token)"},
+          JSON("the result as JSON"), SOCKET),
+      .text = "Bands, type and place are those of the file. Pixels are written as they are stored; "
+              "masks are not written. Ends when the service has taken all lines. Exit 3: the "
+              "service refused the writer, or ended the stream.",
+      .example = "pushbroom feed --stream swir --lines-per-second 2000 --start now scene.tif",
+      .takes_files = true},
+     NULL,
+     NULL},
     {{.name = "metrics",
       .arguments = "[options]",
       .summary = "the service's counters in Prometheus text format",

@@ -144,6 +144,7 @@ int cli_retry(int argc, char **argv);
 int cli_again(int argc, char **argv); /* cli_again.c */
 int cli_quarantine(int argc, char **argv);
 int cli_drain(int argc, char **argv);
+int cli_feed(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 int cli_store(int argc, char **argv); /* cli_store.c */
 #endif

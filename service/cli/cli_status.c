@@ -442,6 +442,35 @@ static void show_settling(const struct pb_json_value *info)
     puts("");
 }
 
+/* Prints the streams and their writers. */
+static void show_streams(const struct pb_json_value *info)
+{
+    const struct pb_json_value *streams = pb_json_get(info, "streams", &(bool){false});
+    char text[400], loss[120];
+    for (size_t i = 0; i < pb_json_count(streams); i++) {
+        const struct pb_json_value *stream = pb_json_at(streams, i);
+        int64_t writer = -1;
+        const bool has_writer = pb_json_get_int(stream, "writer", &writer) == 0;
+        const long long gaps = (long long)cli_job_number(stream, "gap_lines");
+        const long long dropped = (long long)cli_job_number(stream, "dropped");
+        loss[0] = '\0';
+        if (gaps + dropped > 0)
+            (void)snprintf(loss, sizeof loss, ", %lld lines missing, %lld of them dropped here",
+                           gaps, dropped);
+        if (has_writer)
+            (void)snprintf(text, sizeof text, "%.63s: user %lld writes %lld lines/s; %lld lines%s",
+                           cli_job_text(stream, "name"), (long long)writer,
+                           (long long)cli_job_number(stream, "lines_per_second"),
+                           (long long)cli_job_number(stream, "lines"), loss);
+        else
+            (void)snprintf(text, sizeof text, "%.63s: no writer; %lld lines%s",
+                           cli_job_text(stream, "name"), (long long)cli_job_number(stream, "lines"),
+                           loss);
+        printf("stream   ");
+        cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
+    }
+}
+
 static bool is_inbox_empty(const struct pb_json_value *info)
 {
     return cli_job_number(info, "inbox_waiting") == 0 &&
@@ -478,6 +507,7 @@ static bool show_waiting(struct pb_client *client, bool verbose)
     show_stays(result, "foreign", CLI_YELLOW);
     show_gathering(result);
     show_settling(result);
+    show_streams(result);
     bool is_empty = is_inbox_empty(result) && pb_json_count(troubles) == 0;
     pb_json_release(reply);
     return is_empty;

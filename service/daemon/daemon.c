@@ -243,6 +243,7 @@ static void reload(struct pb_daemon *daemon)
             pb_runner_set_config(daemon->methods.runner, config);
         if (daemon->methods.feed != NULL)
             pb_feed_set_config(daemon->methods.feed, config);
+        pb_streams_follow(daemon->streams, config);
         pb_config_destroy(old);
         note_loaded(daemon);
         pb_log(PB_LOG_NOTICE, "reload: %s is in use", daemon->options->config);
@@ -300,6 +301,30 @@ static void on_runner_stopped(void *user)
     pb_daemon_stop_beat(daemon);
 }
 
+static void end_streams(uv_work_t *request)
+{
+    struct pb_daemon *daemon = request->data;
+    pb_streams_finish(daemon->streams);
+}
+
+static void on_streams_ended(uv_work_t *request, int status)
+{
+    struct pb_daemon *daemon = request->data;
+    (void)status;
+    pb_streams_close(daemon->streams);
+}
+
+/* Closes the scenes of streams on the pool; the next start runs their jobs. */
+static void stop_streams(struct pb_daemon *daemon)
+{
+    daemon->methods.streams = NULL;
+    if (daemon->streams == NULL)
+        return;
+    pb_streams_stop(daemon->streams);
+    daemon->end_streams.data = daemon;
+    (void)uv_queue_work(&daemon->loop, &daemon->end_streams, end_streams, on_streams_ended);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct pb_daemon *daemon = handle->data;
@@ -314,6 +339,7 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon->methods.stopping = true;
     pb_feed_stop(daemon->methods.feed);
     daemon->methods.feed = NULL;
+    stop_streams(daemon);
     if (daemon->methods.runner != NULL)
         pb_runner_stop(daemon->methods.runner, on_runner_stopped, daemon);
     else
@@ -439,6 +465,7 @@ static int start(struct pb_daemon *daemon, struct pb_err *err)
 static void destroy(struct pb_daemon *daemon)
 {
     pb_checker_stop(&daemon->checker);
+    pb_streams_destroy(daemon->streams);
     pb_daemon_free_beat(daemon);
     pb_job_store_close(daemon->reader);
     pb_job_store_close(daemon->chores_reader);

@@ -79,6 +79,23 @@ static void on_taken(void *user, const struct pb_claimed *files, size_t n)
     pb_runner_kick(daemon->methods.runner);
 }
 
+static void on_scene(void *user, const struct pb_job *job, int32_t lines)
+{
+    struct pb_daemon *daemon = user;
+    pb_metrics_count(&daemon->metrics, job);
+    pb_log(PB_LOG_NOTICE, "job %s: %s has %d lines of a stream", job->id, job->name, (int)lines);
+    if (daemon->methods.stopping)
+        return;
+    pb_daemon_tell(daemon, job, 1);
+    pb_runner_kick(daemon->methods.runner);
+}
+
+static bool is_privileged(void *user, const struct pb_peer *peer)
+{
+    struct pb_daemon *daemon = user;
+    return pb_facts_is_privileged(&daemon->facts, peer);
+}
+
 static void on_looked(void *user)
 {
     pb_daemon_become_ready(user);
@@ -166,11 +183,24 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .user = daemon,
         .troubles = &daemon->troubles,
     };
+    const struct pb_streams_options streams = {.loop = &daemon->loop,
+                                               .status_socket = daemon->socket,
+                                               .intake = &daemon->intake,
+                                               .is_privileged = is_privileged,
+                                               .taken = on_scene,
+                                               .troubles = &daemon->troubles,
+                                               .user = daemon};
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
     rc = rc ? rc : pb_daemon_start_beat(daemon, err);
     rc = rc ? rc : pb_feed_start(&feed, err, &methods->feed);
     if (rc == 0)
         pb_runner_set_config(methods->runner, daemon->config);
+    if (rc == 0 && daemon->streams == NULL)
+        rc = pb_streams_create(&streams, err, &daemon->streams);
+    if (rc == 0) {
+        methods->streams = daemon->streams;
+        pb_streams_follow(daemon->streams, daemon->config);
+    }
     return rc;
 }
 

@@ -13,6 +13,7 @@
 #include "service/inbox/retention.h"
 #include "service/status/methods.h"
 #include "service/status/status_methods.h"
+#include "service/stream/streams.h"
 
 #define PB_DAEMON_SIGNALS 3
 
@@ -26,6 +27,8 @@ struct pb_daemon {
     struct pb_dirs dirs;
     struct pb_job_store *store;
     struct pb_job_store *reader; /* reader of the store for the pool, which waits for no commit */
+    struct pb_streams *streams;  /* NULL until the store is open */
+    uv_work_t end_streams;
     struct pb_metrics metrics;
     struct pb_troubles troubles;
     struct pb_intake intake;

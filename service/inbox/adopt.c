@@ -11,6 +11,7 @@
 #include "config/base/base_name.h"
 #include "pipeline/io/nameless.h"
 #include "pipeline/io/path.h"
+#include "pipeline/lines/segment.h"
 
 #include "pipeline/scene/sidecars.h"
 #include "pipeline/scene/single.h"
@@ -187,6 +188,10 @@ static int describe_claim(struct sweep *sweep, struct pb_job *job, const char *p
     int rc = found < 0 ? found : pb_scene_manifest_set_input(&job->manifest, path);
     pb_path_parent(path, claim);
     const bool is_known = find_origin(sweep, claim, from);
+    if (rc == 0 && is_known && pb_origin_stream(from) != NULL)
+        return pb_intake_describe_lines(intake, job, pb_origin_stream(from), path) == 0
+                   ? 1
+                   : pb_fail(err, PB_E_MEMORY, "out of memory");
     if (rc == 0 && is_known)
         rc = adopt_place(intake, job, claim, from, is_set);
     if (rc == 0 && is_known)
@@ -329,6 +334,37 @@ static void find_all_unmoved(struct sweep *sweep)
     free(after);
 }
 
+/* Closes the segment of a scene of a stream whose writer, a service, is dead. Returns 1 if it is a
+ * scene; 0 if it has no line or is being written, and stays or is removed; or *err. */
+static int close_lines(const struct sweep *sweep, const char *claim, const char *stream,
+                       const char *path, struct pb_err *err)
+{
+    struct pb_segment *segment = NULL;
+    struct pb_err why = {0};
+    int rc = pb_segment_recover(path, &why, &segment);
+    if (rc == -EALREADY || rc == -EBUSY)
+        return rc == -EALREADY;
+    if (rc != 0)
+        return pb_fail(err, why.code, "%s", why.msg);
+    const int32_t lines = pb_segment_lines(segment);
+    if (lines > 0) {
+        rc = pb_segment_close(segment, err);
+        rc = rc ? rc : pb_segment_sync(segment, err);
+    }
+    pb_segment_destroy(segment);
+    if (lines == 0) {
+        (void)unlink(path);
+        pb_origin_end(claim);
+        return 0;
+    }
+    if (rc == 0 && sweep->at_start)
+        pb_log(PB_LOG_WARNING,
+               "stream %s: the service ended while it wrote %s; the scene has the %d lines that "
+               "were complete, and later ones are lost",
+               stream, pb_base_name(path), (int)lines);
+    return rc ? rc : 1;
+}
+
 static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
 {
     char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES], from[PB_FILES_PATH_BYTES];
@@ -352,6 +388,10 @@ static int adopt(struct sweep *sweep, const char *id, struct pb_err *err)
             pb_log(PB_LOG_WARNING, "work: %s holds no input and stays; remove it", claim);
         return 0;
     }
+    if (is_own(sweep) && pb_files_join(claim, sweep->work, id) == 0 &&
+        pb_origin_read(claim, from) == 0 && pb_origin_stream(from) != NULL &&
+        (rc = close_lines(sweep, claim, pb_origin_stream(from), path, err)) <= 0)
+        return rc;
     if (pb_job_store_find(sweep->intake->store, id, &unknown, &job) != 0) {
         if (unknown.code != PB_E_JOB_UNKNOWN)
             return pb_fail(err, unknown.code, "%s", unknown.msg);

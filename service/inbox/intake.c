@@ -231,6 +231,24 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
         job->created_ms = job->updated_ms = pb_clock_wall_ms();
 }
 
+int pb_intake_describe_lines(struct pb_intake *intake, struct pb_job *job, const char *stream,
+                             const char *path)
+{
+    char directory[PB_FILES_PATH_BYTES];
+    struct stat st;
+    const struct pb_manifest_entry entry = {.path = (char *)pb_base_name(path),
+                                            .bytes =
+                                                stat(path, &st) == 0 ? (int64_t)st.st_size : -1};
+    pb_intake_describe(intake, job, pb_base_name(path), false);
+    (void)pthread_rwlock_rdlock(&intake->lock);
+    const struct pb_pipeline_config *pipeline = pb_config_stream(intake->config, stream);
+    (void)snprintf(job->pipeline, sizeof job->pipeline, "%s", pipeline ? pipeline->name : "");
+    (void)pthread_rwlock_unlock(&intake->lock);
+    pb_path_parent(path, directory);
+    const int rc = pb_scene_manifest_set_input(&job->manifest, path);
+    return rc ? rc : pb_job_add_delivered(job, directory, &entry, NULL);
+}
+
 void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline)
 {
     pb_file_name_clean(scene, job->name);

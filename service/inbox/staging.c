@@ -220,6 +220,12 @@ int pb_origin_read(const char *claim, char out_from[PB_FILES_PATH_BYTES])
     return 0;
 }
 
+const char *pb_origin_stream(const char *from)
+{
+    const size_t n = sizeof PB_ORIGIN_STREAM - 1;
+    return strncmp(from, PB_ORIGIN_STREAM, n) == 0 ? from + n : NULL;
+}
+
 void pb_origin_end(const char *claim)
 {
     char link[PB_FILES_PATH_BYTES];

@@ -49,6 +49,10 @@ bool pb_staging_is(const char *name);
  * work/<id>/<folder>/, the input of a job. Returns 0, or *err: it stays unchanged. */
 int pb_staging_recover(const char *work, const char *name, struct pb_err *err);
 
+/* Begin of the origin of a scene of a stream, with the stream's name in place of a directory. */
+#define PB_ORIGIN_STREAM "stream:"
+/* Returns the stream's name in an origin; NULL: the origin is a directory. */
+const char *pb_origin_stream(const char *from);
 /* Makes the link. claim: work/<id>, a directory that only the service uses. Returns 0 or a negative
  * errno. */
 int pb_origin_write(const char *claim, const char *from);

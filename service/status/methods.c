@@ -192,6 +192,7 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     print_gathering(methods, json);
     print_stays(methods, json);
     pb_json_int(json, "inbox_alone", (int64_t)pb_feed_alone(methods->feed));
+    pb_streams_print(methods->streams, json, "streams");
     pb_json_string(json, "inbox_writers", pb_writers_word(methods->intake->writers));
     pb_json_bool(json, "stopping", methods->stopping);
     pb_json_bool(json, "draining", methods->draining);
@@ -211,6 +212,23 @@ static char *info_text(const struct pb_methods *methods, const int64_t counts[PB
     char *copy = text ? strdup(text) : NULL;
     pb_json_destroy(json);
     return copy;
+}
+
+/* Adds the metrics of streams to the text (taken; NULL = out of memory). */
+static char *with_streams(const struct pb_methods *methods, char *text)
+{
+    char *whole = NULL;
+    size_t bytes = 0;
+    FILE *out = text != NULL && methods->streams != NULL ? open_memstream(&whole, &bytes) : NULL;
+    if (out == NULL)
+        return text;
+    (void)fputs(text, out);
+    pb_streams_metrics(methods->streams, out);
+    free(text);
+    if (fclose(out) == 0)
+        return whole;
+    free(whole);
+    return NULL;
 }
 
 static char *metrics_text(const struct pb_methods *methods,
@@ -239,7 +257,7 @@ static char *metrics_text(const struct pb_methods *methods,
     const struct pb_config *config = methods->intake->config;
     for (size_t i = 0; i < config->n_pipelines; i++)
         pb_metrics_know(methods->metrics, config->pipelines[i].name);
-    return pb_metrics_print(methods->metrics, &gauges);
+    return with_streams(methods, pb_metrics_print(methods->metrics, &gauges));
 }
 
 void pb_methods_publish(struct pb_methods *methods)

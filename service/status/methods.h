@@ -15,6 +15,7 @@
 #include "service/status/tasks.h"
 #include "service/base/troubles.h"
 #include "service/inbox/feed.h"
+#include "service/stream/streams.h"
 
 /* Configuration in use, and whether the last reload was refused. */
 struct pb_config_state {
@@ -29,6 +30,7 @@ struct pb_methods {
     struct pb_job_store *reader; /* a reader of the intake's store, for the pool */
     struct pb_runner *runner;    /* NULL until the job store is open */
     struct pb_feed *feed;        /* NULL until the job store is open, and during the stop */
+    struct pb_streams *streams;  /* NULL until the job store is open, and during the stop */
     struct pb_status *status;
     const struct pb_nodes *nodes; /* nodes of the store, as last seen */
     struct pb_metrics *metrics;

@@ -192,13 +192,14 @@ static int code_of(const char *answer)
     return -EPROTO;
 }
 
-/* Copies the text of `"message": "..."`. */
+/* Copies the text of the member "message". */
 static void message_of(const char *answer, char *error)
 {
-    static const char key[] = "\"message\": \"";
+    static const char key[] = "\"message\"";
     const char *from = strstr(answer, key);
     size_t n = 0;
-    for (from = from ? from + sizeof key - 1 : ""; *from != '\0' && *from != '"'; from++) {
+    from = from != NULL ? strchr(from + sizeof key - 1, '"') : NULL;
+    for (from = from ? from + 1 : ""; *from != '\0' && *from != '"'; from++) {
         if (*from == '\\' && from[1] != '\0')
             from++;
         if (n + 1 < PB_STREAM_ERROR_BYTES)

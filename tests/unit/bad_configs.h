@@ -25,6 +25,9 @@ struct bad_config {
 #define FILE_OF(name) name ": {file: f, bands: {" name ": 1}}"
 #define FILES_4(name) \
     FILE_OF(name "1") ", " FILE_OF(name "2") ", " FILE_OF(name "3") ", " FILE_OF(name "4")
+#define STREAM(keys, steps, products) \
+    "pipelines:\n  p:\n    input: {stream: swir, bands: {R: 1, N: 2}" keys "}\n    steps:\n      - " steps \
+    "\n    products:\n      - " products "\n"
 #define SIXTEEN    "R, R, R, R, R, R, R, R, R, R, R, R, R, R, R, R"
 #define SIXTY_FOUR SIXTEEN ", " SIXTEEN ", " SIXTEEN ", " SIXTEEN
 
@@ -621,6 +624,24 @@ static const struct bad_config bad_configs[] = {
      1, 35, 1, "nested deeper than 32 levels; a configuration needs fewer than 10"},
     {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
      5, 17, 1, "the file holds more than 50000 values here, aliases expanded; a configuration needs far fewer"},
+    {INPUT("stream: \"s/w\""), 3, 21, 1, "input.stream: 's/w' cannot be a stream's name"},
+    {INPUT("stream: swir, match: [\"*.tif\"]"), 3, 34, 1,
+     "input.match is about files, and input.stream takes lines of a sensor; leave one of them out"},
+    {INPUT("stream: swir, files: {R: B04.tif}"), 3, 34, 1, "input.files is about files"},
+    {INPUT("stream: swir, sources: {S: {file: f, bands: {S: 1}}}"), 3, 36, 1, "input.sources is about files"},
+    {INPUT("stream: swir, valid: mask"), 3, 34, 1, "input.valid: mask is about a mask in a file"},
+    {INPUT("lines: {every: 100}"), 3, 20, 1, "input.lines is about a stream; name it with input.stream"},
+    {INPUT("stream: swir, lines: {every: 8}"), 3, 42, 1, "lines.every: 8 is out of range; allowed: 16 to 1000000"},
+    {INPUT("stream: swir, lines: {when_full: drop}"), 3, 46, 1, "when_full"},
+    {INPUT("stream: swir, lines: {silence: 1ms}"), 3, 44, 1, "silence"},
+    {STREAM("", "stretch: {bands: {S: R}}", "cog: {}"), 5, 9, 1,
+     "stretch needs the whole image before its first pixel, and lines of input.stream 'swir' arrive later"},
+    {STREAM("", "pca: {bands: [R, N], as: [P]}", "cog: {}"), 5, 9, 1, "pca needs the whole image"},
+    {STREAM("", "warp: {crs: \"EPSG:4326\"}", "cog: {}"), 5, 9, 1, "warp needs the whole image"},
+    {STREAM("", "index: {names: [NDVI]}", "cog: {bands: [NDVI], stretch: [2, 98]}"), 7, 9, 1,
+     "stretch needs the whole image"},
+    {"pipelines:\n  a: {input: {stream: s}, products: [cog: {}]}\n  b: {input: {stream: s}, products: [cog: {}]}\n",
+     3, 23, 1, "input.stream: 's' is the stream of pipeline 'a' already"},
 };
 /* clang-format on */
 #endif

@@ -218,7 +218,7 @@ START_TEST(refusals_become_codes_and_texts)
     } cases[] = {
         {"{\"error\": \"busy\", \"message\": \"it has a \\\"writer\\\"\"}\n", -EBUSY,
          "it has a \"writer\""},
-        {"{\"error\": \"denied\", \"message\": \"no\"}\n", -EACCES, "no"},
+        {"{\"error\":\"denied\",\"message\":\"no\"}\n", -EACCES, "no"},
         {"{\"error\": \"unknown\", \"message\": \"no\"}\n", -ENOENT, "no"},
         {"{\"error\": \"invalid\", \"message\": \"no\"}\n", -EINVAL, "no"},
         {"{\"error\": \"unavailable\", \"message\": \"no\"}\n", -EAGAIN, "no"},

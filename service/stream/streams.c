@@ -1,0 +1,810 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Three kinds of threads: the listener reads requests and starts receivers; each receiver serves a
+ * writer; the closer ends scenes, which waits for the disk and for the job store. All of them
+ * reach the loop by one uv_async. */
+#include "service/stream/streams.h"
+
+#include "config/base/clock.h"
+#include "config/config.h"
+#include "config/pipeline_config.h"
+#include "pipeline/gdal/vector.h"
+#include "service/base/log.h"
+#include "service/base/socket_bind.h"
+#include "service/stream/receiver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SOCKET_MODE   0666 /* the request decides */
+#define REQUESTS_MAX  16   /* connections whose request is not complete */
+#define REQUESTS_USER 4    /* the same for one user */
+#define REQUEST_MS    5000
+#define LOOK_MS       1000 /* the listener looks this often for its socket and for streams */
+#define CLOSING_MAX   32   /* scenes that wait for the closer; then receivers wait */
+
+/* A stream since the start of the service. */
+struct stream {
+    char name[PB_STREAM_NAME_BYTES];
+    struct pb_stream_counts counts;
+    struct pb_receiver *receiver; /* NULL = no writer is connected */
+    int64_t uid;                  /* user of the writer */
+    TAILQ_ENTRY(stream) next;
+};
+
+struct closing {
+    struct pb_stream_scene *scene;
+    int32_t lines;
+    struct pb_job job; /* after the end */
+    STAILQ_ENTRY(closing) next;
+};
+STAILQ_HEAD(closing_list, closing);
+
+struct request {
+    int fd; /* -1 = free */
+    int64_t uid, end_ms;
+    size_t n;
+    char text[PB_STREAM_HANDSHAKE_BYTES];
+};
+
+/* Results of threads for the loop: a trouble, or its end. */
+struct word {
+    bool is_new;
+    enum pb_code code; /* PB_OK: it is over */
+    char text[512];
+};
+
+struct pb_streams {
+    struct pb_streams_options options;
+    char *path;
+    uv_async_t async;
+    pthread_t listener, closer;
+    bool has_threads;
+    int wake;
+    /* --- the listener's --- */
+    struct pb_socket_bind bound;
+    struct request request[REQUESTS_MAX];
+    int64_t looked_ms;
+    bool has_socket_trouble;
+    /* --- */
+    pthread_mutex_t lock; /* protects all below */
+    pthread_cond_t moved; /* a list below has changed */
+    TAILQ_HEAD(, stream) streams;
+    struct closing_list closing, done;
+    size_t n_closing;
+    struct pb_receiver *ended[PB_RECEIVERS_MAX]; /* to be joined by the listener */
+    size_t n_ended, n_receivers;
+    struct word socket, scenes;
+    bool stops, is_drained; /* no receiver adds scenes any more */
+};
+
+static void wake_loop(struct pb_streams *streams)
+{
+    (void)uv_async_send(&streams->async);
+}
+
+static void wake_listener(const struct pb_streams *streams)
+{
+    const uint64_t one = 1;
+    (void)!write(streams->wake, &one, sizeof one);
+}
+
+static bool stops(struct pb_streams *streams)
+{
+    (void)pthread_mutex_lock(&streams->lock);
+    const bool is = streams->stops;
+    (void)pthread_mutex_unlock(&streams->lock);
+    return is;
+}
+
+static void say(struct pb_streams *streams, struct word *word, enum pb_code code, const char *text)
+{
+    (void)pthread_mutex_lock(&streams->lock);
+    word->is_new = true;
+    word->code = code;
+    (void)snprintf(word->text, sizeof word->text, "%s", text);
+    (void)pthread_mutex_unlock(&streams->lock);
+    wake_loop(streams);
+}
+
+/* --- the closer ------------------------------------------------------------------------------- */
+
+/* Called by receivers. Waits while too many scenes are being closed. */
+static void on_complete(void *user, struct pb_stream_scene *scene)
+{
+    struct pb_streams *streams = user;
+    struct closing *closing = calloc(1, sizeof *closing);
+    if (closing == NULL) { /* ends it here */
+        struct pb_job job;
+        if (pb_scene_end(scene, NULL, &job) == 0)
+            pb_job_fini(&job);
+        return;
+    }
+    closing->scene = scene;
+    closing->lines = pb_scene_lines(scene);
+    (void)pthread_mutex_lock(&streams->lock);
+    while (streams->n_closing >= CLOSING_MAX)
+        (void)pthread_cond_wait(&streams->moved, &streams->lock);
+    STAILQ_INSERT_TAIL(&streams->closing, closing, next);
+    streams->n_closing++;
+    (void)pthread_cond_broadcast(&streams->moved);
+    (void)pthread_mutex_unlock(&streams->lock);
+}
+
+/* Takes the next scene; NULL: the last one was taken. */
+static struct closing *next_scene(struct pb_streams *streams)
+{
+    (void)pthread_mutex_lock(&streams->lock);
+    while (STAILQ_EMPTY(&streams->closing) && !streams->is_drained)
+        (void)pthread_cond_wait(&streams->moved, &streams->lock);
+    struct closing *closing = STAILQ_FIRST(&streams->closing);
+    if (closing != NULL)
+        STAILQ_REMOVE_HEAD(&streams->closing, next);
+    (void)pthread_mutex_unlock(&streams->lock);
+    return closing;
+}
+
+static void end_scene(struct pb_streams *streams, struct closing *closing)
+{
+    struct pb_err err = {0};
+    const int rc = pb_scene_end(closing->scene, &err, &closing->job);
+    if (rc < 0)
+        say(streams, &streams->scenes, err.code, err.msg);
+    (void)pthread_mutex_lock(&streams->lock);
+    streams->n_closing--;
+    if (rc == 0)
+        STAILQ_INSERT_TAIL(&streams->done, closing, next);
+    (void)pthread_cond_broadcast(&streams->moved);
+    (void)pthread_mutex_unlock(&streams->lock);
+    if (rc == 0)
+        wake_loop(streams);
+    else
+        free(closing);
+}
+
+static void *run_closer(void *user)
+{
+    struct pb_streams *streams = user;
+    struct closing *closing;
+    (void)pthread_setname_np(pthread_self(), "pb-scenes");
+    while ((closing = next_scene(streams)) != NULL)
+        end_scene(streams, closing);
+    return NULL;
+}
+
+/* --- receivers -------------------------------------------------------------------------------- */
+
+static void on_trouble(void *user, const struct pb_err *err)
+{
+    struct pb_streams *streams = user;
+    say(streams, &streams->scenes, err->code, err->msg);
+}
+
+static void on_ended(void *user, struct pb_receiver *receiver)
+{
+    struct pb_streams *streams = user;
+    (void)pthread_mutex_lock(&streams->lock);
+    streams->ended[streams->n_ended++] = receiver;
+    (void)pthread_mutex_unlock(&streams->lock);
+    wake_listener(streams);
+}
+
+/* Joins the receivers that have ended. Returns the number of the others. */
+static size_t join_ended(struct pb_streams *streams)
+{
+    struct stream *stream;
+    (void)pthread_mutex_lock(&streams->lock);
+    while (streams->n_ended > 0) {
+        struct pb_receiver *receiver = streams->ended[--streams->n_ended];
+        TAILQ_FOREACH(stream, &streams->streams, next)
+        {
+            if (stream->receiver == receiver)
+                stream->receiver = NULL;
+        }
+        streams->n_receivers--;
+        (void)pthread_mutex_unlock(&streams->lock);
+        pb_receiver_join(receiver);
+        (void)pthread_mutex_lock(&streams->lock);
+    }
+    const size_t n = streams->n_receivers;
+    (void)pthread_mutex_unlock(&streams->lock);
+    return n;
+}
+
+static struct stream *find_stream(struct pb_streams *streams, const char *name)
+{
+    struct stream *stream;
+    TAILQ_FOREACH(stream, &streams->streams, next)
+    {
+        if (strcmp(stream->name, name) == 0)
+            return stream;
+    }
+    return NULL;
+}
+
+/* Finds or adds the stream. NULL = out of memory. */
+static struct stream *know_stream(struct pb_streams *streams, const char *name)
+{
+    (void)pthread_mutex_lock(&streams->lock);
+    struct stream *stream = find_stream(streams, name);
+    if (stream == NULL && (stream = calloc(1, sizeof *stream)) != NULL) {
+        (void)snprintf(stream->name, sizeof stream->name, "%s", name);
+        TAILQ_INSERT_TAIL(&streams->streams, stream, next);
+    }
+    (void)pthread_mutex_unlock(&streams->lock);
+    return stream;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void refuse(const struct request *request, const char *code, const char *message)
+{
+    char answer[PB_STREAM_HANDSHAKE_BYTES];
+    const size_t n = pb_handshake_refuse(code, message, answer);
+    (void)send(request->fd, answer, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Compares in a time that depends on the lengths only. */
+static bool is_equal(const char *a, const char *b)
+{
+    const size_t n = strlen(a), m = strlen(b);
+    unsigned char differs = n != m || n == 0;
+    for (size_t i = 0; i < n && i < m; i++)
+        differs = (unsigned char)(differs | (a[i] ^ b[i]));
+    return differs == 0;
+}
+
+/* Returns true if the first line of the file is the token. */
+static bool has_token(const char *path, const char *token)
+{
+    char line[PB_HANDSHAKE_TOKEN_BYTES];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const ssize_t n = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 0) {
+        pb_log(PB_LOG_ERROR, "streams: cannot read the token %s: %s", path, strerror(errno));
+        return false;
+    }
+    line[n] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    return is_equal(line, token);
+}
+
+static bool may_write(const struct pb_streams *streams, const struct pb_lines_config *lines,
+                      const struct pb_peer *peer, const char *token)
+{
+    struct pb_admins writers = {.n = 0};
+    for (size_t i = 0; i < lines->n_writers; i++)
+        (void)pb_admins_add(&writers, lines->writers[i]);
+    for (size_t i = 0; i < writers.n; i++)
+        if (writers.uid[i] == peer->uid)
+            return true;
+    return streams->options.is_privileged(streams->options.user, peer) ||
+           (lines->token != NULL && token[0] != '\0' && has_token(lines->token, token));
+}
+
+/* Checks the request against the configuration. Returns NULL, or the word of a refusal. */
+static const char *check_request(struct pb_streams *streams, const struct pb_peer *peer,
+                                 const struct pb_stream_request *asked, char *why)
+{
+    struct pb_config *config = pb_intake_hold_config(streams->options.intake, NULL);
+    const struct pb_pipeline_config *pipeline = pb_config_stream(config, asked->stream);
+    const char *code = NULL;
+    if (pipeline == NULL) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "no pipeline has input.stream: %s",
+                       asked->stream);
+        code = "unknown";
+    } else if (!may_write(streams, &pipeline->input.lines, peer, asked->token)) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES,
+                       "user %lld may not write stream %s; see input.lines.writers and token",
+                       (long long)peer->uid, asked->stream);
+        code = "denied";
+    }
+    pb_config_destroy(config);
+    return code;
+}
+
+static const char *check_shape(const struct pb_stream_rules *rules,
+                               const struct pb_stream_request *asked, char *why)
+{
+    if (asked->format.bands >= rules->least_bands && asked->format.bands <= PB_BANDS_MAX)
+        return NULL;
+    (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES,
+                   "the writer has %u bands; pipeline %.64s needs %u at least, and %d are the most",
+                   asked->format.bands, rules->pipeline, rules->least_bands, PB_BANDS_MAX);
+    return "invalid";
+}
+
+static const char *start_receiver(struct pb_streams *streams, struct request *request,
+                                  const struct pb_receiver_options *options, char *why)
+{
+    struct stream *stream = know_stream(streams, options->source.rules.stream);
+    struct pb_receiver_options all = *options;
+    struct pb_err err = {0};
+    const char *code = "unavailable";
+    (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "out of memory, or too many writers");
+    (void)join_ended(streams);
+    if (stream == NULL || streams->n_receivers == PB_RECEIVERS_MAX)
+        return code;
+    if (stream->receiver != NULL) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "stream %s has a writer already, of user %lld",
+                       stream->name, (long long)stream->uid);
+        return "busy";
+    }
+    all.counts = &stream->counts;
+    struct pb_receiver *receiver = NULL;
+    if (pb_receiver_start(&all, &err, &receiver) != 0) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "%.190s", err.msg);
+        return code;
+    }
+    request->fd = -1; /* the receiver's */
+    (void)pthread_mutex_lock(&streams->lock);
+    stream->receiver = receiver;
+    stream->uid = options->source.uid;
+    streams->n_receivers++;
+    (void)pthread_mutex_unlock(&streams->lock);
+    (void)atomic_fetch_add(&stream->counts.writers, 1);
+    return NULL;
+}
+
+static const char *admit(struct pb_streams *streams, struct request *request, char *why)
+{
+    struct pb_peer peer;
+    struct pb_receiver_options options = {.connection = request->fd,
+                                          .complete = on_complete,
+                                          .trouble = on_trouble,
+                                          .ended = on_ended,
+                                          .user = streams};
+    struct pb_scene_source *source = &options.source;
+    (void)pb_peer_of(request->fd, &peer);
+    if (pb_handshake_parse(request->text, request->n, &source->request, why) != 0)
+        return "invalid";
+    const char *code = check_request(streams, &peer, &source->request, why);
+    if (code != NULL)
+        return code;
+    source->intake = streams->options.intake;
+    source->uid = peer.uid;
+    if (!pb_stream_rules_find(source->intake, source->request.stream, &source->rules))
+        return "unknown";
+    if (atomic_load(&source->intake->drains) || atomic_load(&source->intake->paused)) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "the service drains, or has no job store");
+        return "unavailable";
+    }
+    code = check_shape(&source->rules, &source->request, why);
+    if (code == NULL && source->request.epsg != 0 &&
+        !pb_vector_is_epsg(source->request.epsg, &source->is_geographic)) {
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "there is no coordinate system EPSG:%u",
+                       source->request.epsg);
+        code = "invalid";
+    }
+    return code ? code : start_receiver(streams, request, &options, why);
+}
+
+static void answer(struct pb_streams *streams, struct request *request)
+{
+    char why[PB_HANDSHAKE_WHY_BYTES] = "";
+    struct pb_peer peer;
+    const char *code = admit(streams, request, why);
+    if (code == NULL) {
+        pb_log(PB_LOG_NOTICE, "streams: user %lld is a writer now", (long long)request->uid);
+        return;
+    }
+    (void)pb_peer_of(request->fd, &peer);
+    pb_log(PB_LOG_WARNING, "streams: a writer of user %lld is refused: %s", (long long)peer.uid,
+           why);
+    refuse(request, code, why);
+}
+
+static void end_request(struct request *request)
+{
+    if (request->fd >= 0)
+        (void)close(request->fd);
+    request->fd = -1;
+}
+
+/* Reads a part of a request. */
+static void read_request(struct pb_streams *streams, struct request *request)
+{
+    const ssize_t got = recv(request->fd, request->text + request->n,
+                             sizeof request->text - request->n, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    request->n += got > 0 ? (size_t)got : 0;
+    const char *end = memchr(request->text, '\n', request->n);
+    if (end != NULL) {
+        request->n = (size_t)(end - request->text);
+        answer(streams, request);
+    } else if (got > 0 && request->n < sizeof request->text)
+        return;
+    else if (got > 0)
+        refuse(request, "invalid", "the request is too long");
+    end_request(request);
+}
+
+static size_t count_requests(const struct pb_streams *streams, int64_t uid)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        n += streams->request[i].fd >= 0 && streams->request[i].uid == uid;
+    return n;
+}
+
+static void take_connection(struct pb_streams *streams)
+{
+    struct pb_peer peer;
+    const int fd = accept4(streams->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    (void)pb_peer_of(fd, &peer);
+    for (size_t i = 0; count_requests(streams, peer.uid) < REQUESTS_USER && i < REQUESTS_MAX; i++) {
+        struct request *request = &streams->request[i];
+        if (request->fd >= 0)
+            continue;
+        request->fd = fd;
+        request->uid = peer.uid;
+        request->n = 0;
+        request->end_ms = pb_clock_mono_ms() + REQUEST_MS;
+        return;
+    }
+    (void)close(fd);
+}
+
+/* --- the listener ----------------------------------------------------------------------------- */
+
+static bool has_streams(const struct pb_config *config)
+{
+    for (size_t i = 0; i < config->n_pipelines; i++)
+        if (config->pipelines[i].input.stream != NULL)
+            return true;
+    return false;
+}
+
+/* Opens the socket, or makes a deleted one again. */
+static void look_for_socket(struct pb_streams *streams)
+{
+    struct pb_err err = {0};
+    struct pb_socket_bind again;
+    int rc = 0;
+    if (streams->bound.fd < 0) {
+        rc = pb_socket_bind_open(streams->path, SOCKET_MODE, &err, &streams->bound);
+    } else if (!pb_socket_bind_is_there(streams->path, &streams->bound)) {
+        rc = pb_socket_bind_again(streams->path, SOCKET_MODE, &err, &again);
+        if (rc == 0) {
+            (void)close(streams->bound.fd);
+            streams->bound = again;
+        } else if (rc == -EEXIST)
+            (void)pb_fail(&err, PB_E_SYSTEM, "another file is at %s; move it away", streams->path);
+    }
+    if (rc != 0)
+        say(streams, &streams->socket, err.code, err.msg);
+    else if (streams->has_socket_trouble)
+        say(streams, &streams->socket, PB_OK, "");
+    streams->has_socket_trouble = rc != 0;
+}
+
+/* Ends writers of streams that the configuration has no more. */
+static void look_for_streams(struct pb_streams *streams)
+{
+    struct stream *stream;
+    struct pb_config *config = pb_intake_hold_config(streams->options.intake, NULL);
+    (void)pthread_mutex_lock(&streams->lock);
+    TAILQ_FOREACH(stream, &streams->streams, next)
+    {
+        if (stream->receiver != NULL && pb_config_stream(config, stream->name) == NULL)
+            pb_receiver_stop(stream->receiver);
+    }
+    (void)pthread_mutex_unlock(&streams->lock);
+    pb_config_destroy(config);
+}
+
+static void look(struct pb_streams *streams)
+{
+    const int64_t now_ms = pb_clock_mono_ms();
+    (void)join_ended(streams);
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        if (streams->request[i].fd >= 0 && streams->request[i].end_ms <= now_ms)
+            end_request(&streams->request[i]);
+    if (now_ms - streams->looked_ms < LOOK_MS)
+        return;
+    streams->looked_ms = now_ms;
+    look_for_socket(streams);
+    look_for_streams(streams);
+}
+
+static void round_of(struct pb_streams *streams)
+{
+    struct pollfd fd[REQUESTS_MAX + 2];
+    fd[0] = (struct pollfd){.fd = streams->wake, .events = POLLIN};
+    fd[1] = (struct pollfd){.fd = streams->bound.fd, .events = POLLIN}; /* -1 is ignored */
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        fd[i + 2] = (struct pollfd){.fd = streams->request[i].fd, .events = POLLIN};
+    (void)poll(fd, REQUESTS_MAX + 2, LOOK_MS);
+    uint64_t count;
+    if (fd[0].revents != 0)
+        (void)!read(streams->wake, &count, sizeof count);
+    look(streams);
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        if (fd[i + 2].revents != 0 && streams->request[i].fd >= 0)
+            read_request(streams, &streams->request[i]);
+    if (fd[1].revents != 0)
+        take_connection(streams);
+}
+
+static void end_receivers(struct pb_streams *streams)
+{
+    struct stream *stream;
+    (void)pthread_mutex_lock(&streams->lock);
+    TAILQ_FOREACH(stream, &streams->streams, next)
+    {
+        if (stream->receiver != NULL)
+            pb_receiver_stop(stream->receiver);
+    }
+    (void)pthread_mutex_unlock(&streams->lock);
+    while (join_ended(streams) > 0) {
+        struct pollfd fd = {.fd = streams->wake, .events = POLLIN};
+        uint64_t count;
+        if (poll(&fd, 1, LOOK_MS) > 0)
+            (void)!read(streams->wake, &count, sizeof count);
+    }
+}
+
+static void *run_listener(void *user)
+{
+    struct pb_streams *streams = user;
+    (void)pthread_setname_np(pthread_self(), "pb-streams");
+    while (!stops(streams))
+        round_of(streams);
+    pb_socket_bind_close(streams->path, &streams->bound);
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        end_request(&streams->request[i]);
+    end_receivers(streams);
+    (void)pthread_mutex_lock(&streams->lock);
+    streams->is_drained = true;
+    (void)pthread_cond_broadcast(&streams->moved);
+    (void)pthread_mutex_unlock(&streams->lock);
+    return NULL;
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static void show(struct pb_streams *streams, const char *key, struct word *word)
+{
+    if (word->is_new && word->code != PB_OK)
+        pb_trouble_raise(streams->options.troubles, key, word->code, word->text);
+    else if (word->is_new)
+        pb_trouble_clear(streams->options.troubles, key);
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct pb_streams *streams = async->data;
+    struct closing_list done = STAILQ_HEAD_INITIALIZER(done);
+    struct closing *closing;
+    (void)pthread_mutex_lock(&streams->lock);
+    STAILQ_CONCAT(&done, &streams->done);
+    struct word socket = streams->socket, scenes = streams->scenes;
+    streams->socket.is_new = streams->scenes.is_new = false;
+    (void)pthread_mutex_unlock(&streams->lock);
+    show(streams, "streams", &socket);
+    show(streams, "lines", &scenes);
+    while ((closing = STAILQ_FIRST(&done)) != NULL) {
+        STAILQ_REMOVE_HEAD(&done, next);
+        streams->options.taken(streams->options.user, &closing->job, closing->lines);
+        pb_job_fini(&closing->job);
+        free(closing);
+    }
+}
+
+/* Makes the path of the socket, next to the status socket. */
+static char *make_path(const char *status_socket)
+{
+    const char *slash = strrchr(status_socket, '/');
+    const int n = slash != NULL ? (int)(slash - status_socket) + 1 : 0;
+    char *path = malloc((size_t)n + sizeof PB_STREAMS_SOCKET);
+    if (path != NULL)
+        (void)sprintf(path, "%.*s%s", n, status_socket, PB_STREAMS_SOCKET);
+    return path;
+}
+
+int pb_streams_create(const struct pb_streams_options *options, struct pb_err *err,
+                      struct pb_streams **out_streams)
+{
+    struct pb_streams *streams = calloc(1, sizeof *streams);
+    if (streams == NULL)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    streams->options = *options;
+    streams->bound.fd = -1;
+    for (size_t i = 0; i < REQUESTS_MAX; i++)
+        streams->request[i].fd = -1;
+    TAILQ_INIT(&streams->streams);
+    STAILQ_INIT(&streams->closing);
+    STAILQ_INIT(&streams->done);
+    (void)pthread_mutex_init(&streams->lock, NULL);
+    (void)pthread_cond_init(&streams->moved, NULL);
+    streams->path = make_path(options->status_socket);
+    streams->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (streams->path == NULL || streams->wake < 0 ||
+        uv_async_init(options->loop, &streams->async, on_async) != 0) {
+        if (streams->wake >= 0)
+            (void)close(streams->wake);
+        free(streams->path);
+        free(streams);
+        return pb_fail(err, PB_E_SYSTEM, "cannot prepare streams: %s", strerror(errno));
+    }
+    streams->async.data = streams;
+    *out_streams = streams;
+    return 0;
+}
+
+static int start_threads(struct pb_streams *streams)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the main thread handles them */
+    int rc = pthread_create(&streams->closer, NULL, run_closer, streams);
+    if (rc == 0 && (rc = pthread_create(&streams->listener, NULL, run_listener, streams)) != 0) {
+        (void)pthread_mutex_lock(&streams->lock);
+        streams->is_drained = true;
+        (void)pthread_cond_broadcast(&streams->moved);
+        (void)pthread_mutex_unlock(&streams->lock);
+        (void)pthread_join(streams->closer, NULL);
+        streams->is_drained = false;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+void pb_streams_follow(struct pb_streams *streams, const struct pb_config *config)
+{
+    if (streams == NULL || streams->has_threads || !has_streams(config))
+        return;
+    streams->looked_ms = pb_clock_mono_ms() - LOOK_MS;
+    const int rc = start_threads(streams);
+    streams->has_threads = rc == 0;
+    if (rc != 0)
+        pb_trouble_raise(streams->options.troubles, "streams", PB_E_SYSTEM,
+                         "cannot start the threads of streams; reload the configuration to try "
+                         "again");
+    else
+        wake_listener(streams);
+}
+
+void pb_streams_stop(struct pb_streams *streams)
+{
+    if (streams == NULL)
+        return;
+    (void)pthread_mutex_lock(&streams->lock);
+    streams->stops = true;
+    (void)pthread_mutex_unlock(&streams->lock);
+    wake_listener(streams);
+}
+
+void pb_streams_finish(struct pb_streams *streams)
+{
+    if (streams == NULL || !streams->has_threads)
+        return;
+    (void)pthread_join(streams->listener, NULL);
+    (void)pthread_join(streams->closer, NULL);
+    streams->has_threads = false;
+}
+
+void pb_streams_close(struct pb_streams *streams)
+{
+    if (streams != NULL)
+        uv_close((uv_handle_t *)&streams->async, NULL);
+}
+
+void pb_streams_destroy(struct pb_streams *streams)
+{
+    struct stream *stream;
+    struct closing *closing;
+    if (streams == NULL)
+        return;
+    while ((stream = TAILQ_FIRST(&streams->streams)) != NULL) {
+        TAILQ_REMOVE(&streams->streams, stream, next);
+        free(stream);
+    }
+    while ((closing = STAILQ_FIRST(&streams->done)) != NULL) {
+        STAILQ_REMOVE_HEAD(&streams->done, next);
+        pb_job_fini(&closing->job);
+        free(closing);
+    }
+    (void)pthread_cond_destroy(&streams->moved);
+    (void)pthread_mutex_destroy(&streams->lock);
+    (void)close(streams->wake);
+    free(streams->path);
+    free(streams);
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static void print_stream(struct pb_json *json, const struct pb_pipeline_config *pipeline,
+                         const struct stream *stream)
+{
+    static const struct stream none;
+    const struct stream *s = stream != NULL ? stream : &none;
+    const struct pb_stream_counts *counts = &s->counts;
+    const int64_t last_ms = atomic_load(&counts->last_ms);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "name", pipeline->input.stream);
+    pb_json_string(json, "pipeline", pipeline->name);
+    if (s->receiver != NULL)
+        pb_json_int(json, "writer", s->uid);
+    else
+        pb_json_null(json, "writer");
+    pb_json_int(json, "lines", (int64_t)atomic_load(&counts->lines));
+    pb_json_int(json, "lines_per_second", (int64_t)atomic_load(&counts->rate));
+    pb_json_int(json, "gaps", (int64_t)atomic_load(&counts->gaps));
+    pb_json_int(json, "gap_lines", (int64_t)atomic_load(&counts->gap_lines));
+    pb_json_int(json, "dropped", (int64_t)atomic_load(&counts->dropped));
+    pb_json_int(json, "scenes", (int64_t)atomic_load(&counts->scenes));
+    pb_json_int(json, "waiting_groups", (int64_t)atomic_load(&counts->waiting));
+    if (last_ms != 0) {
+        pb_json_int(json, "next_line", (int64_t)atomic_load(&counts->next_line));
+        pb_json_int(json, "silent_ms", pb_clock_mono_ms() - last_ms);
+        pb_json_int(json, "lag_us", atomic_load(&counts->latency_us));
+    }
+    pb_json_end(json);
+}
+
+void pb_streams_print(struct pb_streams *streams, struct pb_json *json, const char *key)
+{
+    pb_json_array(json, key);
+    struct pb_config *config =
+        streams != NULL ? pb_intake_hold_config(streams->options.intake, NULL) : NULL;
+    for (size_t i = 0; config != NULL && i < config->n_pipelines; i++) {
+        const struct pb_pipeline_config *pipeline = &config->pipelines[i];
+        if (pipeline->input.stream == NULL)
+            continue;
+        (void)pthread_mutex_lock(&streams->lock);
+        print_stream(json, pipeline, find_stream(streams, pipeline->input.stream));
+        (void)pthread_mutex_unlock(&streams->lock);
+    }
+    pb_config_destroy(config);
+    pb_json_end(json);
+}
+
+/* Prints a metric of all streams; `value` uses the stream s. */
+#define METRIC(out, all, metric, kind, text, value)                                                \
+    do {                                                                                           \
+        const struct stream *s;                                                                    \
+        (void)fprintf(out, "# HELP pushbroom_stream_" metric " " text "\n");                       \
+        (void)fprintf(out, "# TYPE pushbroom_stream_" metric " " kind "\n");                       \
+        TAILQ_FOREACH(s, &(all)->streams, next)                                                    \
+        {                                                                                          \
+            (void)fprintf(out, "pushbroom_stream_" metric "{stream=\"%s\"} %lld\n", s->name,       \
+                          (long long)(value));                                                     \
+        }                                                                                          \
+    } while (0)
+
+void pb_streams_metrics(struct pb_streams *streams, FILE *out)
+{
+    if (streams == NULL || TAILQ_EMPTY(&streams->streams))
+        return;
+    (void)pthread_mutex_lock(&streams->lock);
+    METRIC(out, streams, "writers", "gauge", "1 if a writer is connected.", s->receiver != NULL);
+    METRIC(out, streams, "lines_total", "counter", "Lines that arrived.",
+           atomic_load(&s->counts.lines));
+    METRIC(out, streams, "gaps_total", "counter", "Jumps of the line number.",
+           atomic_load(&s->counts.gaps));
+    METRIC(out, streams, "gap_lines_total", "counter", "Lines that never arrived.",
+           atomic_load(&s->counts.gap_lines));
+    METRIC(out, streams, "dropped_lines_total", "counter",
+           "Lines that arrived and were not stored, because the service was too slow or had no "
+           "space.",
+           atomic_load(&s->counts.dropped));
+    METRIC(out, streams, "scenes_total", "counter", "Scenes that were closed.",
+           atomic_load(&s->counts.scenes));
+    (void)pthread_mutex_unlock(&streams->lock);
+}

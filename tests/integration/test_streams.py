@@ -1,0 +1,313 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: threads sanitized slow
+"""Streams of lines: writers of all kinds, and the scenes that the service makes of their lines."""
+import json
+import mmap
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from osgeo import gdal
+import numpy
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon_kit import BIN, DaemonCase  # noqa: E402
+from patience import wait_for  # noqa: E402
+from pbtest import DATA, SOURCE, main, run  # noqa: E402
+
+gdal.UseExceptions()
+SCENE = DATA / "real/landsat7_L7_ETMs_6band.tif"
+TIME = "2026-11-30T12:00:00Z"
+PIPELINES = """compute: {{device: cpu, threads: 1}}
+pipelines:
+  red:
+    input: {{stream: red, bands: {{R: 3, N: 4}}, lines: {{every: {every}, silence: {silence}, when_full: {full}}}}}
+"""
+STEPS = """    steps: [{math: {bands: {NDVI: "(N - R) / (N + R)"}}}]
+    products:
+      - cog: {}
+"""
+REQUEST = {"version": 1, "stream": "red", "type": "uint8", "bands": 4, "samples": 64, "group_lines": 8}
+
+
+def read(path):
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+class Streams(DaemonCase):
+    def service(self, every=128, silence="60s", full="wait", more=""):
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(PIPELINES.format(every=every, silence=silence, full=full) + STEPS + more)
+        return d.start()
+
+    def feed(self, d, *options, scene=SCENE, code=0, stream="red"):
+        return run("pushbroom", "feed", "--socket", d.root / "s.sock", "--stream", stream, *options, scene, code=code)
+
+    def start_feed(self, d, *options):
+        """A feed that runs while the test continues; it is slow, so that the test can end it."""
+        process = subprocess.Popen([BIN / "pushbroom", "feed", "--socket", d.root / "s.sock", "--stream", "red", "--json",
+                                    *map(str, options), SCENE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def stream(self, d):
+        return d.call("service.info")["streams"][0]
+
+    def wait_lines(self, d, n):
+        return d.wait_for(lambda: (lambda s: s["lines"] >= n and s)(self.stream(d)))
+
+    def wait_scenes(self, d, n):
+        """Until n scenes are done; their jobs, in the order of their names."""
+        def found():
+            jobs = d.jobs(limit=1000)
+            return len(jobs) >= n and all(j["status"] not in ("accepted", "running") for j in jobs) and jobs
+        jobs = sorted(d.wait_for(found), key=lambda j: j["created"] + j["id"])
+        self.assertEqual([j["status"] for j in jobs], ["successful"] * n, d.log_text())
+        return jobs
+
+    def values(self, d, job):
+        folder = pathlib.Path(d.call("job.get", id=job["id"])["directory"])
+        image, = folder.glob("*.tif")
+        return read(image)
+
+    def expected(self, d, first, n):
+        """NDVI of lines of the scene, as a file."""
+        cut = d.root / f"cut-{first}-{n}.tif"
+        gdal.Translate(str(cut), str(SCENE), srcWin=[0, first, gdal.Open(str(SCENE)).RasterXSize, n], noData=0)
+        config = d.root / "file.yaml"
+        config.write_text("compute: {device: cpu}\npipelines:\n  red:\n    input: {bands: {R: 3, N: 4}}\n" + STEPS)
+        run("pushbroom", "run", "-c", config, "-o", d.root / "file", "--quiet", cut)
+        return read(d.root / "file" / cut.stem / "red" / f"{cut.stem}.tif")
+
+    def connect(self, d):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(60)
+        s.connect(str(d.root / "streams.sock"))
+        self.addCleanup(s.close)
+        return s
+
+    def ask(self, d, request):
+        """The answer to a request, the memory of the channel (None without) and the connection."""
+        s = self.connect(d)
+        s.sendall(request if isinstance(request, bytes) else (json.dumps(request) + "\n").encode())
+        data, fds, _, _ = socket.recv_fds(s, 65536, 1)
+        return json.loads(data) if data else None, fds[0] if fds else None, s
+
+    def test_scenes_have_the_values_of_the_file(self):
+        d = self.service(every=128)
+        height = gdal.Open(str(SCENE)).RasterYSize
+        self.feed(d, "--lines-per-second", 4000, "--start", TIME)
+        n = -(-height // 128)
+        jobs = self.wait_scenes(d, n)
+        self.assertEqual(jobs[0]["name"], "red_20261130T120000000_0.tif")
+        for i, job in enumerate(jobs):
+            lines = min(128, height - 128 * i)
+            numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 128 * i, lines))
+        s = self.stream(d)
+        self.assertEqual((s["lines"], s["gaps"], s["dropped"], s["scenes"], s["writer"]), (height, 0, 0, n, None))
+        place = gdal.Open(str(SCENE)).GetGeoTransform()
+        folder = pathlib.Path(d.call("job.get", id=jobs[1]["id"])["directory"])
+        image, = folder.glob("*.tif")
+        there = gdal.Open(str(image)).GetGeoTransform()
+        self.assertEqual(there[:3] + there[4:], place[:3] + place[4:]) if there[3] == place[3] + 128 * place[5] else self.fail(there)
+        self.assertIn('pushbroom_stream_lines_total{stream="red"} %d' % height, d.call("service.metrics")["text"])
+
+    def test_gap_is_invalid_and_counted(self):
+        d = self.service(every=128)
+        self.feed(d, "--lines-per-second", 100000, "--skip", "40:10")
+        jobs = self.wait_scenes(d, -(-gdal.Open(str(SCENE)).RasterYSize // 128))
+        values, expected = self.values(d, jobs[0]), self.expected(d, 0, 128)
+        self.assertTrue(numpy.isnan(values[40:50]).all())
+        numpy.testing.assert_array_equal(values[:40], expected[:40])
+        numpy.testing.assert_array_equal(values[50:], expected[50:])
+        s = self.stream(d)
+        self.assertEqual((s["gaps"], s["gap_lines"]), (1, 10))
+
+    def test_killed_writer_leaves_a_scene_of_its_lines(self):
+        d = self.service(every=100000)
+        process = self.start_feed(d, "--lines-per-second", 50, "--group", 8, "--repeat", 100)
+        self.wait_lines(d, 24)
+        process.kill()
+        job, = self.wait_scenes(d, 1)
+        s = self.stream(d)
+        self.assertIsNone(s["writer"])
+        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, s["lines"]))
+        self.feed(d)  # the next writer is welcome
+        self.wait_scenes(d, 2)
+
+    def test_stopped_writer_closes_its_scene_and_goes_on(self):
+        d = self.service(every=100000, silence="2s")
+        process = self.start_feed(d, "--lines-per-second", 200, "--group", 8)
+        self.wait_lines(d, 24)
+        process.send_signal(signal.SIGSTOP)
+        self.wait_scenes(d, 1)  # after 2 s of silence
+        self.assertIsNotNone(self.stream(d)["writer"])
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), 0)
+        jobs = self.wait_scenes(d, 2)
+        both = numpy.concatenate([self.values(d, job) for job in jobs])
+        numpy.testing.assert_array_equal(both, self.expected(d, 0, gdal.Open(str(SCENE)).RasterYSize))
+        self.assertEqual(self.stream(d)["gaps"], 0)
+        self.assertIn("no line for 2 s", d.log_text())
+
+    def test_second_writer_is_refused(self):
+        d = self.service()
+        first = self.start_feed(d, "--lines-per-second", 20, "--group", 4)
+        self.wait_lines(d, 4)
+        refused = self.feed(d, code=3)
+        self.assertIn("has a writer already", refused.stderr)
+        first.terminate()
+        self.assertEqual(first.wait(), 0)
+        self.feed(d)
+
+    def test_garbage_and_wrong_requests_are_refused(self):
+        d = self.service()
+        for request, code in ((b"garbage\n", "invalid"), (b"{}\n", "invalid"), (b"[" * 4000 + b"\n", "invalid"),
+                              (dict(REQUEST, stream="blue"), "unknown"), (dict(REQUEST, bands=2), "invalid"),
+                              (dict(REQUEST, samples=0), "invalid"), (dict(REQUEST, type="complex64"), "invalid"),
+                              (dict(REQUEST, epsg=1), "invalid"), (dict(REQUEST, samples=2**20, bands=64), "invalid")):
+            with self.subTest(request=request):
+                answer, fd, _ = self.ask(d, request)
+                self.assertEqual((answer["error"], fd), (code, None), answer)
+        silent = [self.connect(d) for _ in range(6)]  # more than one user may have; the rest is closed
+        self.assertEqual(silent[-1].recv(1), b"")
+        for s in silent:
+            s.close()
+        self.feed(d)
+
+    def test_writer_with_hostile_memory_is_disconnected(self):
+        d = self.service()
+        chance = random.Random(7)
+        for what in ("words", "header", "all"):
+            answer, fd, s = self.ask(d, REQUEST)
+            self.assertIn("slots", answer)
+            size = os.fstat(fd).st_size
+            for change in (lambda: os.ftruncate(fd, 0), lambda: os.ftruncate(fd, 2 * size)):
+                self.assertRaises(OSError, change)  # it is sealed
+            memory = mmap.mmap(fd, size)
+            slots = size - answer["slots"] * (-(-answer["slot_bytes"] // 4096) * 4096)
+            begin, end = {"words": (0, slots), "header": (slots, slots + 64), "all": (0, size)}[what]
+            for at in range(begin, end, 4096):
+                memory[at:min(at + 4096, end)] = chance.randbytes(min(at + 4096, end) - at)
+            s.shutdown(socket.SHUT_WR)
+            self.assertEqual(s.recv(100), b"")  # closed, without the confirmation of lines
+            memory.close()
+            os.close(fd)
+        self.feed(d)
+        d.wait_idle()
+        self.assertTrue(d.is_up())
+
+    def test_killed_service_makes_jobs_of_open_scenes(self):
+        d = self.service(every=100000)
+        process = self.start_feed(d, "--lines-per-second", 200, "--group", 8)
+        self.wait_lines(d, 40)
+        d.stop(signal.SIGKILL)
+        self.assertEqual(process.wait(), 3)
+        self.assertIn("the service ended it", process.stderr.read())
+        d.start()
+        job, = self.wait_scenes(d, 1)
+        values = self.values(d, job)
+        self.assertGreaterEqual(len(values), 40)
+        numpy.testing.assert_array_equal(values, self.expected(d, 0, len(values)))
+        self.assertIn("later ones are lost", d.log_text())
+        self.feed(d)
+        self.wait_scenes(d, 2)
+
+    def test_stopped_service_closes_scenes(self):
+        d = self.service(every=100000)
+        process = self.start_feed(d, "--lines-per-second", 200, "--group", 8)
+        self.wait_lines(d, 40)
+        self.assertEqual(d.stop()[0], 0)
+        self.assertEqual(process.wait(), 3)
+        d.start()
+        self.wait_scenes(d, 1)
+
+    def test_oldest_lines_are_dropped_where_configured(self):
+        d = self.service(every=4096, full="drop-oldest")
+        process = self.start_feed(d, "--lines-per-second", 2000, "--repeat", 1000, "--group", 1)
+        self.wait_lines(d, 1)
+
+        def dropped():
+            with d.paused():
+                time.sleep(1)
+            return self.stream(d)["dropped"]
+
+        wait_for(dropped, seconds=300)
+        process.terminate()
+        written = json.loads(process.communicate()[0])["lines"]
+        self.assertEqual(process.returncode, 0)
+        d.wait_idle()
+        s = self.stream(d)
+        self.assertEqual(s["dropped"], s["gap_lines"])
+        self.assertEqual(s["lines"] + s["dropped"], written)
+
+    def test_token_and_users_decide_who_may_write(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root, to be another user")
+        d = self.service()
+        os.chmod(d.root, 0o755)
+        token = d.root / "token"
+        token.write_text("open sesame\n")
+
+        def ask(more):
+            """The answer to another user."""
+            code = ("import json, os, socket, sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
+                    "s.connect(sys.argv[1])\ns.sendall(sys.argv[2].encode() + b'\\n')\nprint(s.recv(4096).decode())")
+            done = subprocess.run([sys.executable, "-c", code, d.root / "streams.sock", json.dumps(dict(REQUEST, **more))],
+                                  stdout=subprocess.PIPE, text=True, check=True)
+            return json.loads(done.stdout)
+
+        self.assertEqual(ask({})["error"], "denied")
+        self.assertEqual(ask({"token": "open sesame"})["error"], "denied")
+        d.change("lines: {", "lines: {token: %s, " % token)
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "slots" in ask({"token": "open sesame"}))
+        self.assertEqual(ask({"token": "open"})["error"], "denied")
+        self.assertEqual(ask({"token": ""})["error"], "denied")
+        d.change("token: %s" % token, 'writers: ["65534"]')
+        d.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "slots" in ask({}))
+
+    def test_samples_write_a_stream(self):
+        d = self.service(every=256, more="""  samples:
+    input: {stream: samples, bands: {A: 1, B: 2, C: 3, D: 4}, lines: {every: 128}}
+    products: [{cog: {}}]
+""")
+        library = BIN.parent / "libpushbroom-stream.so"
+        if not library.exists():
+            self.skipTest("the library is not built with sanitizers")
+        line, band, sample = numpy.arange(256)[None, :, None], numpy.arange(4)[:, None, None], numpy.arange(512)[None, None, :]
+        expected = (1 + line + 1000 * band + sample).astype(numpy.uint16)
+        for n, command in enumerate(([BIN / "stream_writer"], [sys.executable, SOURCE / "samples/stream_writer.py"]), 1):
+            subprocess.run([*command, d.root / "streams.sock", "samples"], check=True,
+                           env=dict(os.environ, PUSHBROOM_STREAM_LIBRARY=str(library)))
+            jobs = self.wait_scenes(d, 2 * n)[-2:]
+            names = [job["name"] for job in jobs]
+            self.assertTrue(all(re.fullmatch(r"samples_\d{8}T\d{9}_(0|128)\.tif", name) for name in names), names)
+            values = numpy.concatenate([self.values(d, job) for job in sorted(jobs, key=lambda j: j["name"])], axis=1)
+            numpy.testing.assert_array_equal(values, expected)
+
+    def test_taken_socket_is_a_trouble(self):
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(PIPELINES.format(every=128, silence="60s", full="wait") + STEPS)
+        (d.root / "streams.sock").mkdir()
+        d.start()
+        d.wait_trouble("streams", "streams.sock")
+        (d.root / "streams.sock").rmdir()
+        wait_for(lambda: d.trouble("streams") is None)
+        self.feed(d)
+
+
+if __name__ == "__main__":
+    main()
