@@ -313,16 +313,17 @@ static int refuse(const struct search *s, struct pb_err *err)
                        "(%d x %d): lower the blocksize of its cogs, or name fewer bands in them",
                        r->pipeline->name, r->info->width, r->info->height);
     if (least > plan->memory.total_bytes)
-        return pb_fail(err, PB_E_PLAN_MEMORY,
-                       "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) "
-                       "needs at least %llu MiB: %llu for products, %llu for the pass before, "
-                       "which %s the image",
-                       (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
-                       r->info->height, r->info->block_w, r->info->block_h,
-                       (unsigned long long)pb_plan_mib(least),
-                       (unsigned long long)pb_plan_mib(plan->memory.product_bytes),
-                       (unsigned long long)pb_plan_mib(plan->memory.reserve_bytes),
-                       plan->work.n_images > 0 ? "reduces or sieves" : "reduces");
+        return pb_fail(
+            err, PB_E_PLAN_MEMORY,
+            "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) " PB_PLAN_NEEDS
+            ": %llu for products, %llu for the pass before, "
+            "which %s the image",
+            (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+            r->info->height, r->info->block_w, r->info->block_h,
+            (unsigned long long)pb_plan_mib(least),
+            (unsigned long long)pb_plan_mib(plan->memory.product_bytes),
+            (unsigned long long)pb_plan_mib(plan->memory.reserve_bytes),
+            plan->work.n_images > 0 ? "reduces or sieves" : "reduces");
     char reductions[60] = "", areas[60] = "";
     if (plan->memory.reduce_bytes > 0)
         (void)snprintf(reductions, sizeof reductions, "%llu for reductions, ",
@@ -330,19 +331,20 @@ static int refuse(const struct search *s, struct pb_err *err)
     if (plan->memory.image_bytes > 0)
         (void)snprintf(areas, sizeof areas, "%llu for the areas that are sieved, ",
                        (unsigned long long)pb_plan_mib(plan->memory.image_bytes));
-    return pb_fail(err, PB_E_PLAN_MEMORY,
-                   "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) needs "
-                   "at least %llu MiB: %llu for decoded blocks, %llu for products, %s%s%llu for "
-                   "tiles of %d px",
-                   (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
-                   r->info->height, r->info->block_w, r->info->block_h,
-                   (unsigned long long)pb_plan_mib(plan->memory.total_bytes),
-                   (unsigned long long)pb_plan_mib(decoded),
-                   (unsigned long long)pb_plan_mib(plan->memory.product_bytes), reductions, areas,
-                   (unsigned long long)pb_plan_mib(
-                       plan->memory.total_bytes - decoded - plan->memory.product_bytes -
-                       plan->memory.reduce_bytes - plan->memory.image_bytes),
-                   plan->layout.grid.side_px);
+    return pb_fail(
+        err, PB_E_PLAN_MEMORY,
+        "compute.memory is %llu MiB, but this scene (%d x %d, blocks of %d x %d) " PB_PLAN_NEEDS
+        ": %llu for decoded blocks, %llu for products, %s%s%llu for "
+        "tiles of %d px",
+        (unsigned long long)(r->config->compute.memory_bytes >> 20), r->info->width,
+        r->info->height, r->info->block_w, r->info->block_h,
+        (unsigned long long)pb_plan_mib(plan->memory.total_bytes),
+        (unsigned long long)pb_plan_mib(decoded),
+        (unsigned long long)pb_plan_mib(plan->memory.product_bytes), reductions, areas,
+        (unsigned long long)pb_plan_mib(plan->memory.total_bytes - decoded -
+                                        plan->memory.product_bytes - plan->memory.reduce_bytes -
+                                        plan->memory.image_bytes),
+        plan->layout.grid.side_px);
 }
 
 /* Begins with the memory of a tile and all candidates: at least one, because a stripe of all

@@ -6,6 +6,10 @@
  * from round to round; and the message of a budget that is too small. */
 #include "pipeline/plan/plan.h"
 
+/* Part of the message of plan.memory, which the service reads to leave the job to machines with as
+ * much. */
+#define PB_PLAN_NEEDS "needs at least %llu MiB"
+
 /* Chooses threads, stripes, slots and cells within the budget: *out_plan is the
  * plan `base`, which has chain, grid and order, with these choices. -ENOMEM with the amount that
  * would be enough; *out_plan is unchanged then. */

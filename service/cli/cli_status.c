@@ -412,15 +412,16 @@ static void show_nodes(const struct pb_json_value *info)
     for (size_t i = 0; i < pb_json_count(nodes); i++) {
         const struct pb_json_value *node = pb_json_at(nodes, i);
         const char *name = cli_job_text(node, "name");
-        bool reports = true, drains = false;
+        bool reports = true, drains = false, gpu = false;
+        (void)pb_json_get_bool(node, "gpu", &gpu);
         (void)pb_json_get_bool(node, "reports", &reports);
         (void)pb_json_get_bool(node, "draining", &drains);
         printf("node     %s%s: ", name,
                strcmp(name, cli_job_text(info, "node")) == 0 ? " (this)" : "");
         if (reports)
-            printf("%s%lld running, last report %lld s ago\n", drains ? "drains, " : "",
+            printf("%s%lld running, last report %lld s ago%s\n", drains ? "drains, " : "",
                    (long long)cli_job_number(node, "running"),
-                   (long long)cli_job_number(node, "silent_s"));
+                   (long long)cli_job_number(node, "silent_s"), gpu ? ", GPU" : "");
         else
             printf("%sdoes not report%s since %lld s\n", cli_color(stdout, CLI_RED),
                    cli_color(stdout, CLI_PLAIN), (long long)cli_job_number(node, "silent_s"));

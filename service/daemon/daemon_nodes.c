@@ -53,7 +53,7 @@ struct pb_beat {
     int64_t period_ms;   /* time between reports */
     int64_t reported_ms; /* monotonic: begin of the last report that the store accepted */
     bool reports;        /* this step reports */
-    bool drains;         /* the node drained at the begin of the last step */
+    struct pb_node self; /* drains, has_gpu and memory of this node at the begin of the last step */
     bool has_clients;    /* clients were connected then, and want the jobs of other nodes */
     bool stops;          /* the service stopped then: requests are left for its next start */
     /* ---- results of a step ---- */
@@ -159,7 +159,7 @@ static int report(struct pb_beat *beat)
 {
     struct pb_daemon *daemon = beat->daemon;
     const int64_t since_ms = pb_clock_boot_ms();
-    int rc = pb_nodes_alive(daemon->store, beat->drains, &beat->err);
+    int rc = pb_nodes_alive(daemon->store, &beat->self, &beat->err);
     if (rc != 0)
         return rc;
     rc = pb_store_reap(daemon->store, pb_clock_wall_ms(), &beat->err);
@@ -531,6 +531,18 @@ static void on_step(uv_work_t *request, int status)
         hint(beat);
 }
 
+/* Describes this node for the others. A device is unknown until a worker has reported it. */
+static struct pb_node describe_self(const struct pb_daemon *daemon)
+{
+    const char *why = "", *device = "";
+    if (daemon->methods.runner != NULL)
+        device = pb_runner_device(daemon->methods.runner, &why);
+    const bool is_known = device[0] != '\0' || why[0] != '\0';
+    return (struct pb_node){.drains = daemon->methods.draining,
+                            .has_gpu = is_known ? strncmp(device, "cuda", 4) == 0 : -1,
+                            .memory = (int64_t)daemon->config->compute.memory_bytes};
+}
+
 static void begin_step(struct pb_beat *beat)
 {
     const int64_t now = pb_clock_mono_ms();
@@ -538,10 +550,11 @@ static void begin_step(struct pb_beat *beat)
         return;
     beat->is_hinted = false;
     beat->looked_ms = now;
-    const bool drains = beat->daemon->methods.draining;
-    beat->reports =
-        beat->is_lost || drains != beat->drains || now - beat->reported_ms >= beat->period_ms;
-    beat->drains = drains;
+    const struct pb_node before = beat->self;
+    beat->self = describe_self(beat->daemon);
+    beat->reports = beat->is_lost || before.drains != beat->self.drains ||
+                    before.has_gpu != beat->self.has_gpu || before.memory != beat->self.memory ||
+                    now - beat->reported_ms >= beat->period_ms;
     beat->has_clients = pb_nodes_reporting(beat->daemon->store) <= PB_NODES_FEW ||
                         pb_status_clients(beat->daemon->methods.status) > 0;
     beat->stops = beat->daemon->methods.stopping;

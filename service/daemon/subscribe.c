@@ -64,6 +64,8 @@ static struct pb_store_needs *needs_of(const struct pb_config *config)
 {
     struct pb_store_needs *needs =
         calloc(1, sizeof *needs + config->n_pipelines * sizeof needs->at[0]);
+    if (needs != NULL)
+        needs->gpu = config->compute.device == PB_DEVICE_CUDA;
     for (size_t i = 0; needs != NULL && i < config->n_pipelines; i++) {
         const struct pb_pipeline_config *pipeline = &config->pipelines[i];
         (void)snprintf(needs->at[i].pipeline, sizeof needs->at[i].pipeline, "%s", pipeline->name);

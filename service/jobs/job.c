@@ -329,6 +329,7 @@ bool pb_job_status_find(const char *name, enum pb_job_status *out_status)
 void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
 {
     struct pb_job_error *error = &job->error;
+    error->memory_bytes = 0;
     (void)snprintf(error->code, sizeof error->code, "%s", pb_code_id(code));
     (void)snprintf(error->hint, sizeof error->hint, "%s", pb_code_hint(code));
     va_list args;
@@ -340,6 +341,7 @@ void pb_job_fail(struct pb_job *job, enum pb_code code, const char *format, ...)
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint)
 {
     struct pb_job_error *error = &job->error;
+    error->memory_bytes = 0;
     (void)snprintf(error->code, sizeof error->code, "%s", code && *code ? code : "system");
     (void)snprintf(error->message, sizeof error->message, "%s",
                    message && *message ? message : "the worker gave no reason");
@@ -405,6 +407,8 @@ void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_j
     pb_json_string(json, "code", error->code);
     pb_json_string(json, "message", error->message);
     pb_json_string(json, "hint", error->hint);
+    if (error->memory_bytes > 0)
+        pb_json_int(json, "memory", error->memory_bytes);
     pb_json_end(json);
 }
 
@@ -439,6 +443,7 @@ static void print_members(struct pb_json *json, const struct pb_job *job)
     pb_json_int(json, "elapsed_ms", job->elapsed_ms);
     pb_json_int(json, "attempts", job->attempts);
     pb_json_string(json, "node", or_null(job->node));
+    pb_json_bool(json, "needs_gpu", job->needs_gpu);
     pb_json_string(json, "replaces", or_null(job->replaces));
     pb_json_string(json, "again_of", or_null(job->again));
     pb_json_string(json, "archive", or_null(job->archive));

@@ -42,6 +42,7 @@ struct pb_job_error {
     char code[48];
     char message[1024];
     char hint[256];
+    int64_t memory_bytes; /* plan.memory: the least compute.memory that is enough; 0 = unknown */
 };
 
 struct pb_job {
@@ -85,7 +86,8 @@ struct pb_job {
     /* digest of the text of its pipeline in the configuration of `node` (pb_store_set_needs); "" =
      * unknown: of an older version, or of a job without a pipeline. Set by the store. */
     char needs[PB_JOB_NEEDS_BYTES];
-    bool is_long; /* a run ended because it took longer than service.express */
+    bool needs_gpu; /* compute.device of `node` requires a GPU. Set by the store. */
+    bool is_long;   /* a run ended because it took longer than service.express */
     int attempts;
     /* number of its starts: unlike attempts it never falls, so that the files of a run can be
      * distinguished from those of any later one (pipeline/publish/publish_temp.h) */
@@ -193,6 +195,6 @@ void pb_job_take_place(struct pb_job *job);
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
 /* Prints the job without its report, which is its largest part. */
 void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
-/* Prints {"code", "message", "hint"}, or null. */
+/* Prints {"code", "message", "hint"}, with "memory" if it is known, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
 #endif

@@ -60,13 +60,15 @@ static int apply_needs(struct pb_job_store *store, struct pb_job_change *change)
     for (size_t i = 0; i < needs->n; i++) {
         struct pb_sql_statement *s = pb_job_store_prepare(
             store, "update",
-            "UPDATE jobs SET needs = ?1 WHERE seq IN (SELECT seq FROM jobs WHERE status < 2"
-            " AND node = ?2 AND pipeline = ?3 AND needs <> ?1 LIMIT ?4)",
+            "UPDATE jobs SET needs = ?1, needs_gpu = ?5, error_memory = CASE WHEN needs = ?1 THEN"
+            " error_memory ELSE 0 END WHERE seq IN (SELECT seq FROM jobs WHERE status < 2"
+            " AND node = ?2 AND pipeline = ?3 AND (needs <> ?1 OR needs_gpu <> ?5) LIMIT ?4)",
             &change->err);
         pb_sql_set_text(s, 1, needs->at[i].digest);
         pb_sql_set_text(s, 2, pb_store_node(store));
         pb_sql_set_text(s, 3, needs->at[i].pipeline);
         pb_sql_set_int(s, 4, NEEDS_A_COMMIT);
+        pb_sql_set_int(s, 5, needs->gpu);
         const int rc = pb_job_store_run(store, "update", s, &change->err);
         if (rc < 0)
             return rc;

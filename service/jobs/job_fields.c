@@ -52,6 +52,7 @@ static const struct field fields[] = {
     FIELD(TEXT, archive),
     FIELD(INT64, bytes),
     FIELD(TEXT, needs),
+    FIELD(BOOL, needs_gpu),
     FIELD(STATUS, status),
     FIELD(BOOL, owned),
     FIELD(TEXT, scene),
@@ -87,6 +88,7 @@ static const struct field fields[] = {
     FIELD(INT64, epoch),
     FIELD(BOOL, is_long),
     FIELD(TEXT, node),
+    FIELD(INT64, error.memory_bytes),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

@@ -24,7 +24,7 @@
  * scene runs. */
 #define WAITING                                                                                    \
     "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node, needs,"      \
-    " error_code, updated_ms"                                                                      \
+    " error_code, updated_ms, needs_gpu, error_memory"                                             \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -32,7 +32,7 @@
 
 static const char *const sql[PB_JOB_STATEMENTS] = {
     [PB_JOB_INSERT] = "INSERT INTO jobs (" PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET
+                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?," PB_JOB_HOLD_SET
                       ") ON CONFLICT (id) DO NOTHING RETURNING seq",
     [PB_JOB_UPDATE] =
         "UPDATE jobs SET (" PB_JOB_COLUMNS_SET ", session) = (" PB_JOB_HOLD_SET ",?) WHERE id = ?",
@@ -75,6 +75,7 @@ static const char *const sql[PB_JOB_STATEMENTS] = {
                           " FOR UPDATE SKIP LOCKED",
     [PB_JOURNAL_ADD] = PB_JOURNAL_ADD_SQL,
     [PB_JOURNAL_RANGE] = PB_JOURNAL_RANGE_SQL,
+    [PB_JOURNAL_LOST] = PB_JOURNAL_LOST_SQL,
     [PB_JOURNAL_READ] = PB_JOURNAL_READ_SQL,
     [PB_SUBSCRIBER_FIND] = "SELECT 1 FROM subscribers WHERE name = ?1",
     [PB_SUBSCRIBER_NEXT] = PB_SUBSCRIBER_NEXT_SQL,
@@ -131,10 +132,12 @@ static const char *find_need(const struct pb_job_store *store, const char *pipel
 static int stamp(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
 {
     struct pb_sql_statement *s = pb_job_store_prepare(
-        store, "update", "UPDATE jobs SET needs = ?1, node = ?2 WHERE id = ?3", err);
+        store, "update", "UPDATE jobs SET needs = ?1, node = ?2, needs_gpu = ?4 WHERE id = ?3",
+        err);
     pb_sql_set_text(s, 1, find_need(store, job->pipeline));
     pb_sql_set_text(s, 2, pb_store_node(store));
     pb_sql_set_text(s, 3, job->id);
+    pb_sql_set_int(s, 4, store->needs != NULL && store->needs->gpu);
     const int rc = pb_job_store_run(store, "update", s, err);
     return rc < 0 ? rc : 0;
 }
@@ -171,6 +174,7 @@ int pb_job_row_insert(struct pb_job_store *store, struct pb_job *const *jobs, si
         (void)snprintf(jobs[i]->node, sizeof jobs[i]->node, "%s", pb_store_node(store));
         (void)snprintf(jobs[i]->needs, sizeof jobs[i]->needs, "%s",
                        find_need(store, jobs[i]->pipeline));
+        jobs[i]->needs_gpu = store->needs != NULL && store->needs->gpu;
     }
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOB_INSERT, err);
     if (s == NULL)
@@ -508,6 +512,8 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         pb_sql_read_text(s, 11, job.needs, sizeof job.needs);
         pb_sql_read_text(s, 12, job.error.code, sizeof job.error.code);
         job.updated_ms = pb_sql_int(s, 13);
+        job.needs_gpu = pb_sql_int(s, 14) != 0;
+        job.error.memory_bytes = pb_sql_int(s, 15);
         if (search->may(search->user, &job))
             search->found = read_found(store, search, job.seq, err);
         search->last = (struct pb_job_place){job.priority, job.seq};

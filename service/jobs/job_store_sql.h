@@ -37,6 +37,7 @@ enum pb_job_statement {
     PB_JOB_STATE_FREE,
     PB_JOURNAL_ADD,
     PB_JOURNAL_RANGE,
+    PB_JOURNAL_LOST,
     PB_JOURNAL_READ,
     PB_SUBSCRIBER_FIND,
     PB_SUBSCRIBER_NEXT,
@@ -235,16 +236,18 @@ void pb_job_store_unlock(struct pb_job_store *store);
 int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change,
                         struct pb_err *err);
 
-#define PB_JOB_FIXED     12 /* columns that an update of a job does not change */
-#define PB_JOB_SET_COUNT 35 /* columns that may change */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_FIXED     13 /* columns that an update of a job does not change */
+#define PB_JOB_SET_COUNT 36 /* columns that may change */
+#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
-    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, needs, "
+    "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, needs, " \
+    "needs_gpu, "
 #define PB_JOB_COLUMNS_SET                                                                         \
     "status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms,"        \
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
-    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long, node"
+    "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long, node,"         \
+    " error_memory"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, reversed: the sort key of jobs_by_tail. A shorter id is filled

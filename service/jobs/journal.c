@@ -169,6 +169,18 @@ int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *ou
     return rc;
 }
 
+int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *err)
+{
+    pb_job_store_lock(store);
+    struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_LOST, err);
+    if (s != NULL)
+        pb_sql_set_int(s, 1, seq);
+    const int rc = s != NULL ? pb_job_store_step(store, "events", s, err) : -EIO;
+    pb_sql_reset(s);
+    pb_job_store_unlock(store);
+    return rc;
+}
+
 static int read_rows(struct pb_job_store *store, int64_t after, const char *job, int limit,
                      void (*visit)(void *user, const struct pb_event *event), void *user,
                      struct pb_err *err)

@@ -7,8 +7,11 @@
  * begins above those of the older one, by the wall clock, so that "all after N" remains valid
  * after restarts. Subscribers are the entries of `notify:`. Each has a cursor, the last number
  * that it has processed. Rows stay until all subscribers that want them have processed them or
- * they expired; the newest PB_JOURNAL_KEEP stay in any case, for clients that reconnect. Thread:
- * same as the store's. */
+ * they expired; the newest PB_JOURNAL_KEEP stay in any case, for clients that reconnect.
+ *
+ * A server that takes over from a lost one may lack the last events. Its next event then gets a
+ * number above all that the lost server can have given: a client that has such a number is
+ * recognized, and no other event ever has it. Thread: same as the store's. */
 #include "service/jobs/job_store.h"
 
 #define PB_JOURNAL_KEEP        10000
@@ -28,6 +31,9 @@ struct pb_event {
 /* Range of the rows, from first to last; in an empty journal first is last + 1. store: a reader. */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
+/* Returns 1 if the event of that number was lost with its server: a client that has it lists the
+ * jobs again. Otherwise 0 or a negative errno. store: a reader. */
+int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *err);
 /* Reads rows after `after`, oldest first; job "" = those of all jobs. visit must not call the
  * store. Returns the number of rows. */
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,

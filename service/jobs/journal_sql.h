@@ -9,6 +9,8 @@
 #define PB_JOURNAL_ADD_SQL                                                                         \
     "INSERT INTO events (time_ms, kind, job, pipeline, data) VALUES (?1, ?2, ?3, ?4, ?5)"
 #define PB_JOURNAL_RANGE_SQL "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM last_event)"
+/* Numbers between those of a gap were given by a server that was lost. */
+#define PB_JOURNAL_LOST_SQL "SELECT 1 FROM gaps WHERE last_seq < ?1 AND next_seq > ?1 LIMIT 1"
 #define PB_JOURNAL_READ_SQL                                                                        \
     "SELECT " PB_EVENT_COLUMNS " FROM events e WHERE e.seq > ?1 AND (?3 = '' OR e.job = ?3)"       \
     " ORDER BY e.seq LIMIT ?2"

@@ -275,26 +275,34 @@ void pb_nodes_leave(struct pb_job_store *store)
         (void)pb_job_store_commit(store, &change, NULL);
 }
 
-/* change->number: not 0 if the node drains. */
+struct reporting {
+    struct pb_job_change change;
+    const struct pb_node *node;
+};
+
 static int apply_alive(struct pb_job_store *store, struct pb_job_change *change)
 {
-    struct pb_sql_statement *s = pb_job_store_prepare(
-        store, WHAT,
-        "UPDATE nodes SET seen_ms = pb_now_ms(), drains = ?3 WHERE node = ?1 AND session = ?2",
-        &change->err);
+    const struct pb_node *node = ((const struct reporting *)change)->node;
+    struct pb_sql_statement *s =
+        pb_job_store_prepare(store, WHAT,
+                             "UPDATE nodes SET seen_ms = pb_now_ms(), drains = ?3, has_gpu = ?4,"
+                             " memory = ?5 WHERE node = ?1 AND session = ?2",
+                             &change->err);
     pb_sql_set_text(s, 1, store->node);
     pb_sql_set_int(s, 2, store->session);
-    pb_sql_set_int(s, 3, change->number);
+    pb_sql_set_int(s, 3, node->drains);
+    pb_sql_set_int(s, 4, node->has_gpu);
+    pb_sql_set_int(s, 5, node->memory);
     int rc = pb_job_store_run(store, WHAT, s, &change->err);
     return rc < 0 ? rc : rc > 0 ? 0 : PB_JOB_STALE;
 }
 
-int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err)
+int pb_nodes_alive(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err)
 {
-    struct pb_job_change change = {.apply = apply_alive, .number = drains};
+    struct reporting reporting = {.change = {.apply = apply_alive}, .node = node};
     if (!pb_store_is_shared(store))
         return 0;
-    int rc = pb_job_store_commit(store, &change, err);
+    int rc = pb_job_store_commit(store, &reporting.change, err);
     return rc == PB_JOB_STALE ? -ESTALE : rc;
 }
 
@@ -536,6 +544,8 @@ static bool add(struct pb_nodes *nodes, struct pb_sql_statement *s)
     struct pb_node *node = &nodes->at[nodes->n++];
     *node = (struct pb_node){.is_alive = pb_sql_int(s, 5) != 0,
                              .drains = pb_sql_int(s, 10) != 0,
+                             .has_gpu = (int)pb_sql_int(s, 11),
+                             .memory = pb_sql_int(s, 12),
                              .lease_ms = pb_sql_int(s, 6),
                              .started_ms = pb_sql_int(s, 7),
                              .silent_ms = pb_sql_int(s, 8),
@@ -568,7 +578,8 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         "SELECT node, place, work, archive, quarantine, CASE WHEN session <> 0 THEN 1 ELSE 0 END,"
-        " lease_ms, started_ms, pb_now_ms() - seen_ms, coalesce(n, 0), drains FROM nodes LEFT JOIN"
+        " lease_ms, started_ms, pb_now_ms() - seen_ms, coalesce(n, 0), drains, has_gpu, memory"
+        " FROM nodes LEFT JOIN"
         " (SELECT node, count(*) AS n FROM jobs WHERE status = 1 GROUP BY node) AS r USING (node)"
         " ORDER BY node",
         err);

@@ -18,6 +18,8 @@ struct pb_node {
     int64_t lease_ms;
     bool is_alive;      /* its session is not over */
     bool drains;        /* it takes no job and no file, because a client requested that */
+    int has_gpu;        /* 1: it uses a GPU; 0; negative: unknown */
+    int64_t memory;     /* its compute.memory; 0 = unknown */
     int64_t started_ms; /* wall clock of the server: begin of the last session */
     int64_t silent_ms;  /* time since its last report */
     int64_t running;    /* number of its jobs that run now */
@@ -64,9 +66,9 @@ const char *pb_nodes_root(const struct pb_job_store *store);
 int pb_nodes_make_root(struct pb_job_store *store, const char *products, struct pb_err *err);
 /* Ends the session, in which no job runs any more. */
 void pb_nodes_leave(struct pb_job_store *store);
-/* Renews the lease, and stores whether this node drains. -ESTALE (no *err): the session is over;
- * its jobs belong to other nodes, and a new session must begin. */
-int pb_nodes_alive(struct pb_job_store *store, bool drains, struct pb_err *err);
+/* Renews the lease, and stores drains, has_gpu and memory of this node. -ESTALE (no *err): the
+ * session is over; its jobs belong to other nodes, and a new session must begin. */
+int pb_nodes_alive(struct pb_job_store *store, const struct pb_node *node, struct pb_err *err);
 /* Reads the changes of other nodes: one query, if nothing changed. Returns 1 if jobs were changed
  * since the last call, else 0, or a negative errno; *out needs fini. Afterwards pb_store_counts and
  * pb_store_changes have the present values. The first call has no jobs. all: false: *out has only

@@ -240,9 +240,36 @@ static const char *const version_4[] = {
 static const char *const version_5[] = {"ALTER TABLE nodes ADD COLUMN drains" INT " DEFAULT 0;",
                                         NULL};
 
+/* has_gpu, memory: of the node; negative, 0: unknown, of an older version. generation: server and
+ * timeline; gaps: numbers of events that a server lost (journal.h). */
+static const char *const version_6[] = {
+    "ALTER TABLE jobs ADD COLUMN needs_gpu" INT " DEFAULT 0, ADD COLUMN error_memory" INT
+    " DEFAULT 0;"
+    "ALTER TABLE nodes ADD COLUMN has_gpu" INT " DEFAULT -1, ADD COLUMN memory" INT " DEFAULT 0;"
+    "ALTER TABLE store ADD COLUMN generation" TEXT " DEFAULT '';"
+    "CREATE TABLE gaps (last_seq" INT ", next_seq" INT ");",
+
+    /* Called after each connect. The numbers that a lost server gave are below the present
+       milliseconds, as all numbers are; the lock is that of settle(). */
+    "CREATE FUNCTION note_generation() RETURNS void LANGUAGE plpgsql AS $$"
+    " DECLARE present text := (SELECT system_identifier FROM pg_control_system()) || '/' ||"
+    "  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8); known text; last bigint; BEGIN"
+    " IF EXISTS (SELECT 1 FROM pushbroom.store WHERE generation = present) THEN RETURN; END IF;"
+    " PERFORM pg_advisory_xact_lock(" PB_POSTGRES_LOCKS ", 3);"
+    " SELECT generation INTO known FROM pushbroom.store;"
+    " IF known = present THEN RETURN; END IF;"
+    " UPDATE pushbroom.store SET generation = present;"
+    " IF known = '' THEN RETURN; END IF;"
+    " SELECT seq INTO last FROM pushbroom.last_event;"
+    " UPDATE pushbroom.last_event SET seq = greatest(last + 1, pushbroom.pb_now_ms());"
+    " INSERT INTO pushbroom.gaps SELECT last, seq FROM pushbroom.last_event;"
+    " DELETE FROM pushbroom.gaps WHERE next_seq < (SELECT min(seq) FROM pushbroom.events);"
+    " END $$;",
+    NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
 static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {
-    version_1, version_2, version_3, version_4, version_5};
+    version_1, version_2, version_3, version_4, version_5, version_6};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

@@ -59,7 +59,8 @@ static bool lock_writer(struct pb_sql *db, bool is_shared)
 static bool greet_writer(struct pb_sql *db, void *user)
 {
     const struct pb_job_store *store = user;
-    return pb_postgres_schema(db) && lock_writer(db, store->is_shared);
+    return pb_postgres_schema(db) && lock_writer(db, store->is_shared) &&
+           pb_postgres_execute(db, "SELECT note_generation()");
 }
 
 static int open_postgres(struct pb_job_store *store, bool is_reader, struct pb_err *err,

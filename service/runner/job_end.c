@@ -10,6 +10,7 @@
 #include "config/base/json_reader.h"
 #include "config/config.h"
 #include "service/base/log.h"
+#include "service/jobs/nodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -385,10 +386,28 @@ void pb_job_end_scenes(struct pb_job_ends *ends, struct pb_job *job)
 
 /* --- the end of a run -----------------------------------------------------------------------*/
 
+/* Returns true if another node that takes jobs has as much memory as the job needs. */
+static bool fits_another(const struct pb_runner_env *env, const struct pb_job *job)
+{
+    for (size_t i = 0; env->nodes != NULL && i < env->nodes->n; i++) {
+        const struct pb_node *node = &env->nodes->at[i];
+        if (node->is_alive && !node->drains && node->memory >= job->error.memory_bytes &&
+            strcmp(node->name, env->node) != 0)
+            return true;
+    }
+    return false;
+}
+
 static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t began_ms)
 {
     /* A job of a submitted file does not wait, because its client keeps the file and needs an
-     * answer. */
+     * answer. One that needs more memory is left to nodes that have it. */
+    const bool needs_node = ends->env->node[0] != '\0' && job->error.memory_bytes > 0;
+    if (needs_node && (pb_job_is_delivered(job) || fits_another(ends->env, job))) {
+        job->attempts--;
+        pb_job_end_put_back(ends, job);
+        return;
+    }
     int rc = pb_job_is_delivered(job) ? pb_faults_config(ends->faults, job) : 0;
     if (rc < 0) {
         set_back(ends, job, began_ms);

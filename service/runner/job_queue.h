@@ -26,8 +26,8 @@ struct pb_taken {
 };
 
 /* Conditions of a take. The functions see only seq, priority, id, scene, owned, input,
- * pipeline, name, bytes, is_long, node, needs, error.code and updated_ms of a job, borrowed, except
- * match, which sees all. Thread of the functions: pool. */
+ * pipeline, name, bytes, is_long, node, needs, needs_gpu, error.code, error.memory_bytes and
+ * updated_ms of a job, borrowed, except match, which sees all. Thread of the functions: pool. */
 struct pb_job_ask {
     int n;                     /* jobs wanted; 0: the result is only whether one may start */
     bool (*ready)(void *user); /* false: no job may start now; NULL: not called */

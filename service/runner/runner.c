@@ -77,6 +77,10 @@ struct choice {
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* the directory of products is not that of the nodes */
     char left[512];         /* why a job is left to nodes that have its pipeline; "" = none */
+    bool has_gpu, others_have_gpu;
+    int64_t others_memory; /* the most compute.memory of other nodes that take jobs */
+    enum pb_code unmet;    /* code and reason if no node can run a job; PB_OK: none is known */
+    char unmet_why[512];
     size_t n_blocks;
     struct pb_pending_block blocks[];
 };
@@ -120,6 +124,44 @@ static bool has_pipeline(struct choice *choice, const struct pb_job *job)
     return false;
 }
 
+/* Notes a job that no node can run. */
+static void note_unmet(struct choice *choice, const struct pb_job *job)
+{
+    const int64_t most = (int64_t)choice->config->compute.memory_bytes > choice->others_memory
+                             ? (int64_t)choice->config->compute.memory_bytes
+                             : choice->others_memory;
+    if (job->needs_gpu && !choice->has_gpu && !choice->others_have_gpu) {
+        choice->unmet = PB_E_DEVICE_MISSING;
+        (void)snprintf(
+            choice->unmet_why, sizeof choice->unmet_why,
+            "job %s (%.200s) waits: no node with a GPU; compute.device of node %s, which "
+            "has it, requires one",
+            job->id, job->name, job->node);
+    } else if (job->error.memory_bytes > most) {
+        choice->unmet = PB_E_PLAN_MEMORY;
+        (void)snprintf(
+            choice->unmet_why, sizeof choice->unmet_why,
+            "job %s (%.200s) waits: it needs compute.memory of %lld MiB at least, and no "
+            "node has more than %lld MiB",
+            job->id, job->name, (long long)(job->error.memory_bytes >> 20),
+            (long long)(most >> 20));
+    }
+}
+
+/* Returns false if the job needs a GPU or memory that this node lacks; then it is left to others. A
+ * node that must have a GPU tries again if no other has one. */
+static bool meets_needs(struct choice *choice, const struct pb_job *job)
+{
+    const struct pb_compute_config *compute = &choice->config->compute;
+    const bool tries_gpu = compute->device == PB_DEVICE_CUDA && !choice->others_have_gpu;
+    if (choice->runner->env.node[0] == '\0' ||
+        ((!job->needs_gpu || choice->has_gpu || tries_gpu) &&
+         job->error.memory_bytes <= (int64_t)compute->memory_bytes))
+        return true;
+    note_unmet(choice, job);
+    return false;
+}
+
 /* Returns true if the job failed here last, by a fault of this machine or its configuration: for a
  * while it is left to other nodes. An error of its input was found before a run, and is the same
  * everywhere. The job may have been changed last by the clock of another node. */
@@ -143,7 +185,7 @@ static bool may_start(void *user, const struct pb_job *job)
     return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
            (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
                                             sizeof *choice->waits, compare_numbers) == NULL) &&
-           !is_shunned(choice, job) && has_pipeline(choice, job);
+           !is_shunned(choice, job) && has_pipeline(choice, job) && meets_needs(choice, job);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
@@ -171,15 +213,19 @@ static void match(void *user, struct pb_taken *taken)
 
 /* --- starting jobs --------------------------------------------------------------------------*/
 
-/* Returns true if another node can take jobs, as far as the last report of this one knows. */
-static bool has_other_nodes(const struct pb_runner_env *env)
+/* Notes the other nodes that can take jobs, as far as the last report of this one knows. Unknown
+ * values of a node of an older version count as enough. */
+static void see_other_nodes(const struct pb_runner_env *env, struct choice *choice)
 {
     for (size_t i = 0; env->nodes != NULL && i < env->nodes->n; i++) {
         const struct pb_node *node = &env->nodes->at[i];
-        if (node->is_alive && !node->drains && strcmp(node->name, env->node) != 0)
-            return true;
+        if (!node->is_alive || node->drains || strcmp(node->name, env->node) == 0)
+            continue;
+        const int64_t memory = node->memory > 0 ? node->memory : INT64_MAX;
+        choice->has_others = true;
+        choice->others_have_gpu = choice->others_have_gpu || node->has_gpu != 0;
+        choice->others_memory = memory > choice->others_memory ? memory : choice->others_memory;
     }
-    return false;
 }
 
 static struct choice *make_choice(struct pb_runner *runner)
@@ -199,7 +245,8 @@ static struct choice *make_choice(struct pb_runner *runner)
     choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
     choice->wall_ms = pb_clock_wall_ms();
-    choice->has_others = has_other_nodes(&runner->env);
+    choice->has_gpu = strncmp(runner->pool.device, "cuda", 4) == 0;
+    see_other_nodes(&runner->env, choice);
     (void)snprintf(choice->products, sizeof choice->products, "%s", runner->pool.dirs->products);
     choice->n_blocks = n;
     pb_pending_list_blocks(&runner->pending, choice->blocks);
@@ -290,6 +337,15 @@ static void report_left(struct pb_runner *runner, const struct choice *choice)
                          choice->left);
 }
 
+/* Reports jobs that wait because no node can run them. */
+static void report_unmet(struct pb_runner *runner, const struct choice *choice)
+{
+    if (choice->unmet == PB_OK)
+        pb_trouble_clear(runner->faults.troubles, "needs");
+    else
+        pb_trouble_raise(runner->faults.troubles, "needs", choice->unmet, choice->unmet_why);
+}
+
 static void on_taken(void *user)
 {
     struct choice *choice = user;
@@ -300,6 +356,7 @@ static void on_taken(void *user)
     runner->unrooted = choice->unrooted;
     report_mounts(runner);
     report_left(runner, choice);
+    report_unmet(runner, choice);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
@@ -368,6 +425,7 @@ static void start_jobs(struct pb_runner *runner)
         runner->unseen[0] = '\0';
         report_mounts(runner);
         pb_trouble_clear(runner->faults.troubles, "pipelines");
+        pb_trouble_clear(runner->faults.troubles, "needs");
     }
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
     if (runner->n_slots == 0)

@@ -149,6 +149,11 @@ static void print_nodes(const struct pb_methods *methods, struct pb_json *json)
         pb_json_bool(json, "draining", node->is_alive && node->drains);
         pb_json_int(json, "silent_s", node->silent_ms / 1000);
         pb_json_int(json, "running", node->running);
+        if (node->has_gpu >= 0)
+            pb_json_bool(json, "gpu", node->has_gpu > 0);
+        else
+            pb_json_null(json, "gpu");
+        pb_json_int(json, "memory", node->memory);
         pb_json_string(json, "started", started);
         pb_json_end(json);
     }

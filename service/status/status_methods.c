@@ -90,7 +90,8 @@ static void print_watch(struct pb_call *call)
     const bool known = last >= 0;
     /* The client may have events that the picture lacks. */
     const bool is_above = since > last && reading->as_of_ms == 0;
-    const bool gone = since >= 0 && (!known || since < reading->first - 1 || is_above);
+    const bool gone =
+        since >= 0 && (!known || since < reading->first - 1 || is_above || reading->is_lost);
     call->since = since < 0 ? -1 : gone ? last : since;
     pb_json_bool(call->reply, "watching", true);
     if (known)

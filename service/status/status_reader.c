@@ -224,16 +224,21 @@ static void add_row(void *user, const struct pb_event *event)
     reading->rows[reading->n_rows++].json = json;
 }
 
+/* A number of a lost event is followed by a gap; a watcher of one job has gaps of other jobs. */
 static int read_rows(struct pb_job_store *store, struct pb_reading *reading)
 {
+    int64_t first = 0, last = 0;
     const int n = pb_journal_read(store, reading->since, reading->text, PB_READING_ROWS, add_row,
                                   reading, &reading->err);
-    if (n != 0)
-        return n < 0 ? n : 0;
-    int64_t first = 0, last = 0;
-    const int rc = pb_journal_range(store, &first, &last, &reading->err);
-    reading->is_above = rc == 0 && last < reading->since;
-    return rc;
+    if (n > 0 && reading->rows[0].seq == reading->since + 1)
+        return 0;
+    int rc = n < 0 ? n : pb_journal_is_lost(store, reading->since, &reading->err);
+    reading->is_lost = rc > 0;
+    if (n == 0 && rc == 0) {
+        rc = pb_journal_range(store, &first, &last, &reading->err);
+        reading->is_lost = rc == 0 && last < reading->since;
+    }
+    return rc < 0 ? rc : 0;
 }
 
 static int read_picture(struct pb_job_store *store, struct pb_reading *reading)
@@ -278,6 +283,11 @@ static void answer(struct pb_job_store *store, struct pb_reading *reading)
     if (reading->with_range && (rc = pb_journal_range(store, &first, &last, &reading->err)) == 0) {
         reading->first = first;
         reading->last = last;
+    }
+    if (reading->with_range && rc == 0 && reading->since > 0 &&
+        (rc = pb_journal_is_lost(store, reading->since, &reading->err)) >= 0) {
+        reading->is_lost = rc > 0;
+        rc = 0;
     }
     if (rc == 0)
         switch (reading->kind) {

@@ -77,7 +77,9 @@ struct pb_reading {
         struct pb_json *json;
     } rows[PB_READING_ROWS];
     int n_rows;
-    bool is_above; /* ROWS: the journal ends before `since`, because events were lost */
+    /* ROWS, LIST and JOB with a range: the event of `since` was lost with its server, or the
+     * journal ends before it */
+    bool is_lost;
 };
 
 struct pb_status_reader;

@@ -411,12 +411,12 @@ void pb_status_rows(struct pb_status *status, const struct pb_reading *reading)
     if (reading->rc != 0 || client->in_call || client->since != reading->since ||
         strcmp(client->watch, reading->text) != 0)
         return;
+    if (reading->is_lost) /* the reply to its next watch has `gone` */
+        client->last = true;
     for (int i = 0; i < reading->n_rows && !client->dead && !client->last; i++) {
         send_json(status, client, reading->rows[i].json);
         client->since = reading->rows[i].seq;
     }
-    if (reading->is_above) /* the reply to its next watch has `gone` */
-        client->last = true;
     if (reading->n_rows < PB_READING_ROWS)
         client->seen_mark = client->rows_mark;
     pb_fair_charge(client->account, reading->cost_us);

@@ -50,6 +50,8 @@ static struct pb_reading *make(const struct pb_status_methods *methods, const st
             reading = make_list(methods, request);
         else if ((reading = pb_reading_create(PB_READ_JOB, request->job, NULL)) != NULL)
             reading->with_range = true;
+        if (reading != NULL)
+            reading->since = request->seq;
         break;
     case PB_METHOD_JOB_GET:
     case PB_METHOD_JOB_CANCEL:

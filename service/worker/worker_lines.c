@@ -6,6 +6,7 @@
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "pipeline/io/file_name.h"
+#include "pipeline/plan/memory.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -242,6 +243,16 @@ static int take_scenes(const struct pb_json_value *value, char why[PB_WORKER_WHY
     return line->report != NULL ? 0 : -ENOMEM;
 }
 
+/* Reads the bytes that the message of plan.memory names; 0 if absent. */
+static int64_t read_need(const char *message)
+{
+    unsigned long long mib = 0;
+    const char *at = strstr(message, "needs at least ");
+    return at != NULL && sscanf(at, PB_PLAN_NEEDS, &mib) == 1 && mib < 1ull << 40
+               ? (int64_t)(mib << 20)
+               : 0;
+}
+
 /* The code must be a known one; the message and the hint are for readers and may be any readable
  * text. */
 static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
@@ -255,6 +266,8 @@ static int take_failed(const struct pb_json_value *value, char why[PB_WORKER_WHY
     enum pb_code code = pb_code_find(out->code);
     if (code == PB_E_COUNT || code == PB_OK)
         return breach(why, "'%s' is no error code", out->code);
+    if (code == PB_E_PLAN_MEMORY)
+        out->memory_bytes = read_need(out->message);
     if (out->message[0] == '\0')
         (void)snprintf(out->message, sizeof out->message, "the worker gave no reason");
     (void)snprintf(out->hint, sizeof out->hint, "%s", pb_code_hint(code));

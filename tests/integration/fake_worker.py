@@ -71,6 +71,9 @@ def runs_before(job):
     return before
 
 
+MESSAGES = {"plan.memory": "this scene needs at least 2048 MiB"}
+
+
 def fault(job, words):
     """The code that this run ends with, or None."""
     before = runs_before(job)
@@ -156,7 +159,7 @@ def run(job):
     what = words[0]
     code = fault(job, words) if what in ("fault", "while", "killed_once") else None
     if code:
-        say(event="failed", job=job["job"], error={"code": code, "message": "as the test wants it", "hint": "wait"})
+        say(event="failed", job=job["job"], error={"code": code, "message": MESSAGES.get(code, "as the test wants it"), "hint": "wait"})
         return
     temporary = temporary_name(job, 0)
     lock = make_locked(temporary)

@@ -350,6 +350,46 @@ class Nodes(DaemonCase):
         self.assertEqual(free.wait_job("s1.tif", "successful")["node"], busy.name)
         self.check_once(names)
 
+    def test_job_waits_for_a_node_with_its_memory(self):
+        a, b = self.nodes("a", "b", start=False, lease="10s")
+        for node, memory in ((a, "1GiB"), (b, "4GiB")):
+            node.config.write_text(node.config.read_text() + f"\ncompute: {{memory: {memory}}}\n")
+            node.start()
+        self.wait_all([a, b])
+        drain = [BIN / "pushbroom", "drain", "--socket", b.root / "s.sock"]
+        subprocess.run(drain, check=True)
+        wait_for(lambda: a.nodes()["b"]["draining"])
+        a.drop("s1.tif", "fault plan.memory 1")
+        trouble = a.wait_trouble("needs")
+        self.assertRegex(trouble["message"], r"\(s1\.tif\) waits: .* 2048 MiB at least, and no node has more than 1024 MiB")
+        job = a.wait_job("s1.tif", "accepted")
+        self.assertEqual((job["error"]["code"], job["error"]["memory"]), ("plan.memory", 2 << 30))
+        a.drop("s2.tif")
+        a.wait_job("s2.tif", "successful")
+        subprocess.run([*drain, "--off"], check=True)
+        self.assertEqual(b.wait_job("s1.tif", "successful")["node"], "b")
+        wait_for(lambda: not a.trouble("needs"))
+        self.check_once(["s1.tif", "s2.tif"])
+
+    def test_job_waits_for_a_node_with_a_gpu(self):
+        a, b = self.nodes("a", "b", start=False, lease="10s")
+        a.config.write_text(a.config.read_text() + "\ncompute: {device: cuda}\n")
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        names = ["s1.tif", "s2.tif"]
+        for name in names:
+            a.drop(name, "until go")
+        a.wait_job("s1.tif", "running")
+        trouble = b.wait_trouble("needs") # the device of the worker of this test is a CPU
+        self.assertRegex(trouble["message"], r"\(s2\.tif\) waits: no node with a GPU; compute.device of node a,")
+        self.assertEqual(b.wait_job("s2.tif", "accepted")["needs_gpu"], True)
+        (self.common / "go").touch()
+        self.wait_successful(b, names)
+        self.assertEqual({j["node"] for j in a.jobs()}, {"a"})
+        wait_for(lambda: not b.trouble("needs"))
+        self.check_once(names)
+
     def test_unseen_inputs_are_left_to_other_nodes(self):
         if not can_mount():
             raise Skip("needs the right to mount")

@@ -123,7 +123,8 @@ END_TEST
     "DROP TRIGGER jobs_of_archive; DROP INDEX jobs_by_archive; DROP INDEX jobs_open_scenes;"       \
     "DROP INDEX jobs_finished; CREATE INDEX jobs_finished ON jobs (seq) WHERE status > 1;"         \
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
-    "ALTER TABLE jobs DROP COLUMN needs;"                                                          \
+    "DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN needs_gpu;"                                     \
+    "ALTER TABLE jobs DROP COLUMN error_memory; ALTER TABLE jobs DROP COLUMN needs;"               \
     "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"                     \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
     "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN archive;"                    \

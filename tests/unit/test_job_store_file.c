@@ -22,9 +22,13 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 17 to 25. */
+/* Undoes versions 25 and 26. */
+#define WITHOUT_NEEDS                                                                              \
+    "DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN needs_gpu;"                                     \
+    "ALTER TABLE jobs DROP COLUMN error_memory; ALTER TABLE jobs DROP COLUMN needs;"
+/* Undoes versions 17 to 26. */
 #define WITHOUT_MANIFEST                                                                           \
-    "ALTER TABLE jobs DROP COLUMN needs;"                                                          \
+    WITHOUT_NEEDS                                                                                  \
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
     "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"                     \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
@@ -165,7 +169,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
         0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 25: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 26: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();
@@ -242,7 +246,7 @@ START_TEST(test_version_19_running_job_starts_with_epoch_1)
 {
     struct pb_job job;
     insert("20261121-082850-aaaa", PB_JOB_RUNNING);
-    reopen_after("ALTER TABLE jobs DROP COLUMN needs;"
+    reopen_after(WITHOUT_NEEDS
                  "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"
                  "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"
                  "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"

@@ -21,6 +21,7 @@
 #define LEASE_MS 60000
 
 static struct pb_job_store *a, *b; /* nodes of one store */
+static const struct pb_node self = {.has_gpu = 1, .memory = 1 << 30};
 
 static struct pb_job_store *open_node(const char *name)
 {
@@ -109,12 +110,12 @@ START_TEST(test_session_ends_after_its_lease)
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 1);
     ck_assert_int_eq(status_of(&lost), PB_JOB_ACCEPTED);
     ck_assert_int_eq(status_of(&kept), PB_JOB_RUNNING);
-    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(a, &self, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(b, lost.id, lost.epoch, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(a, kept.id, kept.epoch, NULL), 0);
     ck_assert_int_eq(join(b, "b", NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
     pb_job_fini(&lost);
     pb_job_fini(&kept);
 }
@@ -123,9 +124,9 @@ END_TEST
 START_TEST(test_report_renews_the_lease)
 {
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
 }
 END_TEST
 
@@ -137,7 +138,7 @@ START_TEST(test_outage_of_the_store_ends_no_session)
     change_rows("UPDATE pulse SET at_ms = at_ms - 61000");
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
     ck_assert_int_eq(status_of(&job), PB_JOB_RUNNING);
     pb_job_fini(&job);
 }
@@ -151,7 +152,7 @@ START_TEST(test_clock_set_back_ends_no_session)
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
     age_pulse();
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 0);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), -ESTALE);
 }
 END_TEST
 
@@ -163,7 +164,7 @@ START_TEST(test_start_ends_the_earlier_session_of_the_node)
     ck_assert_int_eq(join(again, "b", NULL), 0);
     ck_assert_int_eq(pb_store_reap(again, 20, NULL), 1);
     ck_assert_int_eq(status_of(&job), PB_JOB_ACCEPTED);
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), -ESTALE);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), -ESTALE);
     pb_job_store_close(again);
     pb_job_fini(&job);
 }
@@ -189,7 +190,7 @@ START_TEST(test_name_of_another_service_is_refused)
     ck_assert_int_lt(join(twin, "elsewhere", &err), 0);
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
     ck_assert_ptr_nonnull(strstr(err.msg, "another pushbroomd is node b"));
-    ck_assert_int_eq(pb_nodes_alive(b, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
     change_rows("UPDATE nodes SET seen_ms = seen_ms - 61000 WHERE node = 'b'");
     ck_assert_int_eq(join(twin, "elsewhere", NULL), 0);
     pb_job_store_close(twin);
@@ -485,7 +486,7 @@ START_TEST(test_changes_notify_other_nodes)
     ck_assert_int_eq(hear(of_b), 1);
     ck_assert_int_eq(hear(of_a), 0); /* its own */
     ck_assert_int_eq(pb_nodes_listener_read(of_b), 0);
-    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0); /* no change for others */
+    ck_assert_int_eq(pb_nodes_alive(a, &self, NULL), 0); /* no change for others */
     ck_assert_int_eq(pb_nodes_ask(b, "a", &request, NULL), 0);
     ck_assert_int_eq(hear(of_a), 1);
     ck_assert_int_eq(hear(of_b), 0);
@@ -529,11 +530,62 @@ START_TEST(test_cancel_for_an_ended_node_is_taken_by_another)
 }
 END_TEST
 
+static bool sees_memory(void *user, const struct pb_job *job)
+{
+    (void)user;
+    return job->error.memory_bytes == 1 << 20;
+}
+
+static bool needs_gpu(const struct pb_job *job)
+{
+    struct pb_job found;
+    ck_assert_int_eq(pb_job_store_find(a, job->id, NULL, &found), 0);
+    const bool needs = found.needs_gpu;
+    pb_job_fini(&found);
+    return needs;
+}
+
+static void set_needs(struct pb_job_store *store, bool gpu)
+{
+    struct pb_store_needs *needs = calloc(1, sizeof *needs + sizeof needs->at[0]);
+    ck_assert_ptr_nonnull(needs);
+    needs->gpu = gpu;
+    needs->n = 1; /* jobs without a pipeline */
+    ck_assert_int_eq(pb_store_set_needs(store, needs, NULL), 0);
+}
+
+START_TEST(test_job_needs_what_its_node_demands)
+{
+    struct pb_nodes nodes;
+    struct pb_job_place after = {0};
+    struct pb_job next;
+    set_needs(a, true);
+    struct pb_job job = offer("aaaa");
+    ck_assert(needs_gpu(&job));
+    set_needs(b, false); /* not a job of b */
+    ck_assert(needs_gpu(&job));
+    set_needs(a, false);
+    ck_assert(!needs_gpu(&job));
+    pb_job_fail_words(&job, "plan.memory", "too little", NULL);
+    job.error.memory_bytes = 1 << 20;
+    ck_assert_int_eq(pb_store_finish(a, &job, NULL), 0);
+    ck_assert_int_eq(pb_job_store_next(a, &after, 1, sees_memory, NULL, NULL, &next), 1);
+    ck_assert_int_eq(next.error.memory_bytes, 1 << 20);
+    pb_job_fini(&next);
+    ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), 0);
+    ck_assert_int_eq(pb_nodes_list(a, NULL, &nodes), 0);
+    ck_assert(nodes.at[0].has_gpu < 0 && nodes.at[0].memory == 0); /* it did not report yet */
+    ck_assert(nodes.at[1].has_gpu == 1 && nodes.at[1].memory == 1 << 30);
+    pb_nodes_fini(&nodes);
+    pb_job_fini(&job);
+}
+END_TEST
+
 START_TEST(test_drain_is_seen_by_other_nodes)
 {
     struct pb_nodes nodes;
     for (int drains = 0; drains < 2; drains++) {
-        ck_assert_int_eq(pb_nodes_alive(b, drains == 1, NULL), 0);
+        ck_assert_int_eq(pb_nodes_alive(b, &(struct pb_node){.drains = drains == 1}, NULL), 0);
         ck_assert_int_eq(pb_nodes_list(a, NULL, &nodes), 0);
         ck_assert(!nodes.at[0].drains && nodes.at[1].drains == (drains == 1));
         pb_nodes_fini(&nodes);
@@ -593,12 +645,12 @@ END_TEST
 START_TEST(test_node_that_drains_leaves_its_inbox)
 {
     ck_assert(holds(a, "a", false));
-    ck_assert_int_eq(pb_nodes_alive(a, true, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(a, &(struct pb_node){.drains = true}, NULL), 0);
     ck_assert(!holds(b, "a", false));
     ck_assert(!holds(a, "a", false));
     ck_assert(holds(b, "a", false));
     ck_assert(!holds(a, "a", false));
-    ck_assert_int_eq(pb_nodes_alive(a, false, NULL), 0);
+    ck_assert_int_eq(pb_nodes_alive(a, &self, NULL), 0);
     ck_assert(!holds(b, "a", false));
     ck_assert(holds(a, "a", false));
 }
@@ -626,6 +678,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_look_shows_waiting_requests);
     tcase_add_test(tests, test_changes_notify_other_nodes);
     tcase_add_test(tests, test_cancel_for_an_ended_node_is_taken_by_another);
+    tcase_add_test(tests, test_job_needs_what_its_node_demands);
     tcase_add_test(tests, test_drain_is_seen_by_other_nodes);
     tcase_add_test(tests, test_node_that_drains_leaves_its_inbox);
     tcase_add_test(tests, test_inbox_is_watched_by_one_node);

@@ -139,6 +139,47 @@ START_TEST(test_tables_of_a_newer_service_are_refused)
 }
 END_TEST
 
+START_TEST(test_tables_of_the_version_before_are_upgraded)
+{
+    insert(A, PB_JOB_ACCEPTED);
+    close_store();
+    execute("DROP TABLE gaps; DROP FUNCTION note_generation; ALTER TABLE jobs DROP needs_gpu,"
+            " DROP error_memory; ALTER TABLE nodes DROP has_gpu, DROP memory; ALTER TABLE store"
+            " DROP generation; UPDATE store SET version = 5");
+    open_store();
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE needs_gpu = 0"), 1);
+    ck_assert_int_eq(query("SELECT count(*) FROM store WHERE generation <> ''"), 1);
+    ck_assert_int_eq(query("SELECT count(*) FROM gaps"), 0);
+    /* A node of the version before is still connected. */
+    execute("INSERT INTO nodes (node, session, place, work, archive, quarantine, lease_ms,"
+            " started_ms, seen_ms) VALUES ('n', 7, '', '', '', '', 1, 1, 1)");
+    ck_assert_int_eq(query("SELECT has_gpu FROM nodes"), -1);
+}
+END_TEST
+
+/* The server is replaced by a standby that lacks the last events. */
+START_TEST(test_numbers_of_lost_events_are_not_used_again)
+{
+    struct pb_err err = {0};
+    insert(A, PB_JOB_ACCEPTED);
+    const int64_t last = query("SELECT seq FROM last_event");
+    close_store();
+    open_store(); /* the same server */
+    ck_assert_int_eq(query("SELECT seq FROM last_event"), last);
+    close_store();
+    execute("UPDATE store SET generation = '1/00000001'");
+    open_store();
+    ck_assert_int_gt(query("SELECT seq FROM last_event"), last + 1);
+    insert(B, PB_JOB_ACCEPTED);
+    const int64_t next = query("SELECT seq FROM last_event");
+    ck_assert_int_eq(pb_journal_is_lost(store, last, &err), 0);
+    ck_assert_int_eq(pb_journal_is_lost(store, last + 1, &err), 1);
+    ck_assert_int_eq(pb_journal_is_lost(store, next - 2, &err), 1);
+    ck_assert_int_eq(pb_journal_is_lost(store, next - 1, &err), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM gaps"), 1);
+}
+END_TEST
+
 START_TEST(test_tables_need_no_right_to_create)
 {
     struct pb_err err = {0};
@@ -898,6 +939,8 @@ static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, test_columns_are_those_of_sqlite);
     tcase_add_test(tests, test_tables_of_a_newer_service_are_refused);
+    tcase_add_test(tests, test_tables_of_the_version_before_are_upgraded);
+    tcase_add_test(tests, test_numbers_of_lost_events_are_not_used_again);
     tcase_add_test(tests, test_tables_need_no_right_to_create);
     tcase_add_test(tests, test_texts_may_be_any_bytes);
     tcase_add_test(tests, test_patterns_are_those_of_sqlite);
