@@ -20,7 +20,7 @@ class Postgres:
 
     def __init__(self, case, settings=("fsync=off",)):
         self.settings = [word for setting in ("shared_buffers=16MB", *settings) for word in ("-c", setting)]
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+        found = sorted(glob.glob(os.environ.get("PB_POSTGRES_BIN", "/usr/lib/postgresql/*/bin") + "/initdb"))
         if not found:
             assert not os.environ.get("CI"), "no PostgreSQL server is installed (package postgresql)"
             raise Skip("no PostgreSQL server is installed (package postgresql)")

@@ -7,9 +7,12 @@
  * long as that of a scene.
  *
  *   store_load --store CONNINFO [--nodes N] [--slots N] [--jobs N] [--run-ms N] [--lease-s N]
+ *              [--ends N]
  *
  * Prints one line of JSON: jobs per second of the offers and of the runs, latencies of calls (us),
- * and `wrong`, the number of jobs that did not end once. The database must be empty. */
+ * `ended`, the number of jobs that ended, and `wrong`, the number of those that did not end once.
+ * The trial is over when that number of jobs has ended, by default all. The database must be
+ * empty. */
 #include "config/base/clock.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/job_queue.h"
@@ -33,8 +36,8 @@ static const char *const call_names[N_CALLS] = {"offer",  "take", "take_none", "
 
 static struct {
     const char *conninfo;
-    int nodes, slots, jobs, run_ms, lease_s;
-} options = {NULL, 100, 4, 10000, 1000, 30};
+    int nodes, slots, jobs, run_ms, lease_s, ends;
+} options = {NULL, 100, 4, 10000, 1000, 30, 0};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects latencies */
 static struct latency latencies[N_CALLS];
@@ -78,7 +81,7 @@ static void note(enum call call, int64_t begun_us)
 
 static bool is_over(void)
 {
-    return atomic_load(&n_ended) >= options.jobs;
+    return atomic_load(&n_ended) >= options.ends;
 }
 
 static void sleep_ms(int64_t ms)
@@ -338,12 +341,15 @@ static void run_all(struct node *nodes)
 static int count_wrong(struct node *node)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
-    int wrong = atomic_load(&n_failed);
+    int wrong = atomic_load(&n_failed), n = 0;
     look(node); /* reads the counts */
     pb_store_counts(node->store, counts);
-    for (int i = 0; i < options.jobs; i++)
-        wrong += atomic_load(&ends[i]) != 1;
-    return wrong + (int)(counts[PB_JOB_SUCCESSFUL] != options.jobs);
+    for (int i = 0; i < options.jobs; i++) {
+        const int times = atomic_load(&ends[i]);
+        wrong += times > 1 || (times == 0 && options.ends == options.jobs);
+        n += times;
+    }
+    return wrong + (int)(counts[PB_JOB_SUCCESSFUL] != n) + (int)(n < options.ends);
 }
 
 static bool read_options(int argc, char **argv)
@@ -351,13 +357,14 @@ static bool read_options(int argc, char **argv)
     static const struct option names[] = {{"store", 1, NULL, 's'},  {"nodes", 1, NULL, 'n'},
                                           {"slots", 1, NULL, 'k'},  {"jobs", 1, NULL, 'j'},
                                           {"run-ms", 1, NULL, 'r'}, {"lease-s", 1, NULL, 'l'},
-                                          {NULL, 0, NULL, 0}};
+                                          {"ends", 1, NULL, 'e'},   {NULL, 0, NULL, 0}};
     int c;
     while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
         int *const number = c == 'n'   ? &options.nodes
                             : c == 'k' ? &options.slots
                             : c == 'j' ? &options.jobs
                             : c == 'r' ? &options.run_ms
+                            : c == 'e' ? &options.ends
                                        : &options.lease_s;
         if (c == 's')
             options.conninfo = optarg;
@@ -366,6 +373,7 @@ static bool read_options(int argc, char **argv)
         else
             *number = (int)strtol(optarg, NULL, 10);
     }
+    options.ends = options.ends > 0 && options.ends < options.jobs ? options.ends : options.jobs;
     return options.conninfo != NULL && options.nodes > 0 && options.slots > 0 &&
            options.slots <= SLOTS_MAX && options.jobs > 0;
 }
@@ -374,7 +382,7 @@ int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) {
         (void)fprintf(stderr, "usage: store_load --store CONNINFO [--nodes N] [--slots N] [--jobs "
-                              "N] [--run-ms N] [--lease-s N]\n");
+                              "N] [--run-ms N] [--lease-s N] [--ends N]\n");
         return 2;
     }
     struct node *nodes = calloc((size_t)options.nodes, sizeof *nodes);
@@ -393,8 +401,9 @@ int main(int argc, char **argv)
     run_all(nodes);
     const double run_s = (double)(latency_now_us() - offered) / 1e6;
     const int wrong = count_wrong(&nodes[0]);
-    printf("{\"offers_per_s\":%.0f,\"jobs_per_s\":%.1f,\"wrong\":%d",
-           options.jobs / ((double)(offered - begun) / 1e6), options.jobs / run_s, wrong);
+    printf("{\"offers_per_s\":%.0f,\"jobs_per_s\":%.1f,\"ended\":%d,\"wrong\":%d",
+           options.jobs / ((double)(offered - begun) / 1e6), atomic_load(&n_ended) / run_s,
+           atomic_load(&n_ended), wrong);
     for (int i = 0; i < N_CALLS; i++) {
         printf(",\"%s\":{", call_names[i]);
         latency_print(&latencies[i]);

@@ -4,8 +4,9 @@
 """Many nodes with one PostgreSQL store, simulated by one process (tests/tools/store_load.c): jobs per second, and the time that calls of
 the store take. Afterwards the store must have each job as successful, run once, with one event of each change.
 
-  many.py [--nodes N] [--slots N] [--jobs N] [--run-ms N] [--short]
+  many.py [--nodes N] [--slots N] [--jobs N] [--ends N] [--run-ms N] [--short]
 
+The trial is over when `--ends` jobs have ended, by default all; the others wait then.
 The calls are those of the service; a run is a sleep of this mean. The server syncs each commit to the disk."""
 import argparse
 import json
@@ -24,32 +25,37 @@ from store import Cleanups  # noqa: E402
 EVENTS = ("job.accepted", "job.running", "job.successful")
 
 
-def check(server, jobs):
+def check(server, jobs, ended):
     """Returns what is wrong in the store."""
-    wrong = [f"{n} jobs are {status}, in epoch {epoch}" for status, epoch, n in
-             server.rows("SELECT status, epoch, count(*) FROM pushbroom.jobs GROUP BY 1, 2") if (status, epoch, n) != ("2", "1", str(jobs))]
-    found = server.rows("SELECT kind, count(*), count(DISTINCT job) FROM pushbroom.events GROUP BY 1 ORDER BY 1")
-    if sorted(found) != [(kind, str(jobs), str(jobs)) for kind in sorted(EVENTS)]:
-        wrong.append(f"events: {found}")
-    if server.rows("SELECT count(*), max(seq) - min(seq) + 1 FROM pushbroom.events") != [(str(3 * jobs), str(3 * jobs))]:
+    found = {(status, epoch): int(n) for status, epoch, n in
+             server.rows("SELECT status, epoch, count(*) FROM pushbroom.jobs GROUP BY 1, 2")}
+    running = found.get(("1", "1"), 0) if ended < jobs else 0  # taken when the trial was over
+    right = {("2", "1"): ended, ("1", "1"): running, ("0", "0"): jobs - ended - running}
+    wrong = [f"{found.get(key, 0)} jobs are {key[0]}, in epoch {key[1]}, not {right.get(key, 0)}"
+             for key in found.keys() | right.keys() if found.get(key, 0) != right.get(key, 0)]
+    events = server.rows("SELECT kind, count(*), count(DISTINCT job) FROM pushbroom.events GROUP BY 1 ORDER BY 1")
+    if sorted(events) != [(kind, str(n), str(n)) for kind, n in sorted(zip(EVENTS, (jobs, ended + running, ended)))]:
+        wrong.append(f"events: {events}")
+    n = str(jobs + running + 2 * ended)
+    if server.rows("SELECT count(*), max(seq) - min(seq) + 1 FROM pushbroom.events") != [(n, n)]:
         wrong.append("numbers of events have gaps")
     return wrong
 
 
 def run(options, server):
-    arguments = [f"--{name}={getattr(options, name)}" for name in ("nodes", "slots", "jobs")] + [f"--run-ms={options.run_ms}"]
+    arguments = [f"--{name}={getattr(options, name)}" for name in ("nodes", "slots", "jobs", "ends")] + [f"--run-ms={options.run_ms}"]
     done = subprocess.run([BIN / "store_load", "--store", server.conninfo, *arguments], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         return [f"store_load ended with {done.returncode}"]
     figures = json.loads(done.stdout)
-    print(f"{options.nodes} nodes with {options.slots} slots, {options.jobs} jobs of {options.run_ms} ms, {os.cpu_count()} cores, load "
+    print(f"{options.nodes} nodes with {options.slots} slots, {figures['ended']} of {options.jobs} jobs of {options.run_ms} ms, {os.cpu_count()} cores, load "
           f"{os.getloadavg()[0]:.0f}: {figures['jobs_per_s']} jobs/s of at most {1000 * options.nodes * options.slots / max(1, options.run_ms):.0f}, "
           f"offers {figures['offers_per_s']}/s")
     for call in ("offer", "take", "permit", "finish", "look", "report"):
         times = figures[call]
         print(f"  {call:7} {times['n']:8} calls, median {times['p50'] / 1000:.1f} ms, 99 % {times['p99'] / 1000:.1f} ms, most {times['max'] / 1000:.0f} ms")
     print(f"  {figures['take_none']['n']} takes found no job")
-    return check(server, options.jobs)
+    return check(server, options.jobs, figures["ended"])
 
 
 def main():
@@ -57,6 +63,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=100000)
+    parser.add_argument("--ends", type=int, default=0)
     parser.add_argument("--run-ms", type=int, default=1000)
     parser.add_argument("--short", action="store_true", help="8 nodes, 400 jobs of 50 ms")
     options = parser.parse_args()

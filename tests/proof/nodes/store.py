@@ -63,6 +63,19 @@ def send(pids, number):
             pass
 
 
+def restart(server):
+    """Children of a killed server may outlive it for a moment, and hold its memory; and the file by which a server shows that it is ready
+    may be that of the killed one."""
+    def succeeds(call):
+        try:
+            call()
+            return True
+        except AssertionError:
+            return False
+    wait_for(lambda: succeeds(server.start))
+    wait_for(lambda: succeeds(lambda: server.rows("SELECT 1")))
+
+
 class Store:
     """`first` takes changes and confirms them when `second` has them. After a failover they change places."""
 
@@ -91,16 +104,7 @@ class Store:
         self.first.process.wait()
 
     def restart(self):
-        """Children of the killed server may outlive it for a moment, and hold its memory; and the file by which a server shows that it is
-        ready may be that of the killed one."""
-        def succeeds(call):
-            try:
-                call()
-                return True
-            except AssertionError:
-                return False
-        wait_for(lambda: succeeds(self.first.start))
-        wait_for(lambda: succeeds(lambda: self.rows("SELECT 1")))
+        restart(self.first)
 
     def stop(self, server):
         """SIGSTOP. Returns what is stopped."""
