@@ -39,12 +39,17 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Resets signal handlers and the signal mask, which the worker must not inherit. */
+/* Resets signal handlers and the signal mask, which the worker must not inherit. Signals of a
+ * terminal and of `kill -- -GROUP` reach all processes of the group, also one that starts; the
+ * service decides whether it ends. exec keeps them ignored. */
 static void reset_signals(void)
 {
     sigset_t none;
     for (int number = 1; number < SIGRTMIN; number++)
         (void)signal(number, SIG_DFL); /* fails for some signals, which then have no handler */
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
