@@ -15,7 +15,7 @@ ROOMS = {
     "wic": ["examples", "apps/pair", "apps/measure", "apps/strategies", "apps", "bench", "bench/patterns", "bench/measure", "bench/replay", "bench/neighbours", "bench/soak", "bench/strategies", "bench/base", "stages/strategies", "stages", "peer/bench", "peer", "depend", "device", "patterns", "pattern", ""],
     "kernels": ["ops", "ops/image", "ops/scenes", "ops/geometry", "ops/terrain", "ops/radar", "ops/filter", "ops/pixel", "index", "chain", "expr", "graph", "vm", "reduce", "areas", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
-    "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/alert", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "lines", "codec", "device", "io", "profile", "grid"],
+    "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/alert", "product/line_times", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "lines", "codec", "device", "io", "profile", "grid"],
     "service": ["", "cli", "web", "notify", "ccsds", "daemon", "status", "runner", "stream", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Headers in a layer's folder that belong to one of its rooms: users find them at the top of the library.

@@ -347,13 +347,33 @@ int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line)
                : 0;
 }
 
+/* The segment that the file is, or was when its lines arrived; NULL: neither. */
+static const struct pb_segment *segment_of(const struct pb_raster *raster)
+{
+    return raster->lines != NULL ? raster->lines : raster->file.segment;
+}
+
+static struct pb_segment_line facts_of(const struct pb_raster *raster, int32_t line)
+{
+    const struct pb_segment *const segment = segment_of(raster);
+    return segment != NULL && line >= 0 && line < pb_segment_lines(segment)
+               ? pb_segment_line(segment, line)
+               : (struct pb_segment_line){0};
+}
+
 int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line)
 {
-    const struct pb_segment *const segment =
-        raster->lines != NULL ? raster->lines : raster->file.segment;
-    return segment != NULL && line >= 0 && line < pb_segment_lines(segment)
-               ? pb_segment_line(segment, line).acquired_ns
-               : 0;
+    return facts_of(raster, line).acquired_ns;
+}
+
+bool pb_raster_is_gap(const struct pb_raster *raster, int32_t line)
+{
+    return facts_of(raster, line).is_gap != 0;
+}
+
+bool pb_raster_has_lines(const struct pb_raster *raster)
+{
+    return raster != NULL && segment_of(raster) != NULL;
 }
 
 void pb_raster_abort(const struct pb_raster *raster)

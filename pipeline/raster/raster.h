@@ -187,6 +187,10 @@ int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);
 /* Time at which a line was acquired, UTC in ns since 1970; 0 = unknown. Only of files that are or
  * were segments of lines. Thread: any. */
 int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line);
+/* Returns true if such a line never arrived, and has the nodata value. Thread: any. */
+bool pb_raster_is_gap(const struct pb_raster *raster, int32_t line);
+/* Returns true if the file is or was a segment of lines. NULL is allowed. Thread: any. */
+bool pb_raster_has_lines(const struct pb_raster *raster);
 /* Ends all reads that wait for lines, now and later: they return -ECANCELED. Thread: any. */
 void pb_raster_abort(const struct pb_raster *raster);
 

@@ -279,6 +279,39 @@ class Streams(DaemonCase):
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: "slots" in ask({}))
 
+    def test_times_of_lines_are_in_item_and_table(self):
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines("""pipelines:
+  red:
+    input: {stream: red, bands: {R: 3}, lines: {every: 1000}}
+    products: [{cog: {}}, {line_times: {}}, {stac: {}}]
+  table:
+    input: {match: ["*.tif"]}
+    products: [{line_times: {}}]
+""")
+        d.start()
+        self.assertIn("files have no times of lines", d.log_text())  # a warning of the second pipeline
+        self.feed(d, "--lines-per-second", 1000, "--start", TIME, "--skip", "40:2")
+        job, = self.wait_scenes(d, 1)
+        job = d.call("job.get", id=job["id"])
+        folder = pathlib.Path(job["directory"])
+        height = gdal.Open(str(SCENE)).RasterYSize
+        item = json.loads(next(folder.glob("*.stac.json")).read_text())
+        properties = item["properties"]
+        self.assertEqual((properties["datetime"], properties["start_datetime"], properties["end_datetime"]),
+                         (None, "2026-11-30T12:00:00.000000Z", "2026-11-30T12:00:00.%03d000Z" % (height - 1)))
+        self.assertEqual(properties["pushbroom:datetime_source"], "lines")
+        self.assertEqual(item["assets"]["lines"]["type"], "text/csv")
+        rows = next(folder.glob("*.lines.csv")).read_text().splitlines()
+        gap = range(40, 42)
+        self.assertEqual(rows, ["line,datetime,gap"] + [
+            f"{y},,1" if y in gap else f"{y},2026-11-30T12:00:00.{y:03d}000Z,0" for y in range(height)])
+        self.feed(d)  # without times: no time is guessed for the item
+        self.assertIn("gave its lines no times", d.wait_for(
+            lambda: [j for j in d.jobs() if j["status"] == "failed"])[0]["error"]["message"])
+        d.drop_copy(SCENE, "file.tif")
+        self.assertEqual(d.wait_job("file.tif", "failed")["error"]["code"], "input.datetime")
+
     def test_samples_write_a_stream(self):
         d = self.service(every=256, more="""  samples:
     input: {stream: samples, bands: {A: 1, B: 2, C: 3, D: 4}, lines: {every: 128}}

@@ -339,7 +339,7 @@ static const struct bad_config bad_configs[] = {
     {PRODUCT("", "cgo: {}"),
      5, 9, 1, "there is no product 'cgo'; did you mean 'cog'?"},
     {PRODUCT("", "geotiff: {}"),
-     5, 9, 1, "there is no product 'geotiff'; allowed: cog, quicklook, statistics, zones, alert, stac"},
+     5, 9, 1, "there is no product 'geotiff'; allowed: cog, quicklook, statistics, zones, alert, line_times, stac"},
     {PRODUCT("bands: {R: 1}", "alert: {band: R}"),
      5, 9, 1, "alert needs a limit: above: 0.5 (greater values count) or below"},
     {PRODUCT("bands: {R: 1}", "alert: {band: R, above: 1, below: 2}"),

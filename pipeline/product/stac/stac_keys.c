@@ -134,7 +134,7 @@ static const char *never(const struct pb_product_config *product,
                          const struct pb_pipeline_config *pipeline)
 {
     const struct pb_stac_config *stac = (const struct pb_stac_config *)product;
-    if (pipeline->input.n_metadata > 0 ||
+    if (pipeline->input.n_metadata > 0 || pipeline->input.stream != NULL ||
         (stac->time != PB_STAC_TIME_AUTO && stac->time != PB_STAC_TIME_METADATA))
         return NULL;
     return "the STAC item needs the time at which the scene was taken, and neither input.metadata "

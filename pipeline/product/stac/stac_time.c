@@ -6,6 +6,8 @@
 #include "pipeline/metadata/meta_time.h"
 #include "pipeline/metadata/metadata.h"
 #include "pipeline/metadata/observation.h"
+#include "pipeline/product/product_lines.h"
+#include "pipeline/raster/raster.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +55,17 @@ static int from_metadata(const struct pb_stac_config *config, const struct pb_pr
                        "the STAC item needs the time at which the scene was taken, and its "
                        "metadata (%s) do not have it",
                        facts->family->name);
+    else if (pb_product_line_span(env, out->start, out->end)) {
+        out->source = "lines";
+        if (strcmp(out->start, out->end) == 0)
+            (void)snprintf(out->datetime, sizeof out->datetime, "%s", out->start);
+    } else if (pb_raster_has_lines(env->raster))
+        return pb_raster_is_growing(env->raster)
+                   ? 0 /* lines with times are expected */
+                   : pb_fail(err, PB_E_INPUT_DATETIME,
+                             "the STAC item needs the time at which the scene was taken, and the "
+                             "writer of stream %s gave its lines no times; set stac.datetime",
+                             env->pipeline->input.stream ? env->pipeline->input.stream : "");
     else if (config->time == PB_STAC_TIME_METADATA)
         return pb_fail(err, PB_E_INPUT_DATETIME,
                        "stac.datetime is metadata, but pipeline %s names none (input.metadata)",

@@ -10,7 +10,7 @@
 struct pb_stac_when {
     char datetime[40]; /* RFC 3339; "" = a range from start to end (day, observations) */
     char start[40], end[40];
-    const char *source; /* "metadata", "name", "tag", "modification time", "config" */
+    const char *source; /* "metadata", "lines", "name", "tag", "modification time", "config" */
 };
 
 /* The error input.datetime names what is missing. */
