@@ -207,8 +207,9 @@ static void report(struct node *node)
 {
     struct pb_err err = {0};
     struct pb_nodes seen = {NULL, 0};
+    const struct pb_node self = {.lease_ms = options.lease_s * 1000};
     const int64_t begun = latency_now_us();
-    if (pb_nodes_alive(node->store, false, &err) != 0 ||
+    if (pb_nodes_alive(node->store, &self, &err) != 0 ||
         pb_store_reap(node->store, pb_clock_wall_ms(), &err) < 0 ||
         pb_nodes_list(node->store, &err, &seen) != 0)
         (void)fprintf(stderr, "store_load: report: %s\n", err.msg);
@@ -286,9 +287,11 @@ static void close_node(struct node *node)
 
 static void offer(struct node *node, int first, int n)
 {
-    struct pb_job jobs[OFFER_N], *list[OFFER_N];
+    struct pb_job *jobs = calloc(OFFER_N, sizeof *jobs), *list[OFFER_N];
     int results[OFFER_N];
     struct pb_err err = {0};
+    if (jobs == NULL)
+        exit(EXIT_FAILURE);
     for (int i = 0; i < n; i++) {
         struct pb_job *job = list[i] = &jobs[i];
         pb_job_init(job);
@@ -305,6 +308,19 @@ static void offer(struct node *node, int first, int n)
     note(OFFER, begun);
     for (int i = 0; i < n; i++)
         pb_job_fini(&jobs[i]);
+    free(jobs);
+}
+
+#define OFFERERS 8 /* nodes that offer the jobs */
+
+static atomic_int next_offer;
+
+static void *run_offers(void *user)
+{
+    int at;
+    while ((at = atomic_fetch_add(&next_offer, OFFER_N)) < options.jobs)
+        offer(user, at, options.jobs - at < OFFER_N ? options.jobs - at : OFFER_N);
+    return NULL;
 }
 
 static void begin_thread(pthread_t *thread, void *(*run)(void *), void *user)
@@ -315,6 +331,15 @@ static void begin_thread(pthread_t *thread, void *(*run)(void *), void *user)
         pthread_create(thread, &attributes, run, user) != 0)
         die("thread", &(struct pb_err){.msg = "cannot be started"});
     (void)pthread_attr_destroy(&attributes);
+}
+
+static void offer_all(struct node *nodes)
+{
+    const int n = options.nodes < OFFERERS ? options.nodes : OFFERERS;
+    for (int i = 0; i < n; i++)
+        begin_thread(&nodes[i].taker, run_offers, &nodes[i]);
+    for (int i = 0; i < n; i++)
+        (void)pthread_join(nodes[i].taker, NULL);
 }
 
 static void run_all(struct node *nodes)
@@ -395,8 +420,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < options.nodes; i++)
         report(&nodes[i]);
     const int64_t begun = latency_now_us();
-    for (int at = 0; at < options.jobs; at += OFFER_N)
-        offer(&nodes[0], at, options.jobs - at < OFFER_N ? options.jobs - at : OFFER_N);
+    offer_all(nodes);
     const int64_t offered = latency_now_us();
     run_all(nodes);
     const double run_s = (double)(latency_now_us() - offered) / 1e6;
