@@ -32,6 +32,7 @@ static pthread_mutex_t lock =
 struct kept {
     int64_t wall_ms;
     enum pb_log_level level;
+    bool is_taken;
     char job[36], text[PB_LOG_KEPT_BYTES];
 };
 
@@ -146,14 +147,31 @@ static void keep(enum pb_log_level level, const char *text)
     struct kept *line = &kept[n_kept++ % PB_LOG_KEPT];
     line->wall_ms = pb_clock_wall_ms();
     line->level = level;
+    line->is_taken = false;
     (void)snprintf(line->job, sizeof line->job, "%.*s", (int)n, id);
     (void)snprintf(line->text, sizeof line->text, "%s", id + n + 2);
 }
 
-void pb_log_lines(const char *job,
-                  void (*visit)(void *user, int64_t wall_ms, enum pb_log_level level,
-                                const char *text),
-                  void *user)
+void pb_log_take(const char *job, pb_log_visit *visit, void *user)
+{
+    struct kept *found[PB_LOG_TAKEN];
+    size_t n = 0;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = n_kept > PB_LOG_KEPT ? n_kept - PB_LOG_KEPT : 0; i < n_kept; i++) {
+        struct kept *line = &kept[i % PB_LOG_KEPT];
+        if (line->is_taken || strcmp(line->job, job) != 0)
+            continue;
+        line->is_taken = true;
+        found[n++ % PB_LOG_TAKEN] = line;
+    }
+    for (size_t i = n > PB_LOG_TAKEN ? n - PB_LOG_TAKEN : 0; i < n; i++) {
+        const struct kept *line = found[i % PB_LOG_TAKEN];
+        visit(user, line->wall_ms, line->level, line->text);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void pb_log_lines(const char *job, pb_log_visit *visit, void *user)
 {
     struct kept line;
     bool more = true;
@@ -164,7 +182,7 @@ void pb_log_lines(const char *job,
         more = i < n_kept;
         line = kept[i % PB_LOG_KEPT];
         (void)pthread_mutex_unlock(&lock);
-        if (more && strcmp(line.job, job) == 0)
+        if (more && !line.is_taken && strcmp(line.job, job) == 0)
             visit(user, line.wall_ms, line.level, line.text);
     }
 }

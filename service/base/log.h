@@ -16,6 +16,7 @@
 #define PB_LOG_WINDOW_MS  10000
 #define PB_LOG_KEPT       1000 /* lines about jobs that are kept */
 #define PB_LOG_KEPT_BYTES 400  /* limit of their text; a longer one is cut */
+#define PB_LOG_TAKEN      32   /* lines of a job that are taken at a time */
 
 enum pb_log_level {
     PB_LOG_ERROR = 3, /* syslog's numbers */
@@ -36,11 +37,12 @@ void pb_log_always(enum pb_log_level level, const char *format, ...)
 void pb_log_flush(void);
 /* The word of a level: "error", "warning" ... */
 const char *pb_log_level_word(enum pb_log_level level);
-/* Visits the kept lines of a job, oldest first, without "job ID: ". */
-void pb_log_lines(const char *job,
-                  void (*visit)(void *user, int64_t wall_ms, enum pb_log_level level,
-                                const char *text),
-                  void *user);
+typedef void pb_log_visit(void *user, int64_t wall_ms, enum pb_log_level level, const char *text);
+/* Visits the kept lines of a job that were not taken, oldest first, without "job ID: ". */
+void pb_log_lines(const char *job, pb_log_visit *visit, void *user);
+/* The same of the newest PB_LOG_TAKEN, which are taken then: they are stored elsewhere. visit must
+ * not log. */
+void pb_log_take(const char *job, pb_log_visit *visit, void *user);
 /* Returns true if JOURNAL_STREAM ("device:inode", or NULL) names the file of fd. */
 bool pb_log_is_journal(const char *journal_stream, int fd);
 #endif

@@ -8,6 +8,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/notify/events.h"
+#include "service/base/log.h"
 #include "service/jobs/job_store_sql.h"
 
 #include <assert.h>
@@ -22,16 +23,33 @@ static_assert((int)PB_EVENT_ACCEPTED == (int)PB_JOB_ACCEPTED &&
                   (int)PB_EVENT_DISMISSED == (int)PB_JOB_DISMISSED,
               "an event for each state of a job, in the same order");
 
-/* Sets the parameters of an event. product: JSON of the product that the event is about, or NULL.
- */
+void pb_journal_print_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *text)
+{
+    struct pb_json *json = user;
+    char when[PB_CLOCK_TEXT_BYTES];
+    pb_clock_text(wall_ms, when);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "time", when);
+    pb_json_string(json, "level", pb_log_level_word(level));
+    pb_json_string(json, "text", text);
+    pb_json_end(json);
+}
+
+/* Sets the parameters of an event. product: JSON of the product that the event is about, or NULL:
+ * then it has the lines of the log about the job since its last event. */
 static int set_event(struct pb_sql_statement *s, enum pb_event_kind kind, const struct pb_job *job,
                      const char *product, struct pb_err *err)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_job_print_brief(json, "job", job);
-    if (product != NULL)
+    if (product != NULL) {
         pb_json_raw(json, "product", product);
+    } else {
+        pb_json_array(json, "log");
+        pb_log_take(job->id, pb_journal_print_line, json);
+        pb_json_end(json);
+    }
     pb_json_end(json);
     const char *data = pb_json_text(json, NULL);
     pb_sql_set_int(s, 1, pb_clock_wall_ms());

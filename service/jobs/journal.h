@@ -12,6 +12,7 @@
  * A server that takes over from a lost one may lack the last events. Its next event then gets a
  * number above all that the lost server can have given: a client that has such a number is
  * recognized, and no other event ever has it. Thread: same as the store's. */
+#include "service/base/log.h"
 #include "service/jobs/job_store.h"
 
 #define PB_JOURNAL_KEEP        10000
@@ -25,7 +26,8 @@ struct pb_event {
     int64_t seq, time_ms; /* wall clock */
     char kind[PB_JOURNAL_KIND_BYTES];
     char job[PB_JOB_ID_BYTES];
-    const char *data; /* JSON object: "job", and for product.published "product"; borrowed */
+    const char *data; /* JSON object: "job", and for product.published "product", else "log", the
+                         lines about the job since its last event; borrowed */
 };
 
 /* Range of the rows, from first to last; in an empty journal first is last + 1. store: a reader. */
@@ -39,6 +41,8 @@ int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *e
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err);
+/* Prints a line of the log as an element of the open array: user is its struct pb_json. */
+void pb_journal_print_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *text);
 /* Makes "<job>-<seq>": an event has the same id each time that it is delivered. */
 void pb_event_id(const struct pb_event *event, char out[PB_JOB_ID_BYTES + 24]);
 /* Prints {seq, id, event, time, data} as a member `key` of json, or (NULL) as an element. */

@@ -55,18 +55,6 @@ int pb_status_list_events(const struct pb_status_methods *methods, struct pb_cal
 
 /* --- the events of one job --- */
 
-static void print_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *text)
-{
-    struct pb_json *json = user;
-    char when[PB_CLOCK_TEXT_BYTES];
-    pb_clock_text(wall_ms, when);
-    pb_json_object(json, NULL);
-    pb_json_string(json, "time", when);
-    pb_json_string(json, "level", pb_log_level_word(level));
-    pb_json_string(json, "text", text);
-    pb_json_end(json);
-}
-
 int pb_status_job_events(struct pb_call *call, struct pb_err *err)
 {
     const char *events;
@@ -77,7 +65,7 @@ int pb_status_job_events(struct pb_call *call, struct pb_err *err)
     pb_json_object(call->reply, "result");
     pb_json_raw(call->reply, "events", events);
     pb_json_array(call->reply, "log");
-    pb_log_lines(call->reading->job.id, print_line, call->reply);
+    pb_log_lines(call->reading->job.id, pb_journal_print_line, call->reply);
     pb_json_end(call->reply);
     pb_json_end(call->reply);
     pb_reply_end(call->reply);

@@ -185,6 +185,8 @@ static void print_step(void *user, const struct pb_event *event)
     } else {
         pb_json_null(json, "product");
     }
+    const struct pb_json_value *log = pb_json_get(data, "log", NULL);
+    pb_json_raw(json, "log", log != NULL ? pb_json_source(log) : "[]");
     pb_json_end(json);
     pb_json_release(data);
 }

@@ -62,9 +62,20 @@ class Journal(DaemonCase):
         self.assertEqual([e["event"] for e in own if e["event"] != "product.published"], LIFE)
         self.assertEqual([(e["seq"], e["time"]) for e in own], sorted((e["seq"], e["time"]) for e in own))
         self.assertEqual(d.call("job.events", id=ids[1], since=own[0]["seq"], limit=1)["events"], own[1:2])
-        log = d.call("job.events", id=ids[1])["log"]
+        steps = d.call("job.events", id=ids[1])
+        log = [line for event in steps["events"] for line in event["log"]] + steps["log"]
+        self.assertEqual(log, sorted(log, key=lambda line: line["time"]))
+        self.assertEqual(len({line["text"] for line in log}), len(log))  # none is in two places
         self.assertTrue(any(line["text"].startswith("1.tif done in") and line["level"] == "notice" for line in log), log)
         self.assertNotIn("0.tif", str(log))
+        d.stop()
+        d.start()  # lines before the end are in the store
+        steps = d.call("job.events", id=ids[1])
+        self.assertEqual(steps["log"], [])
+        kept = [line for event in steps["events"] for line in event["log"]]
+        self.assertEqual(kept, log[:len(kept)])
+        self.assertIn("1.tif through", str(kept))
+        client = self.watch(d, since=start)
         one = self.watch(d, since=start, id=ids[1])
         self.assertEqual({e["data"]["job"]["id"] for e in self.changes(one, 3)}, {ids[1]})
 

@@ -199,6 +199,18 @@ START_TEST(test_lines_of_a_job_are_kept)
     pb_log(PB_LOG_ERROR, "job 3-c: %01000d", 7);
     pb_log_lines("3-c", add_line, lines);
     ck_assert_int_eq(n_lines, 2 + PB_LOG_KEPT);
+    n_lines = 0;
+    pb_log_take("2-b", add_line, lines); /* the newest ones, and the others are given up */
+    ck_assert_int_eq(n_lines, PB_LOG_TAKEN);
+    ck_assert_str_eq(lines, "notice: line 999");
+    pb_log_take("2-b", add_line, lines);
+    pb_log_lines("2-b", add_line, lines);
+    ck_assert_int_eq(n_lines, PB_LOG_TAKEN);
+    pb_log(PB_LOG_NOTICE, "job 2-b: new");
+    pb_log_lines("2-b", add_line, lines);
+    pb_log_take("2-b", add_line, lines);
+    pb_log_take("3-c", add_line, lines);
+    ck_assert_int_eq(n_lines, PB_LOG_TAKEN + 3);
 }
 END_TEST
 

@@ -419,7 +419,7 @@ function lineOf(line) {
 function drawSteps() {
   const place = $("job-steps");
   if (!place || lastSteps.id !== opened) return;
-  place.replaceChildren(...timeTable("Events", "Event", lastSteps.events.map(stepOf)), ...timeTable("Log of the service", "Line", lastSteps.log.map(lineOf)));
+  place.replaceChildren(...timeTable("Events", "Event", lastSteps.events.map(stepOf)), ...timeTable("Log of the service", "Line", [...lastSteps.events.flatMap((event) => event.log || []), ...lastSteps.log].map(lineOf)));
 }
 
 // Loads the events of the job in the dialog, unless its state is that of the last load.
