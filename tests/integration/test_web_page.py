@@ -44,6 +44,7 @@ COGS = {
     "uint32 zstd 2": ("uint32", 1, "COMPRESS=ZSTD", "PREDICTOR=2"),
     "int32 lzw 2": ("int32", 1, "COMPRESS=LZW", "PREDICTOR=2"),
     "uint8 webp": ("uint8", 3, "COMPRESS=WEBP", "WEBP_LOSSLESS=YES", "INTERLEAVE=PIXEL"),
+    "uint8 webp, alpha": ("uint8", 4, "COMPRESS=WEBP", "WEBP_LOSSLESS=YES", "INTERLEAVE=PIXEL", "PHOTOMETRIC=RGB", "ALPHA=YES"),
     "uint8 jpeg": ("uint8", 3, "COMPRESS=JPEG", "PHOTOMETRIC=YCBCR", "JPEG_QUALITY=95", "INTERLEAVE=PIXEL"),
 }
 # The values of all pixels of a band as the viewer has them; null where they are not valid.

@@ -350,6 +350,28 @@ function webpSize(bytes) {
   return [0, 0];
 }
 
+// The pixels of a WebP with alpha as RGBA, or null. A canvas multiplies colours with alpha, which rounds them; this decoder of the
+// browser does not. It gives a lossy picture in another form, and only pages of a secure host (or this machine) have it.
+async function alphaPixels(data, width, height) {
+  if (typeof ImageDecoder !== "function") return null;
+  const decoder = new ImageDecoder({ data, type: "image/webp", premultiplyAlpha: "none", colorSpaceConversion: "none" });
+  let image = null;
+  try {
+    image = (await decoder.decode()).image;
+    if (!["RGBA", "BGRA"].includes(image.format) || image.codedWidth !== width || image.codedHeight !== height) return null;
+    const out = new Uint8Array(image.allocationSize());
+    const [{ offset, stride }] = await image.copyTo(out);
+    if (offset !== 0 || stride !== 4 * width) return null;
+    if (image.format === "BGRA") for (let i = 0; i < out.length; i += 4) [out[i], out[i + 2]] = [out[i + 2], out[i]];
+    return out;
+  } catch {
+    return null;
+  } finally {
+    if (image) image.close();
+    decoder.close();
+  }
+}
+
 // A picture that the browser decodes. JPEG: the tables of the file are put before the stream, and a mark that says whether its
 // colours are YCbCr, which is otherwise guessed.
 async function unpicture(bytes, level) {
@@ -366,6 +388,8 @@ async function unpicture(bytes, level) {
   }
   const size = level.codec === "jpeg" ? jpegSize(data) : webpSize(data);
   if (size[0] !== width || size[1] !== height) refuse("damaged " + level.codec + " data: a tile has another size");
+  const exact = perPixel === 4 && level.codec === "webp" ? await alphaPixels(data, width, height) : null;
+  if (exact) return exact;
   let image;
   try {
     image = await createImageBitmap(new Blob([data], { type: "image/" + level.codec }), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
