@@ -28,6 +28,7 @@ PB_WEB_INCLUDE(pb_web_page_css, "page.css");
 PB_WEB_INCLUDE(pb_web_page_js, "page.js");
 PB_WEB_INCLUDE(pb_web_page_icon, "icon.svg");
 PB_WEB_INCLUDE(pb_web_actions_js, "actions.js");
+PB_WEB_INCLUDE(pb_web_streams_js, "streams.js");
 PB_WEB_INCLUDE(pb_web_graphs_css, "graphs.css");
 PB_WEB_INCLUDE(pb_web_graphs_js, "graphs.js");
 PB_WEB_INCLUDE(pb_web_cog_css, "cog.css");
@@ -77,6 +78,7 @@ const struct pb_web_asset *pb_web_asset_find(const char *path)
         {"/page.js", "text/javascript; charset=utf-8", pb_web_page_js, pb_web_page_js_end},
         {"/icon.svg", "image/svg+xml", pb_web_page_icon, pb_web_page_icon_end},
         {"/actions.js", "text/javascript; charset=utf-8", pb_web_actions_js, pb_web_actions_js_end},
+        {"/streams.js", "text/javascript; charset=utf-8", pb_web_streams_js, pb_web_streams_js_end},
         {"/graphs.css", "text/css; charset=utf-8", pb_web_graphs_css, pb_web_graphs_css_end},
         {"/graphs.js", "text/javascript; charset=utf-8", pb_web_graphs_js, pb_web_graphs_js_end},
         {"/cog.css", "text/css; charset=utf-8", pb_web_cog_css, pb_web_cog_css_end},

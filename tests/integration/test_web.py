@@ -62,7 +62,7 @@ class Answers(WebCase):
     def test_page_is_strict_and_cached(self):
         web = self.web(self.service())
         for path, kind in (("/", "text/html"), ("/icon.svg", "image/svg+xml"), *(("/%s.css" % name, "text/css") for name in ("page", "graphs", "cog", "map", "leaflet")),
-                           *(("/%s.js" % name, "text/javascript") for name in ("page", "actions", "graphs", "cogview", "cogfacts", "cog", "zstd", "map", "coast", "leaflet"))):
+                           *(("/%s.js" % name, "text/javascript") for name in ("page", "actions", "streams", "graphs", "cogview", "cogfacts", "cog", "zstd", "map", "coast", "leaflet"))):
             reply = web.get(path)
             self.assertEqual((reply.status, reply.headers["Content-Type"].split(";")[0]), (200, kind))
             policy = reply.headers["Content-Security-Policy"]

@@ -402,6 +402,8 @@ class Page(DaemonCase):
                 for b in range(bands):
                     expected = data.GetRasterBand(b + 1).ReadAsArray(buf_type=gdal.GDT_Float64)
                     expected[data.GetRasterBand(b + 1).GetMaskBand().ReadAsArray() == 0] = np.nan
+                    if "ALPHA=YES" in options:  # colours of transparent pixels have no meaning
+                        expected[data.GetRasterBand(bands).ReadAsArray() == 0] = np.nan
                     found = np.array(browser.run(PIXELS + "(%d)" % b), dtype=float)
                     if "COMPRESS=JPEG" in options:  # two decoders differ by some levels
                         self.assertLess(np.abs(found - expected).mean(), 2)
@@ -564,6 +566,36 @@ class Page(DaemonCase):
         self.assertEqual([a for a in browser.addresses() if not a.startswith((self.address + "/", named + "/"))], [])
         browser.run("void (() => { window.blocked = ''; const i = new Image(); i.onerror = () => { blocked = 'refused'; }; i.onload = () => { blocked = 'loaded'; }; i.src = '%s/a.png'; })()" % other)
         self.assertEqual(browser.wait("blocked"), "refused")
+
+    def test_stream_is_a_strip_of_its_scenes(self):
+        """Rate, gaps and delay of a stream; its scenes in the order of their lines, the newest in sight."""
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines("""compute: {device: cpu}
+pipelines:
+  swir:
+    input: {stream: swir, bands: {R: 3, N: 4}, lines: {every: 64}}
+    products: [quicklook: {bands: [N]}]
+""")
+        d.start()
+        web = Web(d.root / "s.sock", d.root / "web.log")
+        self.addCleanup(web.stop)
+        browser = Browser()
+        self.addCleanup(browser.close)
+        self.address = "http://127.0.0.1:%d" % web.port
+        self.open(browser)
+        browser.wait("!document.getElementById('streams-zone').hidden")
+        self.assertIn("no writer", browser.run("document.getElementById('streams').textContent"))
+        run("pushbroom", "feed", "--socket", d.root / "s.sock", "--stream", "swir", "--lines-per-second", "5000", "--start", "2026-11-30T12:00:00Z", need_data() / "real/landsat7_L7_ETMs_6band.tif")
+        self.assertEqual(browser.wait("document.querySelectorAll('.strip img').length === 6 && [...document.querySelectorAll('.strip img')].every((i) => i.complete && i.naturalWidth > 0)"), True)
+        names = browser.run("[...document.querySelectorAll('.strip button')].map((b) => b.title)")
+        self.assertEqual([name.split("_")[2].split(":")[0] for name in names], ["320", "256", "192", "128", "64", "0"])
+        browser.run("document.querySelector('.strip').style.maxHeight = '100px'")  # more than is in sight
+        browser.wait("(() => { const s = document.querySelector('.strip'), box = s.getBoundingClientRect(), ends = [...s.children].map((b) => b.getBoundingClientRect().bottom);"
+                     "return s.scrollHeight > s.clientHeight && Math.abs(ends[0] - box.bottom) < 4 && ends.every((end, i) => i === 0 || end < ends[i - 1]); })()")
+        self.assertIn("352 lines \u00b7 6 scenes", browser.wait("/352 lines/.test(document.getElementById('streams').textContent) && document.getElementById('streams').textContent"))
+        browser.run("document.querySelector('.strip button').click()")
+        browser.wait("document.getElementById('job').open && document.getElementById('job-title').textContent.includes('swir_')")
+        self.check_clean(browser)
 
     # --- changes ---
 

@@ -598,6 +598,7 @@ function draw() {
     drawTroubles();
     drawArriving();
     drawMachines();
+    window.streamZone?.draw(info);
     drawList();
   });
 }
