@@ -221,7 +221,7 @@ static const struct cli_command commands[] = {
      NULL,
      cli_metrics},
     {{.name = "store",
-      .arguments = "init|check [CONNINFO | -c FILE] [--json]",
+      .arguments = "init|check|forget NODE [CONNINFO | -c FILE] [--json]",
       .summary = "the database of services that share their jobs",
       .options = N_OPTIONS({'c', "config", "FILE", NULL,
                             "configuration that names the database (default: "
@@ -232,7 +232,10 @@ static const struct cli_command commands[] = {
               "check: a line for each point that the safety and speed of the jobs depend on: the "
               "server and its settings, standbys, tables, rights, old transactions, connections, "
               "round trip. 'mend' has the remedy, 'note' a limit. It changes nothing. "
-              "Exit 1: something is to mend; 3: the database cannot be reached.",
+              "Exit 1: something is to mend; 3: the database cannot be reached.\n\n"
+              "forget NODE: end a node that is gone for ever. It must not report. Other nodes run "
+              "its jobs; no file is touched. A line for each kind of files that it leaves has the "
+              "remedy. Exit 1: such files remain, or nothing was changed.",
       .example = "pushbroom store check \"host=db.example.org dbname=pushbroom\""},
      NULL,
      cli_store},

@@ -1,16 +1,18 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* `pushbroom store`: makes the tables of nodes in a database, and checks the database. */
+/* `pushbroom store`: makes the tables of nodes in a database, checks the database, and removes a
+ * node. */
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "service/cli/cli.h"
 #include "service/daemon/daemon.h"
 #include "service/jobs/store_check.h"
+#include "service/jobs/store_forget.h"
 
 #include <string.h>
 
 struct store {
-    const char *action, *conninfo, *path;
+    const char *action, *node, *conninfo, *path;
     struct pb_config *config; /* owns conninfo that is not of the command line */
     bool as_json;
     int rc;
@@ -33,12 +35,17 @@ static int parse(struct store *store, int argc, char **argv)
     }
     const int n = argc - optind;
     store->action = n > 0 ? argv[optind] : "";
-    store->conninfo = n > 1 ? argv[optind + 1] : NULL;
-    if (strcmp(store->action, "init") != 0 && strcmp(store->action, "check") != 0)
-        return n == 0 ? cli_usage("store", "init or check is missing")
+    const int first = strcmp(store->action, "forget") == 0 ? 2 : 1; /* index of CONNINFO */
+    store->node = first == 2 && n > 1 ? argv[optind + 1] : NULL;
+    store->conninfo = n > first ? argv[optind + first] : NULL;
+    if (strcmp(store->action, "init") != 0 && strcmp(store->action, "check") != 0 && first == 1)
+        return n == 0 ? cli_usage("store", "init, check or forget is missing")
                       : cli_usage("store", "there is no action '%s'", store->action);
-    if (n > 2)
-        return cli_usage("store", "one CONNINFO in quotes, '%s' is too many", argv[optind + 2]);
+    if (first == 2 && store->node == NULL)
+        return cli_usage("store", "which NODE?");
+    if (n > first + 1)
+        return cli_usage("store", "one CONNINFO in quotes, '%s' is too many",
+                         argv[optind + first + 1]);
     if (store->conninfo != NULL && store->path != NULL)
         return cli_usage("store", "a CONNINFO or -c FILE, not both");
     if (store->conninfo != NULL && pb_store_has_password(store->conninfo))
@@ -125,13 +132,30 @@ static int init(struct store *store)
     return store->rc;
 }
 
+static int forget(struct store *store)
+{
+    struct pb_err err = {0};
+    const int n = pb_store_forget(store->conninfo, store->node, print_point, store, &err);
+    if (n < 0 && err.code == PB_E_JOB_STATE) {
+        cli_print_err_hint(&err, "nothing was changed");
+        return CLI_JOB_FAILED;
+    }
+    if (n < 0) {
+        cli_print_err_hint(&err, "start the server, or correct the connection string");
+        return CLI_UNREACHABLE;
+    }
+    return n > 0 ? CLI_JOB_FAILED : store->rc;
+}
+
 int cli_store(int argc, char **argv)
 {
     struct store store = {.rc = CLI_DONE};
     int rc = parse(&store, argc, argv);
     rc = rc == CLI_DONE ? find_database(&store) : rc;
     if (rc == CLI_DONE)
-        rc = strcmp(store.action, "init") == 0 ? init(&store) : check(&store);
+        rc = store.node != NULL                  ? forget(&store)
+             : strcmp(store.action, "init") == 0 ? init(&store)
+                                                 : check(&store);
     pb_config_destroy(store.config);
     return rc;
 }

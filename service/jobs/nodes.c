@@ -57,9 +57,9 @@ static int check_directories(struct pb_job_store *store, const struct pb_node *n
         rc = pb_fail(err, PB_E_SERVICE_STATE,
                      "node %s of the job store has the same work, archive or quarantine directory "
                      "as this node, %s; give each node directories of its own, which the others "
-                     "see at the same paths. If that node is gone for ever, delete its row from "
-                     "the table pushbroom.nodes",
-                     other, store->node);
+                     "see at the same paths. If that node is gone for ever: 'pushbroom store "
+                     "forget %s'",
+                     other, store->node, other);
     }
     pb_sql_finalize(s);
     return rc;

@@ -147,6 +147,45 @@ class Nodes(DaemonCase):
         self.wait_archived(a, names)
         self.check_once(names)
 
+    def test_jobs_of_a_forgotten_node_run_elsewhere(self):
+        """Also with another text of the pipeline."""
+        a, b = self.nodes("a", "b", start=False, lease="3s")
+        b.change("bands: {R: 1}", "bands: {R: 2}")
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        def forget(node):
+            done = subprocess.run([BIN / "pushbroom", "store", "forget", node, "--json", "-c", b.config], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            return {p["name"]: (p["grade"], p["text"]) for p in lines if "name" in p}, done.stdout + done.stderr
+        a.drop("bad.tif", "fail")
+        wait_for(lambda: "bad.tif" in a.files("quarantine"))
+        for name in ("s1.tif", "s2.tif"):
+            a.drop(name, "until go")
+        a.wait_job("s1.tif", "running")
+        a.wait_job("s2.tif", "accepted")
+        self.assertIn("node a reports", forget("a")[1])
+        a.stop(signal.SIGKILL)
+        wait_for(lambda: not b.nodes()["a"]["reports"])
+        claim = a.root / "work" / "20200101-000000-aaaa"
+        claim.mkdir()
+        points, _ = forget("a")
+        self.assertEqual({name: grade for name, (grade, _) in points.items()},
+                         {"node": "fine", "jobs": "fine", "inputs": "fine", "quarantine": "mend", "claims": "mend"})
+        self.assertIn("1 in %s have no job: move the files in %s into an inbox" % (claim.parent, claim.name), points["claims"][1])
+        self.assertIn("1 inputs in %s/quarantine" % a.root, points["quarantine"][1])
+        self.assertIn("2 that wait or ran", points["jobs"][1])
+        self.assertIn("there is no node a", forget("a")[1])
+        (self.common / "go").touch()
+        for name in ("s1.tif", "s2.tif"):
+            self.assertEqual(b.wait_job(name, "successful")["node"], "b")
+        wait_for(lambda: list(b.nodes()) == ["b"])
+        b.call("job.retry", id=b.wait_job("bad.tif", "failed")["id"])
+        wait_for(lambda: self.ends()[("bad.tif", "job.failed")] == 2)
+        self.assertEqual(b.wait_job("bad.tif", "failed")["input"], str(a.root / "quarantine/bad.tif"))
+
     def test_inbox_of_a_killed_node_is_watched_by_another(self):
         """It has claimed a file and died before it stored its job, and another node as well, which had watched its inbox."""
         a, b = self.nodes("a", "b", start=False, lease="10s")

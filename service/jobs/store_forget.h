@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_STORE_FORGET_H
+#define PB_STORE_FORGET_H
+/* The end of a node that is gone for ever: its row, session and requests are removed, so that other
+ * nodes run its jobs. Files are not touched; those that its directories have and no other node
+ * moves are visited, each kind with its remedy. Thread: any. */
+#include "service/jobs/store_check.h"
+
+/* Connects to a server that takes changes. Returns the number of points to mend; negative: the
+ * database cannot be reached; job.state: no such node, or it reports, and nothing is changed. A
+ * node that starts again later joins as a new one. */
+int pb_store_forget(const char *conninfo, const char *node,
+                    void (*visit)(void *user, const struct pb_store_point *point), void *user,
+                    struct pb_err *err);
+#endif
