@@ -7,32 +7,50 @@
 #include "wic/apps/apps.cuh"
 #include "wic/apps/pair/send.cuh"
 
+#include <atomic>
 #include <cstdio>
 #include <thread>
 
 namespace
 {
 struct block_memory : emulate_block_memory {
-    alignas(16) unsigned char lines[pair_lines_bytes];
+    alignas(16) unsigned char lines[pair_letters_bytes];
+    std::atomic<bool> leaves{false};
 };
 
 struct way : emulate_thread<block_memory> {
     using emulate_thread::emulate_thread;
     pair_sender<way> sender;
 
-    uint64_t take(const pair_view &p, const pair_lane &lane, uint32_t number, size_t offset,
-                  const void **from)
+    uint32_t taken_turn = 0; // of the buffers of letters
+
+    uint64_t take(const pair_view &p, const pair_sending &piece, const void **from)
     {
+        if (p.send == PAIR_LETTERS) {
+            return take_letters(p, piece, from);
+        }
         uint64_t word = 0;
         if (own.thread == 0) {
             const bool is_here = pair_wait(p, [&] {
-                word = pair_look(lane, number);
+                word = pair_look(piece.lane, piece.number);
                 return word != 0;
             });
             word = is_here ? static_cast<uint32_t>(word) : resident_leave;
         }
-        *from = lane.at(lane.data, number, offset);
+        *from = piece.data();
         return share(word);
+    }
+    uint64_t take_letters(const pair_view &p, const pair_sending &piece, const void **from)
+    {
+        bool is_lost = false;
+        unsigned char *to = memory->lines + pair_lines_bytes + taken_turn * resident_piece_most;
+        taken_turn ^= 1;
+        *from = to;
+        if (!pair_letters::take(p, piece, to, own, &is_lost)) {
+            memory->leaves = true;
+        }
+        const uint64_t found = share(!is_lost);
+        return memory->leaves ? resident_leave : found;
     }
     void taken()
     {
@@ -41,9 +59,9 @@ struct way : emulate_thread<block_memory> {
     {
         sender.make(send, sending, memory->lines, write);
     }
-    void send(pair_way_out send, const pair_sending &sending)
+    void send(pair_way_out send, const pair_sending &sending, bool is_lost)
     {
-        sender.send(send, sending, *this);
+        sender.send(send, sending, memory->lines, is_lost, *this);
     }
 };
 
@@ -51,7 +69,7 @@ struct way : emulate_thread<block_memory> {
 struct memory {
     std::vector<uint64_t> board[2], ready[2], told;
     std::vector<uint32_t> made[2], ups;
-    app_memory data[2], copy[2];
+    app_memory data[2], copy[2], letters[2];
     uint32_t taken[2] = {}, met[2] = {}, started[2] = {}, state[2] = {}, begin = 0, stop = 0;
 
     template <class A> pair_view lay_out(const emulate_pair &how)
@@ -76,6 +94,11 @@ struct memory {
             if (how.send != PAIR_IN_PLACE) {
                 copy[to] = app_allocate(places * lane.bytes);
                 lane.copy = copy[to].get();
+            }
+            if (how.send == PAIR_LETTERS) {
+                letters[to] = app_allocate(2 * places * lane.bytes);
+                memset(letters[to].get(), 0, 2 * places * lane.bytes);
+                lane.letters = letters[to].get();
             }
             if (how.send == PAIR_EFFSHARE) {
                 ready[to].assign(places, 0);

@@ -17,6 +17,7 @@ enum emulate_send { /* pair_way_out */
                     EMULATE_GPS,
                     EMULATE_FINEPACK,
                     EMULATE_EFFSHARE,
+                    EMULATE_LETTERS,
 };
 
 struct emulate_pair {

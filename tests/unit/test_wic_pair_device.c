@@ -37,7 +37,7 @@ START_TEST(test_every_way_to_send_is_right)
 {
     struct emulate_pair how = {.blocks = {2, 3}, .threads = 2, .places = 1, .rounds = 1};
     char why[200];
-    for (how.send = EMULATE_PUT_SIGNAL; how.send <= EMULATE_EFFSHARE; how.send++)
+    for (how.send = EMULATE_PUT_SIGNAL; how.send <= EMULATE_LETTERS; how.send++)
         ck_assert_msg(emulate_pair_rounds((unsigned)_i, &how, why) == 1, "%s, way %d: %s",
                       emulate_pair_app((unsigned)_i), how.send, why);
 }
@@ -45,12 +45,12 @@ END_TEST
 
 START_TEST(test_every_mistake_is_found)
 {
-    const unsigned app = (unsigned)_i / (EMULATE_EFFSHARE + 1);
+    const unsigned app = (unsigned)_i / (EMULATE_LETTERS + 1);
     struct emulate_pair how = {.blocks = {2, 1},
                                .threads = 1,
                                .places = 1,
                                .rounds = 1,
-                               .send = _i % (EMULATE_EFFSHARE + 1)};
+                               .send = _i % (EMULATE_LETTERS + 1)};
     char why[200];
     for (how.fault = EMULATE_EARLY_READ; how.fault <= EMULATE_STALE; how.fault++)
         for (how.receiver = 0; how.receiver < 2; how.receiver++) {
@@ -83,7 +83,7 @@ int main(void)
     tcase_add_loop_test(tc, test_all_steps_are_right, 0, apps);
     tcase_add_loop_test(tc, test_party_repeats_round_alone, 0, apps);
     tcase_add_loop_test(tc, test_every_way_to_send_is_right, 0, apps);
-    tcase_add_loop_test(tc, test_every_mistake_is_found, 0, apps * (EMULATE_EFFSHARE + 1));
+    tcase_add_loop_test(tc, test_every_mistake_is_found, 0, apps * (EMULATE_LETTERS + 1));
     tcase_add_loop_test(tc, test_kernels_leave_if_the_host_stops, 0, apps);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -88,7 +88,7 @@ static inline enum app_verdict app_judge(double wic, double oracle, double best,
 
 /* Trials of several shapes of one thing: each twice, but only once if it is slower by more than a
  * factor. Then the fastest is used. All zero: no shape yet. */
-#define APP_SHAPES_MOST 8
+#define APP_SHAPES_MOST 10
 #define APP_TRIAL_HOPE  1.3
 struct app_trials {
     size_t shapes, runs;           /* number of shapes; of trials that were made or left out */

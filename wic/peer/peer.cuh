@@ -94,6 +94,42 @@ __device__ __forceinline__ void wic_peer_post(uint64_t *word, uint64_t value, wi
 #endif
 }
 
+// A letter is eight bytes of data in two words, each with a tag: who reads the tag has the data, so
+// that neither a fence nor another word is needed. Relaxed; both words in one access.
+struct wic_peer_letter {
+    uint32_t data[2], tag[2];
+};
+
+__device__ __forceinline__ void wic_peer_write(uint64_t *letter, uint32_t tag, uint32_t low,
+                                               uint32_t high)
+{
+    const uint64_t top = static_cast<uint64_t>(tag) << 32;
+#ifdef __CUDA_ARCH__
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(letter), "l"(top | low),
+                 "l"(top | high)
+                 : "memory");
+#else
+    __atomic_store_n(letter, top | low, __ATOMIC_RELAXED);
+    __atomic_store_n(letter + 1, top | high, __ATOMIC_RELAXED);
+#endif
+}
+
+__device__ __forceinline__ wic_peer_letter wic_peer_read(const uint64_t *letter)
+{
+    uint64_t word[2];
+#ifdef __CUDA_ARCH__
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(word[0]), "=l"(word[1])
+                 : "l"(letter)
+                 : "memory");
+#else
+    word[0] = __atomic_load_n(letter, __ATOMIC_RELAXED);
+    word[1] = __atomic_load_n(letter + 1, __ATOMIC_RELAXED);
+#endif
+    return {{static_cast<uint32_t>(word[0]), static_cast<uint32_t>(word[1])},
+            {static_cast<uint32_t>(word[0] >> 32), static_cast<uint32_t>(word[1] >> 32)}};
+}
+
 // Acquire and release at the GPU; returns the new count.
 __device__ __forceinline__ uint32_t wic_peer_count(uint32_t *counter)
 {
@@ -118,7 +154,9 @@ struct wic_peer_stage {
     uint64_t chunk;
     unsigned char *data; // place of the piece for the work
     unsigned char *ring; // its place in the ring
+    uint64_t *word;      // ready word or credit that is due when the piece is done; or NULL
     wic_peer_kind kind;
+    wic_peer_reach reach;
     uint32_t peer;          // the other party
     uint32_t number;        // chunk's number in its lane
     uint32_t offset, bytes; // place of the piece in the chunk
@@ -292,7 +330,7 @@ template <class Block> class wic_peer_activator
     }
 
     // A step is loaded while the one before is walked, and prepared before a wait for data, not
-    // between the arrival of data and the answer to it.
+    // between the arrival of data and the answer to it; so is the first piece of an answer.
     __device__ void run()
     {
         wic_peer_end end = WIC_PEER_ENDED;
@@ -302,13 +340,16 @@ template <class Block> class wic_peer_activator
         for (uint64_t i = 0; i < v_.step_count && end == WIC_PEER_ENDED; i++) {
             wic_peer_part next = part;
             if (part.makes) {
-                end = walk(part);
+                end = walk(part, nullptr);
                 next = wic_peer_part(v_, loaded, block_.index);
                 loaded = load(i + 2);
             } else {
                 next = wic_peer_part(v_, loaded, block_.index);
                 loaded = load(i + 2);
-                end = wic_step_has_party(&part.step, v_.party) ? walk(part) : end;
+                const bool is_answered = i + 1 < v_.step_count && next.makes;
+                end = wic_step_has_party(&part.step, v_.party)
+                          ? walk(part, is_answered ? &next : nullptr)
+                          : end;
             }
             part = next;
         }
@@ -321,15 +362,18 @@ template <class Block> class wic_peer_activator
         return v_.steps[i < v_.step_count ? i : v_.step_count - 1];
     }
 
-    __device__ wic_peer_end walk(const wic_peer_part &part)
+    // answer: the step after one that uses chunks, if it makes chunks; or NULL.
+    __device__ wic_peer_end walk(const wic_peer_part &part, const wic_peer_part *answer)
     {
         const wic_step &step = part.step;
         const uint32_t peer = part.makes ? step.to : step.from;
         uint32_t number = part.number;
         for (uint64_t k = part.lead; k < step.count; k += v_.plan.lanes, number++) {
             const uint64_t chunk = wic_step_chunk(&step, k);
-            const wic_peer_end end =
-                part.makes ? make(peer, number, chunk) : use(peer, number, chunk);
+            const bool is_last = step.count - k <= v_.plan.lanes;
+            const wic_peer_end end = part.makes
+                                         ? make(peer, number, chunk)
+                                         : use(peer, number, chunk, is_last ? answer : nullptr);
             if (end != WIC_PEER_STAYS) {
                 return end;
             }
@@ -370,51 +414,98 @@ template <class Block> class wic_peer_activator
         unsigned char *at =
             ring(kind == WIC_PEER_MAKE ? v_.out[peer] : v_.in[peer], number) + offset;
         const uint32_t is_last = offset + plan.piece_bytes >= plan.chunk_bytes;
+        uint64_t *word = kind == WIC_PEER_MAKE ? wic_peer_line(v_.out[peer].ready, block_.index) +
+                                                     wic_peer_slot(plan, number)
+                                               : wic_peer_line(v_.in[peer].credit, block_.index);
+        const bool is_due = is_last && (kind == WIC_PEER_MAKE || is_credit_due(number));
         return {chunk,   is_staged(kind) ? block_.buffer(turn_.stage) : at,
-                at,      kind,
+                at,      is_due ? word : nullptr,
+                kind,    wic_peer_reach_of(v_, peer),
                 peer,    number,
                 offset,  plan.piece_bytes,
                 is_last, 0,
                 0,       WIC_PEER_STAYS};
     }
+    // One for half of the ring: the sender has the other half until then.
+    __device__ bool is_credit_due(uint32_t number) const
+    {
+        const uint32_t each = v_.plan.slots > 1 ? v_.plan.slots / 2 : 1;
+        return ((number + 1) & (each - 1)) == 0;
+    }
 
     __device__ wic_peer_end make(uint32_t peer, uint32_t number, uint64_t chunk)
     {
         const uint32_t bytes = v_.plan.piece_bytes;
-        fill(piece(WIC_PEER_MAKE, peer, number, chunk, 0));
-        wic_peer_end end = WIC_PEER_STAYS;
-        if (block_.leads()) {
-            end = wait_for_credit(peer, number);
+        if (!is_ahead_) {
+            fill(piece(WIC_PEER_MAKE, peer, number, chunk, 0));
+            wic_peer_end end = WIC_PEER_STAYS;
+            if (block_.leads()) {
+                end = wait_for_credit(peer, number);
+            }
+            end = static_cast<wic_peer_end>(block_.from_leader(end));
+            if (end != WIC_PEER_STAYS) {
+                return end;
+            }
+            pass();
         }
-        end = static_cast<wic_peer_end>(block_.from_leader(end));
-        if (end != WIC_PEER_STAYS) {
-            return end;
-        }
-        pass();
+        is_ahead_ = false;
         for (uint32_t offset = bytes; offset < v_.plan.chunk_bytes; offset += bytes) {
             fill(piece(WIC_PEER_MAKE, peer, number, chunk, offset));
             pass();
         }
         return WIC_PEER_STAYS;
     }
+    // The chunks that must have been taken before the chunk of this number is made.
+    __device__ uint32_t wanted(uint32_t number) const
+    {
+        return number + 1 - v_.plan.slots;
+    }
     __device__ wic_peer_end wait_for_credit(uint32_t peer, uint32_t number)
     {
         const uint64_t *word = wic_peer_line(v_.out[peer].credit, block_.index);
-        const uint32_t wanted = number + 1 - v_.plan.slots; // chunks that were taken
         uint64_t *known = block_.known(peer);
-        if (wic_peer_is_at(*known, wanted)) {
+        if (wic_peer_is_at(*known, wanted(number))) {
             return WIC_PEER_STAYS;
         }
         const wic_peer_end end =
-            watch_.wait([&] { return wic_peer_is_at(wic_peer_peek(word), wanted); });
+            watch_.wait([&] { return wic_peer_is_at(wic_peer_peek(word), wanted(number)); });
         *known = wic_peer_see(word);
         return end;
     }
+    __device__ bool has_credit(uint32_t peer, uint32_t number)
+    {
+        uint64_t *known = block_.known(peer);
+        if (!wic_peer_is_at(*known, wanted(number))) {
+            *known = wic_peer_see(wic_peer_line(v_.out[peer].credit, block_.index));
+        }
+        return wic_peer_is_at(*known, wanted(number));
+    }
 
-    __device__ wic_peer_end use(uint32_t peer, uint32_t number, uint64_t chunk)
+    // Fills the stage after this one with the first piece of the answer, if there is room for it.
+    __device__ void prepare(const wic_peer_part &answer)
+    {
+        const wic_peer_turn current = turn_;
+        const uint32_t peer = answer.step.to;
+        if (v_.plan.depth == 1 || answer.lead >= answer.step.count ||
+            block_.from_leader(block_.leads() && has_credit(peer, answer.number)) == 0) {
+            return;
+        }
+        turn_.next(v_.plan.depth);
+        is_filled_ = false;
+        fill(piece(WIC_PEER_MAKE, peer, answer.number, wic_step_chunk(&answer.step, answer.lead),
+                   0));
+        turn_ = current;
+        is_ahead_ = true;
+    }
+
+    __device__ wic_peer_end use(uint32_t peer, uint32_t number, uint64_t chunk,
+                                const wic_peer_part *answer)
     {
         const uint32_t bytes = v_.plan.piece_bytes;
         fill(piece(WIC_PEER_USE, peer, number, chunk, 0));
+        if (answer != nullptr && bytes == v_.plan.chunk_bytes) {
+            prepare(*answer);
+        }
         wic_peer_end end = WIC_PEER_STAYS;
         uint32_t value = 0;
         if (block_.leads()) {
@@ -434,6 +525,9 @@ template <class Block> class wic_peer_activator
                 block_.stage(turn_.stage)->value = value;
             }
             pull_and_pass(peer, number, offset);
+        }
+        if (is_ahead_) {
+            pass();
         }
         return WIC_PEER_STAYS;
     }
@@ -474,8 +568,10 @@ template <class Block> class wic_peer_activator
                 wic_peer_post(v_.stop[party], 1, WIC_PEER_ALONE);
             }
         }
-        fill(
-            {0, nullptr, nullptr, WIC_PEER_LEAVE, 0, 0, 0, 0, 0, 0, 0, static_cast<uint32_t>(end)});
+        wic_peer_stage last = {};
+        last.kind = WIC_PEER_LEAVE;
+        last.end = end;
+        fill(last);
         pass();
     }
 
@@ -484,6 +580,7 @@ template <class Block> class wic_peer_activator
     wic_peer_watch<Block> watch_;
     wic_peer_turn turn_;
     bool is_filled_ = false; // the stage of this turn
+    bool is_ahead_ = false;  // so is the stage after it, by the first piece of an answer
 };
 
 template <class Block, class Make, class Use>
@@ -512,26 +609,6 @@ __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &blo
     }
 }
 
-__device__ __forceinline__ void wic_peer_post_ready(const wic_peer_view &v, uint32_t lane,
-                                                    const wic_peer_stage &stage)
-{
-    wic_peer_post(wic_peer_line(v.out[stage.peer].ready, lane) +
-                      wic_peer_slot(v.plan, stage.number),
-                  static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send,
-                  wic_peer_reach_of(v, stage.peer));
-}
-
-// One post for half of the ring: the sender has the other half until then.
-__device__ __forceinline__ void wic_peer_post_credit(const wic_peer_view &v, uint32_t lane,
-                                                     const wic_peer_stage &stage)
-{
-    const uint32_t each = v.plan.slots > 1 ? v.plan.slots / 2 : 1;
-    if (((stage.number + 1) & (each - 1)) == 0) {
-        wic_peer_post(wic_peer_line(v.in[stage.peer].credit, lane), stage.number + 1,
-                      wic_peer_reach_of(v, stage.peer));
-    }
-}
-
 template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, Block &block)
 {
     for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
@@ -548,14 +625,16 @@ template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, 
             if (v.plan.transport == WIC_PEER_BULK && stage.bytes > 0) {
                 block.push(stage.ring, turn.stage, stage.bytes);
             }
-            if (stage.is_last && block.leads()) {
-                wic_peer_post_ready(v, block.index, stage);
+            if (stage.word != nullptr && block.leads()) {
+                wic_peer_post(stage.word,
+                              static_cast<uint64_t>(stage.number + 1) << 32 | stage.to_send,
+                              stage.reach);
             }
             block.arrive(WIC_PEER_EMPTY, turn.stage);
         } else {
             block.arrive(WIC_PEER_EMPTY, turn.stage);
-            if (stage.is_last && block.leads()) {
-                wic_peer_post_credit(v, block.index, stage);
+            if (stage.word != nullptr && block.leads()) {
+                wic_peer_post(stage.word, stage.number + 1, stage.reach);
             }
         }
     }

@@ -37,6 +37,7 @@ enum pair_way_out : uint32_t {
     PAIR_GPS,
     PAIR_FINEPACK,
     PAIR_EFFSHARE,
+    PAIR_LETTERS,
 };
 
 // The chunks for one party.
@@ -45,9 +46,10 @@ struct pair_lane {
     uint32_t *made;  // number of pieces of each chunk that are made; memory of the sender
     uint32_t *taken; // number of chunks; memory of the sender
     unsigned char *data;
-    unsigned char *copy; // the sender's own place of each chunk, or NULL
-    uint64_t *ready;     // words of the board for the host, which brings the chunks; or NULL
-    size_t bytes;        // distance between chunks
+    unsigned char *copy;    // the sender's own place of each chunk, or NULL
+    unsigned char *letters; // twice the bytes of `data`, or NULL; instead of board and data
+    uint64_t *ready;        // words of the board for the host, which brings the chunks; or NULL
+    size_t bytes;           // distance between chunks
     uint32_t mask;
 
     // `of` is data or copy.
@@ -72,7 +74,7 @@ struct pair_view {
     bool pulls;      // wic: into shared memory
 };
 
-// A piece of a chunk that is made and sent.
+// A piece of a chunk that is made and sent, or taken.
 struct pair_sending {
     const pair_lane &lane;
     uint32_t number; // number of the chunk
@@ -182,13 +184,13 @@ template <class Clear> inline void pair_forget(const pair_view &p, int party, Cl
 //
 //   part(), block, blocks
 //   share(value)   the value of thread 0, for all threads of the block; a barrier of them
-//   take(p, lane, number, offset, from)
-//                  the units of chunk `number`, of which a piece at this offset is at *from; 0: it
-//                  is lost; resident_leave
+//   take(p, piece, from)
+//                  more than 0 when the piece, which is at *from, can be read; 0: its chunk is
+//                  lost; resident_leave
 //   taken()        all threads are done with that piece
 //   make(send, sending, write)
 //                  write(to) writes the part of a thread of the piece to `to`
-//   send(send, sending)
+//   send(send, sending, is_lost)
 //                  all threads have written it; thread 0 may post when this returns
 template <class A, int party, class Way> class pair_party
 {
@@ -377,10 +379,10 @@ template <class A, int party, class Way> class pair_party
             });
         }
         way_.share(0);
-        if (has_data) {
-            way_.send(p_.send, sending);
+        if (has_data || p_.send == PAIR_LETTERS) {
+            way_.send(p_.send, sending, mistake == APP_LOST_LAST);
         }
-        if (part_.thread == 0) {
+        if (part_.thread == 0 && p_.send != PAIR_LETTERS) {
             pair_post(sending.lane, sending.number, pieces,
                       mistake == APP_LOST_LAST ? 0 : units(step, other));
         }
@@ -402,8 +404,11 @@ template <class A, int party, class Way> class pair_party
         for (uint32_t at = way_.block; at < chunks * cut.pieces; at += way_.blocks) {
             const app_piece piece = cut.piece(at, all);
             const void *from = nullptr;
-            const uint64_t found = way_.take(p_, p_.to[party], got_ + piece.chunk,
-                                             size_t(piece.first) * unit_bytes(party), &from);
+            const uint64_t found = way_.take(p_,
+                                             {p_.to[party], got_ + piece.chunk,
+                                              size_t(piece.first) * unit_bytes(party),
+                                              piece.units * unit_bytes(party)},
+                                             &from);
             if (found == resident_leave) {
                 return false;
             }

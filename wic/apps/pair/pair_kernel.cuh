@@ -13,7 +13,8 @@
 //                 parked at a named barrier until it is there. Its shapes differ in who moves a
 //                 chunk, too: the sender stores it in its place, or pushes it by a bulk store, or
 //                 keeps it, and the receiver's Activator pulls it over the link. Where chunks are
-//                 in the receiver's memory, its warps can read them there
+//                 in the receiver's memory, its warps can read them there. In two more shapes a
+//                 chunk is sent as letters, and all warps work and poll their own
 //   poll-elected  thread 0 of a block polls the board, and the block reads the chunk where it is
 //   managed-flag  the same by atomics on words in managed memory, where chunks are, too
 //   put-signal, gps, finepack, effshare
@@ -117,18 +118,18 @@ template <uint32_t each_> class pair_polling : public resident_threads
         pair_polling way;
         pair_party<A, party, pair_polling>(v, p, way).run();
     }
-    __device__ uint64_t take(const pair_view &p, const pair_lane &lane, uint32_t number,
-                             size_t offset, const void **from)
+    __device__ uint64_t take(const pair_view &p, const pair_sending &piece, const void **from)
     {
         uint64_t word = 0;
         if (threadIdx.x == 0) {
             const bool is_here = pair_wait(p, [&] {
-                word = p.is_managed ? look_managed(lane, number) : pair_look(lane, number);
+                word = p.is_managed ? look_managed(piece.lane, piece.number)
+                                    : pair_look(piece.lane, piece.number);
                 return word != 0;
             });
             word = is_here ? static_cast<uint32_t>(word) : resident_leave;
         }
-        *from = lane.at(lane.data, number, offset);
+        *from = piece.data();
         return share(word);
     }
     __device__ void taken() const
@@ -137,12 +138,18 @@ template <uint32_t each_> class pair_polling : public resident_threads
     template <class Write>
     __device__ void make(pair_way_out send, const pair_sending &sending, Write write)
     {
-        extern __shared__ __align__(128) unsigned char wic_shared[];
-        sender_.make(send, sending, wic_shared, write);
+        sender_.make(send, sending, lines(), write);
     }
-    __device__ void send(pair_way_out send, const pair_sending &sending)
+    __device__ void send(pair_way_out send, const pair_sending &sending, bool is_lost)
     {
-        sender_.send(send, sending, *this);
+        sender_.send(send, sending, lines(), is_lost, *this);
+    }
+
+  protected:
+    static __device__ unsigned char *lines()
+    {
+        extern __shared__ __align__(128) unsigned char wic_shared[];
+        return wic_shared;
     }
 
   private:
@@ -155,6 +162,44 @@ template <uint32_t each_> class pair_polling : public resident_threads
     }
 
     pair_sender<pair_polling> sender_;
+};
+
+// Each thread polls letters of its own.
+template <uint32_t each_> class pair_lettered : public pair_polling<each_>
+{
+  public:
+    static constexpr uint32_t shared_bytes = pair_letters_bytes;
+
+    template <class A, int party>
+    static __device__ void run(const pair_view &p, const typename A::view &v)
+    {
+        pair_lettered way;
+        pair_party<A, party, pair_lettered>(v, p, way).run();
+    }
+    __device__ uint64_t take(const pair_view &p, const pair_sending &piece, const void **from)
+    {
+        __shared__ uint32_t leaves; // set by a thread that gives up, and never cleared
+        bool is_lost = false;
+        unsigned char *to = this->lines() + pair_lines_bytes + turn_ * resident_piece_most;
+        if (!is_begun_ && threadIdx.x == 0) {
+            leaves = 0;
+        }
+        if (!is_begun_) {
+            this->share(0);
+        }
+        is_begun_ = true;
+        turn_ ^= 1;
+        *from = to;
+        if (!pair_letters::take(p, piece, to, this->part(), &is_lost)) {
+            *static_cast<volatile uint32_t *>(&leaves) = 1;
+        }
+        const uint64_t found = this->share(!is_lost);
+        return *static_cast<volatile uint32_t *>(&leaves) != 0 ? resident_leave : found;
+    }
+
+  private:
+    uint32_t turn_ = 0;
+    bool is_begun_ = false;
 };
 
 // The working warps of wic.
@@ -188,8 +233,7 @@ template <uint32_t each_> class pair_parked
         asm volatile("bar.sync 0, %0;" ::"r"(32 * workers) : "memory");
         return *shared;
     }
-    __device__ uint64_t take(const pair_view &p, const pair_lane &, uint32_t, size_t,
-                             const void **from)
+    __device__ uint64_t take(const pair_view &p, const pair_sending &, const void **from)
     {
         wic_barrier_park(stages_.full(position_.stage), position_.round);
         const volatile wic_stage *stage = stages_.stage(position_.stage);
@@ -207,15 +251,15 @@ template <uint32_t each_> class pair_parked
     {
         sender_.make(send, sending, stages_.memory + stage_bytes, write);
     }
-    __device__ void send(pair_way_out send, const pair_sending &sending)
+    __device__ void send(pair_way_out send, const pair_sending &sending, bool is_lost)
     {
-        sender_.send(send, sending, *this);
+        sender_.send(send, sending, stages_.memory + stage_bytes, is_lost, *this);
     }
     // Takes pieces until the Activator has ended.
     __device__ void leave(const pair_view &p)
     {
         const void *from;
-        while (!is_over_ && take(p, p.to[0], 0, 0, &from) != resident_leave) {
+        while (!is_over_ && take(p, {p.to[0], 0, 0, 0}, &from) != resident_leave) {
             taken();
         }
     }
@@ -347,9 +391,10 @@ __global__ void __launch_bounds__(Way::threads, Way::each)
 
 // What a strategy needs of its memory.
 struct pair_wants {
-    bool is_managed = false;  // words and chunks
-    bool has_copies = false;  // places of the sender
-    bool has_ready = false;   // words for the host
+    bool is_managed = false; // words and chunks
+    bool has_copies = false; // places of the sender
+    bool has_ready = false;  // words for the host
+    bool has_letters = false;
     uint32_t chunks[2] = {0}; // least places for each receiver
 };
 
@@ -445,6 +490,9 @@ template <class A> class pair_room
             take(from, places * lane.bytes, app_poison, &lane.copy);
             take(from, places * sizeof(uint64_t), 0, &own_board_[to]);
             take(to, line, 0, &own_taken_[to]);
+        }
+        if (wants.has_letters) {
+            take(to, 2 * places * lane.bytes, 0, &lane.letters);
         }
         if (wants.has_ready) {
             memory_.emplace_back();
@@ -674,7 +722,7 @@ template <class A> class pair_pushing : public pair_resident<A>
 {
   public:
     explicit pair_pushing(const pair_place<A> &place)
-        : pair_resident<A>(place, {false, true, true, {0}})
+        : pair_resident<A>(place, {false, true, true, false, {0}})
     {
         for (int to = 0; to < 2; to++) {
             const pair_on on(place.device[1 - to]);
@@ -739,7 +787,7 @@ std::unique_ptr<pair_strategy<A>> pair_open(const pair_place<A> &place, const pa
     template <class A>                                                                             \
     std::unique_ptr<pair_strategy<A>> pair_by_##id(const pair_place<A> &place, std::string *why)   \
     {                                                                                              \
-        return pair_open<A>(place, {is_managed, has_copies, false, {0}}, send, why);               \
+        return pair_open<A>(place, {is_managed, has_copies, false, false, {0}}, send, why);        \
     }
 PAIR_BY(poll_elected, false, false, PAIR_IN_PLACE)
 PAIR_BY(managed_flag, true, false, PAIR_IN_PLACE)
@@ -764,6 +812,7 @@ template <class A, uint32_t each>
 void pair_add_wic(const pair_place<A> &place, pair_resident<A> *wic)
 {
     using shape = pair_shape<A>;
+    wic->template add<pair_lettered<each>>(PAIR_LETTERS, shape::READS, ", letters");
     wic->template add<pair_parked<each>>(PAIR_IN_PLACE, shape::READS, ", stored, read");
     wic->template add<pair_parked<each>>(PAIR_IN_PLACE, shape::PULLS, ", stored, pulled");
     if (place.is_between()) {
@@ -775,7 +824,8 @@ void pair_add_wic(const pair_place<A> &place, pair_resident<A> *wic)
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_wic(const pair_place<A> &place, std::string *why)
 {
-    auto made = std::make_unique<pair_resident<A>>(place, pair_wants{false, true, false, {0}});
+    auto made =
+        std::make_unique<pair_resident<A>>(place, pair_wants{false, true, false, true, {0}});
     pair_add_wic<A, 1>(place, made.get());
     pair_add_wic<A, 2>(place, made.get());
     return pair_resident<A>::fit(std::move(made), why);

@@ -10,6 +10,8 @@
 //   graph       the whole round is one graph that was captured before; not if the data decides
 //   peer-copy   as stream, but chunks are made in the sender's memory and copied to the receiver's
 //               by cudaMemcpyPeerAsync in a stream of their own
+//   nccl        the same by ncclSend and ncclRecv, in a stream of either GPU
+#include "wic/apps/pair/nccl.cuh"
 #include "wic/apps/pair/pair_kernel.cuh"
 
 // --- device -----------------------------------------------------------------------------------
@@ -92,21 +94,26 @@ __global__ void pair_count(const __grid_constant__ typename A::view v1,
 
 // --- host -------------------------------------------------------------------------------------
 
+enum pair_launched { PAIR_STREAM, PAIR_GRAPH, PAIR_PEER_COPY, PAIR_NCCL };
+
 template <class A> class pair_launches : public pair_strategy<A>
 {
   public:
-    pair_launches(const pair_place<A> &place, bool is_graph, bool copies)
-        : place_(place), is_graph_(is_graph), copies_(copies),
-          shared_bytes_(place.shared_bytes / 2 + 1024), room_(place, {false, copies, false, {0}})
+    // nccl: of PAIR_NCCL
+    pair_launches(const pair_place<A> &place, pair_launched how, const pair_nccl *nccl = nullptr)
+        : place_(place), is_graph_(how == PAIR_GRAPH), copies_(how >= PAIR_PEER_COPY), nccl_(nccl),
+          shared_bytes_(place.shared_bytes / 2 + 1024),
+          room_(place, {false, how >= PAIR_PEER_COPY, false, false, {0}})
     {
         told_.pinned(sizeof(pair_told));
         for (int party = 0; party < 2; party++) {
             const pair_on on(place.device[party]);
             const int to = 1 - party;
-            for (cudaStream_t *stream : {&stream_[party], &copy_[to]}) {
+            for (cudaStream_t *stream : {&stream_[party], &copy_[to], &receive_[party]}) {
                 APP_MUST(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
             }
-            for (cudaEvent_t *event : {&made_[to][0], &made_[to][1], &taken_[party][0],
+            const int made = nccl_ != nullptr ? party : to; // event of the stream that ends last
+            for (cudaEvent_t *event : {&made_[made][0], &made_[made][1], &taken_[party][0],
                                        &taken_[party][1], &there_[to], &join_[party]}) {
                 APP_MUST(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
             }
@@ -124,6 +131,7 @@ template <class A> class pair_launches : public pair_strategy<A>
             }
             cudaStreamDestroy(stream_[i]);
             cudaStreamDestroy(copy_[i]);
+            cudaStreamDestroy(receive_[i]);
         }
     }
 
@@ -151,7 +159,8 @@ template <class A> class pair_launches : public pair_strategy<A>
     }
     void rest() override
     {
-        for (cudaStream_t stream : {stream_[0], stream_[1], copy_[0], copy_[1]}) {
+        for (cudaStream_t stream :
+             {stream_[0], stream_[1], copy_[0], copy_[1], receive_[0], receive_[1]}) {
             APP_MUST(cudaStreamSynchronize(stream));
         }
     }
@@ -291,7 +300,9 @@ template <class A> class pair_launches : public pair_strategy<A>
         if (copies_) {
             copy(to, chunks);
         }
-        APP_MUST(cudaEventRecord(made_[to][turn], copies_ ? copy_[to] : stream_[party]));
+        APP_MUST(cudaEventRecord(made_[to][turn], nccl_ != nullptr ? receive_[to]
+                                                  : copies_        ? copy_[to]
+                                                                   : stream_[party]));
         sent_[to] += chunks;
         makes_[to]++;
     }
@@ -301,12 +312,22 @@ template <class A> class pair_launches : public pair_strategy<A>
         const pair_lane &lane = room_.view().to[to];
         APP_MUST(cudaEventRecord(there_[to], stream_[1 - to]));
         APP_MUST(cudaStreamWaitEvent(copy_[to], there_[to]));
+        if (nccl_ != nullptr) { // the places are free before the chunks for them are made
+            APP_MUST(cudaStreamWaitEvent(receive_[to], there_[to]));
+        }
         for (uint32_t done = 0; done < chunks;) { // until the end of the ring
             const uint32_t at = (sent_[to] + done) & lane.mask;
             const uint32_t count = std::min(chunks - done, lane.mask + 1 - at);
-            APP_MUST(cudaMemcpyPeerAsync(lane.data + at * lane.bytes, place_.device[to],
-                                         lane.copy + at * lane.bytes, place_.device[1 - to],
-                                         count * lane.bytes, copy_[to]));
+            unsigned char *there = lane.data + at * lane.bytes;
+            const unsigned char *here = lane.copy + at * lane.bytes;
+            const size_t bytes = count * lane.bytes;
+            if (nccl_ == nullptr) {
+                APP_MUST(cudaMemcpyPeerAsync(there, place_.device[to], here, place_.device[1 - to],
+                                             bytes, copy_[to]));
+            } else if (!nccl_->copy(to, there, receive_[to], here, copy_[to], bytes)) {
+                fprintf(stderr, "wic-pairs: NCCL cannot copy a chunk\n");
+                exit(1);
+            }
             done += count;
         }
     }
@@ -355,10 +376,12 @@ template <class A> class pair_launches : public pair_strategy<A>
 
     const pair_place<A> &place_;
     const bool is_graph_, copies_;
+    const pair_nccl *const nccl_; // NULL: copies are made by the CUDA run-time
     const uint32_t shared_bytes_; // size of a block's: more than half of a multiprocessor's
     pair_room<A> room_;
     resident_allocation told_;
     cudaStream_t stream_[2], copy_[2];     // stream of each party; of each receiver
+    cudaStream_t receive_[2];              // the same, on the receiver's GPU
     cudaEvent_t made_[2][2], taken_[2][2]; // events of each receiver, in turn
     cudaEvent_t there_[2], join_[2];       // event of each receiver; of each party
     cudaGraphExec_t graph_ = nullptr;
@@ -370,12 +393,22 @@ template <class A> class pair_launches : public pair_strategy<A>
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_stream(const pair_place<A> &place, std::string *)
 {
-    return std::make_unique<pair_launches<A>>(place, false, false);
+    return std::make_unique<pair_launches<A>>(place, PAIR_STREAM);
 }
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_peer_copy(const pair_place<A> &place, std::string *)
 {
-    return std::make_unique<pair_launches<A>>(place, false, true);
+    return std::make_unique<pair_launches<A>>(place, PAIR_PEER_COPY);
+}
+template <class A>
+std::unique_ptr<pair_strategy<A>> pair_by_nccl(const pair_place<A> &place, std::string *why)
+{
+    if (!place.is_between()) {
+        *why = "not run: 1 GPU"; // NCCL refuses one GPU twice
+        return nullptr;
+    }
+    const pair_nccl *nccl = pair_nccl::open(place.device, why);
+    return nccl != nullptr ? std::make_unique<pair_launches<A>>(place, PAIR_NCCL, nccl) : nullptr;
 }
 template <class A>
 std::unique_ptr<pair_strategy<A>> pair_by_graph(const pair_place<A> &place, std::string *why)
@@ -384,6 +417,6 @@ std::unique_ptr<pair_strategy<A>> pair_by_graph(const pair_place<A> &place, std:
         *why = "the data decides the steps";
         return nullptr;
     }
-    return std::make_unique<pair_launches<A>>(place, true, false);
+    return std::make_unique<pair_launches<A>>(place, PAIR_GRAPH);
 }
 #endif

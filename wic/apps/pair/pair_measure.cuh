@@ -141,7 +141,7 @@ template <class A> class pair_bench
     // Seconds of the slower party, in the fastest shape.
     double alone()
     {
-        pair_wants wants = {false, true, false, {place_.most.up, place_.most.down}};
+        pair_wants wants = {false, true, false, false, {place_.most.up, place_.most.down}};
         uint32_t *chunks = wants.chunks;
         if (A::facts.told) {
             chunks[0] *= resident_steps_ring;
