@@ -68,6 +68,18 @@ struct block {
     {
         return value;
     }
+    uint32_t lane() const
+    {
+        return 0;
+    }
+    uint32_t lanes() const
+    {
+        return 1;
+    }
+    bool all(bool is) const
+    {
+        return is;
+    }
     wic_peer_stage *stage(uint32_t i)
     {
         return &memory.stage[i];
@@ -159,7 +171,8 @@ struct run {
         for (uint32_t from = 0; from < how.parties; from++) {
             for (uint32_t to = 0; to < how.parties; to++) {
                 views[from].stop[to] = words[to].data();
-                rings.emplace_back(wic_peer_ring_bytes(&how.plan) + 1, 0xee);
+                rings.emplace_back(wic_peer_ring_bytes(&how.plan) + 1,
+                                   how.plan.transport == WIC_PEER_LETTERS ? 0 : 0xee);
                 const size_t lanes = how.plan.lanes;
                 const wic_peer_way way = {
                     rings.back().data(), words[to].data() + line * (1 + from * lanes),

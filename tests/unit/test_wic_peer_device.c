@@ -25,7 +25,7 @@ static struct emulate_peer shape_of(uint32_t transport)
                                           .warps = 2,
                                           .each = 1,
                                           .chunk_bytes = 64,
-                                          .piece_bytes = 32},
+                                          .piece_bytes = transport == WIC_PEER_LETTERS ? 64 : 32},
                                  .parties = 2,
                                  .limit_ns = UINT64_MAX,
                                  .beat_ns = UINT64_MAX,

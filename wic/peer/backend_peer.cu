@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory, launch and end of the kernels of a wic_peer, and the proof that their blocks are resident
-// together. The words of a party are one allocation, which each start clears; rings are not cleared
-// because a chunk is read only after its ready word.
+// together. The words of a party are one allocation, which each start clears. Rings are cleared if
+// they are read before anything else says that a chunk is there, as letters are.
 #include "wic/device/link_inside.h"
 #include "wic/device/stay.h"
 #include "wic/peer/peer_inside.h"
@@ -311,6 +311,13 @@ int clear(wic_peer *peer)
     for (side &s : peer->sides) {
         cudaError_t error = cudaSetDevice(s.device);
         error = error ? error : cudaMemsetAsync(s.words, 0, s.words_bytes, s.stream);
+        for (unsigned char *ring : s.rings) {
+            if (peer->plan.transport == WIC_PEER_LETTERS && ring != nullptr) {
+                error = error
+                            ? error
+                            : cudaMemsetAsync(ring, 0, wic_peer_ring_bytes(&peer->plan), s.stream);
+            }
+        }
         error = error ? error : cudaStreamSynchronize(s.stream);
         if (error) {
             return refuse(error, "the words of the channels cannot be cleared");

@@ -15,11 +15,13 @@
 // schedule:
 //
 //   Activator, warp 0   polls the credit or the ready word of the next chunk in local memory; pulls
-//                       the piece into the stage if that is the transport; opens `full`
+//                       the piece into the stage, or collects its letters there, if that is the
+//                       transport; opens `full`
 //   working warps       are parked at `full`; make or use the piece; arrive at `done`
-//   Publisher, warp 1   is parked at `done`; pushes the piece by a bulk store if that is the
-//                       transport; posts the ready word or the credit to the other party; opens
-//                       `empty`, at which the Activator is parked before it fills the stage again
+//   Publisher, warp 1   is parked at `done`; pushes the piece by a bulk store, or sends it as
+//                       letters, if that is the transport; posts the ready word or the credit to
+//                       the other party; opens `empty`, at which the Activator is parked before it
+//                       fills the stage again
 //
 // The Activator is ahead of the working warps by up to `depth` pieces, the Publisher follows
 // them: a wait for the link delays no work that has its data. Made and used pieces share the
@@ -130,6 +132,12 @@ __device__ __forceinline__ wic_peer_letter wic_peer_read(const uint64_t *letter)
             {static_cast<uint32_t>(word[0] >> 32), static_cast<uint32_t>(word[1] >> 32)}};
 }
 
+// Number of letters of a chunk; the first one has the value that is sent with it.
+__device__ __forceinline__ uint32_t wic_peer_letters(const wic_peer_plan &plan)
+{
+    return plan.chunk_bytes / WIC_PEER_LETTER + 1;
+}
+
 // Acquire and release at the GPU; returns the new count.
 __device__ __forceinline__ uint32_t wic_peer_count(uint32_t *counter)
 {
@@ -214,6 +222,7 @@ struct wic_peer_turn {
 //   index                              of the block in its grid
 //   leads()                            whether the thread is the one of its warp that polls
 //   from_leader(value)                 the value (32 bits) of that thread, for its warp
+//   lane(), lanes(), all(is)           of a warp: number of the thread, threads, `is` of all
 //   stage(i), buffer(i)                in shared memory
 //   known(party)                       credit that was seen last, in shared memory
 //   arrive(gate, i), park(gate, i)     at the barrier of a stage
@@ -258,27 +267,53 @@ template <class Block> class wic_peer_watch
     // over at once counts, too, therefore a party that never waits for long leaves as well.
     template <class Seen> __device__ __forceinline__ wic_peer_end wait(Seen seen)
     {
-        wic_peer_end end = ++waits_ % look_waits == 0 ? look(block_.now()) : WIC_PEER_STAYS;
+        wic_peer_end end = begin();
         wic_watchdog limit = {0, 0};
         for (uint32_t turn = 1; end == WIC_PEER_STAYS && !seen(); turn++) {
-            if (turn % look_turns == 0) {
-                const uint64_t now = block_.now();
-                end = look(now);
-                if (end == WIC_PEER_STAYS && wic_watchdog_expired(&limit, now, v_.limit_ns)) {
-                    end = WIC_PEER_LATE;
-                }
-            } else if (turn % stop_turns == 0 && is_stopped()) {
-                end = WIC_PEER_DESERTED;
-            }
-            block_.nap(turn);
+            end = pass(turn, &limit);
         }
         return end;
+    }
+    // The same by all threads of a warp, of which each has seen its part.
+    template <class Seen> __device__ __forceinline__ wic_peer_end wait_together(Seen seen)
+    {
+        wic_peer_end end = block_.leads() ? begin() : WIC_PEER_STAYS;
+        wic_watchdog limit = {0, 0};
+        for (uint32_t turn = 1; !block_.all(seen()); turn++) {
+            if (block_.leads() && end == WIC_PEER_STAYS) {
+                end = pass(turn, &limit);
+            }
+            if (turn % stop_turns == 0 && block_.from_leader(end) != WIC_PEER_STAYS) {
+                break;
+            }
+        }
+        return static_cast<wic_peer_end>(block_.from_leader(end));
     }
 
   private:
     // Polls, or waits, for each look at the host's words, and polls for one at the stop word.
     static constexpr uint32_t look_turns = 1024, look_waits = 256, stop_turns = 32;
 
+    __device__ __forceinline__ wic_peer_end begin()
+    {
+        return ++waits_ % look_waits == 0 ? look(block_.now()) : WIC_PEER_STAYS;
+    }
+    // Between two polls.
+    __device__ __forceinline__ wic_peer_end pass(uint32_t turn, wic_watchdog *limit)
+    {
+        wic_peer_end end = WIC_PEER_STAYS;
+        if (turn % look_turns == 0) {
+            const uint64_t now = block_.now();
+            end = look(now);
+            if (end == WIC_PEER_STAYS && wic_watchdog_expired(limit, now, v_.limit_ns)) {
+                end = WIC_PEER_LATE;
+            }
+        } else if (turn % stop_turns == 0 && is_stopped()) {
+            end = WIC_PEER_DESERTED;
+        }
+        block_.nap(turn);
+        return end;
+    }
     __device__ bool is_stopped() const
     {
         return wic_peer_peek(v_.stop[v_.party]) != 0;
@@ -384,7 +419,13 @@ template <class Block> class wic_peer_activator
     __device__ unsigned char *ring(const wic_peer_way &way, uint32_t number) const
     {
         const uint32_t slot = block_.index * v_.plan.slots + wic_peer_slot(v_.plan, number);
-        return way.data + static_cast<size_t>(slot) * v_.plan.chunk_bytes;
+        return way.data +
+               static_cast<size_t>(slot) *
+                   (has_letters() ? 16 * wic_peer_letters(v_.plan) : v_.plan.chunk_bytes);
+    }
+    __device__ bool has_letters() const
+    {
+        return v_.plan.transport == WIC_PEER_LETTERS && v_.plan.chunk_bytes > 0;
     }
     // The stage is empty, and described.
     __device__ void fill(const wic_peer_stage &content)
@@ -405,7 +446,8 @@ template <class Block> class wic_peer_activator
     }
     __device__ bool is_staged(wic_peer_kind kind) const
     {
-        return v_.plan.transport == (kind == WIC_PEER_MAKE ? WIC_PEER_BULK : WIC_PEER_PULL);
+        return has_letters() ||
+               v_.plan.transport == (kind == WIC_PEER_MAKE ? WIC_PEER_BULK : WIC_PEER_PULL);
     }
     __device__ wic_peer_stage piece(wic_peer_kind kind, uint32_t peer, uint32_t number,
                                     uint64_t chunk, uint32_t offset) const
@@ -417,7 +459,8 @@ template <class Block> class wic_peer_activator
         uint64_t *word = kind == WIC_PEER_MAKE ? wic_peer_line(v_.out[peer].ready, block_.index) +
                                                      wic_peer_slot(plan, number)
                                                : wic_peer_line(v_.in[peer].credit, block_.index);
-        const bool is_due = is_last && (kind == WIC_PEER_MAKE || is_credit_due(number));
+        const bool is_due =
+            is_last && (kind == WIC_PEER_MAKE ? !has_letters() : is_credit_due(number));
         return {chunk,   is_staged(kind) ? block_.buffer(turn_.stage) : at,
                 at,      is_due ? word : nullptr,
                 kind,    wic_peer_reach_of(v_, peer),
@@ -508,10 +551,14 @@ template <class Block> class wic_peer_activator
         }
         wic_peer_end end = WIC_PEER_STAYS;
         uint32_t value = 0;
-        if (block_.leads()) {
+        if (has_letters()) {
+            end = collect(peer, number, &value);
+        } else if (block_.leads()) {
             end = wait_for_ready(wic_peer_line(v_.in[peer].ready, block_.index) +
                                      wic_peer_slot(v_.plan, number),
                                  number, &value);
+        }
+        if (block_.leads()) {
             block_.stage(turn_.stage)->value = value;
         }
         end = static_cast<wic_peer_end>(block_.from_leader(end));
@@ -537,6 +584,38 @@ template <class Block> class wic_peer_activator
             block_.pull(turn_.stage, ring(v_.in[peer], number) + offset, v_.plan.piece_bytes);
         }
         pass();
+    }
+    // All threads of the warp put the letters of a chunk into the stage, each some of them, of
+    // which it loads several at once.
+    __device__ wic_peer_end collect(uint32_t peer, uint32_t number, uint32_t *value)
+    {
+        constexpr uint32_t batch = 4;
+        const uint64_t *from = reinterpret_cast<const uint64_t *>(ring(v_.in[peer], number));
+        uint32_t *to = reinterpret_cast<uint32_t *>(block_.buffer(turn_.stage));
+        const uint32_t letters = wic_peer_letters(v_.plan), lanes = block_.lanes();
+        uint32_t next = block_.lane();
+        return watch_.wait_together([&] {
+            wic_peer_letter read[batch];
+            bool is_here = true;
+            while (is_here && next < letters) {
+                for (uint32_t i = 0; i < batch; i++) {
+                    const uint32_t at = next + i * lanes;
+                    read[i] = wic_peer_read(from + 2 * (at < letters ? at : next));
+                }
+                for (uint32_t i = 0; i < batch && next < letters; i++) {
+                    is_here =
+                        is_here && read[i].tag[0] == number + 1 && read[i].tag[1] == number + 1;
+                    if (is_here && next == 0) {
+                        *value = read[i].data[0];
+                    } else if (is_here) {
+                        to[2 * next - 2] = read[i].data[0];
+                        to[2 * next - 1] = read[i].data[1];
+                    }
+                    next += is_here ? lanes : 0;
+                }
+            }
+            return is_here;
+        });
     }
     // A load that acquires empties the L1 cache of the multiprocessor, therefore polls are relaxed.
     // A word that is there already is seen by one load.
@@ -609,6 +688,20 @@ __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &blo
     }
 }
 
+// All threads of the warp.
+template <class Block>
+__device__ __forceinline__ void wic_peer_send(const wic_peer_view &v, Block &block,
+                                              const wic_peer_stage &stage)
+{
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(stage.data);
+    uint64_t *to = reinterpret_cast<uint64_t *>(stage.ring);
+    const uint32_t letters = wic_peer_letters(v.plan);
+    for (uint32_t i = block.lane(); i < letters; i += block.lanes()) {
+        wic_peer_write(to + 2 * i, stage.number + 1, i == 0 ? stage.to_send : from[2 * i - 2],
+                       i == 0 ? 0 : from[2 * i - 1]);
+    }
+}
+
 template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, Block &block)
 {
     for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
@@ -624,6 +717,8 @@ template <class Block> __device__ void wic_peer_publish(const wic_peer_view &v, 
         if (stage.kind == WIC_PEER_MAKE) {
             if (v.plan.transport == WIC_PEER_BULK && stage.bytes > 0) {
                 block.push(stage.ring, turn.stage, stage.bytes);
+            } else if (v.plan.transport == WIC_PEER_LETTERS && stage.bytes > 0) {
+                wic_peer_send(v, block, stage);
             }
             if (stage.word != nullptr && block.leads()) {
                 wic_peer_post(stage.word,
@@ -679,6 +774,18 @@ class wic_peer_block
     __device__ uint32_t from_leader(uint32_t value) const
     {
         return __shfl_sync(~0u, value, 0);
+    }
+    __device__ uint32_t lane() const
+    {
+        return wic_lane();
+    }
+    __device__ uint32_t lanes() const
+    {
+        return 32;
+    }
+    __device__ bool all(bool is) const
+    {
+        return __all_sync(~0u, is);
     }
     __device__ wic_peer_stage *stage(uint32_t i) const
     {

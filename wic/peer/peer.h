@@ -7,7 +7,7 @@
  * kernels and waits for their end.
  *
  *   sender                                 receiver
- *   ring (WIC_PEER_PULL)                   ring (WIC_PEER_STORES, WIC_PEER_BULK)
+ *   ring (WIC_PEER_PULL)                   ring (the other transports)
  *   credit = number of chunks taken  <==   posted by one warp when a chunk is used
  *   posted by one warp               ==>   ready[slot] = number + 1 | value
  *
@@ -51,12 +51,16 @@ extern "C" {
 #define WIC_PEER_START_NS  UINT64_C(500000000)   /* longest wait for room on the GPUs */
 
 enum wic_peer_transport {
-    WIC_PEER_STORES, /* the work of the sender stores into the ring of the receiver */
-    WIC_PEER_BULK,   /* it stores into shared memory; bulk stores bring the piece to that ring */
-    WIC_PEER_PULL,   /* it stores into a ring of its own; bulk copies of the receiver bring the
-                        piece to shared memory there */
+    WIC_PEER_STORES,  /* the work of the sender stores into the ring of the receiver */
+    WIC_PEER_BULK,    /* it stores into shared memory; bulk stores bring the piece to that ring */
+    WIC_PEER_PULL,    /* it stores into a ring of its own; bulk copies of the receiver bring the
+                         piece to shared memory there */
+    WIC_PEER_LETTERS, /* it stores into shared memory; a warp sends the chunk to that ring as
+                         letters, and a warp there collects them in shared memory. For small
+                         chunks: no ready word, no fence in front of one, half of the bytes */
 };
-#define WIC_PEER_TRANSPORTS 3u
+#define WIC_PEER_TRANSPORTS 4u
+#define WIC_PEER_LETTER     8u /* bytes of a chunk in 16 of its ring; a letter more for the value */
 
 struct wic_peer_plan {
     enum wic_peer_transport transport;
@@ -66,7 +70,7 @@ struct wic_peer_plan {
     uint32_t warps;       /* working warps of a block */
     uint32_t each;        /* blocks of a multiprocessor, 1 or 2 */
     uint32_t chunk_bytes; /* a multiple of 16; 0: words only */
-    uint32_t piece_bytes; /* a multiple of 16 that divides chunk_bytes */
+    uint32_t piece_bytes; /* a multiple of 16 that divides chunk_bytes; of letters, all of it */
 };
 
 /* Pinned, written by the host. */
@@ -92,7 +96,8 @@ struct wic_peer_report {
 
 /* A way between two parties. The receiver's memory has `ready`, the sender's `credit`. */
 struct wic_peer_way {
-    unsigned char *data; /* chunk n of lane b: at (b * slots + n % slots) * chunk_bytes */
+    unsigned char *data; /* chunk n of lane b: at (b * slots + n % slots) * chunk_bytes; of letters
+                            chunk_bytes / WIC_PEER_LETTER + 1 times 16 */
     uint64_t *ready;     /* word n % slots of line b: that of chunk n of lane b */
     uint64_t *credit;    /* first word of line b */
 };

@@ -14,6 +14,8 @@ static bool is_cut(const struct wic_peer_plan *p)
 {
     if (p->chunk_bytes == 0 || p->piece_bytes == 0)
         return p->chunk_bytes == p->piece_bytes;
+    if (p->transport == WIC_PEER_LETTERS && p->piece_bytes != p->chunk_bytes)
+        return false;
     return p->piece_bytes % 16 == 0 && p->chunk_bytes % p->piece_bytes == 0;
 }
 
@@ -86,7 +88,9 @@ size_t wic_peer_shared_bytes(const struct wic_peer_plan *plan)
 
 size_t wic_peer_ring_bytes(const struct wic_peer_plan *plan)
 {
-    return (size_t)plan->lanes * plan->slots * plan->chunk_bytes;
+    const bool has_letters = plan->transport == WIC_PEER_LETTERS && plan->chunk_bytes > 0;
+    const size_t letters = plan->chunk_bytes / WIC_PEER_LETTER + 1;
+    return (size_t)plan->lanes * plan->slots * (has_letters ? 16 * letters : plan->chunk_bytes);
 }
 
 size_t wic_peer_words_bytes(const struct wic_peer_plan *plan)
@@ -103,6 +107,8 @@ int wic_peer_plan_make(uint32_t multiprocessors, uint32_t parties, uint32_t chun
                                chunk_bytes, parties);
     while (piece > 0 && chunk_bytes % piece != 0)
         piece -= 16;
+    if (transport == WIC_PEER_LETTERS)
+        piece = chunk_bytes;
     *out_plan = (struct wic_peer_plan){.transport = transport,
                                        .lanes = multiprocessors / parties,
                                        .slots = chunk_bytes > PIECE_BYTES ? 4 : 8,
@@ -116,7 +122,7 @@ int wic_peer_plan_make(uint32_t multiprocessors, uint32_t parties, uint32_t chun
 
 const char *wic_peer_transport_name(enum wic_peer_transport transport)
 {
-    static const char *const names[] = {"stores", "bulk stores", "pull"};
+    static const char *const names[] = {"stores", "bulk stores", "pull", "letters"};
     return (uint32_t)transport < WIC_PEER_TRANSPORTS ? names[transport] : "";
 }
 

@@ -19,10 +19,16 @@ struct argument {
 // Announces the chunk before its piece is stored.
 __device__ void announce_early(const wic_peer_view &view, const wic_peer_piece &p)
 {
-    if (p.thread == 0) {
-        const uint32_t number = p.stage->number;
+    const uint32_t number = p.stage->number;
+    if (view.plan.transport == WIC_PEER_LETTERS) {
+        for (uint32_t i = p.thread; i < wic_peer_letters(view.plan); i += p.threads) {
+            wic_peer_write(reinterpret_cast<uint64_t *>(p.stage->ring) + 2 * i, number + 1, 0, 0);
+        }
+    } else if (p.thread == 0) {
         wic_peer_post(wic_peer_line(view.out[p.peer].ready, blockIdx.x) + number % view.plan.slots,
                       static_cast<uint64_t>(number + 1) << 32, WIC_PEER_SYSTEM);
+    }
+    if (p.thread == 0) {
         for (uint32_t i = 0; i < 50; i++) {
             __nanosleep(1000);
         }
