@@ -55,6 +55,9 @@ int pb_device_list(struct pb_device *devices, int max, char why[200]);
 /* Copy rates between pinned memory and the device, measured by moving `bytes` each way, in bytes
  * per second; 0 after a failure. */
 void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from_device);
+/* Returns whether kernels of a device can access the memory of another one. *copies: rate of copies
+ * of `bytes` between them, in bytes per second, also without such access; 0 after a failure. */
+bool pb_device_peer(int32_t from, int32_t to, size_t bytes, double *copies);
 /* Measures if calls that allocate memory or make streams wait for a kernel that stays, which makes
  * a resident kernel useless: true. False also if it cannot be measured. */
 bool pb_device_calls_wait(int32_t index);

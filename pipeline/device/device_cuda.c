@@ -6,6 +6,7 @@
 
 #include "wic/device/link.h"
 #include "wic/device/pause.h"
+#include "wic/peer/peer.h"
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
@@ -147,6 +148,26 @@ void pb_device_link(int32_t index, size_t bytes, double *to_device, double *from
         (void)cudaEventDestroy(b);
     (void)cudaFree(device);
     (void)cudaFreeHost(host);
+}
+
+bool pb_device_peer(int32_t from, int32_t to, size_t bytes, double *copies)
+{
+    const int devices[] = {from, to};
+    void *here = NULL, *there = NULL;
+    cudaEvent_t a = NULL, b = NULL;
+    const bool reaches = wic_peer_access(devices, 2) == 0; /* copies are direct from now on */
+    *copies = 0;
+    if (cudaSetDevice(to) == cudaSuccess && cudaMalloc(&there, bytes) == cudaSuccess &&
+        cudaSetDevice(from) == cudaSuccess && cudaMalloc(&here, bytes) == cudaSuccess &&
+        cudaEventCreate(&a) == cudaSuccess && cudaEventCreate(&b) == cudaSuccess)
+        *copies = rate(there, here, bytes, cudaMemcpyDefault, a, b);
+    if (a)
+        (void)cudaEventDestroy(a);
+    if (b)
+        (void)cudaEventDestroy(b);
+    (void)cudaFree(here);
+    (void)cudaFree(there);
+    return reaches;
 }
 
 bool pb_device_calls_wait(int32_t index)

@@ -158,4 +158,10 @@ int pb_tune(int32_t index, double seconds,
     (void)seconds, (void)on_result, (void)user, (void)out_tuning;
     return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA device %d", index);
 }
+
+int pb_tune_peer(int32_t from, int32_t to, struct pb_err *err, struct pb_tune_peer *out_peer)
+{
+    (void)to, (void)out_peer;
+    return pb_fail(err, PB_E_DEVICE_MISSING, "this build has no CUDA device %d", from);
+}
 #endif

@@ -63,6 +63,15 @@ int pb_tune(int32_t index, double seconds,
             void (*on_result)(void *user, const struct pb_tune_result *result), void *user,
             struct pb_err *err, struct pb_tuning *out_tuning);
 
+/* Channels between resident kernels of two devices (wic/peer), chunks of 16 KiB. */
+struct pb_tune_peer {
+    char plan[160];   /* the fastest one */
+    uint64_t rate;    /* bytes per second */
+    uint32_t word_ns; /* time of a word, one way */
+};
+/* 0, or a negative errno with *err; as pb_tune. Less than a second. */
+int pb_tune_peer(int32_t from, int32_t to, struct pb_err *err, struct pb_tune_peer *out_peer);
+
 /* Limit of a row, if copies alone reach to_device and from_device bytes a second, one direction at
  * a time. Static text. */
 const char *pb_tune_limit(const struct pb_tuning_row *row, double to_device, double from_device);

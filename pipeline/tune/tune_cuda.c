@@ -5,6 +5,12 @@
 #include "config/base/clock.h"
 #include "pipeline/tune/tune_rig.h"
 
+#include "pipeline/device/device.h"
+
+#include "wic/device/link.h"
+#include "wic/peer/peer.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +21,7 @@
 
 /* The first shape of a ratio tries all candidates and gets more of the time; the others begin with
  * its best ones. */
-enum { FIRST_PARTS = 3, KEPT = 12 };
+enum { FIRST_PARTS = 3, KEPT = 12, PEER_CHUNK = 16384 };
 
 struct tuner {
     struct pb_tune_rig rig;
@@ -126,4 +132,26 @@ int pb_tune(int32_t index, double seconds,
     }
     free(t);
     return rc;
+}
+
+int pb_tune_peer(int32_t from, int32_t to, struct pb_err *err, struct pb_tune_peer *out_peer)
+{
+    struct wic_peer_rate rates[WIC_PEER_RATES_MAX];
+    struct wic_peer_plan plan;
+    double word_us = 0, best = 0;
+    int rc = wic_peer_tune(from, to, PEER_CHUNK, &plan, rates);
+    if (rc == 0)
+        rc = wic_peer_tune_word(from, to, &word_us);
+    if (rc == -ETIMEDOUT) /* a kernel that does not leave */
+        pb_device_leave_behind();
+    if (rc != 0)
+        return pb_fail(err, rc == -ETIMEDOUT ? PB_E_DEVICE_LOST : PB_E_DEVICE_FAILED,
+                       "channels from cuda:%d to cuda:%d cannot be measured: %s", from, to,
+                       wic_link_why());
+    for (size_t i = 0; i < WIC_PEER_RATES_MAX; i++)
+        best = rates[i].gb_s > best ? rates[i].gb_s : best;
+    (void)wic_peer_plan_print(&plan, out_peer->plan, sizeof out_peer->plan);
+    out_peer->rate = (uint64_t)(best * 1e9);
+    out_peer->word_ns = (uint32_t)(word_us * 1e3);
+    return 0;
 }

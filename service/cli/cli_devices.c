@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PEER_BYTES ((size_t)64 << 20)
+
 static void json_plans(struct pb_json *json, const struct pb_device *d)
 {
     struct pb_device_plan plans[PB_DEVICE_PLANS];
@@ -37,6 +39,37 @@ static void print_plans(const struct pb_device *d)
                plans[i].measured ? ", as measured" : "");
         cli_wrap(stdout, 16, 80, plans[i].plan);
     }
+}
+
+static void json_peer(struct pb_json *json, const struct pb_device *to, bool reaches, double copies,
+                      const struct pb_tune_peer *peer)
+{
+    char id[24];
+    (void)snprintf(id, sizeof id, "cuda:%d", to->index);
+    pb_json_object(json, NULL);
+    pb_json_string(json, "device", id);
+    pb_json_bool(json, "reaches", reaches);
+    pb_json_number(json, "copies_bytes_per_s", copies);
+    if (peer->rate > 0) {
+        pb_json_int(json, "channel_bytes_per_s", (int64_t)peer->rate);
+        pb_json_string(json, "channel_plan", peer->plan);
+        pb_json_int(json, "word_ns", peer->word_ns);
+    }
+    pb_json_end(json);
+}
+
+static void print_peer(const struct pb_device *to, bool reaches, double copies,
+                       const struct pb_tune_peer *peer)
+{
+    char rate[16];
+    printf("        peer    cuda:%d, %s/s by copies%s\n", to->index,
+           cli_bytes(copies, rate, sizeof rate),
+           reaches ? "" : "; its kernels cannot reach that memory");
+    if (peer->rate == 0)
+        return;
+    printf("                %s/s between kernels, a word in %.2f us:\n                ",
+           cli_bytes((double)peer->rate, rate, sizeof rate), peer->word_ns / 1e3);
+    cli_wrap(stdout, 16, 80, peer->plan);
 }
 
 static void json_device(struct pb_json *json, const struct pb_device *d, double to, double from)
@@ -91,6 +124,31 @@ static void print_device(const struct pb_device *d, double to, double from)
     print_plans(d);
 }
 
+/* The way from a GPU to each other one; measured alone, because no job uses it. */
+static int show_peers(const struct pb_device *d, const struct pb_device *devices, int n, bool tune,
+                      struct pb_json *json)
+{
+    int rc = CLI_DONE;
+    if (json != NULL)
+        pb_json_array(json, "peers");
+    for (int i = 0; i < n; i++) {
+        struct pb_tune_peer peer = {0};
+        double copies = 0;
+        if (devices[i].index == d->index || !d->usable || !devices[i].usable)
+            continue;
+        const bool reaches = pb_device_peer(d->index, devices[i].index, PEER_BYTES, &copies);
+        if (tune && reaches && cli_tune_peer(d, &devices[i], &peer) != CLI_DONE)
+            rc = CLI_JOB_FAILED;
+        if (json != NULL)
+            json_peer(json, &devices[i], reaches, copies, &peer);
+        else
+            print_peer(&devices[i], reaches, copies, &peer);
+    }
+    if (json != NULL)
+        pb_json_end(json);
+    return rc;
+}
+
 static void print_confinement(const char *text)
 {
     char line[PB_CONFINE_TEXT_BYTES + 32];
@@ -121,9 +179,10 @@ static int show_cpu(bool as_json)
     return cli_finish_json(json);
 }
 
-/* Prints a device; with tune, measures its transfer plans first. */
-static int show_device(const struct pb_device *d, bool tune, bool as_json)
+/* Prints device `number` of n; with tune, measures its transfer plans first. */
+static int show_device(const struct pb_device *devices, int number, int n, bool tune, bool as_json)
 {
+    const struct pb_device *d = &devices[number];
     struct pb_json *json = as_json ? pb_json_create(false) : NULL;
     double to = 0, from = 0;
     int rc = CLI_DONE;
@@ -135,11 +194,15 @@ static int show_device(const struct pb_device *d, bool tune, bool as_json)
         pb_device_link(d->index, 64u << 20, &to, &from);
     if (json != NULL) {
         json_device(json, d, to, from);
+    } else {
+        print_device(d, to, from);
+    }
+    const int peers = show_peers(d, devices, n, tune && rc == CLI_DONE, json);
+    rc = rc != CLI_DONE ? rc : peers;
+    if (json != NULL) {
         pb_json_end(json);
         const int printed = cli_finish_json(json);
         rc = rc != CLI_DONE ? rc : printed;
-    } else {
-        print_device(d, to, from);
     }
     return rc;
 }
@@ -187,7 +250,7 @@ int cli_devices(int argc, char **argv)
     int n = pb_device_list(devices, 16, why);
     rc = show_cpu(as_json);
     for (int i = 0; i < n; i++) {
-        int shown = show_device(&devices[i], tune, as_json);
+        int shown = show_device(devices, i, n, tune, as_json);
         rc = shown != CLI_DONE ? shown : rc;
     }
     if (n == 0 && !as_json)

@@ -148,25 +148,43 @@ static int refuse_beside_others(const struct pb_device *device, struct pb_err *e
         others, others == 1 ? " computes" : "es compute", device->index, one_of_them);
 }
 
-static int measure(const struct pb_device *device, struct table *table, struct pb_err *err,
-                   char path[PB_TUNING_PATH_BYTES])
+static int refuse_if_used(const struct pb_device *device, struct pb_err *err)
 {
-    char driver[PB_DEVICE_DRIVER_BYTES], owner[PB_DEVICE_OWNER_PATH_BYTES];
-    struct pb_device_traits traits;
-    struct pb_tuning tuning;
+    char owner[PB_DEVICE_OWNER_PATH_BYTES];
     if (is_owned(device, owner))
         return pb_fail(err, PB_E_DEVICE_BUSY,
                        "the service computes on cuda:%d (%s): jobs would falsify the measurement, "
                        "and a running service keeps its plans; stop it, tune, and start it again",
                        device->index, owner);
+    return refuse_beside_others(device, err);
+}
+
+static int measure(const struct pb_device *device, struct table *table, struct pb_err *err,
+                   char path[PB_TUNING_PATH_BYTES])
+{
+    char driver[PB_DEVICE_DRIVER_BYTES];
+    struct pb_device_traits traits;
+    struct pb_tuning tuning;
+    if (refuse_if_used(device, err) != 0)
+        return -1;
     if (pb_device_traits(device->index, &traits) != 0)
         return pb_fail(err, PB_E_DEVICE_FAILED, "the properties of CUDA device %d cannot be read",
                        device->index);
-    if (refuse_beside_others(device, err) != 0)
-        return -1;
     pb_device_driver(driver);
     int rc = pb_tune(device->index, PB_TUNE_SECONDS, on_result, table, err, &tuning);
     return rc == 0 ? keep(traits.gpu.name, driver, &tuning, path, err) : rc;
+}
+
+/* Returns the exit code. */
+static int finish(int rc, const struct pb_err *err)
+{
+    if (rc != 0)
+        cli_print_err(err);
+    if (pb_device_left_behind()) { /* freeing memory at exit would wait for the device */
+        (void)cli_flush();
+        _exit(CLI_JOB_FAILED);
+    }
+    return rc == 0 ? CLI_DONE : CLI_JOB_FAILED;
 }
 
 int cli_tune(const struct pb_device *device, struct pb_json *json)
@@ -185,13 +203,19 @@ int cli_tune(const struct pb_device *device, struct pb_json *json)
             "\nThroughput of input with all slots full; table: by the built-in table; copies: of "
             "\ncopies alone. Kept in %s:\nruns and services that start from now on use it.\n\n",
             path);
-    if (rc != 0)
-        cli_print_err(&err);
-    if (pb_device_left_behind()) { /* freeing memory at exit would wait for the device */
-        (void)cli_flush();
-        _exit(CLI_JOB_FAILED);
-    }
-    return rc == 0 ? CLI_DONE : CLI_JOB_FAILED;
+    return finish(rc, &err);
+}
+
+int cli_tune_peer(const struct pb_device *from, const struct pb_device *to,
+                  struct pb_tune_peer *out_peer)
+{
+    struct pb_err err = {0};
+    int rc = refuse_if_used(from, &err);
+    if (rc == 0)
+        rc = refuse_if_used(to, &err);
+    if (rc == 0)
+        rc = pb_tune_peer(from->index, to->index, &err, out_peer);
+    return finish(rc, &err);
 }
 
 /* --- source of plans -------------------------------------------------------------------------- */

@@ -89,6 +89,23 @@ START_TEST(test_parties_answer_each_other)
 }
 END_TEST
 
+/* The stage of an answer is filled before the chunk that it answers is there: with and without a
+ * stage for it, and a place in the ring. */
+START_TEST(test_answers_are_prepared)
+{
+    struct wic_step steps[STEPS_MAX];
+    struct emulate_peer how = shape_of((uint32_t)_i);
+    how.steps = steps;
+    how.plan.piece_bytes = 64;
+    for (how.plan.depth = 1; how.plan.depth < 4; how.plan.depth++)
+        for (how.plan.slots = 1; how.plan.slots < 5; how.plan.slots *= 2)
+            for (uint32_t portion = 1; portion < 4; portion++) {
+                how.step_count = round_steps(steps, 40, 2, portion, 64);
+                check_run(&how);
+            }
+}
+END_TEST
+
 START_TEST(test_words_need_no_chunks)
 {
     struct wic_step steps[STEPS_MAX];
@@ -270,6 +287,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_all_chunks_are_right, 0, all);
     tcase_add_loop_test(tc, test_parties_answer_each_other, 0, all);
+    tcase_add_loop_test(tc, test_answers_are_prepared, 0, all);
     tcase_add_test(tc, test_words_need_no_chunks);
     tcase_add_loop_test(tc, test_order_of_access_is_kept, 0, all);
     tcase_add_loop_test(tc, test_every_mistake_is_found, 0, all);

@@ -754,9 +754,9 @@ class wic_peer_block
         if (threadIdx.x == 0) {
             for (uint32_t i = 0; i < view.plan.depth; i++) {
                 wic_bytes_init(bytes(i));
-                wic_barrier_init(barrier(WIC_PEER_FULL, i), view.plan.warps + 1);
-                wic_barrier_init(barrier(WIC_PEER_DONE, i), view.plan.warps + 1);
-                wic_barrier_init(barrier(WIC_PEER_EMPTY, i), 2);
+                wic_barrier_init(barrier(WIC_PEER_FULL, i), 1);
+                wic_barrier_init(barrier(WIC_PEER_DONE, i), view.plan.warps);
+                wic_barrier_init(barrier(WIC_PEER_EMPTY, i), 1);
             }
             for (uint32_t party = 0; party < WIC_PARTIES_MAX; party++) {
                 *known(party) = 0;

@@ -156,6 +156,11 @@ struct wic_peer_rate {
 int wic_peer_tune(int from, int to, uint32_t chunk_bytes, struct wic_peer_plan *out_plan,
                   struct wic_peer_rate *rates);
 
+/* Microseconds of a word from one device to another, or on one, one way: the median of some
+ * ping-pongs between two blocks, each with as many parked warps as a chosen plan has. Errors as
+ * those of wic_peer_tune. */
+int wic_peer_tune_word(int from, int to, double *out_us);
+
 /* "bulk stores, 132 lanes of 4 slots, pieces of 16384 bytes, 2 deep, 16 + 2 warps": for people.
  * Returns what snprintf would. Thread: any. */
 int wic_peer_plan_print(const struct wic_peer_plan *plan, char *text, size_t bytes);

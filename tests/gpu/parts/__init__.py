@@ -76,7 +76,7 @@ PARTS = [
     Part("", "wic-apps-sanitizer", wic_apps_sanitizer, "memcheck over the smallest size", sanitizes=True),
     Part("", "wic-apps-figures", wic_apps_figures, "all sizes, a table (JSON and picture to WORK)"),
     Part("", "wic-peer", wic_peer, "channels between kernels of one GPU, and of two if they are there: every element, words, rates, rivals, patterns, ways out, mistakes"),
-    Part("", "wic-peer-sanitizer", wic_peer_sanitizer, "memcheck and synccheck over small ones", sanitizes=True),
+    Part("", "wic-peer-sanitizer", wic_peer_sanitizer, "memcheck and synccheck over small ones; racecheck if wic-peer-racecheck is there", sanitizes=True),
     Part("", "wic-depend", wic_depend, "two dependent stages and tiles with a halo: every result of every strategy and plan; mistakes that must be found"),
     Part("", "wic-depend-sanitizer", wic_depend_sanitizer, "memcheck and synccheck over small ones", sanitizes=True),
     Part("", "wic-depend-figures", wic_depend_figures, "dependent stages with ragged waves and transfer plans, a table (JSON to WORK)"),

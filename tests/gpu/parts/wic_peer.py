@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Channels between kernels of one GPU and of two: wic-peer."""
+import os
 import shutil
 
 from .host import show
@@ -34,8 +35,14 @@ def wic_peer_sanitizer(host, _):
     if shutil.which("compute-sanitizer") is None:
         host.check(False, "compute-sanitizer is not on PATH")
         return
-    for tool in ("memcheck", "synccheck"):
-        done = host.call("compute-sanitizer", "--tool", tool, "--error-exitcode", "99", host.program("wic-peer"),
-                         "--gpus", "0,0", "--part", "check", "--chunks", "3000", limit=300)
+    cases = [("memcheck", "wic-peer", "3000"), ("synccheck", "wic-peer", "3000")]
+    racing = host.bin / "wic-peer-racecheck" if host.bin else shutil.which("wic-peer-racecheck")
+    if racing and os.path.exists(racing):
+        cases.append(("racecheck", "wic-peer-racecheck", "400"))
+    else:
+        print("  racecheck skipped: there is no wic-peer-racecheck (it is not built with the others)")
+    for tool, program, chunks in cases:
+        done = host.call("compute-sanitizer", "--tool", tool, "--error-exitcode", "99", host.program(program),
+                         "--gpus", "0,0", "--part", "check", "--chunks", chunks, limit=300)
         show(done)
-        host.check(done.returncode == 0, f"{tool} of wic-peer --part check (exit {done.returncode})")
+        host.check(done.returncode == 0, f"{tool} of {program} --part check (exit {done.returncode})")

@@ -182,6 +182,10 @@ void peer_check(const peer_options &o, peer_report *report)
 void peer_words(const peer_options &o, peer_report *report)
 {
     const uint32_t rounds = 20000;
+    double tuned = 0;
+    const int rc = wic_peer_tune_word(o.from, o.to, &tuned);
+    report->line(rc == 0, "%s, wic_peer_tune_word: %.3f us one way %s", o.where(), tuned,
+                 rc == 0 ? "" : wic_link_why());
     for (const uint32_t bytes : {0u, 16u, 4096u}) {
         for (uint32_t transport = 0; transport < (bytes == 0 ? 1 : transports); transport++) {
             for (const uint32_t warps : {1u, 16u}) {
