@@ -137,27 +137,25 @@ __device__ inline void stage_producer(const stages &s, wic_tile tile, half *shar
     stage_producer(s, tile, shared, [](uint32_t) {});
 }
 
-// One thread, after the threads of the tile have met: calls done(group's row, column) for each
-// counter that the producer tile completes.
+// After the threads of the tile have met, by one or several of them, each with a part of the
+// counters: calls done(group's row, column) for each one that the producer tile completes.
 template <class Done>
-__device__ void stage_announce(const stages &s, const stage_words &words, wic_tile tile, Done done)
+__device__ void stage_announce(const stages &s, const stage_words &words, wic_tile tile,
+                               uint32_t thread, uint32_t threads, Done done)
 {
     const wic_tile_axis &row = s.policy.row, &col = s.policy.col;
     const wic_tile_grid p = s.producers, c = s.consumers;
     if (s.mistake == STAGE_SILENT && stage_is_last(s, tile)) {
         return;
     }
-    for (uint32_t i = 0; i < wic_tile_users(&row, p.rows); i++) {
+    const uint32_t rows = wic_tile_users(&row, p.rows), cols = wic_tile_users(&col, p.cols);
+    for (uint32_t i = thread; i < rows * cols; i += threads) {
         wic_tile group;
-        if (!wic_tile_user(&row, tile.row, i, p.rows, c.rows, &group.row)) {
-            continue;
-        }
-        for (uint32_t k = 0; k < wic_tile_users(&col, p.cols); k++) {
-            if (wic_tile_user(&col, tile.col, k, p.cols, c.cols, &group.col) &&
-                wic_arrive(&words.counter[wic_tile_counter(&s.policy, c, group)],
-                           wic_tile_needed(&s.policy, p, group))) {
-                done(group);
-            }
+        if (wic_tile_user(&row, tile.row, i / cols, p.rows, c.rows, &group.row) &&
+            wic_tile_user(&col, tile.col, i % cols, p.cols, c.cols, &group.col) &&
+            wic_arrive(&words.counter[wic_tile_counter(&s.policy, c, group)],
+                       wic_tile_needed(&s.policy, p, group))) {
+            done(group);
         }
     }
 }

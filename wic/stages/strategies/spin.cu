@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: pushbroom authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuSync's wait, written for sm_90: two kernels in two streams. A block of the producer counts its
-// tile in the counters of its consumers; one thread of a consumer block spins until its counter is
-// at the run's epoch, the others are at the barrier. spin-depth has a counter for each
-// producer tile and waits along the depth of the second product (cuSync's TileSync); spin has one
-// for each set of needs (RowSync, Conv2DTileSync, StridedSync).
+// cuSync's wait, written for sm_90: two kernels in two streams. A warp of the producer counts its
+// tile in the counters of its consumers, a lane each; one thread of a consumer block spins until
+// its counter is at the run's epoch, the others are at the barrier. spin-depth has a counter for
+// each producer tile and waits along the depth of the second product (cuSync's TileSync); spin has
+// one for each set of needs (RowSync, Conv2DTileSync, StridedSync).
 //
 // It cannot deadlock. The consumer kernel follows a kernel of one thread in its stream, which ends
 // when the last block of the producer has started. From then on each producer block is on the GPU
@@ -39,13 +39,13 @@ __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     if (threadIdx.x == 0) {
         (void)wic_count(words.started, 1);
         if (early) {
-            stage_announce(s, words, tile, [](wic_tile) {});
+            stage_announce(s, words, tile, 0, 1, [](wic_tile) {});
         }
     }
     stage_producer(s, tile, stage_memory());
     __syncthreads();
-    if (threadIdx.x == 0 && !early) {
-        stage_announce(s, words, tile, [](wic_tile) {});
+    if (threadIdx.x < 32 && !early) {
+        stage_announce(s, words, tile, threadIdx.x, 32, [](wic_tile) {});
     }
 }
 

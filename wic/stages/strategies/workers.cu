@@ -46,7 +46,7 @@ __device__ void push_group(const stages &s, const wic_ready &ready, wic_tile gro
 __device__ void announce(const stages &s, const wic_ready &ready, const stage_words &words,
                          wic_tile tile)
 {
-    stage_announce(s, words, tile, [&](wic_tile group) { push_group(s, ready, group); });
+    stage_announce(s, words, tile, 0, 1, [&](wic_tile group) { push_group(s, ready, group); });
 }
 
 __device__ wic_tile tile_of(const stages &s, wic_task task)
