@@ -66,6 +66,7 @@ void peer_check(const peer_options &o, peer_report *report);
 void peer_words(const peer_options &o, peer_report *report);
 void peer_rates(const peer_options &o, peer_report *report);
 void peer_rivals(const peer_options &o, peer_report *report);
+void peer_nccl(const peer_options &o, peer_report *report);
 void peer_ways_out(const peer_options &o, peer_report *report);
 void peer_trap(const peer_options &o, peer_report *report);
 void peer_silent(const peer_options &o, peer_report *report);

@@ -19,12 +19,13 @@ const struct {
     {"words", "hand-over of a word and of small chunks, with parked warps", peer_words},
     {"rates", "GB/s by chunk size and transport, every element checked", peer_rates},
     {"rivals", "the same by copies with events, and by put-signal", peer_rivals},
+    {"nccl", "the same by NCCL's device API, where it was found at build time", peer_nccl},
     {"patterns", "rings, fan-out and fan-in of 2 to 4 parties", peer_patterns},
     {"ways-out", "ends: a stop, a kernel that dies, a host that stops", peer_ways_out},
     {"trap", "of ways-out: a kernel that traps", peer_trap},
     {"silent", "of ways-out: waits to be stopped for 6 s", peer_silent},
 };
-constexpr size_t parts_of_all = 6;
+constexpr size_t parts_of_all = 7;
 const char *const mistakes[] = {"none", "early", "lost", "wrong", "twice"};
 
 void help()
