@@ -25,7 +25,9 @@
 //
 // The Activator is ahead of the working warps by up to `depth` pieces, the Publisher follows
 // them: a wait for the link delays no work that has its data. Made and used pieces share the
-// stages, so a piece that is made can depend on all pieces that were used before.
+// stages, so a piece that is made can depend on all pieces that were used before. A channel of
+// words has no barrier between a word and its answer: without a p.sync(), a warp that makes the
+// answer sees of the use only what it did itself.
 //
 // The work must not call __syncthreads(), which waits for the other roles, too; p.sync() is the
 // barrier of the working warps.
@@ -172,6 +174,7 @@ struct wic_peer_stage {
     uint32_t value;         // sent with a chunk that is used
     uint32_t to_send;       // value to send with a chunk that is made
     uint32_t end;           // enum wic_peer_end, of WIC_PEER_LEAVE
+    uint32_t opens_next;    // nonzero: the next stage is open, too, without a barrier of its own
 };
 
 enum wic_peer_gate : uint32_t { WIC_PEER_FULL, WIC_PEER_DONE, WIC_PEER_EMPTY };
@@ -467,7 +470,8 @@ template <class Block> class wic_peer_activator
                 peer,    number,
                 offset,  plan.piece_bytes,
                 is_last, 0,
-                0,       WIC_PEER_STAYS};
+                0,       WIC_PEER_STAYS,
+                0};
     }
     // One for half of the ring: the sender has the other half until then.
     __device__ bool is_credit_due(uint32_t number) const
@@ -524,6 +528,11 @@ template <class Block> class wic_peer_activator
         return wic_peer_is_at(*known, wanted(number));
     }
 
+    // Whether a used piece and its answer are opened by one barrier.
+    __device__ bool opens_two() const
+    {
+        return v_.plan.chunk_bytes == 0;
+    }
     // Fills the stage after this one with the first piece of the answer, if there is room for it.
     __device__ void prepare(const wic_peer_part &answer)
     {
@@ -539,6 +548,9 @@ template <class Block> class wic_peer_activator
                    0));
         turn_ = current;
         is_ahead_ = true;
+        if (opens_two() && block_.leads()) {
+            block_.stage(turn_.stage)->opens_next = 1;
+        }
     }
 
     __device__ wic_peer_end use(uint32_t peer, uint32_t number, uint64_t chunk,
@@ -573,7 +585,9 @@ template <class Block> class wic_peer_activator
             }
             pull_and_pass(peer, number, offset);
         }
-        if (is_ahead_) {
+        if (is_ahead_ && opens_two()) {
+            turn_.next(v_.plan.depth);
+        } else if (is_ahead_) {
             pass();
         }
         return WIC_PEER_STAYS;
@@ -666,10 +680,14 @@ template <class Block, class Make, class Use>
 __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &block, uint32_t thread,
                                               uint32_t threads, Make make, Use use)
 {
+    bool is_open = false; // by the stage before
     for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
-        block.park(WIC_PEER_FULL, turn.stage);
+        if (!is_open) {
+            block.park(WIC_PEER_FULL, turn.stage);
+        }
         wic_peer_stage *stage = block.stage(turn.stage);
         const wic_peer_kind kind = stage->kind;
+        is_open = stage->opens_next != 0;
         const wic_peer_piece piece = {stage->data,  stage->bytes, stage->offset,
                                       stage->chunk, stage->peer,  stage->value,
                                       thread,       threads,      stage};
