@@ -22,7 +22,7 @@ struct way : emulate_thread<block_memory> {
     using emulate_thread::emulate_thread;
     pair_sender<way> sender;
 
-    uint32_t taken_turn = 0; // of the buffers of letters
+    uint32_t taken_turn = 0; // number of the buffer of letters
 
     uint64_t take(const pair_view &p, const pair_sending &piece, const void **from)
     {

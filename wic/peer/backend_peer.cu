@@ -3,7 +3,7 @@
 //
 // Memory, launch and end of the kernels of a wic_peer, and the proof that their blocks are resident
 // together. The words of a party are one allocation, which each start clears. Rings are cleared if
-// they are read before anything else says that a chunk is there, as letters are.
+// they are polled, as those of letters are.
 #include "wic/device/link_inside.h"
 #include "wic/device/stay.h"
 #include "wic/peer/peer_inside.h"

@@ -528,7 +528,7 @@ template <class Block> class wic_peer_activator
         return wic_peer_is_at(*known, wanted(number));
     }
 
-    // Whether a used piece and its answer are opened by one barrier.
+    // True if a used piece and its answer are opened by one barrier.
     __device__ bool opens_two() const
     {
         return v_.plan.chunk_bytes == 0;
@@ -680,7 +680,7 @@ template <class Block, class Make, class Use>
 __device__ __forceinline__ void wic_peer_work(const wic_peer_view &v, Block &block, uint32_t thread,
                                               uint32_t threads, Make make, Use use)
 {
-    bool is_open = false; // by the stage before
+    bool is_open = false; // true if the stage before opens this one
     for (wic_peer_turn turn;; turn.next(v.plan.depth)) {
         if (!is_open) {
             block.park(WIC_PEER_FULL, turn.stage);

@@ -15,7 +15,7 @@ constexpr uint32_t pair_letters_bytes = 4 * resident_piece_most; // shared memor
 constexpr uint32_t pair_letter_lost = 1u << 31;                  // added to the number
 
 struct pair_letters {
-    static constexpr uint32_t bytes = 8; // of data
+    static constexpr uint32_t bytes = 8; // data of a letter
 
     static __device__ uint64_t *at(const pair_lane &lane, uint32_t number, size_t offset)
     {

@@ -64,7 +64,7 @@ class pair_nccl
 
     void *library_ = nullptr; // stays open, with its communicators, until the process ends
     std::string why_;
-    communicator of_[2][2] = {}; // by receiver, and by party
+    communicator of_[2][2] = {}; // those of each receiver, of both parties
     int (*group_start_)() = nullptr;
     int (*group_end_)() = nullptr;
     int (*send_)(const void *, size_t, int, int, communicator, cudaStream_t) = nullptr;
