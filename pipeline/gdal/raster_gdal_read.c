@@ -311,17 +311,26 @@ static int check_window(const struct pb_raster *raster, const int32_t *bands, si
     return 0;
 }
 
+int pb_raster_await(const struct pb_raster *raster, int32_t lines, struct pb_err *err)
+{
+    const struct pb_segment *const segment = raster->file.segment;
+    if (segment == NULL)
+        return raster->info.height;
+    const int rc = pb_segment_wait(segment, lines, PB_SEGMENT_NO_DEADLINE);
+    if (rc == -ENODATA)
+        return pb_fail_at(err, PB_E_INPUT_SHORTER, raster->file.path, 0, 0,
+                          "the lines ended at %d of %d", (int)pb_segment_lines(segment),
+                          (int)raster->info.height);
+    return rc < 0 ? rc : pb_segment_lines(segment);
+}
+
 /* Waits for the lines of a window, and copies them. */
 static int read_lines(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                       const struct pb_window *to, struct pb_err *err)
 {
     const struct pb_segment *const segment = raster->file.segment;
     const struct pb_rect *const rect = &to->rect;
-    const int rc = pb_segment_wait(segment, rect->y + rect->h, PB_SEGMENT_NO_DEADLINE);
-    if (rc == -ENODATA)
-        return pb_fail_at(err, PB_E_INPUT_SHORTER, raster->file.path, 0, 0,
-                          "the lines ended at %d of %d", (int)pb_segment_lines(segment),
-                          (int)raster->info.height);
+    const int rc = pb_raster_await(raster, rect->y + rect->h, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n_bands; i++)

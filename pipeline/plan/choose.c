@@ -102,6 +102,7 @@ int pb_plan_with_side(const struct pb_plan *base, const struct pb_plan_request *
     plan.layout.format = pb_plan_slot_format(&plan);
     pb_plan_gate_set(&plan);
     pb_plan_sums_set(&plan);
+    plan.layout.lines = pb_plan_lines(&plan);
     pb_plan_whole_set(&plan, r);
     if (plan.engine.whole.keeps && pb_plan_whole_widen(&plan, r))
         plan.layout.format = pb_plan_slot_format(&plan);

@@ -30,6 +30,17 @@ enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_i
     return aligned && apart && !info->is_growing ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
+int32_t pb_plan_lines(const struct pb_plan *plan)
+{
+    enum { LINES_MOST = 64 };
+    bool may = plan->layout.by_workers && pb_chain_keeps_grid(plan->work.chain) &&
+               plan->layout.gate.chain == NULL && plan->layout.sums.chain.n == 0 &&
+               plan->work.n_wide == 0 && plan->work.info[0].is_growing;
+    for (size_t i = 0; i < plan->work.n_sources; i++)
+        may = may && (plan->work.source[i].n_bands == 0 || plan->work.info[i].is_growing);
+    return may ? LINES_MOST : 0;
+}
+
 static bool wants_rows(const struct pb_pipeline_config *pipeline)
 {
     for (size_t i = 0; i < pipeline->n_products; i++) {

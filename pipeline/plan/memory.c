@@ -42,7 +42,7 @@
 #define DECODES_EVEN 1.0625
 #define LEAN_PRICE   1.03
 
-enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };
+enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8, LINE_THREADS_MAX = 32 };
 
 struct candidate {
     double price;
@@ -88,6 +88,7 @@ void pb_plan_size_slots(struct pb_plan *plan)
                                       : 0;
     if (plan->engine.out.n > 0 && plan->layout.out_slot_bytes < plan->engine.out.slot_bytes)
         plan->layout.out_slot_bytes = (size_t)plan->engine.out.slot_bytes;
+    plan->layout.out_slot_bytes += pb_plan_lines_bytes(plan);
     plan->layout.scratch_bytes = pb_chain_scratch_bytes(plan->work.chain, w, h);
     pb_plan_gate_size(plan, &largest);
 }
@@ -251,6 +252,10 @@ static uint32_t threads_wanted(const struct search *s)
 {
     uint32_t n = pb_device_threads(s->request->config->compute.threads);
     uint32_t tiles = pb_grid_count(&s->plan.layout.grid);
+    const uint32_t cols = (uint32_t)s->plan.layout.grid.cols;
+    /* Each tile of a row gets a thread, which is parked most of the time: lines arrive for all. */
+    if (s->plan.layout.lines > 0 && n < cols)
+        n = cols < LINE_THREADS_MAX ? cols : LINE_THREADS_MAX;
     return n < tiles ? n : tiles;
 }
 

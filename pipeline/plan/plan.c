@@ -20,10 +20,9 @@ bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band)
     return reads;
 }
 
-struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
+static void set_reads(const struct pb_plan *plan, struct pb_tile *out)
 {
-    struct pb_tile tile = {
-        .number = number, .unit = unit, .core = pb_grid_core(&plan->layout.grid, number)};
+    struct pb_tile tile = *out;
     for (uint32_t i = 0; i < plan->work.n_sources; i++) {
         const uint32_t window = plan->work.source[i].window;
         if (plan->work.source[i].n_bands == 0 || tile.read[window].w > 0)
@@ -33,7 +32,32 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
                                                plan->layout.grid.image_w, plan->layout.grid.image_h)
                                 : pb_chain_need(plan->work.chain, window, &tile.core);
     }
+    *out = tile;
+}
+
+struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit)
+{
+    struct pb_tile tile = {
+        .number = number, .unit = unit, .core = pb_grid_core(&plan->layout.grid, number)};
+    set_reads(plan, &tile);
     return tile;
+}
+
+struct pb_tile pb_plan_tile_rows(const struct pb_plan *plan, const struct pb_tile *of,
+                                 int32_t first, int32_t n)
+{
+    struct pb_tile tile = {.number = of->number, .unit = of->unit, .core = of->core};
+    tile.core.y += first;
+    tile.core.h = n;
+    set_reads(plan, &tile);
+    return tile;
+}
+
+size_t pb_plan_lines_bytes(const struct pb_plan *plan)
+{
+    const struct pb_grid *const g = &plan->layout.grid;
+    const size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
+    return (size_t)plan->layout.lines * w * plan->work.outputs.n * sizeof(float);
 }
 
 struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)

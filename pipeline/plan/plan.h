@@ -255,6 +255,9 @@ struct pb_plan_layout {
     /* true: this process computes on the CPU, and each thread processes a tile in all stages
      * (run/stream/tile_worker.h); false: each stage has its own threads. */
     bool by_workers;
+    /* Most rows of a tile that are computed at a time, as soon as their lines have arrived; 0:
+     * tiles are computed as a whole. Output slots have room for these rows after the tile. */
+    int32_t lines;
     struct pb_slot_format format; /* format of input slots */
     struct pb_plan_gate gate;
     struct pb_plan_sums sums;
@@ -420,6 +423,11 @@ struct pb_plan_request {
 bool pb_plan_reads(const struct pb_plan *plan, size_t source, int32_t band);
 /* Tile `number` of the grid, in that unit of the visiting order. */
 struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_t unit);
+/* n rows of that tile from row `first`, as a tile. */
+struct pb_tile pb_plan_tile_rows(const struct pb_plan *plan, const struct pb_tile *of,
+                                 int32_t first, int32_t n);
+/* Bytes of layout.lines rows of results, at the end of an output slot. */
+size_t pb_plan_lines_bytes(const struct pb_plan *plan);
 /* Count of the threads that deliver tiles to products or reductions: the writers, and readers of
  * tiles that are left out. */
 uint32_t pb_plan_sink_workers(const struct pb_plan *plan);

@@ -294,6 +294,9 @@ struct pb_product_type {
      * Allocates nothing. NULL = the kind needs no tiles. */
     int (*tile)(void *product, const struct pb_tile *tile, const struct pb_tile_planes *pixels,
                 uint32_t worker, struct pb_err *err);
+    /* True if tile() may get rows of a tile as soon as they are computed, each row once, instead of
+     * the complete tile: of a scene whose lines arrive. */
+    bool by_lines;
     /* Gets the requirements of making all blocks of the product, also of its overviews, on a
      * device. Returns NULL, or the reason why it cannot: static text. A NULL function: never.
      * Pure. */

@@ -32,8 +32,10 @@ int pb_run_products_create(const struct pb_product_env *env, uint64_t room_bytes
                                     .block = type->block,
                                     .expect = type->expect,
                                     .room = type->keeps_blocks ? &p->room : NULL};
-        else
+        else {
             sink.tile = type->tile;
+            sink.by_lines = type->by_lines;
+        }
         if (type->tile != NULL)
             p->sinks[p->n_sinks++] = sink;
     }

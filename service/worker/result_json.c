@@ -158,6 +158,19 @@ static void print_work(struct pb_json *json, const struct pb_run_report *report)
     pb_core_facts_print(&facts, json);
 }
 
+/* Prints the times from the publication of lines to their values. */
+static void print_latency(struct pb_json *json, const struct pb_latency_report *latency)
+{
+    if (latency->n == 0)
+        return;
+    pb_json_object(json, "latency");
+    pb_json_int(json, "n", (int64_t)latency->n);
+    pb_json_number(json, "p50_us", (double)latency->p50_ns / 1e3);
+    pb_json_number(json, "p99_us", (double)latency->p99_ns / 1e3);
+    pb_json_number(json, "max_us", (double)latency->most_ns / 1e3);
+    pb_json_end(json);
+}
+
 /* Prints the report of a pipeline with a gate. */
 static void print_gate(struct pb_json *json, const struct pb_gate_report *gate)
 {
@@ -441,6 +454,7 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
+    print_latency(json, &report->latency);
     print_digits(json, report);
     print_tags(json, result->env);
     print_notes(json, result->notes);

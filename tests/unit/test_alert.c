@@ -146,9 +146,9 @@ START_TEST(test_alerts_are_reported_while_lines_arrive)
     (void)unlink(input);
     ck_assert_msg(pb_segment_create(input, &spec, &err, &segment) == 0, "%s", err.msg);
     struct pb_run *const run = begin(products);
-    append(segment, 0, 64);
+    append(segment, 0, 41);
     wait_for_alerts(1); /* before the next line exists */
-    append(segment, 64, HEIGHT);
+    append(segment, 41, HEIGHT);
     wait_for_alerts(2);
     ck_assert_int_eq(pb_segment_close(segment, &err), 0);
     pb_segment_destroy(segment);

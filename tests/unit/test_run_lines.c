@@ -129,6 +129,8 @@ START_TEST(test_growing_scene_has_values_of_the_file)
     ck_assert_msg(pb_run_wait(run, -1, &err) == 0, "%s", err.msg);
     ck_assert_msg(pb_run_publish(run, &err, &live) == 0, "%s", err.msg);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(_i == 2 || (live.report.latency.n >= HEIGHT &&
+                          live.report.latency.p50_ns <= live.report.latency.p99_ns));
     pb_segment_destroy(feed.segment);
     snprintf(other, sizeof other, "%s/again", root);
     struct pb_run *const again = run_published(other, NULL, &file);

@@ -284,6 +284,7 @@ const struct pb_product_type pb_product_alert = {
     .bytes = alert_bytes,
     .create = alert_create,
     .tile = alert_tile,
+    .by_lines = true,
     .finish = alert_finish,
     .destroy = alert_destroy,
 };

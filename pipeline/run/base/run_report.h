@@ -8,6 +8,7 @@
 #include "pipeline/product/notes.h"
 #include "pipeline/product/product.h"
 #include "pipeline/run/base/device_report.h"
+#include "pipeline/run/base/latency.h"
 #include "pipeline/run/base/run_work.h"
 
 #include <stdbool.h>
@@ -87,6 +88,7 @@ struct pb_run_report {
     uint32_t cores; /* count of cores that the process may use */
     struct pb_link_report link;
     struct pb_gate_report gate;
+    struct pb_latency_report latency; /* latency of the last pass; n 0: no line arrived in it */
     const char *valid; /* source of the validity of the scene's pixels; owned by the run */
     /* Declared validity in the files that is not used; "" if absent; owned by the run. */
     const char *valid_notes;

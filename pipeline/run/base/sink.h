@@ -20,6 +20,7 @@ struct pb_sink {
     int (*block)(void *object, const struct pb_cog_block *block, uint32_t worker,
                  struct pb_err *err);
     void (*expect)(void *object, const struct pb_cog_block *block); /* NULL if absent */
+    bool by_lines;              /* like pb_product_type.by_lines */
     uint32_t product;           /* number of the product in the pipeline */
     struct pb_block_room *room; /* with block: memory for blocks that are kept until the product is
                                    finished; NULL if absent */

@@ -294,6 +294,7 @@ void pb_pass_report(const struct pb_pass *pass, struct pb_run_report *report)
         stage->tiles += atomic_load(&counter[i]->tiles);
         stage->bytes += atomic_load(&counter[i]->bytes);
     }
+    pb_latency_get(&s->latency, &report->latency);
     pb_engine_link(&pass->engine, &report->link);
     if (s->gate != NULL)
         add_gate(s->gate, &report->gate);

@@ -249,6 +249,53 @@ int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct p
     return rc;
 }
 
+int pb_reader_await(struct pb_reader *r, int32_t line, int32_t rows, struct pb_err *err)
+{
+    const struct pb_plan *const plan = r->stream->plan;
+    const int32_t height = plan->layout.grid.image_h, halo = plan->work.halo;
+    int32_t ready = rows;
+    pb_work_begin(PB_WORK_WAIT, (uint32_t)line);
+    for (size_t i = 0; i < plan->work.n_sources && ready > 0; i++) {
+        if (r->source[i] == NULL)
+            continue;
+        const int32_t first = line + 1 + halo < height ? line + 1 + halo : height;
+        const int complete = pb_raster_await(r->source[i], first, err);
+        const int32_t own = complete < 0        ? complete
+                            : complete < height ? complete - halo - line
+                                                : height - line;
+        ready = own < ready ? own : ready;
+    }
+    pb_work_end();
+    return ready;
+}
+
+int pb_reader_rows(struct pb_reader *r, const struct pb_tile *rows, void *slot, struct pb_err *err)
+{
+    struct pb_stream *const s = r->stream;
+    const struct pb_plan *const plan = s->plan;
+    struct pb_tile_in in;
+    int rc = 0;
+    pb_work_begin(PB_WORK_FILL, rows->number);
+    const uint64_t start = pb_clock_mono_ns();
+    pb_slot_tile(&plan->layout.format, rows, slot, &in);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        rc = read_part(r, i, PB_PLAN_FIRST, &in.window[plan->work.source[i].window], err);
+    for (size_t i = 0; i < plan->work.n_sources && rc == 0; i++)
+        rc = read_part(r, i, PB_PLAN_LATER, &in.window[plan->work.source[i].window], err);
+    if (rc == 0 && s->infinities != NULL)
+        pb_infinities_count(s->infinities, rows, &in);
+    atomic_fetch_add(&s->read.busy_ns, pb_clock_mono_ns() - start);
+    atomic_fetch_add(&s->read.bytes, pb_slot_tile_bytes(&plan->layout.format, rows));
+    pb_work_end();
+    return rc;
+}
+
+int64_t pb_reader_age_ns(const struct pb_reader *r, int32_t line)
+{
+    const int64_t at = r->source[0] != NULL ? pb_raster_published_ns(r->source[0], line) : 0;
+    return at > 0 ? (int64_t)pb_clock_mono_ns() - at : -1;
+}
+
 int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
 {
     r->stream = s;

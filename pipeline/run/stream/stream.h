@@ -11,6 +11,7 @@
 #include "pipeline/raster/block_cache.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/product/product.h"
+#include "pipeline/run/base/latency.h"
 #include "pipeline/run/base/run_report.h"
 #include "pipeline/run/stream/in_flight.h"
 #include "pipeline/run/base/sink.h"
@@ -77,6 +78,7 @@ struct pb_stream {
     /* Tiles of a lower number stay on the device after the first round. */
     uint32_t n_stored;
     struct pb_stage_counter read, compute, write;
+    struct pb_latency latency;   /* latency of lines that arrived in the pass */
     const struct pb_sink *sinks; /* get every finished tile */
     size_t n_sinks;
 
@@ -102,6 +104,14 @@ int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
  */
 int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
                     size_t bytes, uint32_t worker, struct pb_err *err);
+
+/* Delivers rows of a tile to the sinks that take rows (by_lines); these do not get the tile itself
+ * then. Thread: a tile worker. */
+int pb_stream_deliver_rows(struct pb_stream *stream, const struct pb_tile *rows,
+                           const struct pb_tile_planes *pixels, uint32_t worker,
+                           struct pb_err *err);
+/* Returns true if tiles are computed row by row. */
+bool pb_stream_is_by_lines(const struct pb_stream *stream);
 
 /* Records the count of filled slots of the channels in the trace. Thread: any of the run. */
 void pb_stream_trace_slots(const struct pb_stream *stream);

@@ -15,14 +15,30 @@
 
 #include <errno.h>
 
+bool pb_stream_is_by_lines(const struct pb_stream *s)
+{
+    return s->plan->layout.lines > 0 && s->store == NULL && s->head == NULL;
+}
+
+int pb_stream_deliver_rows(struct pb_stream *s, const struct pb_tile *rows,
+                           const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
+        if (s->sinks[i].by_lines)
+            rc = s->sinks[i].tile(s->sinks[i].object, rows, pixels, worker, err);
+    return rc < 0 ? pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a line") : 0;
+}
+
 int pb_stream_deliver(struct pb_stream *s, const struct pb_tile *tile,
                       const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
 {
     uint64_t start = pb_clock_mono_ns();
+    const bool by_lines = pb_stream_is_by_lines(s);
     int rc = 0;
     pb_work_begin(PB_WORK_DELIVER, tile->number);
     for (size_t i = 0; i < s->n_sinks && rc >= 0; i++) {
-        if (s->sinks[i].tile == NULL)
+        if (s->sinks[i].tile == NULL || (by_lines && s->sinks[i].by_lines))
             continue;
         pb_work_begin(PB_WORK_PRODUCT, (uint32_t)i);
         rc = s->sinks[i].tile(s->sinks[i].object, tile, pixels, worker, err);

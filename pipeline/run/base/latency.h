@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_LATENCY_H
+#define PB_LATENCY_H
+/* Histogram of the times from the publication of lines to their values: four classes for each
+ * power of two of nanoseconds. Thread: any. */
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { PB_LATENCY_CLASSES = 256 };
+
+struct pb_latency {
+    _Atomic uint64_t n[PB_LATENCY_CLASSES];
+    _Atomic uint64_t most_ns;
+};
+
+/* Times of the values of a line in a tile. */
+struct pb_latency_report {
+    uint64_t n; /* count of times; 0: the other members are unset */
+    /* Upper ends of the classes with half and with 99 % of the times, and the longest time. */
+    uint64_t p50_ns, p99_ns, most_ns;
+};
+
+void pb_latency_add(struct pb_latency *latency, uint64_t ns);
+/* The report of the times so far; out->n is their count. */
+void pb_latency_get(const struct pb_latency *latency, struct pb_latency_report *out);
+#endif
