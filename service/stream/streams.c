@@ -349,6 +349,8 @@ static const char *start_receiver(struct pb_streams *streams, struct request *re
         return code;
     }
     request->fd = -1; /* the receiver's */
+    pb_log(PB_LOG_NOTICE, "stream %s: user %lld is its writer now", stream->name,
+           (long long)options->source.uid);
     (void)pthread_mutex_lock(&streams->lock);
     stream->receiver = receiver;
     stream->uid = options->source.uid;
@@ -394,14 +396,10 @@ static const char *admit(struct pb_streams *streams, struct request *request, ch
 static void answer(struct pb_streams *streams, struct request *request)
 {
     char why[PB_HANDSHAKE_WHY_BYTES] = "";
-    struct pb_peer peer;
     const char *code = admit(streams, request, why);
-    if (code == NULL) {
-        pb_log(PB_LOG_NOTICE, "streams: user %lld is a writer now", (long long)request->uid);
+    if (code == NULL)
         return;
-    }
-    (void)pb_peer_of(request->fd, &peer);
-    pb_log(PB_LOG_WARNING, "streams: a writer of user %lld is refused: %s", (long long)peer.uid,
+    pb_log(PB_LOG_WARNING, "streams: a writer of user %lld is refused: %s", (long long)request->uid,
            why);
     refuse(request, code, why);
 }
@@ -790,9 +788,13 @@ void pb_streams_print(struct pb_streams *streams, struct pb_json *json, const ch
 
 void pb_streams_metrics(struct pb_streams *streams, FILE *out)
 {
-    if (streams == NULL || TAILQ_EMPTY(&streams->streams))
+    if (streams == NULL)
         return;
     (void)pthread_mutex_lock(&streams->lock);
+    if (TAILQ_EMPTY(&streams->streams)) {
+        (void)pthread_mutex_unlock(&streams->lock);
+        return;
+    }
     METRIC(out, streams, "writers", "gauge", "1 if a writer is connected.", s->receiver != NULL);
     METRIC(out, streams, "lines_total", "counter", "Lines that arrived.",
            atomic_load(&s->counts.lines));
