@@ -252,9 +252,10 @@ static enum pb_web_verdict who_is(struct pb_web_site *site, struct MHD_Connectio
     const struct pb_web_claim claim = {
         .changes = changes,
         .host = pb_web_header(connection, MHD_HTTP_HEADER_HOST),
-        .origin = pb_web_header(connection, MHD_HTTP_HEADER_ORIGIN),
+        .origin = pb_web_header_once(connection, MHD_HTTP_HEADER_ORIGIN),
         /* Only changes take a token: a wrong one then has a line of the log. */
-        .authorization = changes ? pb_web_header(connection, MHD_HTTP_HEADER_AUTHORIZATION) : NULL,
+        .authorization =
+            changes ? pb_web_header_once(connection, MHD_HTTP_HEADER_AUTHORIZATION) : NULL,
         .cookie = pb_web_header(connection, MHD_HTTP_HEADER_COOKIE),
         .user = guard->user_header ? pb_web_header_once(connection, guard->user_header) : NULL};
     return pb_web_guard_who(guard, &claim, pb_clock_wall_ms() / 1000, out_who, out_proof, err);
@@ -546,8 +547,9 @@ enum MHD_Result pb_web_refuse(struct pb_web_site *site, struct MHD_Connection *c
     const unsigned status = judge_body(connection, pb_web_has_body(route.place, method), &reason);
     if (status != 0)
         return pb_web_send_error(connection, status, "refused", reason, NULL);
-    if (!pb_web_host_is_ours(pb_web_header(connection, MHD_HTTP_HEADER_HOST), site->options->names,
-                             site->options->n_names))
+    /* "" of several Host headers is no name: a proxy may have checked another one. */
+    if (!pb_web_host_is_ours(pb_web_header_once(connection, MHD_HTTP_HEADER_HOST),
+                             site->options->names, site->options->n_names))
         return pb_web_send_error(
             connection, MHD_HTTP_MISDIRECTED_REQUEST, "refused", "the request names another host",
             "pushbroom-web --name HOST allows the name that is in the address.");

@@ -90,6 +90,9 @@ class Answers(WebCase):
             self.assertEqual((reply.status, reply.json()["error"]["code"]), (421, "refused"))
         self.assertEqual(web.get("/api/info", Host="localhost:1").status, 200)
         self.assertIn(b" 421 ", web.raw(b"GET / HTTP/1.0\r\n\r\n"))
+        for second in (b"Host: evil.example", b"Host: localhost"):  # a proxy may have checked the other one
+            self.assertRegex(web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + second + b"\r\nConnection: close\r\n\r\n")[:13], rb"HTTP/1.1 4(21|00)")
+        self.assertNotIn(b" 200 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")[:13])
         for path in ("/nothing", "/api", "/page.html", "/products/", "/products/..%2f..%2fetc%2fpasswd", "/api/jobs/a%22b"):
             self.assertEqual(web.get(path).status, 404, path)
         for junk in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
