@@ -89,7 +89,7 @@ void pb_check_streams(struct pb_load *load, const struct pb_yaml *pipelines,
 void pb_list_inboxes(struct pb_load *load, const struct pb_yaml *section,
                      struct pb_service_config *service);
 
-/* service_store.c: the keys node and store. */
+/* service_store.c: the keys node, store and fetch. */
 void pb_check_store(struct pb_load *load, const struct pb_yaml *section,
                     const struct pb_service_config *service);
 

@@ -27,8 +27,8 @@ extern const struct pb_section pb_section_retention, pb_section_service, pb_sect
     pb_section_inbox_complete, pb_section_compute, pb_section_limits, pb_section_web,
     pb_section_input, pb_section_output, pb_section_source, pb_section_file, pb_section_complete,
     pb_section_pipeline, pb_section_duplicates, pb_section_unmatched, pb_section_store,
-    pb_section_quality, pb_section_lines, pb_section_exec, pb_section_webhook, pb_section_mqtt,
-    pb_section_stac;
+    pb_section_fetch, pb_section_quality, pb_section_lines, pb_section_exec, pb_section_webhook,
+    pb_section_mqtt, pb_section_stac;
 
 /* Fills the struct at base, zeroed before, from a map (NULL or nothing: defaults only). Every
  * mistake goes to the report; an invalid value keeps the default, a list keeps its valid

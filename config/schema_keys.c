@@ -156,7 +156,15 @@ static const struct pb_key service_keys[] = {
      .example = "{postgresql: \"host=/run/postgresql dbname=pushbroom\", lease: 30s}",
      .doc = "PostgreSQL database that several services have their jobs in: each runs the jobs of "
             "all. They need one products directory, and see each other's inputs at the same "
-            "paths. Without this key: a file in state."},
+            "paths, or the key fetch. Without this key: a file in state."},
+    {.name = "fetch",
+     .type = PB_KEY_SECTION,
+     TWO(pb_service_config, fetch, has_fetch),
+     .section = &pb_section_fetch,
+     .example = "{listen: \"0.0.0.0:8447\", address: \"hot-1.example.org:8447\"}",
+     .doc = "For nodes without a common file system: pushbroom-fetch copies inputs from the node "
+            "that took them in, and brings products back to it. Each node has its own products "
+            "directory then. All nodes need this key, or none."},
     {.name = "worker_user",
      .type = PB_KEY_TEXT,
      .may_be_empty = true,

@@ -49,6 +49,16 @@ struct pb_store_config {
     int64_t lease_ms;
 };
 
+/* Transfer of files between nodes without a common file system, by pushbroom-fetch. */
+#define PB_FETCH_SOCKET_MAX 100
+struct pb_fetch_config {
+    char *listen;  /* address and port at which it listens */
+    char *address; /* host and port at which other nodes reach this one */
+    char *certificate, *key, *ca;
+    char *socket; /* at which pushbroomd reaches it */
+    char *user;   /* user of pushbroom-fetch; "": root and the service's own only */
+};
+
 #define PB_INBOXES_MAX 16
 
 /* A directory that is watched. */
@@ -98,10 +108,14 @@ struct pb_service_config {
     bool has_unmatched;
     char *node; /* name of this service among those of its store; NULL: the machine's name */
     struct pb_store_config store;
-    bool has_store;    /* false: the jobs are in a file in `state` */
+    bool has_store; /* false: the jobs are in a file in `state` */
+    struct pb_fetch_config fetch;
+    bool has_fetch;    /* false: all nodes see each other's directories */
     char *worker_user; /* that scenes are computed as, where the service may change users */
 };
 
+/* Name of the socket at which pushbroomd takes runs of other nodes from pushbroom-fetch. */
+void pb_fetch_guests_socket(const char *socket, char out[108]);
 /* True if the connection string names a password, which other users could read there. */
 bool pb_store_has_password(const char *conninfo);
 /* Permissions of product files, 0 = the umask decides. */

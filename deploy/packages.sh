@@ -5,7 +5,7 @@
 # deploy/package, deploy/arm64/sysroot and the scripts of the tests. CMake reads the lists PB_LIBRARIES and
 # PB_LIBRARIES_TEST (deploy/packages.cmake): each entry is a module of pkg-config, with the least version if there is one,
 # and the package that has it.
-PB_LIBRARIES="gdal:libgdal-dev libuv:libuv1-dev yaml-0.1:libyaml-dev json-c:libjson-c-dev sqlite3>=3.35:libsqlite3-dev libjpeg:libjpeg-dev libwebp:libwebp-dev libdeflate:libdeflate-dev libzstd:libzstd-dev zlib:zlib1g-dev libsystemd:libsystemd-dev libcrypto:libssl-dev libseccomp:libseccomp-dev libpcre2-8:libpcre2-dev libxml-2.0:libxml2-dev libarchive:libarchive-dev libcurl:libcurl4-openssl-dev libmosquitto:libmosquitto-dev libmicrohttpd:libmicrohttpd-dev"
+PB_LIBRARIES="gdal:libgdal-dev libuv:libuv1-dev yaml-0.1:libyaml-dev json-c:libjson-c-dev sqlite3>=3.35:libsqlite3-dev libjpeg:libjpeg-dev libwebp:libwebp-dev libdeflate:libdeflate-dev libzstd:libzstd-dev zlib:zlib1g-dev libsystemd:libsystemd-dev libcrypto:libssl-dev libseccomp:libseccomp-dev libpcre2-8:libpcre2-dev libxml-2.0:libxml2-dev libarchive:libarchive-dev libcurl:libcurl4-openssl-dev libmosquitto:libmosquitto-dev libmicrohttpd:libmicrohttpd-dev gnutls:libgnutls28-dev"
 PB_LIBRARIES_TEST="check:check libpng:libpng-dev"
 pb_packages_of() { # entries: their packages
   echo "${@#*:}"

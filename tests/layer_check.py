@@ -16,7 +16,7 @@ ROOMS = {
     "kernels": ["ops", "ops/image", "ops/scenes", "ops/geometry", "ops/terrain", "ops/radar", "ops/filter", "ops/pixel", "index", "chain", "expr", "graph", "vm", "reduce", "areas", "resample", "focal", "codec", ""],
     "config": ["notify", "", "output", "yaml", "base"],
     "pipeline": ["explain", "run", "run/whole", "run/passes", "run/served", "run/stream", "run/base", "publish", "tune", "plan", "product/cog", "product/quicklook", "product/zones", "product/alert", "product/line_times", "product/statistics", "product/stac", "product", "metadata", "sar", "images", "cog", "paint", "gdal", "tiles", "numbers", "scene", "archive", "raster", "lines", "codec", "device", "io", "profile", "grid"],
-    "service": ["", "cli", "web", "notify", "ccsds", "daemon", "status", "runner", "stream", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
+    "service": ["", "cli", "web", "fetch", "notify", "ccsds", "daemon", "status", "runner", "stream", "inbox", "processes", "worker", "device", "confine", "jobs", "help", "base"],
 }
 # Headers in a layer's folder that belong to one of its rooms: users find them at the top of the library.
 FRONTS = {"wic/guest.hpp": "depend", **{"wic/%s.hpp" % name: "device" for name in ("stream", "rows", "reduction")}}
@@ -42,6 +42,7 @@ FOREIGN = {
     r"^openssl/": {"pipeline/io/sha256.c", "service/notify/signature.c"},
     r"^curl/": {"service/notify/http.c"},
     r"^microhttpd\.h$": {"service/web/reply.h", "service/web/server.c"},
+    r"^gnutls/": {"service/fetch/tls.c"},
     r"^mosquitto\.h$": {"service/notify/by_mqtt.c"},
     r"^libxml/": {"pipeline/metadata/meta_xml.c"},
     r"^archive(_entry)?\.h$": {"pipeline/archive/archive_inside.h"},

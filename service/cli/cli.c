@@ -378,6 +378,8 @@ int cli_document(const char *kind, const char *what)
         pb_man_program(&pb_help_web, stdout);
     else if (man && strcmp(what, "pushbroom-ccsds.8") == 0)
         pb_man_program(&pb_help_ccsds, stdout);
+    else if (man && strcmp(what, "pushbroom-fetch.8") == 0)
+        pb_man_program(&pb_help_fetch, stdout);
     else if (!man && strcmp(what, "bash") == 0)
         pb_completion_bash(stdout);
     else if (!man && strcmp(what, "zsh") == 0)

@@ -16,6 +16,7 @@
 #include "config/base/clock.h"
 #include "service/base/log.h"
 #include "service/base/loop.h"
+#include "service/runner/guests.h"
 #include "service/status/methods.h"
 #include "service/daemon/notify.h"
 #include "service/daemon/reload.h"
@@ -241,6 +242,7 @@ static void reload(struct pb_daemon *daemon)
         pb_daemon_subscribe(daemon);
         if (daemon->methods.runner != NULL)
             pb_runner_set_config(daemon->methods.runner, config);
+        pb_guests_set_config(daemon->guests, config);
         if (daemon->methods.feed != NULL)
             pb_feed_set_config(daemon->methods.feed, config);
         pb_streams_follow(daemon->streams, config);
@@ -294,6 +296,7 @@ static void on_runner_stopped(void *user)
     struct pb_daemon *daemon = user;
     (void)uv_timer_start(&daemon->overdue, on_overdue, OVERDUE_MS, 0);
     stop_status(daemon);
+    pb_guests_stop(daemon->guests);
     pb_runner_destroy(daemon->methods.runner);
     daemon->methods.runner = NULL;
     stop_signals(daemon);
@@ -367,6 +370,8 @@ static int prepare(struct pb_daemon *daemon, struct pb_err *err)
                                          .node = node,
                                          .is_shared = service->has_store};
     daemon->lease_ms = service->store.lease_ms;
+    (void)snprintf(daemon->address, sizeof daemon->address, "%s",
+                   service->has_fetch ? service->fetch.address : "");
     rc = rc ? rc : pb_job_store_create(&place, err, &daemon->store);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->reader);
     rc = rc ? rc : pb_job_store_create_reader(daemon->store, err, &daemon->chores_reader);

@@ -10,6 +10,8 @@
 #include "service/base/log.h"
 #include "service/inbox/intake.h"
 #include "service/jobs/service_time.h"
+#include "service/runner/fetched.h"
+#include "service/runner/guests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,7 @@ static int open_store(struct pb_opening *opening)
         pb_job_store_disconnect(daemon->store);
         return rc;
     }
+    pb_fetched_sweep(daemon->dirs.work);
     struct pb_err unrooted = {0}; /* the beat looks again, and reports it */
     (void)pb_daemon_check_products(daemon, opening->products, &unrooted);
     pb_job_store_admit_readers(daemon->store);
@@ -190,7 +193,15 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
                                                .taken = on_scene,
                                                .troubles = &daemon->troubles,
                                                .user = daemon};
+    const struct pb_guests_options guests = {.loop = &daemon->loop,
+                                             .store = daemon->store,
+                                             .dirs = &daemon->dirs,
+                                             .config = daemon->config,
+                                             .worker = runner.worker,
+                                             .socket = daemon->socket};
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);
+    if (rc == 0 && daemon->address[0] != '\0' && daemon->guests == NULL)
+        rc = pb_guests_start(&guests, err, &daemon->guests);
     rc = rc ? rc : pb_daemon_start_beat(daemon, err);
     rc = rc ? rc : pb_feed_start(&feed, err, &methods->feed);
     if (rc == 0)

@@ -120,6 +120,8 @@ int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err)
                                  .work = daemon->dirs.work,
                                  .archive = daemon->dirs.archive,
                                  .quarantine = daemon->dirs.quarantine,
+                                 .products = daemon->dirs.products,
+                                 .address = daemon->address,
                                  .lease_ms = daemon->lease_ms};
     return pb_nodes_join(daemon->store, &node, err);
 }
@@ -127,6 +129,8 @@ int pb_daemon_join(struct pb_daemon *daemon, struct pb_err *err)
 int pb_daemon_check_products(struct pb_daemon *daemon, const char *products, struct pb_err *err)
 {
     const char *root = pb_nodes_root(daemon->store);
+    if (daemon->address[0] != '\0') /* each node has a directory of its own */
+        return 0;
     const int rc = pb_nodes_make_root(daemon->store, products, err);
     return rc != 0 || root[0] == '\0' ? rc : pb_publish_root_look(products, root, err);
 }

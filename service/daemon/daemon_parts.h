@@ -47,6 +47,8 @@ struct pb_daemon {
     struct pb_beat *beat_of_node; /* NULL: the store has no nodes */
     struct pb_nodes nodes;        /* nodes of the last report */
     int64_t lease_ms;             /* service.store.lease of the start */
+    char address[256];            /* service.fetch.address of the start; "": no such key */
+    struct pb_guests *guests;     /* NULL: no service.fetch */
     struct pb_opening *opening;   /* the store is being opened on the pool; NULL: it is not */
     /* the entries of notify are being stored, or must be stored again */
     bool subscribes, subscribe_again;

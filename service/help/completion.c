@@ -48,8 +48,8 @@ static void bash_options(const struct pb_help_page *page, FILE *out)
 
 void pb_completion_bash(FILE *out)
 {
-    static const struct pb_help_page *const programs[] = {&pb_help_pushbroomd, &pb_help_notify,
-                                                          &pb_help_web, &pb_help_ccsds};
+    static const struct pb_help_page *const programs[] = {
+        &pb_help_pushbroomd, &pb_help_notify, &pb_help_web, &pb_help_ccsds, &pb_help_fetch};
     (void)fputs("# bash completion of pushbroom. Made by 'pushbroom --completion bash'.\n"
                 "_pushbroom() {\n"
                 "  local cur=${COMP_WORDS[COMP_CWORD]} line tab=$'\\t'\n"
@@ -78,7 +78,7 @@ void pb_completion_bash(FILE *out)
         "    esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
         "complete -o filenames -F _pushbroom pushbroom\n"
         "complete -o filenames -F _pushbroom_program pushbroomd pushbroom-notify pushbroom-web "
-        "pushbroom-ccsds\n",
+        "pushbroom-ccsds pushbroom-fetch\n",
         out);
 }
 
@@ -126,7 +126,8 @@ static void zsh_page(const struct pb_help_page *page, FILE *out)
 
 void pb_completion_zsh(FILE *out)
 {
-    (void)fputs("#compdef pushbroom pushbroomd pushbroom-notify pushbroom-web pushbroom-ccsds\n"
+    (void)fputs("#compdef pushbroom pushbroomd pushbroom-notify pushbroom-web pushbroom-ccsds "
+                "pushbroom-fetch\n"
                 "# zsh completion of pushbroom. Made by 'pushbroom --completion zsh'.\n"
                 "_pushbroom_words() {\n"
                 "  local line files=0 tab=$'\\t'\n  local -a names texts\n"
@@ -148,5 +149,6 @@ void pb_completion_zsh(FILE *out)
     zsh_page(&pb_help_notify, out);
     zsh_page(&pb_help_web, out);
     zsh_page(&pb_help_ccsds, out);
+    zsh_page(&pb_help_fetch, out);
     (void)fputs("  esac\n}\n_pushbroom \"$@\"\n", out);
 }

@@ -28,7 +28,8 @@ struct pb_help_page {
 };
 
 /* Help of the programs other than pushbroom. */
-extern const struct pb_help_page pb_help_pushbroomd, pb_help_notify, pb_help_web, pb_help_ccsds;
+extern const struct pb_help_page pb_help_pushbroomd, pb_help_notify, pb_help_web, pb_help_ccsds,
+    pb_help_fetch;
 
 /* Prints "usage: <program> <name> <arguments>", summary, options, text, example; 80 columns.
  * program NULL: the page is that of a program. */

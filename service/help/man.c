@@ -108,9 +108,9 @@ static void see_also(FILE *out, const char *own)
     static const struct {
         const char *name;
         int section;
-    } pages[] = {{"pushbroom", 1},      {"pushbroom.yaml", 5},   {"pushbroom-errors", 7},
-                 {"pushbroomd", 8},     {"pushbroom-notify", 8}, {"pushbroom-web", 8},
-                 {"pushbroom-ccsds", 8}};
+    } pages[] = {{"pushbroom", 1},       {"pushbroom.yaml", 5},   {"pushbroom-errors", 7},
+                 {"pushbroomd", 8},      {"pushbroom-notify", 8}, {"pushbroom-web", 8},
+                 {"pushbroom-ccsds", 8}, {"pushbroom-fetch", 8}};
     const char *comma = "";
     (void)fputs(".SH SEE ALSO\n", out);
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {

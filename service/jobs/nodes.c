@@ -122,11 +122,13 @@ static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
         return rc;
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
-        "INSERT INTO nodes (node, session, place, work, archive, quarantine, lease_ms, started_ms,"
-        " seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, pb_now_ms(), pb_now_ms())"
+        "INSERT INTO nodes (node, session, place, work, archive, quarantine, lease_ms, products,"
+        " address, started_ms, seen_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, pb_now_ms(), pb_now_ms())"
         " ON CONFLICT (node) DO UPDATE SET session = excluded.session, place = excluded.place,"
         " work = excluded.work, archive = excluded.archive, quarantine = excluded.quarantine,"
         " lease_ms = excluded.lease_ms, started_ms = excluded.started_ms,"
+        " products = excluded.products, address = excluded.address,"
         " seen_ms = excluded.seen_ms, drains = 0",
         &change->err);
     pb_sql_set_text(s, 1, store->node);
@@ -136,6 +138,8 @@ static int apply_join(struct pb_job_store *store, struct pb_job_change *change)
     pb_sql_set_text(s, 5, node->archive);
     pb_sql_set_text(s, 6, node->quarantine);
     pb_sql_set_int(s, 7, node->lease_ms);
+    pb_sql_set_text(s, 8, node->products != NULL ? node->products : "");
+    pb_sql_set_text(s, 9, node->address != NULL ? node->address : "");
     rc = pb_job_store_run(store, WHAT, s, &change->err);
     return rc < 0 ? rc : 0;
 }
@@ -529,6 +533,8 @@ void pb_nodes_fini(struct pb_nodes *nodes)
         free(nodes->at[i].work);
         free(nodes->at[i].archive);
         free(nodes->at[i].quarantine);
+        free(nodes->at[i].products);
+        free(nodes->at[i].address);
     }
     free(nodes->at);
     *nodes = (struct pb_nodes){NULL, 0};
@@ -550,11 +556,16 @@ static bool add(struct pb_nodes *nodes, struct pb_sql_statement *s)
                              .started_ms = pb_sql_int(s, 7),
                              .silent_ms = pb_sql_int(s, 8),
                              .running = pb_sql_int(s, 9)};
-    char **texts[] = {&node->name, &node->place, &node->work, &node->archive, &node->quarantine};
-    for (int i = 0; i < 5; i++) {
-        const char *text = pb_sql_text(s, i);
-        *texts[i] = strdup(text != NULL ? text : "");
-        if (*texts[i] == NULL)
+    const struct {
+        int column;
+        char **text;
+    } texts[] = {{0, &node->name},    {1, &node->place},      {2, &node->work},
+                 {3, &node->archive}, {4, &node->quarantine}, {13, &node->products},
+                 {14, &node->address}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *text = pb_sql_text(s, texts[i].column);
+        *texts[i].text = strdup(text != NULL ? text : "");
+        if (*texts[i].text == NULL)
             return false;
     }
     return true;
@@ -578,7 +589,8 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
     struct pb_sql_statement *s = pb_job_store_prepare(
         store, WHAT,
         "SELECT node, place, work, archive, quarantine, CASE WHEN session <> 0 THEN 1 ELSE 0 END,"
-        " lease_ms, started_ms, pb_now_ms() - seen_ms, coalesce(n, 0), drains, has_gpu, memory"
+        " lease_ms, started_ms, pb_now_ms() - seen_ms, coalesce(n, 0), drains, has_gpu, memory,"
+        " products, address"
         " FROM nodes LEFT JOIN"
         " (SELECT node, count(*) AS n FROM jobs WHERE status = 1 GROUP BY node) AS r USING (node)"
         " ORDER BY node",
@@ -614,6 +626,24 @@ const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *pa
             return node;
     }
     return NULL;
+}
+
+int pb_nodes_permit(struct pb_job_store *store, const char *id, int64_t epoch, const char *node,
+                    struct pb_err *err)
+{
+    pb_job_store_lock(store);
+    struct pb_sql_statement *s = pb_job_store_prepare(
+        store, WHAT,
+        "SELECT 1 FROM jobs j JOIN nodes n ON n.session = j.session WHERE j.id = ?1 AND"
+        " j.status = 1 AND j.epoch = ?2 AND n.node = ?3 AND n.session <> 0",
+        err);
+    pb_sql_set_text(s, 1, id);
+    pb_sql_set_int(s, 2, epoch);
+    pb_sql_set_text(s, 3, node);
+    const int rc = pb_job_store_step(store, WHAT, s, err);
+    pb_sql_finalize(s);
+    pb_job_store_unlock(store);
+    return rc < 0 ? rc : rc > 0 ? 0 : -ESTALE;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */

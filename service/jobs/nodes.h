@@ -15,6 +15,9 @@ struct pb_node {
     /* machine and state directory: another service with the same name has another place */
     char *place;
     char *work, *archive, *quarantine; /* real paths */
+    char *products;
+    /* host and port of its pushbroom-fetch (service.fetch); "": others see its directories */
+    char *address;
     int64_t lease_ms;
     bool is_alive;      /* its session is not over */
     bool drains;        /* it takes no job and no file, because a client requested that */
@@ -97,6 +100,10 @@ int pb_nodes_list(struct pb_job_store *store, struct pb_err *err, struct pb_node
 void pb_nodes_fini(struct pb_nodes *nodes);
 /* Finds the node whose work, archive or quarantine has that path; NULL if absent. */
 const struct pb_node *pb_nodes_home(const struct pb_nodes *nodes, const char *path);
+
+/* The same as pb_store_permit (store.h) for a run of another node. */
+int pb_nodes_permit(struct pb_job_store *store, const char *id, int64_t epoch, const char *node,
+                    struct pb_err *err);
 
 /* An inbox that one node at a time watches: its owner while that one reports and does not drain,
  * otherwise another. */

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,8 +40,9 @@ static struct pb_json_value *read_item(const char *path, size_t most, size_t *ou
 
 /* Writes the members of a product. left: remaining limit for bytes of items of the job. */
 static void write_product(struct pb_json *json, const struct pb_json_value *product,
-                          const char *root, size_t *left)
+                          const char *root, const char *files, size_t *left)
 {
+    char copy[PATH_MAX];
     const char *key, *type = pb_json_get_text(product, "type"),
                      *path = pb_json_get_text(product, "path");
     const size_t n = strlen(root);
@@ -57,7 +59,9 @@ static void write_product(struct pb_json *json, const struct pb_json_value *prod
         path[n] == '/') {
         size_t bytes = 0;
         const size_t most = *left < PB_PUBLISHED_ITEM_MAX ? *left : PB_PUBLISHED_ITEM_MAX;
-        struct pb_json_value *item = read_item(path, most, &bytes);
+        if (files != NULL)
+            (void)snprintf(copy, sizeof copy, "%.3000s%.1000s", files, strrchr(path, '/'));
+        struct pb_json_value *item = read_item(files != NULL ? copy : path, most, &bytes);
         pb_json_string(json, "place", path + n + 1);
         if (item != NULL) {
             pb_json_raw(json, "item", pb_json_source(item));
@@ -68,18 +72,20 @@ static void write_product(struct pb_json *json, const struct pb_json_value *prod
     pb_json_end(json);
 }
 
-void pb_published_describe(struct pb_job *job, const char *root)
+void pb_published_describe(struct pb_job *job, const char *root, const char *files)
 {
     struct pb_json_value *products = NULL;
     size_t left = PB_PUBLISHED_ALL_MAX;
     char real[PATH_MAX];
-    if (job->products == NULL || realpath(root, real) == NULL ||
+    if (files != NULL)
+        (void)snprintf(real, sizeof real, "%s", root);
+    if (job->products == NULL || (files == NULL && realpath(root, real) == NULL) ||
         pb_json_parse(job->products, strlen(job->products), PRODUCTS_MAX, &products) != 0)
         return;
     struct pb_json *json = pb_json_create(false);
     pb_json_array(json, NULL);
     for (size_t i = 0; i < pb_json_count(products); i++)
-        write_product(json, pb_json_at(products, i), real, &left);
+        write_product(json, pb_json_at(products, i), real, files, &left);
     pb_json_end(json);
     const char *text = pb_json_text(json, NULL);
     if (text != NULL)

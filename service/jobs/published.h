@@ -10,7 +10,8 @@
 #define PB_PUBLISHED_ITEM_MAX (128 * 1024)  /* maximum size of an item in its event */
 #define PB_PUBLISHED_ALL_MAX  (1024 * 1024) /* maximum size of all items of a job */
 
-/* Sets job->published. root: the directory of products. An item that is too large, or cannot be
- * read, is left out. If out of memory, job->published stays NULL. */
-void pb_published_describe(struct pb_job *job, const char *root);
+/* Sets job->published. root: the directory of products. files: directory with the same files by
+ * their names, if root is on another node; NULL: they are read at their places. An item that is too
+ * large, or cannot be read, is left out. If out of memory, job->published stays NULL. */
+void pb_published_describe(struct pb_job *job, const char *root, const char *files);
 #endif

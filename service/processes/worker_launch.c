@@ -75,6 +75,8 @@ static _Noreturn void become(const struct pb_worker_program *program, struct end
     (void)dup2(pipes[IN].theirs, STDIN_FILENO);
     (void)dup2(pipes[OUT].theirs, STDOUT_FILENO);
     (void)dup2(pipes[LOG].theirs, STDERR_FILENO);
+    if (program->passed > STDERR_FILENO)
+        (void)fcntl(program->passed, F_SETFD, 0);
     reset_signals();
     if (program->path == NULL)
         go_on(program, pipes);

@@ -11,6 +11,7 @@ struct pb_worker_program {
     const char *path;  /* run as `path --worker`; NULL: the process is a fork of this one */
     int (*main)(void); /* main function of the fork; returns its exit status */
     const char *const *arguments; /* instead of --worker, up to a NULL; NULL: --worker */
+    int passed; /* descriptor above stderr that the process gets at the same number; 0 = none */
 };
 
 /* Other ends of the pipes, owned by the caller, close-on-exec. */

@@ -88,6 +88,14 @@ struct pb_worker_slot_owner {
     void *user;
 };
 
+/* Node that has the input of a run, and publishes its products. */
+struct pb_run_home {
+    char node[PB_JOB_NODE_BYTES];    /* "" = this node */
+    char address[256];               /* host and port of its pushbroom-fetch */
+    char socket[108];                /* pushbroom-fetch of this machine */
+    char room[PB_WORKER_PATH_BYTES]; /* directory for its files here, which the run makes */
+};
+
 /* Options of a run. Copied. */
 struct pb_run_how {
     const char *products; /* root directory of its products */
@@ -102,6 +110,8 @@ struct pb_run_how {
     const char *known;
     /* directory for the members of archives; NULL = the directory of the products */
     const char *unpack;
+    const struct pb_run_home *home; /* NULL = this node */
+    int guest; /* socket to the other node that computes the run (worker.h); 0 = none */
 };
 
 /* NULL = out of memory. */

@@ -54,6 +54,16 @@ static void say_owner(struct pb_json *json, const struct pb_worker_slot *slot,
         pb_json_string(json, "owner", owner);
 }
 
+static void print_home(struct pb_json *json, const struct pb_run_home *home)
+{
+    pb_json_object(json, "home");
+    pb_json_string(json, "node", home->node);
+    pb_json_string(json, "address", home->address);
+    pb_json_string(json, "socket", home->socket);
+    pb_json_string(json, "room", home->room);
+    pb_json_end(json);
+}
+
 static struct pb_json *run_command(const struct pb_worker_slot *slot, const struct pb_job *job,
                                    const struct pb_run_how *how)
 {
@@ -97,6 +107,10 @@ static struct pb_json *run_command(const struct pb_worker_slot *slot, const stru
         pb_json_raw(json, "earlier", job->earlier);
     if (job->archive[0] != '\0')
         pb_json_string(json, "part", "yes");
+    if (how->home != NULL)
+        print_home(json, how->home);
+    if (how->guest > 0)
+        pb_json_int(json, "guest", how->guest);
     return json;
 }
 
@@ -124,7 +138,9 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
                              .permit = slot->how.permit,
                              .known = slot->known,
                              .existing = slot->how.existing[0] != '\0' ? slot->how.existing : NULL,
-                             .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL};
+                             .unpack = slot->how.unpack[0] != '\0' ? slot->how.unpack : NULL,
+                             .home = slot->how.home.node[0] != '\0' ? &slot->how.home : NULL,
+                             .guest = slot->how.guest};
     slot->known = NULL; /* an earlier run on another device has made the comparison already */
     slot->next[0] = '\0';
     slot->waits = false;

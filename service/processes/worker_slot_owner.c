@@ -54,6 +54,8 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     (void)snprintf(slot->how.existing, sizeof slot->how.existing, "%s",
                    how->existing ? how->existing : "");
     (void)snprintf(slot->how.unpack, sizeof slot->how.unpack, "%s", how->unpack ? how->unpack : "");
+    slot->how.home = how->home != NULL ? *how->home : (struct pb_run_home){.node = ""};
+    slot->how.guest = how->guest;
     slot->began_ms = pb_clock_mono_ms();
     slot->bytes_checked = slot->io_since_ms = slot->kill_at_ms = 0;
     slot->wait_why = NULL;

@@ -90,6 +90,8 @@ struct pb_worker_slot {
         char products[PB_WORKER_PATH_BYTES], unpack[PB_WORKER_PATH_BYTES], device[16];
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
         bool foreground, turn, permit;
+        struct pb_run_home home;
+        int guest;
     } how;
     bool waits;                 /* true while the run waits for its turn */
     int64_t permit_ms;          /* time of the request for a permit; 0 = the run waits for none */

@@ -15,6 +15,7 @@
 
 #define TROUBLE        "queue"
 #define TROUBLE_CONFIG "config"
+#define TROUBLE_FETCH  "fetch"
 /* Number of own faults beyond max_attempts until a job is set aside (hold.h). */
 #define EXTRA_FAULTS 1
 
@@ -81,6 +82,18 @@ static void show_waits(struct pb_faults *faults, const struct pb_job *job)
                    faults->waits.n, faults->waits.n == 1 ? "" : "s", job->name, job->pipeline,
                    job->error.message);
     pb_trouble_raise(faults->troubles, TROUBLE_CONFIG, pb_code_find(job->error.code), text);
+}
+
+void pb_faults_fetch(struct pb_faults *faults, const struct pb_job *job)
+{
+    char text[720];
+    if (job == NULL) {
+        pb_trouble_clear(faults->troubles, TROUBLE_FETCH);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "job %s (%.100s) waits: %.300s", job->id, job->name,
+                   job->error.message);
+    pb_trouble_raise(faults->troubles, TROUBLE_FETCH, PB_E_INPUT_FETCH, text);
 }
 
 int pb_faults_config(struct pb_faults *faults, const struct pb_job *job)

@@ -26,6 +26,9 @@ struct pb_faults {
  */
 enum pb_hold_verdict pb_faults_machine(struct pb_faults *faults, struct pb_job *job,
                                        int64_t began_ms);
+/* Call after a run could not get its input from another node, or bring its products there: raises
+ * the trouble "fetch", which lasts until such a run succeeds (job: NULL). */
+void pb_faults_fetch(struct pb_faults *faults, const struct pb_job *job);
 /* Call after the error of the configuration in job->error ended a run. Returns 1: the job waits
  * for another configuration; 0: it fails; -ENOMEM. */
 int pb_faults_config(struct pb_faults *faults, const struct pb_job *job);

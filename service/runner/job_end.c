@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "service/base/log.h"
 #include "service/jobs/nodes.h"
+#include "service/runner/fetched.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -458,6 +459,16 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
     pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
 }
 
+/* A job whose input is on a node that cannot be reached waits, and is left to others for a while.
+ * Other jobs of this node do not wait for that. */
+static void unfetched(struct pb_job_ends *ends, struct pb_job *job)
+{
+    pb_log(PB_LOG_WARNING, "job %s: %s: %s", job->id, job->error.code, job->error.message);
+    pb_faults_fetch(ends->faults, job);
+    job->attempts--;
+    pb_job_end_put_back(ends, job);
+}
+
 static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     enum pb_code_class class = pb_code_class_of(over->job.error.code);
@@ -469,6 +480,8 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
         split(ends, &over->job);
     else if (pb_code_find(over->job.error.code) == PB_E_INPUT_DUPLICATE)
         compare(ends, &over->job);
+    else if (pb_code_find(over->job.error.code) == PB_E_INPUT_FETCH)
+        unfetched(ends, &over->job);
     else if (class == PB_CLASS_INPUT)
         finish(ends, &over->job, PB_JOB_FAILED);
     else if (class == PB_CLASS_CONFIG)
@@ -478,8 +491,14 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
     return class == PB_CLASS_INPUT;
 }
 
+/* A run of a job whose input is on another node may have published there, which only that node can
+ * see: the job waits, and that node looks for its products before it runs again. */
 static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
 {
+    if (pb_fetched_home(ends->env, job) != NULL) {
+        pb_job_end_put_back(ends, job);
+        return false;
+    }
     if (job->attempts >= ends->env->config->service.max_attempts) {
         finish(ends, job, PB_JOB_FAILED);
         return true;
@@ -492,7 +511,8 @@ static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
 static bool ended(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     struct pb_job *job = &over->job;
-    if (over->ending == PB_ENDING_CANCEL) {
+    const bool is_unknown = pb_job_publishes(job) && pb_fetched_home(ends->env, job) != NULL;
+    if (over->ending == PB_ENDING_CANCEL && !is_unknown) {
         pb_job_fail(job, PB_E_JOB_DISMISSED, "cancelled on request");
         finish(ends, job, PB_JOB_DISMISSED);
         return true;

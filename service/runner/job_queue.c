@@ -50,7 +50,7 @@ static bool is_there(struct pb_job_queue *queue, const char *directory)
 static bool may_see(struct pb_job_queue *queue, const struct pb_job *job)
 {
     char directory[PB_FILES_PATH_BYTES];
-    if (job->node[0] == '\0' || job->manifest.input == NULL ||
+    if (queue->ask.fetches || job->node[0] == '\0' || job->manifest.input == NULL ||
         strcmp(job->node, pb_store_node(queue->store)) == 0)
         return true;
     (void)snprintf(directory, sizeof directory, "%s", job->manifest.input);

@@ -36,6 +36,7 @@ struct pb_job_ask {
     int64_t (*rank)(void *user, const struct pb_job *job);
     /* if false, a job of a higher priority is before all ranks of a lower priority */
     bool by_rank_alone;
+    bool fetches;  /* inputs of other nodes are copied; may decides about them */
     bool smallest; /* only the job with the smallest input among the first 1000 */
     /* Finds the pipeline of a job without one, before it starts; NULL: not called. */
     void (*match)(void *user, struct pb_taken *taken);

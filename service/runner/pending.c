@@ -21,6 +21,7 @@
 #include "service/jobs/archive_rows.h"
 #include "service/jobs/kept.h"
 #include "service/jobs/published.h"
+#include "service/runner/fetched.h"
 #include "service/runner/worker_pool.h"
 #include "service/worker/joined.h"
 #include "service/worker/outcome.h"
@@ -104,6 +105,19 @@ static int put_away(struct pb_pending *pending)
     return pb_kept_update(list->store, job, &pending->lists, &pending->err);
 }
 
+/* The products of a job of another node are there; the copies here have the same bytes. */
+static void describe(struct pb_pending *pending)
+{
+    const struct pb_pending_list *list = pending->list;
+    char files[PB_FILES_PATH_BYTES];
+    if (pending->home[0] == '\0') {
+        pb_published_describe(&pending->job, list->dirs->products, NULL);
+        return;
+    }
+    pb_fetched_products(list->dirs->work, &pending->job, files);
+    pb_published_describe(&pending->job, pending->home, files);
+}
+
 /* Stores the state first: an end that is not on the disk did not happen yet, and the input stays
  * in work/, so that a restart runs the job again. The list of the input's files is stored with it,
  * so that a restart finds an input whose move was not stored. */
@@ -114,7 +128,7 @@ static int store_end(struct pb_pending *pending)
     if (job->status == PB_JOB_SUCCESSFUL && !pending->stored)
         pb_duplicates_remember(list->store, job, pending->duplicates_ms > 0);
     if (job->status == PB_JOB_SUCCESSFUL && !pending->stored && job->published == NULL)
-        pb_published_describe(job, list->dirs->products);
+        describe(pending);
     if (!pending->disposed && pending->lists.input.n == 0) {
         pb_input_lists_fini(&pending->lists);
         pb_input_lists_make(job, &pending->lists);
@@ -128,7 +142,10 @@ static int store_end(struct pb_pending *pending)
 
 static int store(struct pb_pending *pending)
 {
-    return is_finished(&pending->job) ? store_end(pending) : store_state(pending);
+    const int rc = is_finished(&pending->job) ? store_end(pending) : store_state(pending);
+    if (pending->home[0] != '\0' && (pending->stored || rc == -ESTALE))
+        pb_fetched_remove(pending->list->dirs->work, &pending->job);
+    return rc;
 }
 
 /* Fails if a scene of a successful archive is being made again, from the input that would move. */
@@ -401,6 +418,8 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
                    pipeline ? pipeline->output.path : PB_OUTPUT_PATH_DEFAULT);
     pending->reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
     const struct pb_service_config *service = &list->env->config->service;
+    const struct pb_node *home = pb_fetched_home(list->env, &pending->job);
+    (void)snprintf(pending->home, sizeof pending->home, "%s", home != NULL ? home->products : "");
     pending->on_success = service->on_success;
     pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;

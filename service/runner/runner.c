@@ -24,15 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_MS      100
-#define LAST_SAVE_MS 6000
-#define SHUN_MS      30000 /* pb_runner.shun_ms by default */
-#define PENDING_MAX  64    /* jobs that wait for the disk before no further job is started */
+#define TICK_MS        100
+#define LAST_SAVE_MS   6000
+#define FETCH_AFTER_MS 1000  /* jobs of other nodes wait so long for their own node */
+#define SHUN_MS        30000 /* pb_runner.shun_ms by default */
+#define PENDING_MAX    64    /* jobs that wait for the disk before no further job is started */
 
 struct pb_runner {
     uv_timer_t tick;
     struct pb_runner_env env;
-    int64_t shun_ms; /* a job that failed here is left to other nodes for this long */
+    int64_t foreign_ms; /* since when jobs of other nodes wait that may start here; 0 = none */
+    int64_t shun_ms;    /* a job that failed here is left to other nodes for this long */
     struct pb_job_queue queue;
     struct pb_worker_pool pool;
     struct pb_pending_list pending;
@@ -76,7 +78,12 @@ struct choice {
     bool has_others; /* other nodes report, and do not drain */
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* the directory of products is not that of the nodes */
-    char left[512];         /* why a job is left to nodes that have its pipeline; "" = none */
+    /* Directories of inputs, each with its NUL, up to an empty one: of this node, and of the others
+     * that report and send their files. NULL: the nodes see each other's directories. */
+    char *own, *fetched;
+    bool may_fetch;   /* jobs of other nodes may start; else they are only noted */
+    bool has_foreign; /* result: a job of another node waits, and may start here */
+    char left[512];   /* why a job is left to nodes that have its pipeline; "" = none */
     bool has_gpu, others_have_gpu;
     int64_t others_memory; /* the most compute.memory of other nodes that take jobs */
     enum pb_code unmet;    /* code and reason if no node can run a job; PB_OK: none is known */
@@ -174,6 +181,39 @@ static bool is_shunned(const struct choice *choice, const struct pb_job *job)
            age_ms < choice->runner->shun_ms;
 }
 
+/* Returns true if the path is in one of the directories. */
+static bool is_in_any(const char *path, const char *directories)
+{
+    for (const char *at = directories; path != NULL && *at != '\0'; at += strlen(at) + 1) {
+        const size_t n = strlen(at);
+        if (strncmp(path, at, n) == 0 && path[n] == '/')
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if the input is on this node: it needs no copy. Other places than the directories of
+ * the service are those of submitted files. */
+static bool is_own_input(const struct choice *choice, const struct pb_job *job)
+{
+    return choice->own == NULL || job->manifest.input == NULL ||
+           is_in_any(job->manifest.input, choice->own) ||
+           (!is_in_any(job->manifest.input, choice->fetched) &&
+            strcmp(job->node, choice->runner->env.node) == 0);
+}
+
+/* Returns true if the input is here, or can be fetched: the latter after a while, because its own
+ * node needs no copy. */
+static bool has_input(struct choice *choice, const struct pb_job *job)
+{
+    if (is_own_input(choice, job))
+        return true;
+    if (!is_in_any(job->manifest.input, choice->fetched))
+        return false;
+    choice->has_foreign = true;
+    return choice->may_fetch;
+}
+
 static bool may_start(void *user, const struct pb_job *job)
 {
     struct choice *choice = user;
@@ -185,7 +225,8 @@ static bool may_start(void *user, const struct pb_job *job)
     return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
            (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
                                             sizeof *choice->waits, compare_numbers) == NULL) &&
-           !is_shunned(choice, job) && has_pipeline(choice, job) && meets_needs(choice, job);
+           !is_shunned(choice, job) && has_pipeline(choice, job) && meets_needs(choice, job) &&
+           has_input(choice, job);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
@@ -202,7 +243,7 @@ static int64_t probe_rank(void *user, const struct pb_job *job)
 static int64_t priority_rank(void *user, const struct pb_job *job)
 {
     const struct choice *choice = user;
-    return pb_job_start_rank(choice->config, job);
+    return 2 * pb_job_start_rank(choice->config, job) + !is_own_input(choice, job);
 }
 
 static void match(void *user, struct pb_taken *taken)
@@ -228,6 +269,33 @@ static void see_other_nodes(const struct pb_runner_env *env, struct choice *choi
     }
 }
 
+/* Copies directories of inputs. Returns false if out of memory. */
+static bool list_directories(const struct pb_runner *runner, struct choice *choice)
+{
+    const struct pb_runner_env *env = &runner->env;
+    const struct pb_dirs *dirs = runner->pool.dirs;
+    const char *own[] = {dirs->work, dirs->archive, dirs->quarantine};
+    size_t n_own = 0, n_fetched = 0;
+    FILE *to_own = open_memstream(&choice->own, &n_own),
+         *to_fetched = open_memstream(&choice->fetched, &n_fetched);
+    for (size_t i = 0; to_own != NULL && i < sizeof own / sizeof own[0]; i++)
+        (void)fwrite(own[i], strlen(own[i]) + 1, 1, to_own);
+    for (size_t i = 0; to_fetched != NULL && env->nodes != NULL && i < env->nodes->n; i++) {
+        const struct pb_node *node = &env->nodes->at[i];
+        const char *texts[] = {node->work, node->archive, node->quarantine};
+        for (int k = 0; k < 3 && node->is_alive && node->address[0] != '\0' &&
+                        strcmp(node->name, env->node) != 0;
+             k++)
+            (void)fwrite(texts[k], strlen(texts[k]) + 1, 1, to_fetched);
+    }
+    const bool good = to_own != NULL && to_fetched != NULL;
+    if (to_own != NULL)
+        (void)fclose(to_own);
+    if (to_fetched != NULL)
+        (void)fclose(to_fetched);
+    return good && choice->own != NULL && choice->fetched != NULL;
+}
+
 static struct choice *make_choice(struct pb_runner *runner)
 {
     const size_t n = (size_t)runner->pending.n, n_waits = runner->faults.waits.n;
@@ -239,6 +307,15 @@ static struct choice *make_choice(struct pb_runner *runner)
         return NULL;
     }
     choice->runner = runner;
+    if (runner->env.config->service.has_fetch && !list_directories(runner, choice)) {
+        free(choice->own);
+        free(choice->fetched);
+        free(choice);
+        free(waits);
+        return NULL;
+    }
+    choice->may_fetch =
+        runner->foreign_ms > 0 && pb_clock_mono_ms() - runner->foreign_ms >= FETCH_AFTER_MS;
     choice->config = pb_config_hold(runner->env.config);
     choice->hold = runner->faults.hold;
     choice->waits = waits;
@@ -256,12 +333,15 @@ static struct choice *make_choice(struct pb_runner *runner)
 static void free_choice(struct choice *choice)
 {
     pb_config_destroy(choice->config);
+    free(choice->own);
+    free(choice->fetched);
     free(choice->waits);
     free(choice);
 }
 
 static void take(struct pb_runner *runner, struct pb_job_ask *ask, void (*taken)(void *user))
 {
+    ask->fetches = runner->env.config->service.has_fetch;
     ask->user = runner->choice = make_choice(runner);
     if (runner->choice != NULL)
         pb_job_queue_take(&runner->queue, ask, taken);
@@ -346,6 +426,17 @@ static void report_unmet(struct pb_runner *runner, const struct choice *choice)
         pb_trouble_raise(runner->faults.troubles, "needs", choice->unmet, choice->unmet_why);
 }
 
+/* Notes since when jobs of other nodes wait that could be fetched. */
+static void note_foreign(struct pb_runner *runner, const struct choice *choice)
+{
+    if (!choice->has_foreign)
+        runner->foreign_ms = 0;
+    else if (runner->foreign_ms == 0)
+        runner->foreign_ms = choice->mono_ms;
+    if (choice->has_foreign && !choice->may_fetch)
+        runner->more = true;
+}
+
 static void on_taken(void *user)
 {
     struct choice *choice = user;
@@ -357,6 +448,7 @@ static void on_taken(void *user)
     report_mounts(runner);
     report_left(runner, choice);
     report_unmet(runner, choice);
+    note_foreign(runner, choice);
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
@@ -738,15 +830,16 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
     struct pb_runner *runner = calloc(1, sizeof *runner);
     if (runner == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
-    runner->env = (struct pb_runner_env){.config = options->config,
-                                         .nodes = options->nodes,
-                                         .node = pb_store_node(options->store),
-                                         .root = pb_nodes_root(options->store),
-                                         .metrics = options->metrics,
-                                         .on_change = options->on_change,
-                                         .on_changes = options->on_changes,
-                                         .on_hold = options->on_hold,
-                                         .user = options->user};
+    runner->env = (struct pb_runner_env){
+        .config = options->config,
+        .nodes = options->nodes,
+        .node = pb_store_node(options->store),
+        .root = options->config->service.has_fetch ? "" : pb_nodes_root(options->store),
+        .metrics = options->metrics,
+        .on_change = options->on_change,
+        .on_changes = options->on_changes,
+        .on_hold = options->on_hold,
+        .user = options->user};
     runner->shun_ms = read_shun_ms();
     connect_parts(runner, options);
     if (pb_pool_init(&runner->pool) != 0) {

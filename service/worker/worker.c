@@ -9,6 +9,7 @@
  *
  * When a child dies, the worker ends in the same way, so that its owner sees the cause. */
 #include "service/worker/worker.h"
+#include "config/base/clock.h"
 #include "config/config.h"
 #include "config/yaml/report.h"
 
@@ -37,6 +38,7 @@
 #include <unistd.h>
 
 #define WORKER_NICENESS 10 /* higher than the service's niceness */
+#define COPIES_MS       500
 
 void pb_worker_end(struct worker *worker, int code)
 {
@@ -61,6 +63,14 @@ void pb_worker_say_json(struct worker *worker, struct pb_json *json)
     pb_json_destroy(json);
 }
 
+void pb_worker_say_end(struct worker *worker, const char *text, size_t bytes)
+{
+    if (worker->host.fd >= 0 && text != NULL)
+        (void)pb_line_send(worker->host.fd, text, bytes, NULL, 0);
+    pb_worker_host_close(&worker->host);
+    pb_worker_say(worker, text, bytes);
+}
+
 struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name)
 {
     struct pb_json *json = pb_json_create(false);
@@ -71,24 +81,48 @@ struct pb_json *pb_worker_event(const struct pb_json_value *command, const char 
     return json;
 }
 
-/* Sends a progress line while only the input's checksum is computed. */
+void pb_worker_say_progress(struct worker *worker, const char *stage, const char *device,
+                            const struct pb_worker_numbers *numbers, int64_t checked, int64_t io_ms)
+{
+    struct pb_json *json = pb_worker_event(worker->command, "progress");
+    pb_json_string(json, "stage", stage);
+    pb_json_int(json, "tiles_done", numbers->tiles_done);
+    pb_json_int(json, "tiles_total", numbers->tiles_total);
+    pb_json_int(json, "bytes_read", numbers->bytes_read);
+    pb_json_int(json, "bytes_written", numbers->bytes_written);
+    pb_json_int(json, "elapsed_ms", numbers->elapsed_ms);
+    pb_json_int(json, "bytes_checked", checked);
+    pb_json_int(json, "io_ms", io_ms);
+    if (device[0] != '\0')
+        pb_json_string(json, "device", device);
+    size_t bytes = 0;
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
+    if (worker->host.fd >= 0 && text != NULL)
+        (void)pb_line_send(worker->host.fd, text, bytes, NULL, 0);
+    pb_worker_say(worker, text, bytes);
+    pb_json_destroy(json);
+}
+
+/* Sends a progress line while only the input's checksum is computed, or files are copied between
+ * nodes: then about twice a second. */
 static void say_checking(void *user, uint64_t bytes)
 {
     struct worker *worker = user;
     const struct pb_worker_numbers *said = &worker->job.lines.said;
-    struct pb_json *json = pb_worker_event(worker->command, "progress");
-    pb_json_string(json, "stage",
-                   said->tiles_total == 0                 ? "plan"
-                   : said->tiles_done < said->tiles_total ? "compute"
-                                                          : "publish");
-    pb_json_int(json, "tiles_done", said->tiles_done);
-    pb_json_int(json, "tiles_total", said->tiles_total);
-    pb_json_int(json, "bytes_read", said->bytes_read);
-    pb_json_int(json, "bytes_written", said->bytes_written);
-    pb_json_int(json, "elapsed_ms", said->elapsed_ms);
-    pb_json_int(json, "bytes_checked", said->bytes_checked + (int64_t)bytes);
-    pb_json_int(json, "io_ms", pb_io_stuck_ms());
-    pb_worker_say_json(worker, json);
+    const bool copies = worker->away.on || worker->host.fd >= 0;
+    const int64_t now = pb_clock_mono_ms();
+    if (copies && now - worker->said_ms < COPIES_MS)
+        return;
+    worker->said_ms = now;
+    pb_worker_say_progress(worker,
+                           said->tiles_total == 0                 ? "plan"
+                           : said->tiles_done < said->tiles_total ? "compute"
+                                                                  : "publish",
+                           "", said,
+                           said->bytes_checked + (int64_t)bytes +
+                               (int64_t)pb_worker_away_bytes(&worker->away),
+                           pb_io_stuck_ms());
 }
 
 static void read_commands(struct worker *worker);
@@ -120,9 +154,15 @@ static int await_permit(void *user, struct pb_err *err)
                          pb_json_get_text(worker->command, "scene"));
 }
 
+struct pb_worker_wait pb_worker_waits(struct worker *worker)
+{
+    return (struct pb_worker_wait){say_checking, request_permit, await_permit, worker};
+}
+
 void pb_worker_forget(struct worker *worker)
 {
     pb_worker_job_close(&worker->job);
+    pb_worker_away_close(&worker->away);
     pb_json_release(worker->command);
     worker->command = NULL;
     worker->permit = PERMIT_NONE; /* a late answer is ignored */
@@ -138,8 +178,12 @@ void pb_worker_fail(struct worker *worker, const struct pb_err *err)
     if (input != NULL && said.line == 0 && strcmp(said.file, input) == 0)
         said.file[0] = '\0';
     pb_err_json(json, "error", &said);
+    size_t bytes = 0;
+    pb_json_end(json);
+    const char *text = pb_json_text(json, &bytes);
     pb_worker_forget(worker);
-    pb_worker_say_json(worker, json);
+    pb_worker_say_end(worker, text, bytes);
+    pb_json_destroy(json);
 }
 
 /* --- commands -------------------------------------------------------------------------------*/
@@ -190,7 +234,7 @@ static bool is_run_complete(const struct pb_json_value *command)
 static bool hand_over(struct worker *worker)
 {
     size_t n = 0;
-    struct pb_json *json = pb_worker_job_command(&worker->job);
+    struct pb_json *json = pb_worker_job_command(&worker->job, worker->away.place);
     const char *line = pb_json_text(json, &n);
     bool sent = line != NULL && pb_line_send(worker->child.lines.fd, line, n, NULL, 0);
     pb_json_destroy(json);
@@ -266,22 +310,77 @@ static int start_child(struct worker *worker, struct pb_err *err)
     return rc ? rc : pb_worker_fork_start(&worker->child, worker->config, &worker->job, err);
 }
 
+static int open_run(struct worker *worker, struct pb_err *err)
+{
+    const unsigned mode = is_foreground(worker) ? 0 : pb_products_mode(&worker->config->service);
+    const struct pb_worker_wait wait = pb_worker_waits(worker);
+    return pb_worker_job_open(&worker->job, worker->command, worker->config, mode, &wait, err);
+}
+
+/* Copies the input from its node, and starts a child as usual. */
+static int start_away(struct worker *worker, struct pb_err *err)
+{
+    const struct pb_worker_wait wait = pb_worker_waits(worker);
+    char input[PB_WORKER_PATH_BYTES], products[PB_WORKER_PATH_BYTES], *line = NULL;
+    int rc =
+        pb_worker_away_open(&worker->away, worker->command,
+                            worker->config->service.retention.min_free_bytes, &wait, err, &line);
+    if (rc == PB_AWAY_FINAL) {
+        pb_worker_forget(worker);
+        pb_worker_say(worker, line, strlen(line));
+        free(line);
+        return 0;
+    }
+    pb_worker_away_input(&worker->away, input);
+    pb_worker_away_products(&worker->away, products);
+    rc = rc ? rc
+            : pb_worker_job_open_away(&worker->job, worker->command, worker->config, input,
+                                      products, err);
+    rc = rc ? rc : start_child(worker, err);
+    if (rc == 0 && !hand_over(worker))
+        rc = pb_fail(err, PB_E_SYSTEM, "the process that computes does not listen");
+    return rc;
+}
+
+/* Opens the run for another node, which is in the place of the child. */
+static int start_host(struct worker *worker, int64_t socket, struct pb_err *err)
+{
+    worker->host.fd = (int)socket;
+    int rc = open_run(worker, err);
+    if (rc != 0)
+        return rc;
+    (void)snprintf(worker->job.lines.directory, sizeof worker->job.lines.directory, ".");
+    pb_worker_fork_remote(&worker->child, worker->host.fd);
+    rc = pb_worker_host_send(&worker->host, &worker->job, &worker->child.lines, err);
+    rc = rc ? rc : pb_worker_job_identify(&worker->job, err);
+    if (rc != 0)
+        pb_worker_fork_end(&worker->child);
+    return rc;
+}
+
+static int start_here(struct worker *worker, struct pb_err *err)
+{
+    int rc = open_run(worker, err);
+    rc = rc ? rc : start_child(worker, err);
+    if (rc == 0 && !hand_over(worker))
+        rc = pb_fail(err, PB_E_SYSTEM, "the process that computes does not listen");
+    return rc ? rc : pb_worker_job_identify(&worker->job, err);
+}
+
 static void start_run(struct worker *worker, struct pb_json_value *command)
 {
     struct pb_err err = {0};
-    struct pb_worker_wait wait = {say_checking, request_permit, await_permit, worker};
+    int64_t socket = -1;
     worker->command = command;
     int rc = is_run_complete(command)
                  ? use_config(worker, command, &err)
                  : pb_fail(&err, PB_E_SERVICE_PROTOCOL, "a run command with members missing");
-    if (rc == 0) {
-        unsigned mode = is_foreground(worker) ? 0 : pb_products_mode(&worker->config->service);
-        rc = pb_worker_job_open(&worker->job, command, worker->config, mode, &wait, &err);
-    }
-    rc = rc ? rc : start_child(worker, &err);
-    if (rc == 0 && !hand_over(worker))
-        rc = pb_fail(&err, PB_E_SYSTEM, "the process that computes does not listen");
-    rc = rc ? rc : pb_worker_job_identify(&worker->job, &err);
+    if (rc == 0 && pb_json_get(command, "home", NULL) != NULL)
+        rc = start_away(worker, &err);
+    else if (rc == 0 && pb_json_get_int(command, "guest", &socket) == 0)
+        rc = start_host(worker, socket, &err);
+    else if (rc == 0)
+        rc = start_here(worker, &err);
     if (rc != 0)
         pb_worker_fail(worker, &err);
 }
@@ -410,6 +509,7 @@ static void become_worker(struct worker *worker)
     worker->child.lines = (struct pb_line_reader){.fd = -1};
     worker->child.owner_fd = -1;
     worker->job.room = -1;
+    worker->host.fd = worker->away.lines.fd = -1;
     pb_confine_hide();
     if (worker->warms)
         pb_worker_fork_warm(&worker->child, PB_WORKER_FORK_EPSG);

@@ -36,6 +36,9 @@
  *     "turn"         the run sends a "turn" and waits for {"cmd":"turn"} before it computes
  *     "permit"       the run sends a "permit" and waits for {"cmd":"permit"} before its products
  *                    become visible
+ *     "home"         {"node","address","socket","room"}: the input is on that node, which publishes
+ *                    the products (worker_away.h); "products" is its directory
+ *     "guest"        descriptor of a socket: another node computes (worker_host.h)
  *   {"cmd":"turn","job"}              the run may compute
  *   {"cmd":"permit","job","granted"}  the run may publish. "granted" false: the job store has
  *                                     another run of the job, or its end; the run publishes nothing

@@ -157,7 +157,7 @@ static _Noreturn void run_child(int socket, pid_t parent, const struct pb_worker
     if (!job->describes)
         hand_sources(config, job->command);
     /* Another user may lack the right to search all directories of the path. */
-    if (fork->user.own && chdir(job->describes ? "/" : pb_publish_directory(job->publish)) != 0)
+    if (fork->user.own && chdir(job->describes ? "/" : pb_worker_job_directory(job)) != 0)
         _exit(1);
     if (job->describes)
         pb_worker_child_describe(&child, job->pipeline);
@@ -220,8 +220,23 @@ int pb_worker_fork_wait(struct pb_worker_fork *child)
     return status;
 }
 
+void pb_worker_fork_remote(struct pb_worker_fork *child, int socket)
+{
+    pb_worker_fork_end(child);
+    child->is_remote = true;
+    child->lines = (struct pb_line_reader){.fd = socket};
+}
+
+bool pb_worker_fork_is_on(const struct pb_worker_fork *child)
+{
+    return child->pid > 0 || child->is_remote;
+}
+
 void pb_worker_fork_end(struct pb_worker_fork *child)
 {
+    if (child->is_remote)
+        pb_line_reader_fini(&child->lines);
+    child->is_remote = false;
     if (child->pid <= 0)
         return;
     (void)kill(child->pid, SIGKILL);

@@ -17,7 +17,8 @@ struct pb_config;
 #define PB_WORKER_FORK_EPSG 32632 /* the CRS before a scene is known */
 
 struct pb_worker_fork {
-    pid_t pid;                   /* 0 = no child */
+    pid_t pid;      /* 0 = no child */
+    bool is_remote; /* another node computes; lines.fd is borrowed, and there is no process */
     struct pb_line_reader lines; /* lines from the child; its fd is the socket, -1 if closed */
     struct pb_worker_user user;
     /* connection for the next child: closed here once the child has started; -1 = absent */
@@ -39,6 +40,10 @@ void pb_worker_fork_warm(struct pb_worker_fork *child, int epsg);
 /* Starts the child for the job. Returns 0 or the error. */
 int pb_worker_fork_start(struct pb_worker_fork *child, struct pb_config *config,
                          const struct pb_worker_job *job, struct pb_err *err);
+/* Lets another node compute, in the place of a child: it reads lines from the socket (borrowed). */
+void pb_worker_fork_remote(struct pb_worker_fork *child, int socket);
+/* Returns true if there is a child, or another node in its place. */
+bool pb_worker_fork_is_on(const struct pb_worker_fork *child);
 /* Closes the connection to an owner if no child has taken it over. */
 void pb_worker_fork_drop_owner(struct pb_worker_fork *child);
 /* Kills the child and waits; without a child it does nothing. */

@@ -7,7 +7,9 @@
 #include "config/base/json_writer.h"
 #include "config/compute_config.h"
 #include "service/base/line_reader.h"
+#include "service/worker/worker_away.h"
 #include "service/worker/worker_fork.h"
+#include "service/worker/worker_host.h"
 #include "service/worker/worker_publish.h"
 
 struct pb_config;
@@ -35,7 +37,10 @@ struct worker {
     bool device_said;              /* in the foreground: the device was reported */
     enum worker_permit permit;
     struct pb_worker_job job;
+    int64_t said_ms; /* last progress line while files are copied, monotonic */
     struct pb_worker_fork child;
+    struct pb_worker_away away; /* the input is on another node */
+    struct pb_worker_host host; /* another node computes */
 };
 
 /* --- worker.c --- */
@@ -43,6 +48,14 @@ void pb_worker_end(struct worker *worker, int code);
 /* Writes a line to the owner; ends the process if the owner has closed the pipe. */
 void pb_worker_say(struct worker *worker, const char *text, size_t bytes);
 void pb_worker_say_json(struct worker *worker, struct pb_json *json); /* takes json */
+/* Writes the last line of the run, also to the other node. */
+void pb_worker_say_end(struct worker *worker, const char *text, size_t bytes);
+/* The waits of its job. */
+struct pb_worker_wait pb_worker_waits(struct worker *worker);
+/* Writes a progress line with the numbers; checked: bytes_checked. */
+void pb_worker_say_progress(struct worker *worker, const char *stage, const char *device,
+                            const struct pb_worker_numbers *numbers, int64_t checked,
+                            int64_t io_ms);
 /* Begins an event of the job in the command (NULL = no job); end it with say_json. */
 struct pb_json *pb_worker_event(const struct pb_json_value *command, const char *name);
 /* Call when the job is over for the worker. */

@@ -132,12 +132,12 @@ static int64_t reader_of(const struct pb_worker_job *job)
     return reader ? strtoll(reader, NULL, 10) : -1;
 }
 
-static int open_scene(struct pb_worker_job *job, struct pb_err *err)
+static int open_scene(struct pb_worker_job *job, int64_t reader, struct pb_err *err)
 {
     const struct pb_json_value *earlier = earlier_of(job);
     const struct pb_scene_opening how = {.pipeline = job->pipeline,
                                          .name = pb_json_get_text(job->command, "scene"),
-                                         .reader = reader_of(job),
+                                         .reader = reader,
                                          .manifest = &job->manifest,
                                          .joins = pb_json_get_text(earlier, "by")};
     if (earlier != NULL && how.joins == NULL)
@@ -175,6 +175,11 @@ static int read_manifest(struct pb_worker_job *job, struct pb_err *err)
                : pb_fail(err, PB_E_SERVICE_PROTOCOL, "a run command with a broken manifest");
 }
 
+const char *pb_worker_job_directory(const struct pb_worker_job *job)
+{
+    return job->away != NULL ? job->away : pb_publish_directory(job->publish);
+}
+
 static bool is_archive(const struct pb_worker_job *job)
 {
     return job->pipeline->input.n_files > 0 && job->scene.file.fd >= 0;
@@ -208,30 +213,42 @@ static int open_room(struct pb_worker_job *job, struct pb_err *err)
     const char *given = pb_json_get_text(job->command, "unpack");
     if (!is_archive(job))
         return 0;
-    job->room_name = given != NULL ? given : pb_publish_directory(job->publish);
+    job->room_name = given != NULL ? given : pb_worker_job_directory(job);
     job->room = pb_nameless_open(job->room_name);
     return job->room >= 0
                ? 0
                : pb_io_fail(err, -job->room, "cannot make a temporary file in", job->room_name);
 }
 
+static int read_command(struct pb_worker_job *job, const struct pb_config *config,
+                        struct pb_err *err)
+{
+    const char *pipeline = pb_json_get_text(job->command, "pipeline");
+    job->pipeline = pb_config_pipeline(config, pipeline);
+    const int rc = read_manifest(job, err);
+    return rc != 0 || job->pipeline != NULL
+               ? rc
+               : pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'", pipeline);
+}
+
+static void begin_lines(struct pb_worker_job *job)
+{
+    struct pb_job known = {.id = ""};
+    (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(job->command, "job"));
+    pb_worker_lines_begin(&job->lines, &known, "", NULL,
+                          pb_json_get_text(job->command, "turn") != NULL);
+}
+
 static int open_job(struct pb_worker_job *job, const struct pb_config *config, unsigned mode,
                     const struct pb_worker_wait *wait, struct pb_err *err)
 {
-    const struct pb_json_value *command = job->command;
-    struct pb_job known = {.id = ""};
-    job->pipeline = pb_config_pipeline(config, pb_json_get_text(command, "pipeline"));
-    (void)snprintf(known.id, sizeof known.id, "%s", pb_json_get_text(command, "job"));
-    pb_file_identity_expect(pb_json_get_text(command, "identity"));
-    int rc = read_manifest(job, err);
-    if (rc == 0 && job->pipeline == NULL)
-        rc = pb_fail(err, PB_E_INPUT_NO_PIPELINE, "there is no pipeline '%s'",
-                     pb_json_get_text(command, "pipeline"));
+    pb_file_identity_expect(pb_json_get_text(job->command, "identity"));
+    int rc = read_command(job, config, err);
     rc = rc ? rc : find_path(job, err);
-    rc = rc ? rc : open_scene(job, err);
+    rc = rc ? rc : open_scene(job, reader_of(job), err);
     job->is_settled = rc == 0 && is_archive(job) && !is_part(job) &&
                       outwait_tick(job->scene.file.fd, &job->scene.file.stat);
-    pb_worker_lines_begin(&job->lines, &known, "", NULL, pb_json_get_text(command, "turn") != NULL);
+    begin_lines(job);
     rc = rc ? rc : verify_checksum(job, wait, err);
     rc = rc ? rc : open_publish(job, config, mode, wait, err);
     rc = rc ? rc : open_room(job, err);
@@ -242,9 +259,7 @@ static int open_job(struct pb_worker_job *job, const struct pb_config *config, u
     return 0;
 }
 
-int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
-                       const struct pb_config *config, unsigned mode,
-                       const struct pb_worker_wait *wait, struct pb_err *err)
+static void begin(struct pb_worker_job *job, const struct pb_json_value *command)
 {
     memset(job, 0, sizeof *job);
     job->room = -1;
@@ -252,6 +267,55 @@ int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *co
     job->process_ns = pb_run_work_process_ns();
     pb_run_work_begin(&job->work);
     pb_work_begin(PB_WORK_OPEN, 0);
+}
+
+/* Puts the directory of copies before the path. Returns false if out of memory. */
+static bool put_before(char **path, const char *directory)
+{
+    char *whole = NULL;
+    if (asprintf(&whole, "%s%s", directory, *path) < 0)
+        return false;
+    free(*path);
+    *path = whole;
+    return true;
+}
+
+static int open_copies(struct pb_worker_job *job, const char *input, struct pb_err *err)
+{
+    struct pb_scene_manifest *manifest = &job->manifest;
+    bool is_good = put_before(&manifest->input, input);
+    for (size_t i = 0; i < manifest->n_roots && is_good; i++)
+        is_good = put_before(&manifest->root[i], input);
+    if (!is_good)
+        return pb_fail(err, PB_E_MEMORY, "out of memory");
+    pb_file_identity_expect(NULL);
+    int rc = find_path(job, err);
+    return rc ? rc : open_scene(job, -1, err);
+}
+
+int pb_worker_job_open_away(struct pb_worker_job *job, const struct pb_json_value *command,
+                            const struct pb_config *config, const char *input, const char *products,
+                            struct pb_err *err)
+{
+    begin(job, command);
+    job->away = strdup(products);
+    int rc = job->away != NULL ? read_command(job, config, err)
+                               : pb_fail(err, PB_E_MEMORY, "out of memory");
+    rc = rc ? rc : open_copies(job, input, err);
+    begin_lines(job);
+    rc = rc ? rc : open_room(job, err);
+    if (rc == 0)
+        (void)snprintf(job->lines.directory, sizeof job->lines.directory, "%s", job->away);
+    pb_work_end();
+    pb_run_work_end(&job->work, PB_RUN_OPEN);
+    return rc;
+}
+
+int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
+                       const struct pb_config *config, unsigned mode,
+                       const struct pb_worker_wait *wait, struct pb_err *err)
+{
+    begin(job, command);
     int rc = open_job(job, config, mode, wait, err);
     pb_work_end();
     pb_run_work_end(&job->work, PB_RUN_OPEN);
@@ -288,7 +352,7 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
                        struct pb_err *err)
 {
     struct stat st;
-    const char *path = pb_publish_directory(job->publish);
+    const char *path = pb_worker_job_directory(job);
     if (!user->own)
         return 0;
     if (stat(path, &st) != 0 || chown(path, (uid_t)-1, user->gid) != 0 || chmod(path, 0770) != 0)
@@ -300,7 +364,7 @@ int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *u
     return 0;
 }
 
-struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
+struct pb_json *pb_worker_job_command(const struct pb_worker_job *job, const char *place)
 {
     struct pb_json *json = pb_json_create(false);
     const char *key;
@@ -311,21 +375,38 @@ struct pb_json *pb_worker_job_command(const struct pb_worker_job *job)
             pb_json_string(json, key, value);
     }
     pb_json_string(json, "directory", job->lines.directory);
-    if (pb_publish_is_placed(job->publish))
-        pb_json_string(json, "place", pb_publish_place(job->publish));
+    if (job->publish != NULL && pb_publish_is_placed(job->publish))
+        place = pb_publish_place(job->publish);
+    if (place != NULL)
+        pb_json_string(json, "place", place);
     pb_json_end(json);
     return json;
 }
 
 static int take_back(struct pb_worker_job *job, struct pb_err *err)
 {
-    const char *path = pb_publish_directory(job->publish);
+    const char *path = pb_worker_job_directory(job);
     if (!job->lent)
         return 0;
     if (chown(path, (uid_t)-1, getegid()) != 0 || chmod(path, job->mode) != 0)
         return pb_io_fail(err, errno, "cannot take back", path);
     job->lent = false;
     return 0;
+}
+
+int pb_worker_job_collect(struct pb_worker_job *job, const struct pb_worker_line *done,
+                          struct pb_err *err, struct pb_json_value **out_products)
+{
+    struct pb_json_value *products = NULL;
+    if (pb_json_parse(done->products, strlen(done->products), PB_WORKER_LINE_MAX, &products) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
+    int rc = take_back(job, err);
+    rc = rc ? rc : pb_worker_products_check(pb_worker_job_directory(job), products, err);
+    if (rc == 0)
+        *out_products = products;
+    else
+        pb_json_release(products);
+    return rc;
 }
 
 int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err)
@@ -387,6 +468,7 @@ void pb_worker_job_close(struct pb_worker_job *job)
     if (job->command == NULL)
         return;
     pb_publish_close(job->publish);
+    free(job->away);
     pb_scene_close(&job->scene);
     pb_scene_manifest_fini(&job->manifest);
     if (job->room >= 0)

@@ -23,8 +23,9 @@ struct pb_worker_job {
     struct pb_scene
         scene; /* its path is that of the input, or of the file in it (pb_sidecar_main) */
     int room;  /* an archive is unpacked into it; -1 if the input is no archive */
-    const char *room_name; /* directory of that file */
-    struct pb_publish *publish;
+    const char *room_name;        /* directory of that file */
+    struct pb_publish *publish;   /* NULL: another node publishes */
+    char *away;                   /* directory of the products then */
     struct pb_worker_lines lines; /* limits for the lines of the child */
     bool describes;               /* not a job: metadata of the input are read */
     /* the input is an archive, and a change of it since it was opened changes its ctime */
@@ -52,6 +53,14 @@ struct pb_worker_wait {
 int pb_worker_job_open(struct pb_worker_job *job, const struct pb_json_value *command,
                        const struct pb_config *config, unsigned mode,
                        const struct pb_worker_wait *wait, struct pb_err *err);
+/* Opens the copies of a run whose home is another node: paths of the manifest are below `input`,
+ * and the child writes to the directory `products`. That node has checked the input and publishes,
+ * so that identify, archive, prepare and publish are not for such a job. Needs close as well. */
+int pb_worker_job_open_away(struct pb_worker_job *job, const struct pb_json_value *command,
+                            const struct pb_config *config, const char *input, const char *products,
+                            struct pb_err *err);
+/* Directory that the child writes to. */
+const char *pb_worker_job_directory(const struct pb_worker_job *job);
 /* Starts computing the input's checksum, while the child works. */
 int pb_worker_job_identify(struct pb_worker_job *job, struct pb_err *err);
 /* Waits for the checksum of the input, an archive, and describes the archive for jobs of its
@@ -62,9 +71,14 @@ int pb_worker_job_archive(const struct pb_worker_job *job, struct pb_scene_manif
  * name. Publishing revokes the right. */
 int pb_worker_job_lend(struct pb_worker_job *job, const struct pb_worker_user *user,
                        struct pb_err *err);
-/* Makes the run command for the child; owned by the caller. */
+/* Makes the run command for the child; owned by the caller. place: of the products, if another node
+ * publishes them; NULL = unknown yet. */
 struct pb_json;
-struct pb_json *pb_worker_job_command(const struct pb_worker_job *job);
+struct pb_json *pb_worker_job_command(const struct pb_worker_job *job, const char *place);
+/* Revokes the right, and checks the announced files of a job whose products another node publishes.
+ * Returns 0 and *out_products, the list. */
+int pb_worker_job_collect(struct pb_worker_job *job, const struct pb_worker_line *done,
+                          struct pb_err *err, struct pb_json_value **out_products);
 /* Does the part of the publication that needs no files, while the child that wrote the files ends.
  */
 int pb_worker_job_prepare(struct pb_worker_job *job, struct pb_err *err);

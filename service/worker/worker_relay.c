@@ -15,6 +15,61 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* Compares the announced products with those that another node has sent. */
+static int check_arrived(struct worker *worker, const struct pb_worker_line *line,
+                         struct pb_err *err)
+{
+    struct pb_json_value *products = NULL;
+    if (worker->host.fd < 0)
+        return 0;
+    if (pb_json_parse(line->products, strlen(line->products), PB_WORKER_LINE_MAX, &products) != 0)
+        return pb_fail(err, PB_E_MEMORY, "out of memory for the list of products");
+    const int rc = pb_worker_host_check(&worker->host, products, err);
+    pb_json_release(products);
+    return rc;
+}
+
+/* Sends the products to the node that has the input, which publishes them. */
+static void deliver(struct worker *worker, const char *text, const struct pb_worker_line *line)
+{
+    struct pb_err err = {0};
+    struct pb_json_value *products = NULL;
+    char *copy = strdup(text), *end = NULL; /* the child owns the text */
+    pb_worker_fork_end(&worker->child);
+    int rc = copy != NULL ? pb_worker_job_collect(&worker->job, line, &err, &products)
+                          : pb_fail(&err, PB_E_MEMORY, "out of memory");
+    rc = rc ? rc : pb_worker_away_deliver(&worker->away, copy, products, &err, &end);
+    pb_json_release(products);
+    free(copy);
+    if (rc != PB_AWAY_FINAL) {
+        pb_worker_fail(worker, &err);
+        return;
+    }
+    pb_worker_forget(worker);
+    pb_worker_say(worker, end, strlen(end));
+    free(end);
+}
+
+/* Sends the question to the node that has the input, and passes its answer to the child. */
+static void ask_home(struct worker *worker, const char *text, bool is_place)
+{
+    struct pb_err err = {0};
+    char *answer = NULL;
+    const int rc = pb_worker_away_ask(&worker->away, text, is_place, &err, &answer);
+    if (rc == 0) {
+        (void)pb_line_send(worker->child.lines.fd, answer, strlen(answer), NULL, 0);
+    } else {
+        pb_worker_fork_end(&worker->child);
+        if (rc != PB_AWAY_FINAL) {
+            pb_worker_fail(worker, &err);
+            return;
+        }
+        pb_worker_forget(worker);
+        pb_worker_say(worker, answer, strlen(answer));
+    }
+    free(answer);
+}
+
 /* Publishes. The child ends meanwhile, and has ended before its files are checked. */
 static void publish(struct worker *worker, const struct pb_worker_line *line)
 {
@@ -22,7 +77,8 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
     char *done = NULL;
     if (worker->next != NULL && !worker->spent)
         pb_publish_leave_temp(worker->job.publish);
-    int rc = pb_worker_job_prepare(&worker->job, &err);
+    int rc = check_arrived(worker, line, &err);
+    rc = rc ? rc : pb_worker_job_prepare(&worker->job, &err);
     pb_worker_fork_end(&worker->child);
     rc = rc ? rc : pb_worker_job_publish(&worker->job, line, &err, &done);
     if (rc == PB_PUBLISH_MOVED) {
@@ -35,7 +91,7 @@ static void publish(struct worker *worker, const struct pb_worker_line *line)
         return;
     }
     pb_worker_forget(worker);
-    pb_worker_say(worker, done, strlen(done));
+    pb_worker_say_end(worker, done, strlen(done));
     free(done);
     if (worker->warms && line->epsg > 0)
         pb_worker_fork_warm(&worker->child, line->epsg);
@@ -117,10 +173,32 @@ static void fail_scenes(struct worker *worker, const struct pb_worker_line *line
     pb_worker_say_json(worker, json);
 }
 
+/* Receives a product of another node. Returns false if the line describes none. */
+static bool take_product(struct worker *worker, const char *text, size_t bytes)
+{
+    struct pb_err err = {0};
+    const int rc = pb_worker_host_receive(&worker->host, &worker->job, text, bytes,
+                                          &worker->child.lines, &err);
+    if (rc < 0)
+        end_with(worker, &err);
+    return rc <= 0;
+}
+
+/* Passes on the progress of a child, with the bytes that were copied before. */
+static void pass_progress(struct worker *worker, const struct pb_worker_line *line)
+{
+    pb_worker_say_progress(worker, line->stage, line->device, &line->numbers,
+                           line->numbers.bytes_checked +
+                               (int64_t)pb_worker_away_bytes(&worker->away),
+                           line->numbers.io_ms);
+}
+
 static void handle_line(struct worker *worker, const char *text, size_t bytes)
 {
     struct pb_worker_line line = {.event = PB_WORKER_SAYS_DEVICE};
     char why[PB_WORKER_WHY_BYTES];
+    if (worker->host.fd >= 0 && take_product(worker, text, bytes))
+        return;
     bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
     int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
     if (rc == 1)
@@ -130,7 +208,16 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
                       admitted ? why : "too many lines at once");
         pb_worker_end(worker, 1);
     }
-    if (line.event == PB_WORKER_SAYS_PLACE) {
+    const bool away = worker->away.on;
+    if (away && (line.event == PB_WORKER_SAYS_PLACE || line.event == PB_WORKER_SAYS_INPUTS)) {
+        char *copy = strdup(text);
+        ask_home(worker, copy != NULL ? copy : "{}", line.event == PB_WORKER_SAYS_PLACE);
+        free(copy);
+    } else if (away && line.event == PB_WORKER_SAYS_DONE) {
+        deliver(worker, text, &line);
+    } else if (away && line.event == PB_WORKER_SAYS_PROGRESS) {
+        pass_progress(worker, &line);
+    } else if (line.event == PB_WORKER_SAYS_PLACE) {
         locate(worker, &line);
     } else if (line.event == PB_WORKER_SAYS_INPUTS) {
         tell_inputs(worker);
@@ -158,11 +245,17 @@ void pb_worker_relay(struct worker *worker)
     size_t bytes;
     char *text;
     bool more = pb_line_reader_fill(&worker->child.lines);
-    while (worker->child.pid > 0 &&
+    while (pb_worker_fork_is_on(&worker->child) &&
            (text = pb_line_reader_next(&worker->child.lines, &bytes)) != NULL)
         handle_line(worker, text, bytes);
-    if (more || worker->child.pid <= 0)
+    if (more || !pb_worker_fork_is_on(&worker->child))
         return;
+    if (worker->child.is_remote) {
+        struct pb_err err = {0};
+        (void)pb_fail(&err, PB_E_INPUT_FETCH, "the other node closed the connection");
+        end_with(worker, &err);
+        return;
+    }
     int status = pb_worker_fork_wait(&worker->child);
     pb_worker_job_close(&worker->job);
     pb_worker_fork_die_like(status);

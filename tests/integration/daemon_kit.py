@@ -43,7 +43,7 @@ def open_to_all(folder, programs):
     return copy
 
 
-BIN = open_to_all(pbtest.BIN.resolve(), ("pushbroom", "pushbroomd", "pushbroom-notify", "pushbroom-web", "pushbroom-ccsds"))
+BIN = open_to_all(pbtest.BIN.resolve(), ("pushbroom", "pushbroomd", "pushbroom-notify", "pushbroom-web", "pushbroom-ccsds", "pushbroom-fetch"))
 FAKE_WORKER = open_to_all(HERE, ("fake_worker.py",)) / "fake_worker.py"
 
 CONFIG = """service:

@@ -296,7 +296,7 @@ def test_only_commands_that_compute_load_gdal(scratch):
     """pushbroom, pushbroom-notify, pushbroom-web and pushbroom-ccsds have few libraries, and no command but those of pushbroom-compute starts that one."""
     def libraries(program):
         return run("/usr/bin/ldd", BIN / program).stdout.split("\n")
-    for program in ("pushbroom", "pushbroom-notify", "pushbroom-web", "pushbroom-ccsds"):
+    for program in ("pushbroom", "pushbroom-notify", "pushbroom-web", "pushbroom-ccsds", "pushbroom-fetch"):
         assert not any("libgdal" in line or "libproj" in line for line in libraries(program)), libraries(program)
     assert any("libgdal" in line for line in libraries("../libexec/pushbroom/pushbroom-compute"))
     alone = scratch / "bin/pushbroom"  # without pushbroom-compute

@@ -14,7 +14,7 @@ import unittest
 
 from pbtest import BIN, main
 
-PAGES = ("pushbroom.1", "pushbroom.yaml.5", "pushbroom-errors.7", "pushbroomd.8", "pushbroom-notify.8", "pushbroom-web.8", "pushbroom-ccsds.8")
+PAGES = ("pushbroom.1", "pushbroom.yaml.5", "pushbroom-errors.7", "pushbroomd.8", "pushbroom-notify.8", "pushbroom-web.8", "pushbroom-ccsds.8", "pushbroom-fetch.8")
 
 
 def run(*words, **options):

@@ -42,7 +42,8 @@ class Unit(unittest.TestCase):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
         for path in ("usr/bin/pushbroom", "usr/libexec/pushbroom/pushbroom-compute", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
-                     "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
+                     "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-fetch", "usr/lib/systemd/system/pushbroom-fetch.service",
+                     "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
@@ -53,7 +54,7 @@ class Unit(unittest.TestCase):
     def test_manual_pages_and_completions_are_installed(self):
         share = self.root / "usr/share"
         for path in ("man/man1/pushbroom.1", "man/man5/pushbroom.yaml.5", "man/man7/pushbroom-errors.7", "man/man8/pushbroomd.8",
-                     "man/man8/pushbroom-notify.8", "man/man8/pushbroom-web.8", "man/man8/pushbroom-ccsds.8", "bash-completion/completions/pushbroom-ccsds", "bash-completion/completions/pushbroom-web", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
+                     "man/man8/pushbroom-notify.8", "man/man8/pushbroom-web.8", "man/man8/pushbroom-ccsds.8", "man/man8/pushbroom-fetch.8", "bash-completion/completions/pushbroom-ccsds", "bash-completion/completions/pushbroom-web", "bash-completion/completions/pushbroom", "bash-completion/completions/pushbroomd",
                      "bash-completion/completions/pushbroom-notify", "zsh/site-functions/_pushbroom"):
             self.assertGreater((share / path).stat().st_size, 500, path)
 
@@ -160,7 +161,7 @@ class Unit(unittest.TestCase):
     def test_systemd_finds_no_fault_in_the_units_beside_it(self):
         scratch = self.root / "beside"
         scratch.mkdir()
-        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-web.service", "pushbroom-metrics.timer")
+        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-web.service", "pushbroom-fetch.service", "pushbroom-metrics.timer")
         for name in names:
             text = (self.unit.parent / name).read_text()
             self.assertNotIn("@BINDIR@", text)
@@ -177,6 +178,10 @@ class Unit(unittest.TestCase):
         security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[2])
         match = re.search(r"exposure level for pushbroom-web\.service: ([0-9.]+)", security.stdout)
         self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it has the network of this machine
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[3])
+        match = re.search(r"exposure level for pushbroom-fetch\.service: ([0-9.]+)", security.stdout)
+        print("exposure of pushbroom-fetch", match.group(1), file=sys.stderr)
+        self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it has the network
 
     @needs("systemd-analyze")
     def test_verify_does_find_faults(self):
@@ -200,7 +205,7 @@ class Unit(unittest.TestCase):
         (root / "etc").mkdir(parents=True)
         made = run("systemd-sysusers", "--root", root, self.root / "usr/lib/sysusers.d/pushbroom.conf")
         self.assertEqual(made.returncode, 0, made.stdout)
-        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify", "pushbroom-web"):
+        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify", "pushbroom-web", "pushbroom-fetch"):
             self.assertIn(user + ":", (root / "etc/passwd").read_text())
 
     @needs("systemd-tmpfiles")

@@ -60,7 +60,7 @@ static void describe(const char *const *name, size_t n)
     }
     (void)strcat(text, "]");
     ck_assert_int_eq(pb_job_set(&job.products, text), 0);
-    pb_published_describe(&job, root);
+    pb_published_describe(&job, root, NULL);
     ck_assert_ptr_nonnull(job.published);
     ck_assert_int_eq(pb_json_parse(job.published, strlen(job.published), 1 << 24, &described), 0);
     ck_assert_uint_eq(pb_json_count(described), n);

@@ -145,7 +145,8 @@ START_TEST(test_tables_of_the_version_before_are_upgraded)
     close_store();
     execute("DROP TABLE gaps; DROP FUNCTION note_generation; ALTER TABLE jobs DROP needs_gpu,"
             " DROP error_memory; ALTER TABLE nodes DROP has_gpu, DROP memory; ALTER TABLE store"
-            " DROP generation; UPDATE store SET version = 5");
+            " DROP generation; ALTER TABLE nodes DROP products, DROP address;"
+            " UPDATE store SET version = 5");
     open_store();
     ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE needs_gpu = 0"), 1);
     ck_assert_int_eq(query("SELECT count(*) FROM store WHERE generation <> ''"), 1);

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: pushbroom authors
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PB_FETCHED_H
+#define PB_FETCHED_H
+/* Copies of files of other nodes: <work>/.fetched/<job>.<epoch> has the input and the products of
+ * a run whose home is another node (service/worker/away.h). The worker makes it; the service
+ * removes it when the end of the run is stored, and at its start. Nothing else is removed. Thread:
+ * any. */
+#include "service/base/files.h"
+#include "service/jobs/nodes.h"
+#include "service/runner/runner_env.h"
+
+/* Writes the directory of the job's run. */
+void pb_fetched_room(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
+/* Writes its directory of products. */
+void pb_fetched_products(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
+/* Finds the node that has the input of the job, if it is fetched from there; NULL: it is here.
+ * Thread: loop. */
+const struct pb_node *pb_fetched_home(const struct pb_runner_env *env, const struct pb_job *job);
+/* Removes the directories of the job's runs up to its epoch. */
+void pb_fetched_remove(const char *work, const struct pb_job *job);
+/* Removes those of all jobs, none of which runs. */
+void pb_fetched_sweep(const char *work);
+#endif

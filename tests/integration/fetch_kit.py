@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes without a common file system: each has directories of its own, and a pushbroom-fetch."""
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from daemon_kit import BIN
+from patience import finish, run_to_end, wait_for
+from postgres_kit import Node
+
+
+def openssl(*arguments, cwd):
+    done = run_to_end(["openssl", *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+PORT = 8447
+KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+
+
+def make_authority(folder, name="ca"):
+    folder.mkdir(parents=True, exist_ok=True)
+    openssl("req", "-x509", *KEY, "-days", "30", "-subj", "/CN=" + name, "-keyout", name + ".key", "-out", name + ".crt", cwd=folder)
+
+
+def make_certificate(folder, node, ca="ca", days="30"):
+    openssl("req", "-new", *KEY, "-subj", "/CN=" + node, "-addext", "subjectAltName=DNS:" + node, "-keyout", node + ".key", "-out", node + ".csr", cwd=folder)
+    openssl("x509", "-req", "-in", node + ".csr", "-CA", ca + ".crt", "-CAkey", ca + ".key", "-CAcreateserial", "-days", days,
+            "-copy_extensions", "copy", "-out", node + ".crt", cwd=folder)
+
+
+def own_address():
+    """An address of the loopback that no other test has: the port is free there."""
+    return "127.%d.%d.%d" % (random.randint(1, 254), random.randint(0, 255), random.randint(1, 254))
+
+
+class Line(threading.Thread):
+    """A network link to an address: counts the bytes of both directions, and can be cut, stopped or slowed (bytes a second)."""
+
+    def __init__(self, target):
+        super().__init__(daemon=True)
+        self.target, self.listener = target, socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.pairs, self.bytes, self.cut_after, self.stop_after, self.is_up, self.rate = [], 0, None, None, True, None
+        self.goes_on = threading.Event()
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection((self.target, PORT)) if self.is_up else None
+            except OSError:
+                far = None
+            if far is None:
+                near.close()
+                continue
+            self.pairs.append((near, far))
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+
+    def carry(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.bytes += len(data)
+                if self.cut_after is not None and self.bytes >= self.cut_after:
+                    self.cut_after = None
+                    self.cut()
+                    return
+                if self.stop_after is not None and self.bytes >= self.stop_after:
+                    self.goes_on.wait()
+                if self.rate is not None:
+                    time.sleep(len(data) / self.rate)
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def cut(self):
+        """Ends all connections."""
+        pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for end in pair:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                end.close()
+
+    def close(self):
+        self.listener.close()
+        self.goes_on.set()
+        self.cut()
+
+
+class FetchNode(Node):
+    """line: other nodes reach it over a Line."""
+
+    def __init__(self, name, postgres, common, certificates, **settings):
+        self.certificates, self.address, self.fetcher = certificates, own_address(), None
+        self.line = Line(self.address)
+        super().__init__(name, postgres, common, **settings)
+
+    def write_config(self, **settings):
+        super().write_config(**settings)
+        keys = self.certificates
+        self.change(f"  products: {self.common}/products\n",
+                    f"  products: {self.root}/products\n  fetch:\n    listen: {self.address}:{PORT}\n    address: 127.0.0.1:{self.line.port}\n"
+                    f"    certificate: {keys}/{self.name}.crt\n    key: {keys}/{self.name}.key\n    ca: {keys}/ca.crt\n"
+                    f"    socket: {self.root}/f.sock\n")
+
+    def start_fetcher(self):
+        with open(self.root / "fetch.log", "ab") as log:
+            self.fetcher = subprocess.Popen([BIN / "pushbroom-fetch", "--config", self.config], stderr=log, stdin=subprocess.DEVNULL)
+        wait_for(lambda: self.fetcher.poll() is not None or (self.root / "f.sock").exists())
+        assert self.fetcher.poll() is None, self.fetch_log()
+
+    def fetch_log(self):
+        return (self.root / "fetch.log").read_text(errors="replace")
+
+    def stop_fetcher(self, number=signal.SIGTERM):
+        if self.fetcher is not None and self.fetcher.poll() is None:
+            self.fetcher.send_signal(number)
+            finish(self.fetcher)
+
+    def copies(self):
+        """Directories of fetched files."""
+        folder = pathlib.Path(self.root / "work/.fetched")
+        return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+
+    def remove(self):
+        self.stop_fetcher()
+        self.line.close()
+        log = self.fetch_log() if (self.root / "fetch.log").exists() else ""
+        super().remove()
+        for word in ("Sanitizer", "runtime error:"):
+            assert word not in log, log

@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: pushbroom authors
+# SPDX-License-Identifier: Apache-2.0
+# ctest: sanitized slow
+"""Nodes without a common file system: inputs are fetched by mutual TLS, products are brought home, and home publishes them once."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_nodes  # noqa: E402
+from daemon_kit import BIN, Daemon, DaemonCase, wait_for  # noqa: E402
+from fetch_kit import FetchNode, make_authority, make_certificate  # noqa: E402
+from patience import PATIENCE_S  # noqa: E402
+from pbtest import main  # noqa: E402
+from postgres_kit import Postgres  # noqa: E402
+
+PIPELINES = """pipelines:
+  plain:
+    input:
+      match: ["*.tif"]
+      bands: {R: 1}
+    products:
+      - cog: {bands: [R]}
+      - quicklook: {bands: [R], size: 64}
+      - statistics: {}
+      - stac: {datetime: "2024-01-01T00:00:00Z"}
+"""
+
+
+class Fetch(DaemonCase):
+    wait_all, ends, check_once = test_nodes.Nodes.wait_all, test_nodes.Nodes.ends, test_nodes.Nodes.check_once
+
+    def fetch_nodes(self, *names, env=None, **settings):
+        self.postgres = Postgres(self)
+        self.common = pathlib.Path(tempfile.mkdtemp(prefix="pb-common-"))
+        self.common.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.common, True)
+        self.keys = self.common / "keys"
+        make_authority(self.keys)
+        nodes = []
+        for name in names:
+            make_certificate(self.keys, name)
+            node = FetchNode(name, self.postgres, self.common, self.keys, fake=False, lease="30s", **settings)
+            node.set_pipelines(PIPELINES)
+            self.addCleanup(node.remove)
+            nodes.append(node)
+        for node in nodes:
+            node.start(env=env)
+            node.start_fetcher()
+        self.wait_all(nodes)
+        return nodes
+
+    def scene(self, size, *more):
+        path = self.common / f"scene{size}.tif"
+        subprocess.run([BIN / "make_scene", "--size", f"{size}x{size}", "--compress", "NONE", *more, path], check=True)
+        return path
+
+    @contextlib.contextmanager
+    def busy(self, node):
+        """In here the node's only slot has a job that does not end: others run its jobs."""
+        stopped = wait_for(node.workers)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: all(map(test_nodes.is_stopped, stopped)))
+        node.drop_copy(self.scene(64), "busy.tif")
+        self.assertEqual(node.wait_job("busy.tif", "running")["node"], node.name)
+        try:
+            yield "busy.tif"
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+
+    def products(self, node, scene):
+        """Bytes of the products; without what names the run."""
+        found = {}
+        for file in sorted((node.root / "products" / scene / "plain").iterdir()):
+            data = file.read_bytes()
+            if file.name == ".pushbroom.json":
+                continue
+            if file.suffix == ".json" and b'"Feature"' in data:
+                item = json.loads(data)
+                for key in ("created", "updated", "processing:datetime"):
+                    item["properties"].pop(key, None)
+                data = json.dumps(item, sort_keys=True).encode().replace(str(node.root).encode(), b"")
+            found[file.name] = data
+        return found
+
+    def single(self, scene, name):
+        """Products of the same scene by one service alone."""
+        daemon = Daemon(fake=False)
+        self.addCleanup(daemon.remove)
+        daemon.set_pipelines(PIPELINES)
+        daemon.start()
+        daemon.drop_copy(scene, name)
+        daemon.wait_job(name, "successful")
+        return self.products(daemon, name[:-4])
+
+    def check_fetched(self, home, away, scene, name):
+        job = away.wait_job(name, "successful")
+        self.assertEqual(job["node"], away.name)
+        self.assertEqual(self.products(home, name[:-4]), self.single(scene, name))
+        self.assertTrue(all(p["path"].startswith(f"{home.root}/products/") for p in job["products"]), job["products"])
+        self.assertFalse((away.root / "products" / name[:-4]).exists())
+        wait_for(lambda: away.copies() == [])
+        wait_for(lambda: name in home.files("work/done"))
+        self.assertEqual([f for f in os.listdir(home.root / "products") if f.endswith(".tmp")], [])
+        events = self.postgres.rows("SELECT kind FROM pushbroom.events e WHERE data::json->'job'->>'name' = '%s'" % name)
+        self.assertEqual(events.count(("job.successful",)), 1, events)
+        return job
+
+    def test_fetched_scene_has_the_same_products(self):
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a) as busy:
+            a.drop_copy(scene, "s1.tif")
+            self.check_fetched(a, b, scene, "s1.tif")
+        a.wait_job(busy, "successful")
+        rows = self.postgres.rows("SELECT position('\"Feature\"' IN data) > 0 FROM pushbroom.events WHERE kind = 'product.published'"
+                                  " AND data LIKE '%/s1/plain/%'")
+        self.assertEqual(rows.count(("t",)), 1, rows) # the event of the STAC product has the item
+
+    def test_lost_connection_is_made_again(self):
+        """While the input is copied, and while the products are brought home."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a):
+            a.line.cut_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            self.check_fetched(a, b, scene, "s1.tif")
+            self.assertIsNone(a.line.cut_after)
+            a.line.cut_after = a.line.bytes + scene.stat().st_size + 100000
+            a.drop_copy(scene, "s2.tif")
+            self.check_fetched(a, b, scene, "s2.tif")
+            self.assertIsNone(a.line.cut_after)
+        self.assertEqual(a.log_text().count("products of node b are published"), 2)
+
+    def test_job_waits_for_a_home_that_cannot_be_reached(self):
+        a, b = self.fetch_nodes("a", "b", env={"PUSHBROOM_TEST_SHUN_MS": "1000"})
+        scene = self.scene(300)
+        with self.busy(a):
+            a.line.is_up = False
+            a.drop_copy(scene, "s1.tif")
+            self.assertIn("node a", b.wait_trouble("fetch", "s1.tif")["message"])
+            self.assertEqual(b.trouble("fetch")["code"], "input.fetch")
+            wait_for(lambda: b.copies() == [])
+            a.line.is_up = True
+            self.check_fetched(a, b, scene, "s1.tif")
+            wait_for(lambda: not b.trouble("fetch"))
+
+    def test_foreign_certificate_is_refused(self):
+        a, b = self.fetch_nodes("a", "b", env={"PUSHBROOM_TEST_SHUN_MS": "1000"})
+        scene = self.scene(300)
+        make_authority(self.keys, "other")
+        make_certificate(self.keys, "b", "other")
+        with self.busy(a):
+            a.drop_copy(scene, "s1.tif")
+            b.wait_trouble("fetch", "s1.tif")
+            wait_for(lambda: "a connection was refused" in a.fetch_log())
+            self.assertNotIn("fetches s1.tif", a.log_text())
+            make_certificate(self.keys, "b") # used without a restart
+            self.check_fetched(a, b, scene, "s1.tif")
+
+    def test_slow_link_is_no_stall(self):
+        a, b = self.fetch_nodes("a", "b", stall="6s")
+        scene = self.scene(300)
+        with self.busy(a):
+            a.limit_stall("1h") # its stopped worker
+            wait_for(lambda: "is in use" in a.log_text())
+            a.line.rate = scene.stat().st_size / 15
+            a.drop_copy(scene, "s1.tif")
+            job = self.check_fetched(a, b, scene, "s1.tif")
+            self.assertEqual(job["attempts"], 1)
+
+    def test_killed_node_leaves_no_copies(self):
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a) as busy:
+            a.line.stop_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: b.copies() != [] and a.line.bytes >= 300000)
+            b.stop(signal.SIGKILL)
+            keep = b.root / "work/.fetched/mine"
+            keep.mkdir()
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            b.start()
+            wait_for(lambda: [c for c in b.copies() if not c.endswith(".2")] == ["mine"])
+            b.wait_job("s1.tif", "successful")
+        a.wait_job(busy, "successful")
+        self.assertEqual(self.products(a, "s1"), self.single(scene, "s1.tif"))
+        wait_for(lambda: b.copies() == ["mine"])
+        self.check_once(["busy.tif", "s1.tif"])
+
+    def test_late_products_are_refused(self):
+        """The job is taken away while its products are brought home."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a) as busy:
+            a.line.stop_after = scene.stat().st_size + 100000
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            self.assertEqual(b.wait_job("s1.tif", "running")["node"], "b")
+            self.postgres.rows("UPDATE pushbroom.nodes SET session = 0 WHERE node = 'b'")
+            wait_for(lambda: "ended the session of this node" in b.log_text())
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            job = b.wait_job("s1.tif", "successful")
+        a.wait_job(busy, "successful")
+        self.assertEqual(job["attempts"], 2)
+        self.assertEqual(a.log_text().count("products of node b are published"), 1)
+        self.assertEqual(self.products(a, "s1"), self.single(scene, "s1.tif"))
+        self.check_once(["busy.tif", "s1.tif"])
+
+    def test_node_without_space_leaves_the_job(self):
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(300)
+        b.change("  settle:", "  retention: {min_free: 1000TiB}\n  settle:")
+        b.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "is in use" in b.log_text())
+        with self.busy(a):
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: "service.space" in b.log_text() and b.copies() == [])
+            self.assertFalse([j for j in b.jobs() if j["status"] == "failed"])
+        self.assertEqual(a.wait_job("s1.tif", "successful")["node"], "a")
+        self.check_once(["busy.tif", "s1.tif"])
+
+    def test_guests_need_the_epoch_of_their_node(self):
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        def ask(text):
+            with contextlib.closing(socket.socket(socket.AF_UNIX)) as guest:
+                guest.settimeout(PATIENCE_S)
+                guest.connect(f"{a.root}/s.sock.fetch")
+                guest.sendall(text.encode() + b"\n")
+                line = guest.makefile("rb").readline()
+                return json.loads(line) if line else None
+        with self.busy(a):
+            a.line.stop_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            job = b.wait_job("s1.tif", "running")
+            for node, epoch in (("b", 2), ("c", 1), ("a", 1)):
+                answer = ask(json.dumps({"job": job["id"], "epoch": epoch, "node": node}))
+                self.assertEqual((answer["event"], answer["error"]["code"]), ("failed", "job.state"), answer)
+            for text in ("", "{}", "[]", "x" * 5000, json.dumps({"job": "../../x", "epoch": 1, "node": "b"}), json.dumps({"job": job["id"], "epoch": -1, "node": "b"})):
+                self.assertIsNone(ask(text))
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            self.check_fetched(a, b, scene, "s1.tif")
+
+
+if __name__ == "__main__":
+    main()
