@@ -117,6 +117,20 @@ class Nodes(DaemonCase):
         for path in left[1:]:
             shutil.rmtree(path)
 
+    def test_client_with_lost_events_lists_again(self):
+        """A server that lacks the last events takes over: its timeline is another one."""
+        a, = self.nodes("a", lease="10s")
+        a.drop("s1.tif")
+        self.wait_successful(a, ["s1.tif"])
+        last = int(self.postgres.rows("SELECT seq FROM pushbroom.last_event")[0][0])
+        a.stop()
+        self.postgres.rows("UPDATE pushbroom.store SET generation = '1/00000001'")
+        a.start()
+        a.drop("s2.tif")
+        self.wait_successful(a, ["s1.tif", "s2.tif"])
+        gone = {n: a.call("job.watch", since=last + n)["gone"] for n in (0, 1, 5)}
+        self.assertEqual(gone, {0: False, 1: True, 5: True})
+
     def test_watch_shows_the_jobs_of_all_nodes(self):
         a, b = self.nodes("a", "b", lease="30s")
         names = ["s1.tif", "s2.tif", "s3.tif"]
