@@ -5,6 +5,7 @@
 #include "config/pipeline_config.h"
 #include "config/yaml/yaml_tree.h"
 #include "kernels/op.h"
+#include "kernels/ops/pixel/calibrate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,6 +55,13 @@ static void check_stored(struct pb_load *load, const struct pb_input_config *inp
     }
 }
 
+/* True if the step calibrates by a table for columns, in place of metadata. */
+static bool has_table(const struct pb_step_config *step)
+{
+    return step->op == pb_op_find("calibrate") &&
+           ((const struct pb_calibrate *)step->params)->columns != NULL;
+}
+
 void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipeline,
                     const struct pb_pipeline_notes *notes)
 {
@@ -62,12 +70,13 @@ void pb_check_wants(struct pb_load *load, const struct pb_pipeline_config *pipel
         if (note->step == PB_STEP_NONE || !note->is_sound)
             continue;
         const struct pb_step_config *step = &pipeline->steps[note->step];
-        if (step->op->wants_metadata && pipeline->input.n_metadata == 0)
+        const bool wants = step->op->wants_metadata && !has_table(step);
+        if (wants && pipeline->input.n_metadata == 0)
             pb_report(&load->report, PB_E_CONFIG_VALUE, step->line, step->col,
                       "%s needs the scene's metadata; name their file with input.metadata: "
                       "\"{scene}_MTL.txt\"",
                       step->op->name);
-        else if (step->op->wants_metadata && pipeline->input.metadata_each)
+        else if (wants && pipeline->input.metadata_each)
             pb_report(&load->report, PB_E_CONFIG_VALUE, step->line, step->col,
                       "%s needs the metadata of one scene, and with %s each file "
                       "has its own; calibrate the files before",

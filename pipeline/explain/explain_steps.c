@@ -23,9 +23,9 @@ static void explain_calibration(const struct pb_run_view *view, struct pb_json *
         char rule[256], source[256];
         pb_json_object(json, NULL);
         pb_json_string(json, "band", c->band);
-        pb_json_string(json, "to", pb_quantity_name(c->to));
+        pb_json_string(json, "to", pb_calibrated_quantity(c));
         pb_json_string(json, "of", c->of);
-        pb_json_string(json, "formula", pb_calibration_text(&c->rule, rule, sizeof rule));
+        pb_json_string(json, "formula", pb_calibration_text(c, rule, sizeof rule));
         pb_json_string(json, "rule", pb_calibrated_source(c, facts, source, sizeof source));
         pb_json_end(json);
     }

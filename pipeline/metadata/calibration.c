@@ -204,13 +204,16 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
     return 0;
 }
 
-char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, size_t bytes)
+char *pb_calibration_text(const struct pb_calibrated *c, char *out, size_t bytes)
 {
+    const struct pb_calibration_rule *const rule = &c->rule;
     char gain[PB_NUMBER_TEXT], offset[PB_NUMBER_TEXT], k1[PB_NUMBER_TEXT], k2[PB_NUMBER_TEXT];
     char line[2 * PB_NUMBER_TEXT + 16] = "DN";
     if (rule->has_tables) {
         (void)snprintf(out, bytes, "%s",
-                       rule->noise >= 0 ? "max(0, DN^2 - noise) / A^2" : "DN^2 / A^2");
+                       c->has_columns     ? "(DN - dark) * gain"
+                       : rule->noise >= 0 ? "max(0, DN^2 - noise) / A^2"
+                                          : "DN^2 / A^2");
         return out;
     }
     (void)pb_number_text(rule->gain, gain);
@@ -229,10 +232,17 @@ char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, siz
     return out;
 }
 
+const char *pb_calibrated_quantity(const struct pb_calibrated *c)
+{
+    return c->has_columns ? "columns" : pb_quantity_name(c->to);
+}
+
 const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,
                                  char *out, size_t bytes)
 {
     char number[PB_NUMBER_TEXT];
+    if (c->has_columns)
+        return "dark and gain of each column by the table of calibrate.columns";
     if (!(c->irradiance > 0))
         return facts->rule[c->to];
     (void)pb_number_text(c->irradiance, number);

@@ -29,7 +29,8 @@ struct pb_calibrated {
     struct pb_calibration_rule rule;
     enum pb_quantity to;
     char band[64];     /* name of the band that the step makes */
-    char of[16];       /* band of the product: pb_meta_band.id */
+    char of[64];       /* band of the product (pb_meta_band.id), or of the table */
+    bool has_columns;  /* a table for columns has its numbers; the rule has only its inputs */
     double irradiance; /* given by the user; 0 = not given */
 };
 
@@ -44,7 +45,10 @@ int pb_calibration_of(const struct pb_metadata *facts, const struct pb_calibrati
 int pb_calibration_radar(const struct pb_metadata *facts, const struct pb_calibration_input *input,
                          const struct pb_meta_band *band, enum pb_quantity to,
                          struct pb_calibration_rule *out, struct pb_err *err);
-/* Describes the source of its numbers: a rule of the metadata, or the user's irradiance. Returns
+/* Word of what the band becomes: "toa", ..., or "columns". Static. */
+const char *pb_calibrated_quantity(const struct pb_calibrated *c);
+/* Describes the source of its numbers: a rule of the metadata, the user's irradiance, or the table
+ * for columns. Returns
  * out, or a text of facts. */
 const char *pb_calibrated_source(const struct pb_calibrated *c, const struct pb_metadata *facts,
                                  char *out, size_t bytes);
@@ -53,5 +57,5 @@ const struct pb_meta_band *pb_calibration_band(const struct pb_metadata *facts,
                                                const struct pb_calibration_input *input);
 /* Writes "DN * 2e-05 - 0.1" or "1321.0789 / ln(774.8853 / (DN * 0.0003342 + 0.1) + 1)". Returns
  * out. */
-char *pb_calibration_text(const struct pb_calibration_rule *rule, char *out, size_t bytes);
+char *pb_calibration_text(const struct pb_calibrated *c, char *out, size_t bytes);
 #endif

@@ -138,9 +138,10 @@ static bool is_made(const struct pb_plan_made *made)
 static bool is_rule(const struct pb_calibrated *rule)
 {
     return pb_served_is_bool(&rule->rule.has_planck) && pb_served_is_bool(&rule->rule.has_tables) &&
-           pb_served_is_near(rule->rule.gain) && pb_served_is_near(rule->rule.offset) &&
-           pb_served_is_near(rule->rule.k1) && pb_served_is_near(rule->rule.k2) &&
-           is_text(rule->band, sizeof rule->band) && is_text(rule->of, sizeof rule->of);
+           pb_served_is_bool(&rule->has_columns) && pb_served_is_near(rule->rule.gain) &&
+           pb_served_is_near(rule->rule.offset) && pb_served_is_near(rule->rule.k1) &&
+           pb_served_is_near(rule->rule.k2) && is_text(rule->band, sizeof rule->band) &&
+           is_text(rule->of, sizeof rule->of);
 }
 
 /* True if the area's cutline is a plane of the last source. */

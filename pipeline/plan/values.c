@@ -217,6 +217,27 @@ static bool is_done(const struct pb_plan *plan, size_t step, const char *band)
     return false;
 }
 
+/* Gives a band the inputs of a table for columns. */
+static int add_columns(struct pb_plan *plan, const struct pb_plan_request *request,
+                       const struct pb_raster_info *info, struct pb_calibrated *out,
+                       int32_t *tables, struct pb_err *err)
+{
+    if (info->width != request->info->width || info->height != request->info->height)
+        return pb_fail(err, PB_E_PIPELINE_GRID,
+                       "calibrate.columns: '%.60s' has %d x %d pixels and the scene %d x %d; the "
+                       "table is for bands of the scene's size",
+                       out->of, info->width, info->height, request->info->width,
+                       request->info->height);
+    out->has_columns = true;
+    out->rule = (struct pb_calibration_rule){.gain = 1,
+                                             .has_tables = true,
+                                             .area = plan->work.first_table + *tables,
+                                             .noise = plan->work.first_table + *tables + 1};
+    *tables += 2;
+    plan->work.n_calibrated++;
+    return 0;
+}
+
 static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request,
                      const struct pb_plan_inputs *in, size_t step, size_t entry, int32_t *tables,
                      struct pb_err *err)
@@ -253,6 +274,11 @@ static int add_entry(struct pb_plan *plan, const struct pb_plan_request *request
                                   .entry = entry,
                                   .to = (enum pb_quantity)of->to,
                                   .irradiance = input.irradiance};
+    if (of->columns != NULL) {
+        (void)snprintf(out->band, sizeof out->band, "%s", pb_item_band(item));
+        (void)snprintf(out->of, sizeof out->of, "%s", item->text);
+        return add_columns(plan, request, info, out, tables, err);
+    }
     int rc = pb_calibration_of(request->metadata, &input, out->to, &out->rule, &band, err);
     if (rc < 0)
         return rc;
@@ -271,7 +297,9 @@ int32_t pb_plan_tables(const struct pb_pipeline_config *pipeline)
     size_t n = 0;
     for (size_t i = 0; i < pipeline->n_steps; i++) {
         const struct pb_calibrate *step = calibrate_of(&pipeline->steps[i]);
-        if (step != NULL && pb_calibrate_is_radar(step))
+        if (step != NULL && step->columns != NULL)
+            n += 2 * step->bands.n;
+        else if (step != NULL && pb_calibrate_is_radar(step))
             n += step->bands.n * (step->noise == 1 ? 2 : 1);
     }
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
@@ -294,6 +322,17 @@ static size_t count_entries(const struct pb_pipeline_config *pipeline)
     return n;
 }
 
+/* True if a step calibrates by the scene's metadata. */
+static bool needs_metadata(const struct pb_pipeline_config *pipeline)
+{
+    bool needs = false;
+    for (size_t i = 0; i < pipeline->n_steps; i++) {
+        const struct pb_calibrate *step = calibrate_of(&pipeline->steps[i]);
+        needs = needs || (step != NULL && step->columns == NULL);
+    }
+    return needs;
+}
+
 int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *request,
                       const struct pb_plan_inputs *in, struct pb_err *err)
 {
@@ -312,12 +351,13 @@ int pb_plan_calibrate(struct pb_plan *plan, const struct pb_plan_request *reques
                plan->work.n_calibrated * sizeof *plan->work.calibrated);
         return 0;
     }
-    if (request->metadata == NULL || request->metadata->family == NULL)
+    if (needs_metadata(pipeline) &&
+        (request->metadata == NULL || request->metadata->family == NULL))
         return pb_fail(err, PB_E_INPUT_METADATA_MISSING,
                        "pipeline %s calibrates, and the scene has no metadata", pipeline->name);
     for (size_t s = 0; s < pipeline->n_steps && rc == 0; s++) {
         const struct pb_calibrate *step = calibrate_of(&pipeline->steps[s]);
-        rc = step != NULL ? check_sensor(step, request->metadata, err) : 0;
+        rc = step != NULL && step->columns == NULL ? check_sensor(step, request->metadata, err) : 0;
         for (size_t e = 0; step != NULL && e < step->bands.n && rc == 0; e++)
             rc = add_entry(plan, request, in, s, e, &tables, err);
     }

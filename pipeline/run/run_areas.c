@@ -31,13 +31,11 @@ static const struct pb_crop *crop_of(const struct pb_step_config *step)
     return has ? crop : NULL;
 }
 
-/* Path of a vector file; a relative one is relative to the configuration's directory. False: it is
- * too long. */
-static bool find_path(const struct pb_config *config, const char *text, char out[PATH_MAX])
+bool pb_run_config_path(const struct pb_config *config, const char *text, char *out_path)
 {
     const char *path = config->path != NULL ? config->path : "", *slash = strrchr(path, '/');
     int base = text[0] != '/' && slash != NULL ? (int)(slash + 1 - path) : 0;
-    int n = snprintf(out, PATH_MAX, "%.*s%s", base, path, text);
+    int n = snprintf(out_path, PATH_MAX, "%.*s%s", base, path, text);
     return n > 0 && n < PATH_MAX;
 }
 
@@ -46,7 +44,8 @@ void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_
     for (size_t i = 0; i < pipeline->n_steps; i++) {
         const struct pb_crop *crop = crop_of(&pipeline->steps[i]);
         char path[PATH_MAX];
-        if (crop != NULL && crop->polygons != NULL && find_path(config, crop->polygons, path))
+        if (crop != NULL && crop->polygons != NULL &&
+            pb_run_config_path(config, crop->polygons, path))
             pb_vector_hand(path);
     }
 }
@@ -232,7 +231,7 @@ static int around_polygons(struct pb_run_areas *areas, const struct pb_config *c
     char path[PATH_MAX];
     struct pb_vector_wrong wrong = {.is = false};
     double b[4];
-    if (!find_path(config, crop->polygons, path))
+    if (!pb_run_config_path(config, crop->polygons, path))
         return pb_fail(err, PB_E_CONFIG_VALUE, "crop.polygons: the path is longer than %d bytes",
                        PATH_MAX - 1);
     const struct pb_vector_request request = {

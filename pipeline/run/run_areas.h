@@ -17,6 +17,9 @@ struct pb_run_areas {
     uint64_t bytes;    /* bytes that these hold, without those of threads */
 };
 
+/* Path of a file that the configuration names; a relative one is relative to its directory.
+ * Returns false if it is longer than PATH_MAX. */
+bool pb_run_config_path(const struct pb_config *config, const char *text, char *out_path);
 /* Opens the files that the steps name, for a process that is about to lose the right to open files
  * (pb_vector_hand). Thread: init. */
 void pb_run_areas_hand(const struct pb_config *config, const struct pb_pipeline_config *pipeline);

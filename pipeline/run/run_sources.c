@@ -8,6 +8,7 @@
 #include "pipeline/plan/values.h"
 #include "pipeline/raster/polygon_mask.h"
 #include "pipeline/raster/source_files.h"
+#include "pipeline/run/run_columns.h"
 #include "pipeline/sar/sar_tables.h"
 #include "pipeline/scene/scene.h"
 
@@ -310,7 +311,8 @@ static int make_tables(struct pb_run_sources *s, struct pb_err *err)
                                         .type = PB_F32,
                                         .fill = pb_sar_fill,
                                         .of = s->tables};
-    int rc = pb_raster_make(&made, err, &s->raster[at + 1]);
+    int rc = pb_run_columns_read(s->options->config, pipeline, info->width, err, &s->columns);
+    rc = rc ? rc : pb_raster_make(&made, err, &s->raster[at + 1]);
     if (rc == 0)
         s->others[at] = (struct pb_plan_other){.made_of = PB_MADE_OF_TABLES,
                                                .info = pb_raster_info(s->raster[at + 1]),
@@ -353,6 +355,15 @@ int pb_run_sources_cut(struct pb_run_sources *s, const struct pb_polygon_masks *
     return 0;
 }
 
+/* The two planes of a band with a table for columns, in the order of its rule. */
+static void add_columns(struct pb_run_sources *s, const struct pb_calibrated *c)
+{
+    s->tables->plane[s->tables->n++] =
+        (struct pb_sar_plane){.column = pb_run_columns_gain(s->columns, c->step, c->entry)};
+    s->tables->plane[s->tables->n++] =
+        (struct pb_sar_plane){.column = pb_run_columns_dark(s->columns, c->step, c->entry)};
+}
+
 void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *plan,
                               const struct pb_metadata *facts)
 {
@@ -360,13 +371,15 @@ void pb_run_sources_calibrate(struct pb_run_sources *s, const struct pb_plan *pl
         s->tables->n = 0; /* the plans of all tiles have the same tables */
     for (size_t i = 0; s->tables != NULL && i < plan->work.n_calibrated; i++) {
         const struct pb_calibrated *c = &plan->work.calibrated[i];
-        const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);
-        if (!c->rule.has_tables)
+        if (c->has_columns)
+            add_columns(s, c);
+        if (!c->rule.has_tables || c->has_columns)
             continue;
+        const struct pb_sar_channel *channel = pb_sar_find(facts->sar, c->of);
         s->tables->plane[s->tables->n++] =
-            (struct pb_sar_plane){channel, (int32_t)c->to - PB_QUANTITY_SIGMA0};
+            (struct pb_sar_plane){channel, (int32_t)c->to - PB_QUANTITY_SIGMA0, NULL};
         if (c->rule.noise >= 0)
-            s->tables->plane[s->tables->n++] = (struct pb_sar_plane){channel, -1};
+            s->tables->plane[s->tables->n++] = (struct pb_sar_plane){channel, -1, NULL};
     }
 }
 
@@ -405,6 +418,7 @@ void pb_run_sources_close(struct pb_run_sources *s)
         pb_raster_close(s->raster[i]);
     free(s->stand_in);
     free(s->tables);
+    pb_run_columns_destroy(s->columns);
     memset(s, 0, sizeof *s);
 }
 

@@ -9,6 +9,7 @@
 #include "pipeline/run/run.h"
 
 struct pb_polygon_masks;
+struct pb_run_columns;
 
 struct pb_run_sources {
     const struct pb_run_options *options;   /* borrowed */
@@ -18,7 +19,8 @@ struct pb_run_sources {
     struct pb_raster_info *stand_in; /* facts in place of the files that are not opened */
     /* Tables for the steps that calibrate: the source after those of the files; NULL if unused. */
     struct pb_sar_planes *tables;
-    bool cuts; /* a source of polygons exists */
+    struct pb_run_columns *columns; /* numbers of the tables for columns; NULL if unused */
+    bool cuts;                      /* a source of polygons exists */
 };
 
 /* options and scene must stay valid while the object is used. On failure *err names the file; fini

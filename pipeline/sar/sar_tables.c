@@ -127,14 +127,28 @@ static void azimuth_part(const struct pb_sar_channel *c, int32_t line, int32_t x
     }
 }
 
+static void fill_columns(const float *column, const struct pb_rect *rect, void *out,
+                         size_t row_bytes)
+{
+    for (int32_t y = 0; y < rect->h; y++)
+        memcpy((char *)out + (size_t)y * row_bytes, column + rect->x,
+               (size_t)rect->w * sizeof *column);
+}
+
 int pb_sar_fill(const void *planes, int32_t band, const struct pb_rect *rect, void *out,
                 size_t row_bytes, struct pb_err *err)
 {
     const struct pb_sar_plane *plane = &((const struct pb_sar_planes *)planes)->plane[band - 1];
     const struct pb_sar_channel *c = plane->channel;
-    const struct pb_sar_table *table = plane->area >= 0 ? &c->area[plane->area] : &c->noise;
+    const struct pb_sar_table *table = c == NULL          ? NULL
+                                       : plane->area >= 0 ? &c->area[plane->area]
+                                                          : &c->noise;
     double part[PART];
     (void)err;
+    if (plane->column != NULL) {
+        fill_columns(plane->column, rect, out, row_bytes);
+        return 0;
+    }
     for (int32_t y = 0; y < rect->h; y++) {
         float *row = (float *)((char *)out + (size_t)y * row_bytes);
         for (int32_t x = 0; x < rect->w; x += PART) {

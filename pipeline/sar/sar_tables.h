@@ -63,10 +63,11 @@ void pb_sar_destroy(struct pb_sar *sar);
 struct pb_sar_channel *pb_sar_channel(struct pb_sar *sar, const char *id);
 const struct pb_sar_channel *pb_sar_find(const struct pb_sar *sar, const char *id);
 
-/* Source of a plane of numbers. */
+/* Source of a plane of numbers: a radar product, or a table for the columns of a sensor. */
 struct pb_sar_plane {
     const struct pb_sar_channel *channel;
-    int32_t area; /* enum pb_sar_area: A^2; -1: the noise */
+    int32_t area;        /* enum pb_sar_area: A^2; -1: the noise */
+    const float *column; /* a number for each column of the image; NULL = of the channel */
 };
 /* A pb_raster_fill of struct pb_sar_planes: the plane `band` (from 1) in `rect` as float32. */
 struct pb_sar_planes {

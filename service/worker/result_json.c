@@ -317,11 +317,8 @@ static void print_exchanges(struct pb_json *json, const struct pb_pipeline_confi
     pb_json_end(json);
 }
 
-/* Prints the calibration rule of each band. */
-static void print_calibration(struct pb_json *json, const struct pb_run_result *result)
+static void print_metadata(struct pb_json *json, const struct pb_metadata *facts)
 {
-    const struct pb_metadata *facts = result->metadata;
-    char rule[256], source[256];
     if (facts == NULL || facts->family == NULL)
         return;
     pb_json_object(json, "metadata");
@@ -332,6 +329,14 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
     if (facts->baseline[0] != '\0')
         pb_json_string(json, "baseline", facts->baseline);
     pb_json_end(json);
+}
+
+/* Prints the metadata and the calibration rule of each band. */
+static void print_calibration(struct pb_json *json, const struct pb_run_result *result)
+{
+    const struct pb_metadata *facts = result->metadata;
+    char rule[256], source[256];
+    print_metadata(json, facts);
     if (result->n_calibrated == 0)
         return;
     pb_json_array(json, "calibration");
@@ -340,8 +345,8 @@ static void print_calibration(struct pb_json *json, const struct pb_run_result *
         pb_json_object(json, NULL);
         pb_json_string(json, "band", c->band);
         pb_json_string(json, "of", c->of);
-        pb_json_string(json, "to", pb_quantity_name(c->to));
-        pb_json_string(json, "formula", pb_calibration_text(&c->rule, rule, sizeof rule));
+        pb_json_string(json, "to", pb_calibrated_quantity(c));
+        pb_json_string(json, "formula", pb_calibration_text(c, rule, sizeof rule));
         pb_json_string(json, "rule", pb_calibrated_source(c, facts, source, sizeof source));
         pb_json_end(json);
     }

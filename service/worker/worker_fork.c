@@ -6,6 +6,7 @@
 #include "config/pipeline_config.h"
 #include "pipeline/gdal/vector.h"
 #include "pipeline/run/run_areas.h"
+#include "pipeline/run/run_columns.h"
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/source_files.h"
@@ -128,6 +129,7 @@ static void hand_sources(const struct pb_config *config, const struct pb_json_va
     pb_source_files_open(config, pipeline, scene, &files);
     pb_source_files_hand(config, pipeline, scene, &files);
     pb_run_areas_hand(config, pipeline);
+    pb_run_columns_hand(config, pipeline);
     for (size_t i = 0; i < pipeline->n_products; i++) {
         const struct pb_product_config *product = pipeline->products[i];
         const char *path = product->kind->vector != NULL ? product->kind->vector(product) : NULL;

@@ -452,5 +452,108 @@ def test_samples_run_as_they_stand(scratch):
     assert item["pushbroom:processing_baseline"] == "02.14" and item["datetime"] == "2020-02-19T11:34:25.405Z", item
 
 
+def columns(path, names, width, seed=5):
+    """A table for these bands, its rows in random order; dark and gain of each band as float32."""
+    source = np.random.default_rng(seed)
+    dark, gain = source.uniform(50, 150, (len(names), width)).astype(np.float32), source.uniform(0.8, 1.2, (len(names), width)).astype(np.float32)
+    rows = [f"{c},{name},{float(dark[b, c])!r},{float(gain[b, c])!r}" for b, name in enumerate(names) for c in range(width)]
+    source.shuffle(rows)
+    path.write_text("column,band,dark,gain\n" + "\n".join(rows) + "\n")
+    return dark[:, None, :], gain[:, None, :]
+
+
+WIDE = ["bands: {R: 1, N: 2}", "nodata: 0"]
+
+
+def wide_scene(scratch):
+    stored = np.random.default_rng(4).integers(0, 4096, (2, 300, 700)).astype(np.uint16)
+    stored[:, 100:110, 200:220] = 0
+    raster(scratch / "scene.tif", stored)
+    return np.where(stored == 0, np.float32(np.nan), stored.astype(np.float32))
+
+
+def test_columns_even_out_detectors(scratch):
+    stored = wide_scene(scratch)
+    dark, gain = columns(scratch / "tables.csv", ("R", "N"), 700)
+    expected = (stored - dark) * gain
+    for more in ("", "compute: {memory: 24MiB, device: cpu}"):  # narrow stripes
+        path = config(scratch, WIDE, ["calibrate: {columns: tables.csv, bands: [R]}", "calibrate: {columns: tables.csv, bands: {C: N}}"], "R, C", "      - stac: {datetime: file-time}")
+        path.write_text(more + "\n" + path.read_text())
+        shutil.rmtree(scratch / "out", ignore_errors=True)
+        result = run(scratch, scratch / "scene.tif")
+        assert np.array_equal(made(scratch, "scene"), expected, equal_nan=True)
+    told = {c["band"]: c for c in result["report"]["calibration"]}
+    assert told["C"]["of"] == "N" and told["C"]["formula"] == "(DN - dark) * gain" and told["C"]["to"] == "columns", told
+    assert "columns" in json.dumps(item_of(scratch)), item_of(scratch)
+
+
+def test_columns_are_those_of_the_scene_after_a_crop(scratch):
+    stored = wide_scene(scratch)
+    dark, gain = columns(scratch / "tables.csv", ("R", "N"), 700)
+    expected = ((stored - dark) * gain)[:, 20:270, 333:600]
+    step, crop = "calibrate: {columns: tables.csv, bands: [R, N]}", "crop: {bounds: [%s, %s, %s, %s]}" % (500000 + 333 * 30, 4000000 - 270 * 30, 500000 + 600 * 30, 4000000 - 20 * 30)
+    config(scratch, WIDE, [step, crop], "R, N")
+    run(scratch, scratch / "scene.tif")
+    assert np.array_equal(made(scratch, "scene"), expected, equal_nan=True)
+    config(scratch, WIDE, [crop, step], "R, N")
+    refused(scratch, scratch / "scene.tif", "pipeline.grid", "267 x 250 pixels, 700 x 300")
+
+
+def test_columns_have_halos_of_later_steps(scratch):
+    stored = wide_scene(scratch)
+    dark, gain = columns(scratch / "tables.csv", ("R", "N"), 700)
+    even = (stored - dark) * gain
+    config(scratch, WIDE, ["calibrate: {columns: tables.csv, bands: [R, N]}", "median: {bands: {M: R}, size: 3}"], "M")
+    run(scratch, scratch / "scene.tif")
+    got = made(scratch, "scene")[0]
+    block = np.stack([even[0, 1 + y:299 + y, 1 + x:699 + x] for y in (-1, 0, 1) for x in (-1, 0, 1)])
+    whole = ~np.isnan(block).any(axis=0)
+    assert np.array_equal(got[1:-1, 1:-1][whole], np.median(block, axis=0)[whole])
+
+
+def test_columns_that_do_not_fit_are_refused(scratch):
+    wide_scene(scratch)
+    table = scratch / "tables.csv"
+    config(scratch, WIDE, ["calibrate: {columns: tables.csv, bands: [R, N]}"], "R, N")
+    refused(scratch, scratch / "scene.tif", "pipeline.table", "No such file")
+    columns(table, ("R", "N"), 700)
+    good = table.read_text().splitlines()
+    for rows, code, words in ((good[1:], "pipeline.table", "the first line must be column,band,dark,gain"),
+                              (good[:1] + ["0,R,1"] + good[2:], "pipeline.table", "four fields"),
+                              (good[:1] + ["0,R,1,2,3"], "pipeline.table", "four fields"),
+                              (good[:1] + ["0,R,1,x"], "pipeline.table", "'x' is not a number"),
+                              (good[:1] + ["0,R,1,nan"], "pipeline.table", "'nan' is not a number"),
+                              (good[:1] + ["-1,R,1,2"], "pipeline.table", "'-1' is not the number of a column"),
+                              (good + good[5:6], "pipeline.table", "is there twice"),
+                              (good[:-1], "pipeline.grid", "is missing: the scene has 700 columns, 0 to 699"),
+                              (good + ["700,R,1,1"], "pipeline.grid", "column 700 of band R: the scene has 700 columns, 0 to 699"),
+                              (good + ["900,OTHER,1,1"], None, "")):
+        table.write_text("\n".join(rows) + "\n")
+        if code is not None:
+            refused(scratch, scratch / "scene.tif", code, words)
+    run(scratch, scratch / "scene.tif")
+
+
+def test_columns_leave_no_room_for_metadata(scratch):
+    for keys in ("to: radiance", "sensor: landsat-c2", "as: {R: B4}"):
+        path = config(scratch, WIDE, ["calibrate: {columns: tables.csv, bands: [R], %s}" % keys], "R")
+        done = pbtest.run("pushbroom", "check-config", path, code=2)
+        assert "columns: the table decides" in done.stderr + done.stdout, (keys, done)
+
+
+def test_columns_are_read_by_the_service(scratch):
+    """The process that computes may not open the table; its content is read before."""
+    stored = wide_scene(scratch)
+    dark, gain = columns(scratch / "tables.csv", ("R", "N"), 700)
+    text = config(scratch, WIDE, [f"calibrate: {{columns: {scratch}/tables.csv, bands: [R, N]}}"], "R, N").read_text()
+    with Daemon(fake=False, stall="300s") as d:
+        d.set_pipelines(text)
+        d.start()
+        d.drop_copy(scratch / "scene.tif")
+        job = d.wait_job("scene.tif", "successful")
+        assert np.array_equal(read(d.root / "products/scene/p/scene.tif"), (stored - dark) * gain, equal_nan=True)
+        d.wait_for(lambda: "R = columns of band R: (DN - dark) * gain" in d.log_text())
+
+
 if __name__ == "__main__":
     pbtest.main()

@@ -484,6 +484,8 @@ static const struct bad_config bad_configs[] = {
      5, 23, 1, "'NDVI'"},
     {PRODUCT("bands: {R: 1}", "cog: {bands: [R, S, R2]}"),
      5, 26, 2, "'S'"},
+    {STEP("calibrate: {bands: [R], columns: t.csv, to: radiance}"),
+     5, 9, 1, "columns: the table decides what becomes of a band"},
     {STEP("indx: {names: [NDVI]}"),
      5, 9, 1, "there is no operator 'indx'; did you mean 'index'?"},
     {STEP("frobnicate: {}"),

@@ -58,6 +58,12 @@ static const struct pb_key keys[] = {
      .doc = "Backscatter in decibels; 0, which subtracting noise may leave, has no logarithm and "
             "is invalid. Filters for speckle need linear backscatter: make decibels after them, "
             "with `decibel`."},
+    {.name = "columns",
+     .type = PB_KEY_PATH,
+     .offset = offsetof(struct pb_calibrate, columns),
+     .doc = "A table of dark signal and gain for each column of the sensor, in place of metadata: "
+            "CSV with the first line column,band,dark,gain. Columns count from 0; bands are those "
+            "of the scene. A relative path begins at the configuration's directory."},
 };
 
 /* max(0, DN^2 - noise) / area, invalid where DN is 0. */
@@ -91,6 +97,40 @@ static pb_value calibrated(struct pb_builder *b, pb_value stored,
     v = pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, (float)rule->k1), v, -1);
     v = pb_builder_emit(b, PB_VM_LOG, pb_builder_emit(b, PB_VM_ADD, v, one, -1), -1, -1);
     return pb_builder_emit(b, PB_VM_DIV, pb_builder_constant(b, (float)rule->k2), v, -1);
+}
+
+/* (DN - dark) * gain, with the numbers of the pixel's column: `area` of the rule is the input with
+ * the gain, `noise` the one with the dark signal. */
+static pb_value corrected(struct pb_builder *b, pb_value stored,
+                          const struct pb_calibration_rule *rule)
+{
+    const pb_value gain = rule->has_tables ? pb_builder_input(b, rule->area)
+                                           : pb_builder_constant(b, (float)rule->gain);
+    const pb_value dark =
+        rule->has_tables ? pb_builder_input(b, rule->noise) : pb_builder_constant(b, 0.0f);
+
+    return pb_builder_emit(b, PB_VM_MUL, pb_builder_emit(b, PB_VM_SUB, stored, dark, -1), gain, -1);
+}
+
+/* A table for columns replaces everything that the metadata and their keys decide. */
+static void check_columns(const struct pb_calibrate *calibrate, struct pb_builder *b)
+{
+    if (calibrate->columns == NULL || (calibrate->sensor == 0 && calibrate->to == 0 &&
+                                       calibrate->as.n == 0 && calibrate->irradiance.n == 0))
+        return;
+    (void)pb_builder_mistake(b, PB_DIAG_VALUE, NULL, 0,
+                             "columns: the table decides what becomes of a band; leave out sensor, "
+                             "to, as and irradiance");
+}
+
+static pb_value converted(struct pb_builder *b, const struct pb_calibrate *calibrate,
+                          pb_value stored, const struct pb_calibration_rule *rule)
+{
+    if (calibrate->columns != NULL)
+        return corrected(b, stored, rule);
+    const bool is_radar = pb_calibrate_is_radar(calibrate);
+    const pb_value value = is_radar ? backscatter(b, stored, rule) : calibrated(b, stored, rule);
+    return is_radar && calibrate->db == 1 ? pb_decibel(b, value) : value;
 }
 
 /* Entries of `as` are of bands that the step works on. */
@@ -142,6 +182,7 @@ static int build(const void *params, struct pb_builder *b)
 
     check_as(calibrate, b);
     check_irradiance(calibrate, b);
+    check_columns(calibrate, b);
     for (size_t i = 0; i < calibrate->bands.n && rc == 0; i++) {
         const struct pb_band_pick pick = pb_band_list_at(&calibrate->bands, b, i);
         struct pb_calibration_rule rule = {.gain = 1.0};
@@ -151,11 +192,7 @@ static int build(const void *params, struct pb_builder *b)
             return pb_builder_mistake(b, PB_DIAG_VALUE, pick.item, 0,
                                       "the scene's metadata do not describe '%.60s'",
                                       pick.item->text);
-        pb_value value = pb_calibrate_is_radar(calibrate) ? backscatter(b, pick.value, &rule)
-                                                          : calibrated(b, pick.value, &rule);
-        if (pb_calibrate_is_radar(calibrate) && calibrate->db == 1)
-            value = pb_decibel(b, value);
-        rc = pb_builder_define(b, pick.out, value);
+        rc = pb_builder_define(b, pick.out, converted(b, calibrate, pick.value, &rule));
     }
     return rc;
 }
@@ -174,10 +211,12 @@ const struct pb_op pb_op_calibrate = {
     .name = "calibrate",
     .doc =
         {
-            .summary = "makes reflectance, radiance, temperature or backscatter",
+            .summary = "makes reflectance, radiance, temperature or backscatter, or evens out the "
+                       "columns of a sensor",
             .formula = "DN * gain + offset, in float32, multiplication first; temperature of "
                        "Landsat Level 1: K2 / ln(K1 / radiance + 1); backscatter of Sentinel-1: "
-                       "max(0, DN^2 - noise) / A^2",
+                       "max(0, DN^2 - noise) / A^2; columns: (DN - dark) * gain, with the numbers "
+                       "of the pixel's column",
             .units = "toa, surface: reflectance, 0 to 1; radiance: W/(m2 sr um); temperature: K; "
                      "sigma0, beta0, gamma0: power, or decibels",
             .nodata = "Invalid where the band is, where radiance is 0 or less for a "
@@ -226,6 +265,16 @@ const struct pb_op pb_op_calibrate = {
                 "*_SR_B4.TIF), or from its number in a file with all bands of the product; else\n"
                 "write it in `as`.\n"
                 "\n"
+                "With `columns` a band becomes (DN - dark) * gain, by the numbers of the pixel's\n"
+                "column in the image before any step. The table has one row for each of its\n"
+                "columns and each of `bands`; another number of columns is an error. No metadata\n"
+                "are read:\n"
+                "\n"
+                "  column,band,dark,gain\n"
+                "  0,R,96.5,0.01213\n"
+                "  1,R,97.25,0.01209\n"
+                "\n"
+                "  - calibrate: {columns: swir.csv, bands: [R, N]}\n"
                 "  - calibrate: {to: toa, bands: [R, N]}\n"
                 "  - calibrate: {to: temperature, bands: {BT: T}, as: {T: B10}}\n"
                 "  - calibrate: {to: sigma0, bands: [VV, VH]}\n",
@@ -234,7 +283,7 @@ const struct pb_op pb_op_calibrate = {
     .n_keys = sizeof keys / sizeof keys[0],
     .params_bytes = sizeof(struct pb_calibrate),
     .wants_stored = true,
-    .wants_metadata = true,
+    .wants_metadata = true, /* without `columns` */
     .build = build,
     .cases = cases,
     .n_cases = sizeof cases / sizeof cases[0],

@@ -11,6 +11,7 @@ struct pb_calibrate {
     struct pb_items bands, as;
     struct pb_items irradiance; /* {BAND: number}, of bands */
     int32_t noise, db;          /* of radar; 0 or 1 */
+    char *columns; /* table of dark and gain of each column, in place of metadata; NULL = none */
 };
 
 /* Whether `to` is a backscatter coefficient, which tables of the scene make. */

@@ -152,7 +152,7 @@ static const struct pb_sensor_band *sensor_band(const struct pb_stac_item *item,
 {
     const struct pb_product_env *env = item->env;
     for (size_t i = 0; facts_of(item) != NULL && i < env->n_calibrated; i++)
-        if (strcmp(env->calibrated[i].band, band) == 0 &&
+        if (strcmp(env->calibrated[i].band, band) == 0 && !env->calibrated[i].has_columns &&
             !is_changed(env, env->calibrated[i].step, band))
             return pb_sensor_band_find(env->metadata, env->calibrated[i].of);
     return facts_of(item) != NULL ? input_band(env, band) : NULL;
@@ -189,10 +189,11 @@ void pb_stac_calibration(struct pb_json *json, const struct pb_product_env *env)
         pb_json_object(json, NULL);
         pb_json_string(json, "band", c->band);
         pb_json_string(json, "of", c->of);
-        pb_json_string(json, "to", pb_quantity_name(c->to));
-        pb_json_string(json, "formula", pb_calibration_text(&c->rule, formula, sizeof formula));
+        pb_json_string(json, "to", pb_calibrated_quantity(c));
+        pb_json_string(json, "formula", pb_calibration_text(c, formula, sizeof formula));
         pb_json_string(json, "rule", pb_calibrated_source(c, env->metadata, rule, sizeof rule));
-        pb_json_string(json, "source", env->metadata->family->source);
+        if (!c->has_columns)
+            pb_json_string(json, "source", env->metadata->family->source);
         pb_json_end(json);
     }
     pb_json_end(json);

@@ -119,10 +119,10 @@ static void say_calibration(FILE *text, const struct pb_product_env *env, size_t
         if (env->calibrated[i].step == which) {
             last = &env->calibrated[i];
             (void)fprintf(text, "; %s = %s of band %s", last->band,
-                          pb_calibration_text(&last->rule, formula, sizeof formula), last->of);
+                          pb_calibration_text(last, formula, sizeof formula), last->of);
         }
     if (last != NULL)
-        (void)fprintf(text, "; by the scene's metadata: %s",
+        (void)fprintf(text, "; %s%s", last->has_columns ? "" : "by the scene's metadata: ",
                       pb_calibrated_source(last, env->metadata, rule, sizeof rule));
 }
 
