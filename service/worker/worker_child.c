@@ -47,6 +47,21 @@ static void say_buffers(const struct pb_child *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), pb_run_buffers(run), why);
 }
 
+/* Writes an alert to the log at once. */
+static void report_alert(void *user, const struct pb_alert *alert)
+{
+    const struct pb_child *worker = user;
+    char place[64] = "";
+    if (alert->has_place)
+        (void)snprintf(place, sizeof place, ", longitude %.5f, latitude %.5f", alert->lon,
+                       alert->lat);
+    (void)fprintf(
+        stderr, "job %s: alert %u%s%s: %s is %g at line %d, sample %d%s; %u such pixels\n",
+        pb_json_get_text(worker->command, "job"), alert->number, alert->name != NULL ? " of " : "",
+        alert->name != NULL ? alert->name : "", alert->band, (double)alert->value, (int)alert->line,
+        (int)alert->sample, place, alert->pixels);
+}
+
 static const char *locate(void *user, const struct pb_output_facts *facts)
 {
     struct pb_child *worker = user;
@@ -136,6 +151,7 @@ static int run_job(struct pb_child *worker, struct pb_err *err)
         .locate = locate,
         .inputs = inputs,
         .turn = pb_json_get_text(command, "turn") != NULL ? turn : NULL,
+        .alert = report_alert,
         .user = worker,
         .stream_why = pb_json_get_text(command, "stream_why"),
         .remote = worker->child->owner_fd >= 0 ? &worker->owner.remote : NULL,
