@@ -17,6 +17,7 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/express.h"
+#include "service/runner/fetched.h"
 #include "service/runner/job_start.h"
 #include "service/runner/requests.h"
 
@@ -518,6 +519,7 @@ static void start_jobs(struct pb_runner *runner)
         report_mounts(runner);
         pb_trouble_clear(runner->faults.troubles, "pipelines");
         pb_trouble_clear(runner->faults.troubles, "needs");
+        pb_faults_fetch(&runner->faults, NULL);
     }
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
     if (runner->n_slots == 0)
@@ -608,6 +610,8 @@ static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *o
     if (slot->is_late && over->end == PB_RUN_ENDED && over->ending == PB_ENDING_PUT_BACK)
         over->job.is_long = true;
     slot->is_late = false;
+    if (over->end == PB_RUN_SUCCESSFUL && pb_fetched_home(&runner->env, &over->job) != NULL)
+        pb_faults_fetch(&runner->faults, NULL);
     if (pb_job_end_run(&runner->ends, over) && slot->express)
         pb_express_done(&runner->express);
 }
