@@ -50,7 +50,8 @@ static int32_t choose_side(const struct pb_plan *plan, const struct pb_plan_requ
         /* With a gate small tiles are better, because more of them are left out. */
         side = plan->engine.cuda && pb_chain_gate(plan->work.chain) == NULL ? SIDE_CUDA : SIDE_CPU;
         int32_t block = r->info->block_w > r->info->block_h ? r->info->block_w : r->info->block_h;
-        if (pb_is_power_of_two(r->info->block_w) && pb_is_power_of_two(r->info->block_h) &&
+        if (!r->info->is_growing && /* its strips are not read as blocks */
+            pb_is_power_of_two(r->info->block_w) && pb_is_power_of_two(r->info->block_h) &&
             block <= 4096 && block > side)
             side = block;
     }
