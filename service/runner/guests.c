@@ -362,21 +362,6 @@ static void say_published(struct guest *guest)
     say_end(guest, json);
 }
 
-static void on_found(uv_work_t *request, int status)
-{
-    struct guest *guest = request->data;
-    struct pb_err err = {0};
-    (void)status;
-    if (is_over(guest))
-        return;
-    if (guest->rc != 0)
-        refuse(guest, &guest->err);
-    else if (guest->published)
-        say_published(guest);
-    else if (start_worker(guest, &err) != 0)
-        refuse(guest, &err);
-}
-
 /* Kills an earlier run of the job: its connection was lost, or its node lost the job. */
 static void end_earlier(struct guest *guest)
 {
@@ -387,6 +372,24 @@ static void end_earlier(struct guest *guest)
             else
                 end(other);
         }
+}
+
+static void on_found(uv_work_t *request, int status)
+{
+    struct guest *guest = request->data;
+    struct pb_err err = {0};
+    (void)status;
+    if (is_over(guest))
+        return;
+    if (guest->rc != 0)
+        refuse(guest, &guest->err);
+    if (guest->rc != 0)
+        return;
+    end_earlier(guest); /* only now: the store has confirmed this one */
+    if (guest->published)
+        say_published(guest);
+    else if (start_worker(guest, &err) != 0)
+        refuse(guest, &err);
 }
 
 /* Reads the first line; later bytes are left to the worker. Returns 1; 0: it is not complete;
@@ -435,7 +438,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         end(guest);
         return;
     }
-    end_earlier(guest);
     guest->config = pb_config_hold(guest->guests->options.config);
     work(guest, find_on_pool, on_found);
 }
