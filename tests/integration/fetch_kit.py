@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
 """Nodes without a common file system: each has directories of its own, and a pushbroom-fetch."""
+import contextlib
 import pathlib
 import random
 import signal
@@ -81,8 +82,10 @@ class Line(threading.Thread):
                     time.sleep(len(data) / self.rate)
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+        except OSError: # a reset ends both sides, as without this link
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
 
     def cut(self):
         """Ends all connections."""
