@@ -275,13 +275,15 @@ static void *run(void *user)
     serve(receiver);
     end_scene(receiver);
     wic_abort(receiver->room.channel);
+    report(receiver);
+    atomic_store(&receiver->options.counts->rate, 0);
+    atomic_store(&receiver->options.counts->waiting, 0);
+    /* Before the writer sees the end: one that connects again then is not refused as a second one.
+     */
+    receiver->options.ended(receiver->options.user, receiver);
     if (receiver->end == CLOSED)
         (void)send(receiver->options.connection, "{}\n", 3, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(receiver->options.connection, SHUT_RDWR);
-    atomic_store(&receiver->options.counts->rate, 0);
-    atomic_store(&receiver->options.counts->waiting, 0);
-    report(receiver);
-    receiver->options.ended(receiver->options.user, receiver);
     return NULL;
 }
 

@@ -36,7 +36,8 @@ struct pb_receiver_options {
     /* Called with the error of a scene that cannot be begun (code other than PB_OK), and with
      * PB_OK when one can be again. Thread: the receiver's. */
     void (*trouble)(void *user, const struct pb_err *err);
-    /* Called at the end, last. Thread: the receiver's. */
+    /* Called at the end, before the connection is closed; pb_receiver_join waits for the rest.
+     * Thread: the receiver's. */
     void (*ended)(void *user, struct pb_receiver *receiver);
     void *user;
 };
