@@ -117,9 +117,14 @@ struct block {
         static std::atomic<uint64_t> ticks{0};
         return 1000 * ++ticks;
     }
+    // A thread that yields without end gets no time on a machine with other work.
     void nap(uint32_t) const
     {
-        sched_yield();
+        static thread_local uint32_t naps = 0;
+        if (++naps % 64 == 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        else
+            sched_yield();
     }
     uint32_t members(wic_peer_gate which) const
     {
