@@ -363,12 +363,13 @@ static void run_all(struct node *nodes)
     }
 }
 
-static int count_wrong(struct node *node)
+static int count_wrong(struct node *nodes)
 {
     int64_t counts[PB_JOB_STATUS_COUNT];
     int wrong = atomic_load(&n_failed), n = 0;
-    look(node); /* reads the counts */
-    pb_store_counts(node->store, counts);
+    for (int i = 0; i < options.nodes; i++)
+        look(&nodes[i]); /* numbers the last events of the node, and reads the counts */
+    pb_store_counts(nodes[options.nodes - 1].store, counts);
     for (int i = 0; i < options.jobs; i++) {
         const int times = atomic_load(&ends[i]);
         wrong += times > 1 || (times == 0 && options.ends == options.jobs);
@@ -424,7 +425,7 @@ int main(int argc, char **argv)
     const int64_t offered = latency_now_us();
     run_all(nodes);
     const double run_s = (double)(latency_now_us() - offered) / 1e6;
-    const int wrong = count_wrong(&nodes[0]);
+    const int wrong = count_wrong(nodes);
     printf("{\"offers_per_s\":%.0f,\"jobs_per_s\":%.1f,\"ended\":%d,\"wrong\":%d",
            options.jobs / ((double)(offered - begun) / 1e6), atomic_load(&n_ended) / run_s,
            atomic_load(&n_ended), wrong);
