@@ -81,7 +81,7 @@ def test_what_needs_the_service_is_listed_so(scratch):
     groups = re.split(r"\n([A-Z][^\n]*:)\n", text)
     listed = {groups[i]: re.findall(r"^  ([a-z-]+) ", groups[i + 1], re.M) for i in range(1, len(groups) - 1, 2)}
     assert listed == {"Without the service:": ["run"],
-                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "drain", "metrics", "store"],
+                      "With the service (pushbroomd):": ["put", "submit", "status", "cancel", "retry", "again", "quarantine", "drain", "feed", "metrics", "store"],
                       "To look things up:": ["new", "check-config", "operators", "indices", "patterns", "devices"]}, listed
 
 

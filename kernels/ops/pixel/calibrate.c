@@ -211,8 +211,7 @@ const struct pb_op pb_op_calibrate = {
     .name = "calibrate",
     .doc =
         {
-            .summary = "makes reflectance, radiance, temperature or backscatter, or evens out the "
-                       "columns of a sensor",
+            .summary = "makes reflectance, temperature or backscatter; evens columns",
             .formula = "DN * gain + offset, in float32, multiplication first; temperature of "
                        "Landsat Level 1: K2 / ln(K1 / radiance + 1); backscatter of Sentinel-1: "
                        "max(0, DN^2 - noise) / A^2; columns: (DN - dark) * gain, with the numbers "
