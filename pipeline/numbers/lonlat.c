@@ -19,8 +19,9 @@ bool pb_lonlat_init(struct pb_lonlat *l, const char *crs_code, const double tran
     l->w = w;
     l->h = h;
     for (int i = 0; i < PB_LONLAT_NODES * PB_LONLAT_NODES; i++) {
-        const double x = (double)w * (i % PB_LONLAT_NODES) / PB_LONLAT_CELLS;
-        const double y = (double)h * (i / PB_LONLAT_NODES) / PB_LONLAT_CELLS;
+        const int column = i % PB_LONLAT_NODES, row = i / PB_LONLAT_NODES;
+        const double x = (double)w * column / PB_LONLAT_CELLS;
+        const double y = (double)h * row / PB_LONLAT_CELLS;
         l->lon[i] = t[0] + x * t[1] + y * t[2];
         l->lat[i] = t[3] + x * t[4] + y * t[5];
     }
