@@ -80,8 +80,8 @@ static uint64_t number_at(const uint8_t *data, size_t bytes)
 size_t pb_ccsds_time_bytes(const struct pb_downlink_time *format)
 {
     if (format->code == PB_TIME_CUC)
-        return (size_t)(format->coarse + format->fine);
-    return (size_t)(format->days + 4 + format->submilliseconds);
+        return (size_t)format->coarse + (size_t)format->fine;
+    return (size_t)format->days + 4 + (size_t)format->submilliseconds;
 }
 
 static int64_t cuc_time(const struct pb_downlink_time *format, const uint8_t *code)
