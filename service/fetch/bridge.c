@@ -39,7 +39,7 @@ enum {
     EXIT_OK = 0,
     EXIT_BAD = 1,
     EXIT_CONF = 2,
-    STREAMS_MAX = 256,
+    STREAMS_MAX = 256, /* limit for workers, and again for other nodes */
     LINE_BYTES = 4096,
     CONNECT_MS = 5000,
     HELLO_MS = 10000,
@@ -53,7 +53,7 @@ struct bridge {
     char service[108]; /* socket of pushbroomd for guests */
     struct pb_socket_bind local;
     int tcp;
-    atomic_int n_streams;
+    atomic_int n_streams[2]; /* counts of workers, of other nodes */
 };
 
 struct stream {
@@ -343,8 +343,7 @@ static bool name_sender(struct pump *pump, size_t line)
     const int rc = pb_json_parse(in->bytes, line, LINE_BYTES, &hello);
     const char *job = rc == 0 ? pb_json_get_text(hello, "job") : NULL;
     struct pb_json *json = pb_json_create(false);
-    const bool good =
-        job != NULL && strlen(job) < 64 && pb_json_get_int(hello, "epoch", &epoch) == 0;
+    bool good = job != NULL && strlen(job) < 64 && pb_json_get_int(hello, "epoch", &epoch) == 0;
     pb_json_object(json, NULL);
     pb_json_string(json, "job", good ? job : "");
     pb_json_int(json, "epoch", epoch);
@@ -353,14 +352,16 @@ static bool name_sender(struct pump *pump, size_t line)
     const char *made = pb_json_text(json, NULL);
     const int n = snprintf(text, sizeof text, "%s\n", made != NULL ? made : "");
     const size_t rest = in->n - line;
-    if (good && n > 1 && (size_t)n + rest <= sizeof in->bytes) {
+    /* otherwise the service would read the name that the sender gives itself */
+    good = good && n > 1 && (size_t)n < sizeof text && (size_t)n + rest <= sizeof in->bytes;
+    if (good) {
         (void)memmove(in->bytes + n, in->bytes + line, rest);
         (void)memcpy(in->bytes, text, (size_t)n);
         in->n = (size_t)n + rest;
     }
     pb_json_destroy(json);
     pb_json_release(hello);
-    return good && n > 1;
+    return good;
 }
 
 /* Another node wants a stream to the service. */
@@ -373,6 +374,7 @@ static void serve_remote(const struct bridge *bridge, struct pump *pump)
         pb_log(PB_LOG_WARNING, "a connection was refused: %s", err.msg);
         return;
     }
+    set_nonblocking(pump->net, true); /* a part of a record ends with the time of the line */
     if (!read_line(pump, true, &pump->in, &line) || !name_sender(pump, line))
         return;
     pump->local = dial_service(bridge, &err);
@@ -406,7 +408,7 @@ static void *serve(void *user)
         (void)close(stream.fd);
     }
     free(pump);
-    atomic_fetch_sub(&stream.bridge->n_streams, 1);
+    atomic_fetch_sub(&stream.bridge->n_streams[stream.is_remote], 1);
     return NULL;
 }
 
@@ -428,7 +430,7 @@ static void start_stream(struct bridge *bridge, int fd, bool is_remote)
     pthread_t thread;
     pthread_attr_t attributes;
     struct stream *stream = NULL;
-    if (atomic_fetch_add(&bridge->n_streams, 1) < STREAMS_MAX)
+    if (atomic_fetch_add(&bridge->n_streams[is_remote], 1) < STREAMS_MAX)
         stream = malloc(sizeof *stream);
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -438,7 +440,7 @@ static void start_stream(struct bridge *bridge, int fd, bool is_remote)
     if (stream == NULL || pthread_create(&thread, &attributes, serve, stream) != 0) {
         free(stream);
         (void)close(fd);
-        atomic_fetch_sub(&bridge->n_streams, 1);
+        atomic_fetch_sub(&bridge->n_streams[is_remote], 1);
     }
     (void)pthread_attr_destroy(&attributes);
 }

@@ -243,6 +243,8 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
 
 static enum pb_slot_event failure(const struct pb_worker_slot *slot, const char *code)
 {
+    if (slot->how.guest > 0) /* the run uses no device here, and its connection is used up */
+        return PB_SLOT_ON_FAILED;
     if (pb_device_try_next(slot->device_try, code) != PB_DEVICE_TRY_OVER)
         return PB_SLOT_ON_DEVICE;
     return pb_worker_is_spent(code) ? PB_SLOT_ON_LOST : PB_SLOT_ON_FAILED;

@@ -519,7 +519,8 @@ static void start_jobs(struct pb_runner *runner)
         report_mounts(runner);
         pb_trouble_clear(runner->faults.troubles, "pipelines");
         pb_trouble_clear(runner->faults.troubles, "needs");
-        pb_faults_fetch(&runner->faults, NULL);
+        if (runner->pending.n == 0 && pb_pool_busy(&runner->pool) == 0) /* nor is put back */
+            pb_faults_fetch(&runner->faults, NULL);
     }
     reserve(runner, waiting < PB_JOB_TAKE_MAX ? (int)waiting : PB_JOB_TAKE_MAX, now);
     if (runner->n_slots == 0)

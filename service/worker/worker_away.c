@@ -383,13 +383,18 @@ static int exchange(struct pb_worker_away *away, const char *question, struct pb
 int pb_worker_away_ask(struct pb_worker_away *away, const char *line, bool is_place,
                        struct pb_err *err, char **out_line)
 {
+    const int64_t until_ms = pb_clock_mono_ms() + DELIVER_MS;
     struct pb_json_value *value = NULL;
     int rc = 0;
-    do {
+    while (rc == 0) {
         if (away->lines.fd < 0)
             rc = connect_home(away, false, DELIVER_MS, err, out_line);
         rc = rc ? rc : exchange(away, line, err, out_line);
-    } while (rc == LOST);
+        if (rc != LOST)
+            break;
+        rc = pb_clock_mono_ms() < until_ms ? 0 : pb_code_errno(err->code);
+        pause_ms(AGAIN_MS);
+    }
     if (rc != 0 || !is_place)
         return rc;
     if (pb_json_parse(*out_line, strlen(*out_line), PB_WORKER_LINE_MAX, &value) == 0)

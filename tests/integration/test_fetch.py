@@ -172,7 +172,9 @@ class Fetch(DaemonCase):
         a, b = self.fetch_nodes("a", "b", stall="6s")
         scene = self.scene(300)
         with self.busy(a):
-            a.limit_stall("1h") # its stopped worker
+            a.write_config(stall="1h") # its stopped worker
+            a.set_pipelines(PIPELINES)
+            a.process.send_signal(signal.SIGHUP)
             wait_for(lambda: "is in use" in a.log_text())
             a.line.rate = scene.stat().st_size / 15
             a.drop_copy(scene, "s1.tif")
@@ -235,22 +237,39 @@ class Fetch(DaemonCase):
     def test_guests_need_the_epoch_of_their_node(self):
         a, b = self.fetch_nodes("a", "b")
         scene = self.scene(700)
-        def ask(text):
+
+        @contextlib.contextmanager
+        def connect():
             with contextlib.closing(socket.socket(socket.AF_UNIX)) as guest:
                 guest.settimeout(PATIENCE_S)
                 guest.connect(f"{a.root}/s.sock.fetch")
+                yield guest, guest.makefile("rb")
+
+        def ask(text):
+            with connect() as (guest, lines), contextlib.suppress(ConnectionError): # closed, with bytes that were not read
                 guest.sendall(text.encode() + b"\n")
-                line = guest.makefile("rb").readline()
+                line = lines.readline()
                 return json.loads(line) if line else None
+
         with self.busy(a):
             a.line.stop_after = 300000
             a.drop_copy(scene, "s1.tif")
             job = b.wait_job("s1.tif", "running")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after) # now b does not see the end of its connection
             for node, epoch in (("b", 2), ("c", 1), ("a", 1)):
                 answer = ask(json.dumps({"job": job["id"], "epoch": epoch, "node": node}))
                 self.assertEqual((answer["event"], answer["error"]["code"]), ("failed", "job.state"), answer)
             for text in ("", "{}", "[]", "x" * 5000, json.dumps({"job": "../../x", "epoch": 1, "node": "b"}), json.dumps({"job": job["id"], "epoch": -1, "node": "b"})):
                 self.assertIsNone(ask(text))
+            # A node that has the job reports a fault of a device: home uses no device in this run, and does not run it again.
+            with connect() as (guest, lines):
+                guest.sendall(json.dumps({"job": job["id"], "epoch": 1, "node": "b"}).encode() + b'\n{"files": false}\n')
+                wait_for(lambda: json.loads(lines.readline())["event"] == "open")
+                error = {"code": "device.lost", "message": "gone", "file": "", "line": 0}
+                guest.sendall(json.dumps({"event": "failed", "job": job["id"], "error": error}).encode() + b"\n")
+                wait_for(lambda: not lines.readline())
+            wait_for(lambda: "ended here without products: gone" in a.log_text())
+            self.assertNotIn("has it now", a.log_text())
             a.line.stop_after = None
             a.line.goes_on.set()
             self.check_fetched(a, b, scene, "s1.tif")
