@@ -33,8 +33,7 @@ struct guest {
     int fd; /* -1: its worker has it */
     uv_poll_t poll;
     uv_timer_t timer; /* the next request for a permit */
-    int open_handles; /* number of open ones of poll and timer */
-    bool polls;
+    int open_handles; /* number of those of poll and timer whose close has not ended */
     uv_work_t work;
     bool works, ended;
     char job_id[PB_JOB_ID_BYTES], node[PB_JOB_NODE_BYTES];
@@ -90,9 +89,17 @@ static void on_closed(uv_handle_t *handle)
     free_if_stopped(guests);
 }
 
+/* Closes the poll, once: it removes its descriptor from the loop, which by then must not be closed,
+ * nor be the number of another connection. */
+static void close_poll(struct guest *guest)
+{
+    if (!uv_is_closing((uv_handle_t *)&guest->poll))
+        uv_close((uv_handle_t *)&guest->poll, on_closed);
+}
+
 static void close_handles(struct guest *guest)
 {
-    uv_close((uv_handle_t *)&guest->poll, on_closed);
+    close_poll(guest);
     uv_close((uv_handle_t *)&guest->timer, on_closed);
 }
 
@@ -433,7 +440,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     const int rc = status < 0 ? -EPIPE : read_hello(guest, line);
     if (rc == 0)
         return;
-    (void)uv_poll_stop(poll);
+    close_poll(guest);
     if (rc < 0 || !take_hello(guest, line)) {
         end(guest);
         return;

@@ -274,6 +274,29 @@ class Fetch(DaemonCase):
             a.line.goes_on.set()
             self.check_fetched(a, b, scene, "s1.tif")
 
+    def test_other_connections_outlive_a_guest(self):
+        """They get the descriptor that the service passed to a worker, and must not end with its run."""
+        a, b = self.fetch_nodes("a", "b")
+        with self.busy(a), contextlib.ExitStack() as stack:
+            a.line.stop_after = 300000
+            a.drop_copy(self.scene(700), "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            others = []
+            for _ in range(20):
+                guest = stack.enter_context(socket.socket(socket.AF_UNIX))
+                guest.settimeout(PATIENCE_S)
+                guest.connect(f"{a.root}/s.sock.fetch")
+                others.append(guest)
+            last = others.pop()
+            last.sendall(b"\n")
+            self.assertEqual(last.recv(1), b"") # the service has accepted the others before
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            b.wait_job("s1.tif", "successful")
+            for guest in others:
+                guest.sendall(b"\n")
+                self.assertEqual(guest.recv(1), b"")
+
 
 if __name__ == "__main__":
     main()
