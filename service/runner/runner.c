@@ -204,12 +204,14 @@ static bool is_own_input(const struct choice *choice, const struct pb_job *job)
 }
 
 /* Returns true if the input is here, or can be fetched: the latter after a while, because its own
- * node needs no copy. */
+ * node needs no copy. A job that crashed is left to that node: only it sees whether the run has
+ * published, and it ends the job after the last attempt. */
 static bool has_input(struct choice *choice, const struct pb_job *job)
 {
     if (is_own_input(choice, job))
         return true;
-    if (!is_in_any(job->manifest.input, choice->fetched))
+    if (!is_in_any(job->manifest.input, choice->fetched) ||
+        pb_code_find(job->error.code) == PB_E_JOB_CRASHED)
         return false;
     choice->has_foreign = true;
     return choice->may_fetch;

@@ -274,6 +274,23 @@ class Fetch(DaemonCase):
             a.line.goes_on.set()
             self.check_fetched(a, b, scene, "s1.tif")
 
+    def test_job_that_crashed_runs_at_home(self):
+        """There its attempts are counted; elsewhere it would crash again and again."""
+        a, b = self.fetch_nodes("a", "b")
+        with self.busy(a):
+            a.line.stop_after = 300000
+            a.drop_copy(self.scene(700), "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            os.kill(b.workers()[0], signal.SIGSEGV)
+            wait_for(lambda: "put back into the queue" in b.log_text())
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            a.drop_copy(self.scene(300), "s2.tif")
+            self.assertEqual(b.wait_job("s2.tif", "successful")["node"], "b")
+            self.assertEqual(b.wait_job("s1.tif", "accepted")["error"]["code"], "job.crashed")
+        job = a.wait_job("s1.tif", "successful")
+        self.assertEqual((job["node"], job["attempts"]), ("a", 2))
+
     def test_other_connections_outlive_a_guest(self):
         """They get the descriptor that the service passed to a worker, and must not end with its run."""
         a, b = self.fetch_nodes("a", "b")
