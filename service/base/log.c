@@ -32,12 +32,13 @@ static pthread_mutex_t lock =
 struct kept {
     int64_t wall_ms;
     enum pb_log_level level;
-    bool is_taken;
+    int64_t taken; /* number of the call that took it; 0 = none */
     char job[36], text[PB_LOG_KEPT_BYTES];
 };
 
 static struct kept kept[PB_LOG_KEPT]; /* protected by the lock; line n is at n % PB_LOG_KEPT */
 static size_t n_kept;                 /* number of lines so far; protected by the lock */
+static int64_t n_takes;               /* number of calls that took lines; protected by the lock */
 
 bool pb_log_is_journal(const char *journal_stream, int fd)
 {
@@ -147,7 +148,7 @@ static void keep(enum pb_log_level level, const char *text)
     struct kept *line = &kept[n_kept++ % PB_LOG_KEPT];
     line->wall_ms = pb_clock_wall_ms();
     line->level = level;
-    line->is_taken = false;
+    line->taken = 0;
     (void)snprintf(line->job, sizeof line->job, "%.*s", (int)n, id);
     (void)snprintf(line->text, sizeof line->text, "%s", id + n + 2);
 }
@@ -159,15 +160,33 @@ void pb_log_take(const char *job, pb_log_visit *visit, void *user)
     (void)pthread_mutex_lock(&lock);
     for (size_t i = n_kept > PB_LOG_KEPT ? n_kept - PB_LOG_KEPT : 0; i < n_kept; i++) {
         struct kept *line = &kept[i % PB_LOG_KEPT];
-        if (line->is_taken || strcmp(line->job, job) != 0)
+        if (line->taken != 0 || strcmp(line->job, job) != 0)
             continue;
-        line->is_taken = true;
+        line->taken = n_takes + 1;
         found[n++ % PB_LOG_TAKEN] = line;
     }
     for (size_t i = n > PB_LOG_TAKEN ? n - PB_LOG_TAKEN : 0; i < n; i++) {
         const struct kept *line = found[i % PB_LOG_TAKEN];
         visit(user, line->wall_ms, line->level, line->text);
     }
+    n_takes += n > 0;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+int64_t pb_log_takes(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    const int64_t n = n_takes;
+    (void)pthread_mutex_unlock(&lock);
+    return n;
+}
+
+void pb_log_give_back(int64_t takes)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < PB_LOG_KEPT; i++)
+        if (kept[i].taken > takes)
+            kept[i].taken = 0;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -182,7 +201,7 @@ void pb_log_lines(const char *job, pb_log_visit *visit, void *user)
         more = i < n_kept;
         line = kept[i % PB_LOG_KEPT];
         (void)pthread_mutex_unlock(&lock);
-        if (more && !line.is_taken && strcmp(line.job, job) == 0)
+        if (more && line.taken == 0 && strcmp(line.job, job) == 0)
             visit(user, line.wall_ms, line.level, line.text);
     }
 }

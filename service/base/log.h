@@ -43,6 +43,10 @@ void pb_log_lines(const char *job, pb_log_visit *visit, void *user);
 /* The same of the newest PB_LOG_TAKEN, which are taken then: they are stored elsewhere. visit must
  * not log. */
 void pb_log_take(const char *job, pb_log_visit *visit, void *user);
+/* Number of calls of pb_log_take that took lines. */
+int64_t pb_log_takes(void);
+/* Gives back what was taken since pb_log_takes returned that number: it was not stored. */
+void pb_log_give_back(int64_t takes);
 /* Returns true if JOURNAL_STREAM ("device:inode", or NULL) names the file of fd. */
 bool pb_log_is_journal(const char *journal_stream, int fd);
 #endif

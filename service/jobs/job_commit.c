@@ -9,6 +9,7 @@
  *
  * If a transaction of several changes fails, each of them is tried alone: a change that the disk
  * refuses does not affect the others. */
+#include "service/base/log.h"
 #include "service/jobs/nodes.h"
 #include "service/jobs/sql_engine.h"
 
@@ -44,6 +45,7 @@ static int apply_all(struct pb_job_store *store, struct pb_job_change_queue *gro
                      struct pb_err *err)
 {
     struct pb_job_change *change;
+    const int64_t takes = pb_log_takes();
     int rc = 0;
     STAILQ_FOREACH(change, group, next)
     {
@@ -62,8 +64,10 @@ static int apply_all(struct pb_job_store *store, struct pb_job_change_queue *gro
             change->may_be_stored = true;
         }
     }
-    if (rc != 0)
+    if (rc != 0) {
         pb_sql_rollback(store->db);
+        pb_log_give_back(takes); /* events of the next try have the lines of the log */
+    }
     return rc;
 }
 

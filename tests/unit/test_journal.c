@@ -4,6 +4,8 @@
 
 #include "config/base/clock.h"
 #include "service/base/files.h"
+#include "service/base/log.h"
+#include "service/jobs/job_store_sql.h"
 
 #include "store_suite.h"
 
@@ -114,6 +116,33 @@ START_TEST(changes_of_state_are_the_only_events)
     ck_assert_ptr_nonnull(strstr(seen.data, "\"product\":{\"type\":\"stac\""));
     ck_assert_ptr_nonnull(strstr(seen.data, "\"status\":\"successful\""));
     ck_assert_ptr_null(strstr(seen.data, "\"report\""));
+}
+END_TEST
+
+static int record_and_fail(struct pb_job_store *of, struct pb_job_change *change)
+{
+    const struct pb_job_before before = {.is_there = true, .status = PB_JOB_ACCEPTED};
+    struct pb_job running = job;
+    running.status = PB_JOB_RUNNING;
+    ck_assert_int_eq(pb_journal_record(of, &before, &running, &change->err), 0);
+    return -EIO;
+}
+
+START_TEST(lines_of_the_log_survive_a_transaction_that_fails)
+{
+    struct pb_err err = {0};
+    struct pb_job_change change = {.apply = record_and_fail};
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    pb_log(PB_LOG_NOTICE, "job %s: first line", job.id);
+    ck_assert_int_eq(pb_job_store_commit(store, &change, &err), -EIO);
+    pb_log(PB_LOG_NOTICE, "job %s: second line", job.id);
+    move_to(PB_JOB_RUNNING);
+    struct seen seen = all_after(0);
+    ck_assert_str_eq(seen.names, "job.accepted job.running ");
+    ck_assert_ptr_nonnull(strstr(seen.data, "first line"));
+    ck_assert_ptr_nonnull(strstr(seen.data, "second line"));
+    move_to(PB_JOB_FAILED);
+    ck_assert_ptr_null(strstr(all_after(0).data, "first line")); /* stored once */
 }
 END_TEST
 
@@ -289,6 +318,7 @@ END_TEST
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, changes_of_state_are_the_only_events);
+    tcase_add_test(tests, lines_of_the_log_survive_a_transaction_that_fails);
     tcase_add_test(tests, an_input_in_quarantine_is_an_event_of_its_own);
     tcase_add_test(tests, numbers_continue_after_restart_and_new_store);
     tcase_add_test(tests, a_restart_is_an_event_of_each_job_that_ran);
