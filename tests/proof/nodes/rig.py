@@ -5,13 +5,15 @@
 chooses. Afterwards the record of the trial must follow the rules of history.py: no scene is lost, published twice or reported twice, and
 products are those of a run without faults.
 
-  rig.py [--seed N] [--faults N] [--minutes M] [--lease S] [--kinds "A,B"] [--scenes N] [--short] [--keep]
+  rig.py [--seed N] [--faults N] [--minutes M] [--seconds S] [--lease S] [--kinds "A,B"] [--scenes N] [--figures FILE] [--short] [--keep]
 
 Each round makes some faults, heals them all, waits until nothing moves, and checks. The seed decides about all faults and scenes, and
-not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over.
+not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over, `--seconds` within a round.
 The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full."""
 import argparse
 import collections
+import dataclasses
+import json
 import os
 import pathlib
 import random
@@ -48,6 +50,7 @@ class Trial:
         self.scratch, self.is_mounted = scratch, options.mount
         self.wrong, self.count, self.kinds_made = [], collections.Counter(), collections.Counter()
         self.round, self.failovers, self.dead = [], [], []
+        self.begun, self.faults_checked = time.monotonic(), 0
         self.active, self.checked = [], 0  # active: (what a fault needs, generator, its period)
         self.periods = []  # [kind, begin, end] of each fault
         store, links = Store(cleanups), Links()
@@ -104,6 +107,8 @@ class Trial:
 
     def run_round(self, planned):
         for fault in planned:
+            if self.options.seconds and time.monotonic() - self.begun >= self.options.seconds:
+                break
             self.deliver(fault.scenes)
             wanted = faults.needs(fault)
             for other in [a for a in self.active if a[0] & wanted]:
@@ -147,6 +152,7 @@ class Trial:
         self.changes_after, self.events_after = after, last
         self.all_changes += changes
         self.checked += len(scenes)
+        self.faults_checked = self.kinds_made.total()
         self.wrong += faults_found
         for fault in faults_found:
             print(f"FAIL  {fault}", flush=True)
@@ -173,15 +179,15 @@ class Trial:
 
     def run(self):
         self.start()
-        options, begun, made, record = self.options, time.monotonic(), 0, None
+        options, begun, record = self.options, time.monotonic(), None
         plan = faults.plan(self.rng, len(NAMES), options.kinds.split(",") if options.kinds else list(faults.FAULTS), not options.kinds)
-        while not self.wrong and (made < options.faults if not options.minutes else time.monotonic() - begun < 60 * options.minutes):
-            planned = [next(plan) for _ in range(ROUND if options.minutes else min(ROUND, options.faults - made))]
+        while not self.wrong and self.goes_on():
+            timed = options.minutes or options.seconds
+            planned = [next(plan) for _ in range(ROUND if timed else min(ROUND, options.faults - self.kinds_made.total()))]
             self.deliver(options.scenes)
             self.run_round(planned)
             record = self.check_round()
-            made += len(planned)
-            print(f"{made} faults, {self.checked} scenes, {time.monotonic() - begun:.0f} s", flush=True)
+            print(f"{self.kinds_made.total()} faults, {self.checked} scenes, {time.monotonic() - begun:.0f} s", flush=True)
         if not self.wrong:
             self.check_checker()
         for node in self.cluster.nodes:
@@ -190,6 +196,12 @@ class Trial:
             if status != 0:
                 self.wrong.append(f"node {node.name} ended with {status}:\n{node.tail(6)}")
         return record
+
+    def goes_on(self):
+        options, passed = self.options, time.monotonic() - self.begun
+        if options.minutes or options.seconds:
+            return passed < (60 * options.minutes or options.seconds)
+        return self.kinds_made.total() < options.faults
 
     def check_checker(self):
         """With a scene of each end, which a round without faults makes."""
@@ -231,6 +243,14 @@ class Trial:
                     end = start.at_ms / 1000
                     yield end - at, job, [p[0] for p in self.periods if p is not own and p[1] < end and p[2] > at]
 
+    def figures(self):
+        """Of many trials, to be added up."""
+        named = [[*dataclasses.astuple(c)] for c in self.all_changes if any(c.name in fault or c.job in fault for fault in self.wrong)]
+        return {"seed": self.options.seed, "lease": self.cluster.lease, "faults": self.kinds_made, "checked": self.faults_checked, "scenes": self.checked, "wrong": self.wrong,
+                "changes": named, "periods": self.periods, "count": self.count, "elsewhere": list(self.times_elsewhere()),
+                "failovers": [[self.time_to_take(at) for at in times] + [[p[0] for p in self.periods if p[1] < times[1] and p[2] > times[0]]]
+                              for times in self.failovers]}
+
     def time_to_take(self, at):
         return next((c.at_ms / 1000 - at for c in self.all_changes if c.status == history.RUNNING and c.at_ms >= at * 1000), None)
 
@@ -244,9 +264,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--seconds", type=float, default=0, help="no fault begins later")
     parser.add_argument("--lease", type=float, default=4)
     parser.add_argument("--scenes", type=int, default=6, help="at the begin of each round")
     parser.add_argument("--kinds", help="names of faults: " + ", ".join(f'"{kind}"' for kind in faults.FAULTS))
+    parser.add_argument("--figures", type=pathlib.Path, help="file for the figures as JSON")
     parser.add_argument("--short", action="store_true", help="one of each of the eight most different faults")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
@@ -277,6 +299,8 @@ def main():
             print(f"kept: {scratch}; again: rig.py {shlex.join(sys.argv[1:])} --seed {options.seed}")
         if trial:
             trial.report()
+            if options.figures:
+                options.figures.write_text(json.dumps(trial.figures()))
         if trial and options.mount:
             subprocess.run(["umount", trial.cluster.products], check=False)
         if not kept:
