@@ -198,6 +198,10 @@ int pb_subscribers_states(struct pb_job_store *store,
 
 /* --- limits of the journal --- */
 
+/* Numbers after seq that no event has: a server that took over left them out. */
+#define LEFT_OUT(seq)                                                                              \
+    "(SELECT coalesce(sum(g.next_seq - g.last_seq), 0) FROM gaps g WHERE g.last_seq >= " seq ")"
+
 /* Expires events. Rows are ordered by time: the first that is young enough ends the search,
  * therefore its cost does not grow with the backlog. After a step back of the wall clock some
  * events expire later. */
@@ -206,9 +210,9 @@ static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *er
 #define LIMIT                                                                                      \
     "coalesce((SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND"                             \
     " e.time_ms >= ?1 - s.expire_ms AND"                                                           \
-    " e.seq > (SELECT max(seq) FROM events) - " STR(                                               \
-        PB_JOURNAL_MAX) " ORDER BY e.seq LIMIT 1),"                                                \
-                        " (SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)"
+    " e.seq > (SELECT max(seq) FROM events) - " STR(PB_JOURNAL_MAX) " - " LEFT_OUT(                \
+        "e.seq") " ORDER BY e.seq LIMIT 1),"                                                       \
+                 " (SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)"
     static const char sql[] =
         "UPDATE subscribers AS s SET expired = expired +"
         " (SELECT count(*) FROM events e WHERE e.seq > s.seq AND e.seq <= " LIMIT
@@ -230,12 +234,13 @@ static int move_on(struct pb_job_store *store, struct pb_err *err)
 
 static int apply_trim(struct pb_job_store *store, struct pb_job_change *change)
 {
-    static const char rest[] = "DELETE FROM events WHERE seq IN (SELECT seq FROM events"
-                               " WHERE seq <= (SELECT max(seq) FROM events) - " STR(
-                                   PB_JOURNAL_KEEP) " AND"
-                                                    " seq <= coalesce((SELECT min(seq) FROM "
-                                                    "subscribers), 9223372036854775807)"
-                                                    " ORDER BY seq LIMIT ?1)";
+#define NEWEST "(SELECT max(seq) FROM events) - " STR(PB_JOURNAL_KEEP)
+    static const char rest[] =
+        "DELETE FROM events WHERE seq IN (SELECT e.seq FROM events e WHERE e.seq <= " NEWEST
+        " AND e.seq <= " NEWEST
+        " - " LEFT_OUT("e.seq") " AND e.seq <= coalesce((SELECT min(seq) FROM subscribers),"
+                                " 9223372036854775807) ORDER BY e.seq LIMIT ?1)";
+#undef NEWEST
     int rc = expire(store, change->number, &change->err);
     rc = rc < 0 ? rc : move_on(store, &change->err);
     return rc < 0 ? rc : pb_job_row_execute(store, rest, DELETE_AT_ONCE, &change->err);

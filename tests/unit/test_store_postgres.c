@@ -4,6 +4,7 @@
  *
  * Behaviour of the job store that only PostgreSQL has: its tables, connections, locks and numbers.
  */
+#include "config/base/clock.h"
 #include "job_store_fixture.h"
 #include "service/jobs/journal.h"
 #include "service/jobs/kept.h"
@@ -178,6 +179,28 @@ START_TEST(test_numbers_of_lost_events_are_not_used_again)
     ck_assert_int_eq(pb_journal_is_lost(store, next - 2, &err), 1);
     ck_assert_int_eq(pb_journal_is_lost(store, next - 1, &err), 0);
     ck_assert_int_eq(query("SELECT count(*) FROM gaps"), 1);
+}
+END_TEST
+
+START_TEST(test_numbers_that_were_left_out_age_no_event)
+{
+    struct pb_err err = {0};
+    struct pb_subscriber all = {
+        .name = "x", .events = "[\"*\"]", .pipelines = "[]", .expire_ms = 3600000};
+    ck_assert_int_eq(pb_subscribers_set(store, &all, 1, &err), 0);
+    insert(A, PB_JOB_ACCEPTED);
+    execute("UPDATE events SET seq = seq - 2000000; UPDATE subscribers SET seq = seq - 2000000;"
+            "UPDATE last_event SET seq = seq - 2000000");
+    close_store();
+    execute("UPDATE store SET generation = '1/00000001'");
+    open_store();
+    insert(B, PB_JOB_ACCEPTED);
+    ck_assert_int_gt(query("SELECT max(seq) - min(seq) FROM events"), PB_JOURNAL_MAX);
+    ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms(), &err), 0);
+    ck_assert_int_eq(query("SELECT expired FROM subscribers"), 0);
+    ck_assert_int_eq(pb_subscribers_set(store, NULL, 0, &err), 1);
+    ck_assert_int_eq(pb_journal_trim(store, pb_clock_wall_ms(), &err), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM events"), 2);
 }
 END_TEST
 
@@ -942,6 +965,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_tables_of_a_newer_service_are_refused);
     tcase_add_test(tests, test_tables_of_the_version_before_are_upgraded);
     tcase_add_test(tests, test_numbers_of_lost_events_are_not_used_again);
+    tcase_add_test(tests, test_numbers_that_were_left_out_age_no_event);
     tcase_add_test(tests, test_tables_need_no_right_to_create);
     tcase_add_test(tests, test_texts_may_be_any_bytes);
     tcase_add_test(tests, test_patterns_are_those_of_sqlite);

@@ -38,6 +38,7 @@ class History:
     gone: list  # products that went
     left: list  # temporary files, claims, files in inboxes
     first: int  # number of the last event before
+    gaps: dict = dataclasses.field(default_factory=dict)  # {number of an event: the last one that was left out after it}
 
 
 def check_changes(scene, changes):
@@ -102,7 +103,12 @@ def check_events(history):
     """Numbers without gaps, one event of each change of state, the same to every client."""
     faults = []
     numbers = [event.seq for event in history.events]
-    wanted = list(range(history.first + 1, history.first + 1 + len(numbers)))
+    wanted, number = [], history.first
+    for _ in numbers:
+        while number in history.gaps:
+            number = history.gaps[number]
+        number += 1
+        wanted.append(number)
     if numbers != wanted:
         at = next(i for i, (a, b) in enumerate(zip(numbers, wanted)) if a != b)
         faults.append(f"event {wanted[at]} is missing or there twice, before {numbers[at]}")

@@ -133,11 +133,11 @@ class Trial:
         """Waits for rest and checks what was recorded since the last check. Returns the record."""
         faults_found = self.cluster.wait_quiet(self.round)
         store = self.cluster.store
-        last = watch.last_event(store)
+        events = watch.events(store, self.events_after)
+        last = events[-1].seq if events else self.events_after
         for client in self.clients:
             client.wait_for(last)
         changes, after = watch.changes(store, self.changes_after)
-        events = watch.events(store, self.events_after)
         status = {change.name: change.status for change in changes}
         good = [d for d in self.round if status.get(d.name) == history.SUCCESSFUL and self.where(d) == "archive"]
         reference = self.cluster.reference(good)
@@ -147,7 +147,7 @@ class Trial:
         moves, self.products.moves = self.products.moves, {}
         record = history.History(scenes, changes, events, {c.node.name: self.seen(c) for c in self.clients}, publications, moves,
                                  self.products.gone + [f"{self.products.lost} events of inotify"] * bool(self.products.lost),
-                                 self.cluster.leftovers(), self.events_after)
+                                 self.cluster.leftovers(), self.events_after, watch.gaps(store))
         faults_found += history.check(record) + [gap for client in self.clients for gap in client.gaps]
         self.changes_after, self.events_after = after, last
         self.all_changes += changes

@@ -72,6 +72,11 @@ def events(store, after):
             store.rows(f"SELECT seq, kind, job FROM pushbroom.events WHERE seq > {after} ORDER BY seq")]
 
 
+def gaps(store):
+    """Numbers that a server left out when it took over: {the last before: the last of them}."""
+    return {int(last): int(following) for last, following in store.rows("SELECT last_seq, next_seq FROM pushbroom.gaps")}
+
+
 def last_event(store):
     return int(store.rows("SELECT seq FROM pushbroom.last_event")[0][0])
 
