@@ -82,6 +82,8 @@ struct choice {
     /* Directories of inputs, each with its NUL, up to an empty one: of this node, and of the others
      * that report and send their files. NULL: the nodes see each other's directories. */
     char *own, *fetched;
+    char *others;     /* the same of all other nodes, in reports or not */
+    bool knows_nodes; /* the nodes of the store have been read */
     bool may_fetch;   /* jobs of other nodes may start; else they are only noted */
     bool has_foreign; /* result: a job of another node waits, and may start here */
     char left[512];   /* why a job is left to nodes that have its pipeline; "" = none */
@@ -199,7 +201,7 @@ static bool is_own_input(const struct choice *choice, const struct pb_job *job)
 {
     return choice->own == NULL || job->manifest.input == NULL ||
            is_in_any(job->manifest.input, choice->own) ||
-           (!is_in_any(job->manifest.input, choice->fetched) &&
+           (choice->knows_nodes && !is_in_any(job->manifest.input, choice->others) &&
             strcmp(job->node, choice->runner->env.node) == 0);
 }
 
@@ -278,9 +280,10 @@ static bool list_directories(const struct pb_runner *runner, struct choice *choi
     const struct pb_runner_env *env = &runner->env;
     const struct pb_dirs *dirs = runner->pool.dirs;
     const char *own[] = {dirs->work, dirs->archive, dirs->quarantine};
-    size_t n_own = 0, n_fetched = 0;
+    size_t n_own = 0, n_fetched = 0, n_others = 0;
     FILE *to_own = open_memstream(&choice->own, &n_own),
-         *to_fetched = open_memstream(&choice->fetched, &n_fetched);
+         *to_fetched = open_memstream(&choice->fetched, &n_fetched),
+         *to_others = open_memstream(&choice->others, &n_others);
     for (size_t i = 0; to_own != NULL && i < sizeof own / sizeof own[0]; i++)
         (void)fwrite(own[i], strlen(own[i]) + 1, 1, to_own);
     for (size_t i = 0; to_fetched != NULL && env->nodes != NULL && i < env->nodes->n; i++) {
@@ -290,13 +293,19 @@ static bool list_directories(const struct pb_runner *runner, struct choice *choi
                         strcmp(node->name, env->node) != 0;
              k++)
             (void)fwrite(texts[k], strlen(texts[k]) + 1, 1, to_fetched);
+        for (int k = 0; k < 3 && to_others != NULL && strcmp(node->name, env->node) != 0; k++)
+            if (texts[k][0] != '\0')
+                (void)fwrite(texts[k], strlen(texts[k]) + 1, 1, to_others);
     }
-    const bool good = to_own != NULL && to_fetched != NULL;
+    choice->knows_nodes = env->nodes != NULL && env->nodes->n > 0;
+    const bool good = to_own != NULL && to_fetched != NULL && to_others != NULL;
     if (to_own != NULL)
         (void)fclose(to_own);
     if (to_fetched != NULL)
         (void)fclose(to_fetched);
-    return good && choice->own != NULL && choice->fetched != NULL;
+    if (to_others != NULL)
+        (void)fclose(to_others);
+    return good && choice->own != NULL && choice->fetched != NULL && choice->others != NULL;
 }
 
 static struct choice *make_choice(struct pb_runner *runner)
@@ -313,6 +322,7 @@ static struct choice *make_choice(struct pb_runner *runner)
     if (runner->env.config->service.has_fetch && !list_directories(runner, choice)) {
         free(choice->own);
         free(choice->fetched);
+        free(choice->others);
         free(choice);
         free(waits);
         return NULL;
@@ -338,6 +348,7 @@ static void free_choice(struct choice *choice)
     pb_config_destroy(choice->config);
     free(choice->own);
     free(choice->fetched);
+    free(choice->others);
     free(choice->waits);
     free(choice);
 }

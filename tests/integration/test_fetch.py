@@ -216,7 +216,7 @@ class Fetch(DaemonCase):
             a.line.goes_on.set()
             job = b.wait_job("s1.tif", "successful")
         a.wait_job(busy, "successful")
-        self.assertEqual(job["attempts"], 2)
+        self.assertEqual(self.postgres.rows("SELECT epoch > 1 FROM pushbroom.jobs WHERE id = '%s'" % job["id"]), [("t",)])
         self.assertEqual(a.log_text().count("products of node b are published"), 1)
         self.assertEqual(self.products(a, "s1"), self.single(scene, "s1.tif"))
         self.check_once(["busy.tif", "s1.tif"])
