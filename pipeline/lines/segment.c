@@ -100,12 +100,17 @@ static struct layout layout_of(const struct pb_segment_spec *spec)
     return l;
 }
 
+static uint64_t offset_in(const struct layout *layout, int32_t n_bands, int32_t band, int32_t line)
+{
+    const uint64_t strip = (uint64_t)(line / PB_SEGMENT_ROWS) * (uint64_t)n_bands;
+    const uint64_t row = (strip + (uint64_t)band) * PB_SEGMENT_ROWS;
+    return layout->data_at + (row + (uint64_t)(line % PB_SEGMENT_ROWS)) * layout->line_bytes;
+}
+
 /* Offset of a line of band `band`, from 0. */
 static uint64_t offset(const struct pb_segment *s, int32_t band, int32_t line)
 {
-    const uint64_t strip = (uint64_t)(line / PB_SEGMENT_ROWS) * (uint64_t)s->spec.n_bands;
-    const uint64_t row = (strip + (uint64_t)band) * PB_SEGMENT_ROWS;
-    return s->layout.data_at + (row + (uint64_t)(line % PB_SEGMENT_ROWS)) * s->layout.line_bytes;
+    return offset_in(&s->layout, s->spec.n_bands, band, line);
 }
 
 /* --- the directory --- */
@@ -388,14 +393,15 @@ static int read_state(int fd, struct state *out)
         pread(fd, out, sizeof *out, STATE_AT) != (ssize_t)sizeof *out ||
         memcmp(out->magic, PB_SEGMENT_MAGIC, sizeof out->magic) != 0 || !is_sound(&out->spec))
         return -EINVAL;
+    if (out->complete > (uint64_t)out->spec.height)
+        return -EINVAL;
+    /* All complete lines are there: a closed file ends with the last one of the last band. */
     const struct layout layout = layout_of(&out->spec);
-    const uint64_t left = strips(out->spec.height) - out->complete / PB_SEGMENT_ROWS;
-    const uint64_t strip = (uint64_t)out->spec.n_bands * PB_SEGMENT_ROWS * layout.line_bytes;
-    /* All complete strips are there; the last one is cut when the file is closed. */
-    return out->complete <= (uint64_t)out->spec.height && (uint64_t)stat.st_size > layout.data_at &&
-                   (uint64_t)stat.st_size >= layout.total - left * strip
-               ? 0
-               : -EINVAL;
+    const int32_t last = (int32_t)out->complete - 1, n_bands = out->spec.n_bands;
+    const uint64_t end = last < 0
+                             ? layout.data_at + 1
+                             : offset_in(&layout, n_bands, n_bands - 1, last) + layout.line_bytes;
+    return (uint64_t)stat.st_size >= end ? 0 : -EINVAL;
 }
 
 bool pb_segment_is_growing(int fd)

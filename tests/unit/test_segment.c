@@ -308,6 +308,37 @@ START_TEST(test_bad_sizes_are_refused)
 }
 END_TEST
 
+static int open_to_read(struct pb_segment **out)
+{
+    struct pb_err err = {0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int rc = pb_segment_open(fd, path, &err, out);
+    (void)close(fd);
+    return rc;
+}
+
+START_TEST(test_file_without_its_last_lines_is_refused)
+{
+    struct stat stat_of;
+    struct pb_segment *s = NULL;
+    enter();
+    struct pb_segment *const w = make(&usual);
+    ck_assert_uint_eq(append(w, 5), 5);
+    pb_segment_destroy(w);
+    ck_assert_int_eq(stat(path, &stat_of), 0);
+    const off_t line = WIDTH * sizeof(uint16_t), rows = PB_SEGMENT_ROWS;
+    const off_t data = stat_of.st_size - (HEIGHT + rows - 1) / rows * rows * BANDS * line;
+    const off_t end = data + ((BANDS - 1) * rows + 5) * line;
+    ck_assert_int_eq(truncate(path, end), 0);
+    ck_assert_int_eq(open_to_read(&s), 0);
+    check_lines(s, 0, 5);
+    pb_segment_destroy(s);
+    ck_assert_int_eq(truncate(path, end - 1), 0);
+    ck_assert_int_eq(open_to_read(&s), -EINVAL);
+    leave();
+}
+END_TEST
+
 /* --- two processes, several threads --- */
 
 /* Writes all lines in groups of random size, with `from` there already. */
@@ -471,6 +502,7 @@ int main(void)
     tcase_add_test(tc, test_gap_has_the_nodata_value);
     tcase_add_loop_test(tc, test_other_types_and_bands_are_read, 0, 6);
     tcase_add_test(tc, test_bad_sizes_are_refused);
+    tcase_add_test(tc, test_file_without_its_last_lines_is_refused);
     tcase_add_loop_test(tc, test_other_process_reads_while_it_grows, 0, 4);
     tcase_add_test(tc, test_dead_writer_is_continued);
     tcase_add_loop_test(tc, test_threads_read_and_an_abort_ends_waits, 0, 2);
