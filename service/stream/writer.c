@@ -291,22 +291,29 @@ static int64_t now_ms(void)
 static bool is_over(const struct pb_stream_writer *writer, int wait_ms)
 {
     struct pollfd fd = {.fd = writer->socket, .events = POLLIN | POLLRDHUP};
-    return poll(&fd, 1, wait_ms) > 0;
+    const int64_t end_ms = now_ms() + wait_ms;
+    int rc = poll(&fd, 1, wait_ms);
+    while (rc < 0 && errno == EINTR) {
+        const int64_t left_ms = end_ms - now_ms();
+        rc = poll(&fd, 1, left_ms > 0 ? (int)left_ms : 0);
+    }
+    return rc > 0;
 }
 
 static int acquire(struct pb_stream_writer *writer, int64_t timeout_ms)
 {
-    const int64_t end_ms = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
-    for (int64_t left_ms = timeout_ms;; left_ms = end_ms - now_ms()) {
+    const int64_t begin_ms = now_ms();
+    const bool is_endless = timeout_ms < 0 || timeout_ms > INT64_MAX - begin_ms;
+    const int64_t end_ms = is_endless ? INT64_MAX : begin_ms + timeout_ms;
+    for (;;) {
         if (is_over(writer, 0))
             return -ECONNRESET;
-        const int64_t wait_ms = left_ms < 0 && end_ms != INT64_MAX ? 0
-                                : left_ms < 0 || left_ms > LOOK_MS ? LOOK_MS
-                                                                   : left_ms;
+        const int64_t left_ms = end_ms - now_ms();
+        const int64_t wait_ms = left_ms < 0 ? 0 : left_ms > LOOK_MS ? LOOK_MS : left_ms;
         const int rc = wic_acquire(writer->room.channel, wait_ms * 1000000, &writer->slot);
         if (rc != -ETIMEDOUT)
             return rc == 0 ? 0 : -ECONNRESET;
-        if (end_ms != INT64_MAX && now_ms() >= end_ms)
+        if (now_ms() >= end_ms)
             return -ETIMEDOUT;
     }
 }

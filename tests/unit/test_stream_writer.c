@@ -11,12 +11,15 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLOTS 4u
@@ -209,6 +212,37 @@ START_TEST(full_channel_times_out_and_lost_service_ends)
 }
 END_TEST
 
+static void ignore(int number)
+{
+    (void)number;
+}
+
+START_TEST(signals_do_not_shorten_a_wait)
+{
+    struct service service = {.listener = -1};
+    const struct pb_stream_options options = options_of();
+    struct pb_stream_writer *writer = NULL;
+    char error[PB_STREAM_ERROR_BYTES] = "";
+    void *pixels;
+    struct timespec begin, end;
+    const struct sigaction handler = {.sa_handler = ignore};
+    const struct itimerval often = {.it_interval.tv_usec = 20000, .it_value.tv_usec = 20000},
+                           never = {.it_value.tv_usec = 0};
+    ck_assert_msg(open_writer(&service, &options, error, &writer) == 0, "%s", error);
+    ck_assert_int_eq(pb_stream_acquire(writer, INT64_MAX, &pixels), 0);
+    ck_assert_int_eq(sigaction(SIGALRM, &handler, NULL), 0);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    ck_assert_int_eq(pb_stream_close(writer, 400), -ETIMEDOUT);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+    ck_assert_int_ge((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000,
+                     399);
+    pb_stream_room_close(&service.room);
+    (void)close(service.connection);
+}
+END_TEST
+
 START_TEST(refusals_become_codes_and_texts)
 {
     static const struct {
@@ -259,6 +293,7 @@ int main(void)
     tcase_add_test(tests, formats_beyond_the_limits_have_no_slots);
     tcase_add_test(tests, groups_arrive_with_lines_times_and_pixels);
     tcase_add_test(tests, full_channel_times_out_and_lost_service_ends);
+    tcase_add_test(tests, signals_do_not_shorten_a_wait);
     tcase_add_test(tests, refusals_become_codes_and_texts);
     tcase_add_test(tests, absent_service_is_an_error);
     suite_add_tcase(suite, tests);
