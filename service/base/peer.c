@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define USER_BYTES 16384 /* texts of an entry of the user database */
+
 int pb_peer_of(int fd, struct pb_peer *out)
 {
     struct ucred credentials;
@@ -29,9 +31,10 @@ int pb_peer_groups(int fd, gid_t out[PB_PEER_GROUPS_MAX])
 
 bool pb_admins_add(struct pb_admins *admins, const char *name)
 {
-    char *end;
+    char *end, text[USER_BYTES];
     unsigned long number = strtoul(name, &end, 10);
-    const struct passwd *user = getpwnam(name);
+    struct passwd space, *user = NULL;
+    (void)getpwnam_r(name, &space, text, sizeof text, &user);
     bool is_number = name[0] >= '0' && name[0] <= '9' && *end == '\0' && number < UINT32_MAX;
     if (admins->n == PB_PEER_ADMINS_MAX || (user == NULL && !is_number))
         return false;

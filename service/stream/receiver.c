@@ -75,12 +75,8 @@ static bool begin_scene(struct pb_receiver *receiver, uint64_t line, int64_t tim
     if (pb_clock_mono_ms() < receiver->again_ms)
         return false;
     const int rc = pb_scene_begin(&receiver->options.source, line, time_ns, &err, &receiver->scene);
-    if (rc != 0)
-        receiver->again_ms = pb_clock_mono_ms() + AGAIN_MS;
-    if (rc != 0 || receiver->again_ms != 0)
-        receiver->options.trouble(receiver->options.user, &err);
-    if (rc == 0)
-        receiver->again_ms = 0;
+    receiver->again_ms = rc != 0 ? pb_clock_mono_ms() + AGAIN_MS : 0;
+    receiver->options.trouble(receiver->options.user, &err);
     return rc == 0;
 }
 
@@ -201,10 +197,14 @@ static void look_at_time(struct pb_receiver *receiver)
     }
 }
 
-static bool is_gone(const struct pb_receiver *receiver)
+/* Looks at the connection. A writer that ends with a slot in its hands cannot close the channel: it
+ * shuts its side of the connection and waits for the answer. */
+static enum end look_at_writer(const struct pb_receiver *receiver)
 {
     struct pollfd fd = {.fd = receiver->options.connection, .events = POLLIN | POLLRDHUP};
-    return poll(&fd, 1, 0) > 0;
+    if (poll(&fd, 1, 0) <= 0)
+        return NOT_YET;
+    return fd.revents == (POLLIN | POLLRDHUP) ? CLOSED : GONE;
 }
 
 /* Waits for groups and takes them. Returns the result of the wait. */
@@ -244,12 +244,12 @@ static void serve(struct pb_receiver *receiver)
         if (receiver->end != NOT_YET || pb_clock_mono_ms() - checked_ms < PB_RECEIVER_LOOK_MS)
             continue;
         checked_ms = pb_clock_mono_ms();
-        const bool stops = atomic_load(&receiver->stop);
-        if (!stops && !is_gone(receiver))
+        const enum end end = atomic_load(&receiver->stop) ? STOPPED : look_at_writer(receiver);
+        if (end == NOT_YET)
             continue;
         drain(receiver);
         if (receiver->end == NOT_YET)
-            receiver->end = stops ? STOPPED : GONE;
+            receiver->end = end;
     }
 }
 
@@ -274,6 +274,8 @@ static void *run(void *user)
     receiver->second_ms = pb_clock_mono_ms();
     serve(receiver);
     end_scene(receiver);
+    if (receiver->again_ms != 0) /* no writer needs the scene any more */
+        receiver->options.trouble(receiver->options.user, &(struct pb_err){.code = PB_OK});
     wic_abort(receiver->room.channel);
     report(receiver);
     atomic_store(&receiver->options.counts->rate, 0);

@@ -34,7 +34,7 @@ struct pb_receiver_options {
     /* Called with a scene whose lines are complete, which it takes. Thread: the receiver's. */
     void (*complete)(void *user, struct pb_stream_scene *scene);
     /* Called with the error of a scene that cannot be begun (code other than PB_OK), and with
-     * PB_OK when one can be again. Thread: the receiver's. */
+     * PB_OK when one was begun or is not needed any more. Thread: the receiver's. */
     void (*trouble)(void *user, const struct pb_err *err);
     /* Called at the end, before the connection is closed; pb_receiver_join waits for the rest.
      * Thread: the receiver's. */

@@ -137,12 +137,15 @@ int pb_scene_begin(const struct pb_scene_source *source, uint64_t line, int64_t 
     scene->source = *source;
     scene->every = source->rules.every;
     int rc = pb_intake_check_space(source->intake, err);
+    /* A sweep of work/ removes an empty claim, and closes a segment that is not locked yet. */
+    (void)pthread_rwlock_rdlock(&source->intake->moves);
     rc = rc ? rc : make_claim(scene, line, time_ns, err);
     if (rc == 0) {
         rc = pb_segment_create(scene->path, &spec, err, &scene->segment);
         if (rc != 0)
             pb_origin_end(scene->claim);
     }
+    (void)pthread_rwlock_unlock(&source->intake->moves);
     if (rc != 0) {
         free(scene);
         return rc;
@@ -210,10 +213,8 @@ static int store(const struct pb_stream_scene *scene, struct pb_err *err, struct
     struct pb_intake *intake = scene->source.intake;
     struct pb_job job;
     int rc = describe(scene, &job) != 0 ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
-    (void)pthread_rwlock_rdlock(&intake->moves);
     if (rc == 0 && (rc = pb_store_offer(intake->store, &job, err)) == -EEXIST)
         rc = pb_fail(err, PB_E_SERVICE_STATE, "job %s exists already", scene->id);
-    (void)pthread_rwlock_unlock(&intake->moves);
     if (rc == 0)
         *out_job = job;
     else
@@ -223,9 +224,12 @@ static int store(const struct pb_stream_scene *scene, struct pb_err *err, struct
 
 int pb_scene_end(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job)
 {
+    struct pb_intake *intake = scene->source.intake;
     const bool is_empty = pb_scene_lines(scene) == 0;
     int rc = is_empty ? 1 : pb_segment_close(scene->segment, err);
     rc = rc ? rc : pb_segment_sync(scene->segment, err);
+    /* A sweep of work/ adopts a closed segment that is not locked any more and has no job. */
+    (void)pthread_rwlock_rdlock(&intake->moves);
     pb_segment_destroy(scene->segment);
     if (is_empty) {
         (void)unlink(scene->path);
@@ -234,8 +238,9 @@ int pb_scene_end(struct pb_stream_scene *scene, struct pb_err *err, struct pb_jo
         (void)pb_path_sync(scene->claim);
         rc = store(scene, err, out_job);
     }
+    (void)pthread_rwlock_unlock(&intake->moves);
     if (rc < 0)
-        atomic_store(&scene->source.intake->left, true);
+        atomic_store(&intake->left, true);
     free(scene);
     return rc;
 }

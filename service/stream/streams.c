@@ -31,6 +31,7 @@
 #define REQUESTS_USER 4    /* the same for one user */
 #define REQUEST_MS    5000
 #define LOOK_MS       1000 /* the listener looks this often for its socket and for streams */
+#define NO_FILES_MS   500  /* without free descriptors, until the next connection is taken */
 #define CLOSING_MAX   32   /* scenes that wait for the closer; then receivers wait */
 
 /* A stream since the start of the service. */
@@ -59,7 +60,7 @@ struct request {
 
 /* Results of threads for the loop: a trouble, or its end. */
 struct word {
-    bool is_new;
+    bool is_new, is_raised;
     enum pb_code code; /* PB_OK: it is over */
     char text[512];
 };
@@ -75,7 +76,7 @@ struct pb_streams {
     struct pb_socket_bind bound;
     struct request request[REQUESTS_MAX];
     int64_t looked_ms;
-    bool has_socket_trouble;
+    int64_t accept_at_ms; /* takes no connection before */
     /* --- */
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t moved; /* a list below has changed */
@@ -107,14 +108,20 @@ static bool stops(struct pb_streams *streams)
     return is;
 }
 
+/* PB_OK without a trouble is no news. */
 static void say(struct pb_streams *streams, struct word *word, enum pb_code code, const char *text)
 {
     (void)pthread_mutex_lock(&streams->lock);
-    word->is_new = true;
-    word->code = code;
-    (void)snprintf(word->text, sizeof word->text, "%s", text);
+    const bool is_news = code != PB_OK || word->is_raised;
+    if (is_news) {
+        word->is_new = true;
+        word->is_raised = code != PB_OK;
+        word->code = code;
+        (void)snprintf(word->text, sizeof word->text, "%s", text);
+    }
     (void)pthread_mutex_unlock(&streams->lock);
-    wake_loop(streams);
+    if (is_news)
+        wake_loop(streams);
 }
 
 /* --- the closer ------------------------------------------------------------------------------- */
@@ -158,7 +165,7 @@ static void end_scene(struct pb_streams *streams, struct closing *closing)
 {
     struct pb_err err = {0};
     const int rc = pb_scene_end(closing->scene, &err, &closing->job);
-    if (rc < 0)
+    if (rc <= 0)
         say(streams, &streams->scenes, err.code, err.msg);
     (void)pthread_mutex_lock(&streams->lock);
     streams->n_closing--;
@@ -442,6 +449,10 @@ static void take_connection(struct pb_streams *streams)
 {
     struct pb_peer peer;
     const int fd = accept4(streams->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        pb_log(PB_LOG_WARNING, "streams: cannot take a writer: %s", strerror(errno));
+        streams->accept_at_ms = pb_clock_mono_ms() + NO_FILES_MS;
+    }
     if (fd < 0)
         return;
     (void)pb_peer_of(fd, &peer);
@@ -484,11 +495,7 @@ static void look_for_socket(struct pb_streams *streams)
         } else if (rc == -EEXIST)
             (void)pb_fail(&err, PB_E_SYSTEM, "another file is at %s; move it away", streams->path);
     }
-    if (rc != 0)
-        say(streams, &streams->socket, err.code, err.msg);
-    else if (streams->has_socket_trouble)
-        say(streams, &streams->socket, PB_OK, "");
-    streams->has_socket_trouble = rc != 0;
+    say(streams, &streams->socket, rc != 0 ? err.code : PB_OK, err.msg);
 }
 
 /* Ends writers of streams that the configuration has no more. */
@@ -524,10 +531,11 @@ static void round_of(struct pb_streams *streams)
 {
     struct pollfd fd[REQUESTS_MAX + 2];
     fd[0] = (struct pollfd){.fd = streams->wake, .events = POLLIN};
-    fd[1] = (struct pollfd){.fd = streams->bound.fd, .events = POLLIN}; /* -1 is ignored */
+    const bool takes = pb_clock_mono_ms() >= streams->accept_at_ms;
+    fd[1] = (struct pollfd){.fd = takes ? streams->bound.fd : -1, .events = POLLIN};
     for (size_t i = 0; i < REQUESTS_MAX; i++)
         fd[i + 2] = (struct pollfd){.fd = streams->request[i].fd, .events = POLLIN};
-    (void)poll(fd, REQUESTS_MAX + 2, LOOK_MS);
+    (void)poll(fd, REQUESTS_MAX + 2, takes ? LOOK_MS : NO_FILES_MS);
     uint64_t count;
     if (fd[0].revents != 0)
         (void)!read(streams->wake, &count, sizeof count);

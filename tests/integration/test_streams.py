@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -201,12 +202,61 @@ class Streams(DaemonCase):
             for at in range(begin, end, 4096):
                 memory[at:min(at + 4096, end)] = chance.randbytes(min(at + 4096, end) - at)
             s.shutdown(socket.SHUT_WR)
-            self.assertEqual(s.recv(100), b"")  # closed, without the confirmation of lines
+            # Closed, without the confirmation of lines, unless the words of the channel are fine: then it has no line.
+            self.assertEqual(s.recv(100), b"{}\n" if what == "header" else b"")
             memory.close()
             os.close(fd)
         self.feed(d)
         d.wait_idle()
         self.assertTrue(d.is_up())
+
+    def test_writer_that_shuts_its_side_is_answered(self):
+        """As pb_stream_close does while it holds a slot."""
+        d = self.service()
+        _, fd, s = self.ask(d, REQUEST)
+        s.shutdown(socket.SHUT_WR)
+        self.assertEqual(s.recv(100), b"{}\n")
+        self.assertEqual(s.recv(100), b"")
+        os.close(fd)
+        self.assertNotIn("is gone", d.log_text())
+
+    def test_trouble_of_lines_ends_with_its_writer(self):
+        d = self.service()
+        d.change("  on_success", "  retention: {min_free: 1000TiB}\n  on_success")
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_for(lambda: "is in use" in d.log_text())
+        process = self.start_feed(d, "--lines-per-second", 100, "--group", 4, "--repeat", 1000)
+        d.wait_trouble("lines", "free")
+        self.assertGreater(self.stream(d)["dropped"], 0)
+        process.terminate()
+        self.assertEqual(process.wait(), 0)
+        d.wait_for(lambda: d.trouble("lines") is None)
+
+    def test_service_without_descriptors_waits_for_them(self):
+        d = self.service()
+        before = resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)
+
+        def first_free():
+            used = {int(fd) for fd in os.listdir(f"/proc/{d.process.pid}/fd")}
+            return next(fd for fd in range(len(used) + 1) if fd not in used)
+        while first_free() < 32:  # poll() needs a larger limit than the listener has descriptors
+            client = socket.socket(socket.AF_UNIX)
+            self.addCleanup(client.close)
+            free = first_free()
+            client.connect(str(d.root / "s.sock"))
+            wait_for(lambda: first_free() != free)
+        begin = time.monotonic()
+        limit = min(first_free() for _ in range(100))  # some are in use for a moment only
+        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+        waiting = [self.connect(d) for _ in range(3)]
+        text = "cannot take a writer"
+        wait_for(lambda: d.log_text().count(text) > 2)
+        n, seconds = d.log_text().count(text), time.monotonic() - begin
+        self.assertLessEqual(n, seconds / 0.5 + 1)  # it does not ask all the time
+        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, before)
+        waiting[-1].sendall(b"garbage\n")
+        self.assertIn(b"invalid", waiting[-1].recv(1000))
+        self.feed(d)
 
     def test_killed_service_makes_jobs_of_open_scenes(self):
         d = self.service(every=100000)
