@@ -211,7 +211,7 @@ class Streams(DaemonCase):
         self.assertTrue(d.is_up())
 
     def test_writer_that_shuts_its_side_is_answered(self):
-        """As pb_stream_close does while it holds a slot."""
+        """pb_stream_close ends so while it holds a slot."""
         d = self.service()
         _, fd, s = self.ask(d, REQUEST)
         s.shutdown(socket.SHUT_WR)
@@ -252,7 +252,7 @@ class Streams(DaemonCase):
         text = "cannot take a writer"
         wait_for(lambda: d.log_text().count(text) > 2)
         n, seconds = d.log_text().count(text), time.monotonic() - begin
-        self.assertLessEqual(n, seconds / 0.5 + 1)  # it does not ask all the time
+        self.assertLessEqual(n, seconds / 0.5 + 1)  # a try in half a second
         resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, before)
         waiting[-1].sendall(b"garbage\n")
         self.assertIn(b"invalid", waiting[-1].recv(1000))
