@@ -65,6 +65,10 @@ class Streams(DaemonCase):
     def stream(self, d):
         return d.call("service.info")["streams"][0]
 
+    def ended(self, d):
+        """The stream after its writer; service.info is a moment older than the end."""
+        return d.wait_for(lambda: (lambda s: s["lines"] and s["writer"] is None and s)(self.stream(d)))
+
     def wait_lines(self, d, n):
         return d.wait_for(lambda: (lambda s: s["lines"] >= n and s)(self.stream(d)))
 
@@ -115,7 +119,7 @@ class Streams(DaemonCase):
         for i, job in enumerate(jobs):
             lines = min(128, height - 128 * i)
             numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 128 * i, lines))
-        s = self.stream(d)
+        s = self.ended(d)
         self.assertEqual((s["lines"], s["gaps"], s["dropped"], s["scenes"], s["writer"]), (height, 0, 0, n, None))
         place = gdal.Open(str(SCENE)).GetGeoTransform()
         folder = pathlib.Path(d.call("job.get", id=jobs[1]["id"])["directory"])
@@ -132,7 +136,7 @@ class Streams(DaemonCase):
         self.assertTrue(numpy.isnan(values[40:50]).all())
         numpy.testing.assert_array_equal(values[:40], expected[:40])
         numpy.testing.assert_array_equal(values[50:], expected[50:])
-        s = self.stream(d)
+        s = self.ended(d)
         self.assertEqual((s["gaps"], s["gap_lines"]), (1, 10))
 
     def test_killed_writer_leaves_a_scene_of_its_lines(self):
@@ -141,7 +145,7 @@ class Streams(DaemonCase):
         self.wait_lines(d, 24)
         process.kill()
         job, = self.wait_scenes(d, 1)
-        s = self.stream(d)
+        s = self.ended(d)
         self.assertIsNone(s["writer"])
         numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, s["lines"]))
         self.feed(d)  # the next writer is welcome
@@ -159,7 +163,7 @@ class Streams(DaemonCase):
         jobs = self.wait_scenes(d, 2)
         both = numpy.concatenate([self.values(d, job) for job in jobs])
         numpy.testing.assert_array_equal(both, self.expected(d, 0, gdal.Open(str(SCENE)).RasterYSize))
-        self.assertEqual(self.stream(d)["gaps"], 0)
+        self.assertEqual(self.ended(d)["gaps"], 0)
         self.assertIn("no line for 2 s", d.log_text())
 
     def test_second_writer_is_refused(self):
@@ -298,7 +302,7 @@ class Streams(DaemonCase):
         written = json.loads(process.communicate()[0])["lines"]
         self.assertEqual(process.returncode, 0)
         d.wait_idle()
-        s = self.stream(d)
+        s = self.ended(d)
         self.assertEqual(s["dropped"], s["gap_lines"])
         self.assertEqual(s["lines"] + s["dropped"], written)
 
