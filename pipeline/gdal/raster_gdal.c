@@ -199,7 +199,11 @@ int pb_raster_open_page(const char *path, int32_t page, const struct pb_limits *
         rc = open_by_gdal(raster, &header, limits, err);
     if (rc == 0 && raster->file.segment != NULL)
         grow(raster);
-    if (rc == 0 && raster->file.base == 0 && pb_segment_is_closed(raster->file.fd))
+    const int is_closed =
+        rc == 0 && raster->file.base == 0 ? pb_segment_is_closed(raster->file.fd) : 0;
+    if (is_closed < 0)
+        rc = pb_raster_file_fail(err, -is_closed, path, "cannot read the file");
+    else if (is_closed)
         rc = pb_segment_open(raster->file.fd, path, err, &raster->lines);
     if (rc == 0)
         rc = pb_raster_unchanged(raster, err); /* header and metadata are of one state */

@@ -389,9 +389,15 @@ int pb_segment_create(const char *path, const struct pb_segment_spec *spec, stru
 static int read_state(int fd, struct state *out)
 {
     struct stat stat;
-    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode) || stat.st_size < LINES_AT ||
-        pread(fd, out, sizeof *out, STATE_AT) != (ssize_t)sizeof *out ||
-        memcmp(out->magic, PB_SEGMENT_MAGIC, sizeof out->magic) != 0 || !is_sound(&out->spec))
+    if (fstat(fd, &stat) < 0)
+        return -errno;
+    if (!S_ISREG(stat.st_mode) || stat.st_size < LINES_AT)
+        return -EINVAL;
+    const ssize_t n = pread(fd, out, sizeof *out, STATE_AT);
+    if (n < 0)
+        return -errno;
+    if (n != (ssize_t)sizeof *out || memcmp(out->magic, PB_SEGMENT_MAGIC, sizeof out->magic) != 0 ||
+        !is_sound(&out->spec))
         return -EINVAL;
     if (out->complete > (uint64_t)out->spec.height)
         return -EINVAL;
@@ -404,16 +410,22 @@ static int read_state(int fd, struct state *out)
     return (uint64_t)stat.st_size >= end ? 0 : -EINVAL;
 }
 
-bool pb_segment_is_growing(int fd)
+int pb_segment_is_growing(int fd)
 {
     struct state state;
-    return read_state(fd, &state) == 0 && state.state != PB_SEGMENT_CLOSED;
+    const int rc = read_state(fd, &state);
+    if (rc == -EINVAL)
+        return 0;
+    return rc < 0 ? rc : state.state != PB_SEGMENT_CLOSED;
 }
 
-bool pb_segment_is_closed(int fd)
+int pb_segment_is_closed(int fd)
 {
     struct state state;
-    return read_state(fd, &state) == 0 && state.state == PB_SEGMENT_CLOSED;
+    const int rc = read_state(fd, &state);
+    if (rc == -EINVAL)
+        return 0;
+    return rc < 0 ? rc : state.state == PB_SEGMENT_CLOSED;
 }
 
 /* Maps the file that s->fd has open. */

@@ -81,10 +81,11 @@ int pb_segment_recover(const char *path, struct pb_err *err, struct pb_segment *
 /* Opens a segment, open or closed, to read; the descriptor is borrowed for the call. -EINVAL: the
  * file is no segment. */
 int pb_segment_open(int fd, const char *path, struct pb_err *err, struct pb_segment **out_segment);
-/* Returns true if the file is a segment that is not closed. */
-bool pb_segment_is_growing(int fd);
-/* Returns true if the file was a segment and is closed: its lines have times. */
-bool pb_segment_is_closed(int fd);
+/* Returns 1 if the file is a segment that is not closed, 0 if it is not, or a negative errno if it
+ * cannot be read. */
+int pb_segment_is_growing(int fd);
+/* The same for a segment that is closed: its lines have times. */
+int pb_segment_is_closed(int fd);
 /* Ends the use of a segment; of a writer whose segment is open: abandons it. NULL is fine. */
 void pb_segment_destroy(struct pb_segment *segment);
 

@@ -106,9 +106,12 @@ static int open_handed(const struct handed *place)
 /* Opens the segment that the file is, unless it is closed. */
 static int open_segment(struct pb_raster_file *file, struct pb_err *err)
 {
-    if (file->base != 0 || !pb_segment_is_growing(file->fd))
+    int rc = file->base == 0 ? pb_segment_is_growing(file->fd) : 0;
+    if (rc < 0)
+        return pb_raster_file_fail(err, -rc, file->path, "cannot read the file");
+    if (rc == 0)
         return 0;
-    int rc = pb_segment_open(file->fd, file->path, err, &file->segment);
+    rc = pb_segment_open(file->fd, file->path, err, &file->segment);
     if (rc < 0)
         return rc;
     pb_segment_head(file->segment, file->head);
