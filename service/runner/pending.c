@@ -501,11 +501,23 @@ static void fini(struct pb_pending *pending)
     free(pending->known);
 }
 
+/* Clears the trouble if no change is kept. */
+static void clear_trouble(struct pb_pending_list *list)
+{
+    const struct pb_pending *pending = list->first;
+    while (pending != NULL && !pending->failed)
+        pending = pending->next;
+    if (pending == NULL)
+        pb_trouble_clear(list->troubles, TROUBLE);
+}
+
 void pb_pending_end(struct pb_pending *pending, int rc, const struct pb_err *err)
 {
     struct pb_pending_list *list = pending->list;
     struct pb_pending_waiter *waiters = pending->waiters;
     take_out(pending);
+    if (pending->failed) /* also one that the store refused */
+        clear_trouble(list);
     end_waiters(waiters, rc, err);
     fini(pending);
     if (list->n_spare < list->n_reserved)
@@ -539,16 +551,6 @@ void pb_pending_wait(struct pb_pending *pending, struct pb_pending_waiter *waite
     save_again(pending); /* a client does not wait for the next tick */
 }
 
-/* Clears the trouble if the store has all changes. */
-static void clear_trouble(struct pb_pending_list *list)
-{
-    const struct pb_pending *pending = list->first;
-    while (pending != NULL && !pending->failed)
-        pending = pending->next;
-    if (pending == NULL)
-        pb_trouble_clear(list->troubles, TROUBLE);
-}
-
 static void keep(struct pb_pending *pending)
 {
     struct pb_pending_list *list = pending->list;
@@ -567,7 +569,6 @@ static void keep(struct pb_pending *pending)
 
 void pb_pending_settle(struct pb_pending *pending)
 {
-    struct pb_pending_list *list = pending->list;
     if (pending->rc != 0) {
         keep(pending);
         return;
@@ -576,7 +577,6 @@ void pb_pending_settle(struct pb_pending *pending)
         pb_log(PB_LOG_NOTICE, "job %s: stored now as %s", pending->job.id,
                pb_job_status_name(pending->job.status));
     pb_pending_end(pending, 0, NULL);
-    clear_trouble(list);
 }
 
 /* --- permits -------------------------------------------------------------------------------- */
