@@ -244,7 +244,7 @@ class Trial:
                     yield end - at, job, [p[0] for p in self.periods if p is not own and p[1] < end and p[2] > at]
 
     def figures(self):
-        """Of many trials, to be added up."""
+        """Returns the counts and times of the trial, which are summed over many."""
         named = [[*dataclasses.astuple(c)] for c in self.all_changes if any(c.name in fault or c.job in fault for fault in self.wrong)]
         return {"seed": self.options.seed, "lease": self.cluster.lease, "faults": self.kinds_made, "checked": self.faults_checked, "scenes": self.checked, "wrong": self.wrong,
                 "changes": named, "periods": self.periods, "count": self.count, "elsewhere": list(self.times_elsewhere()),
