@@ -181,8 +181,8 @@ int pb_raster_read(struct pb_raster *raster, const int32_t *bands, size_t n_band
 
 /* Progress of a growing raster: true if a read may still have to wait for lines. */
 bool pb_raster_is_growing(const struct pb_raster *raster);
-/* Waits until `lines` lines of a growing raster are complete. Returns the count of complete lines,
- * which is not less; or the error of pb_raster_read. All lines of other rasters are complete. */
+/* Waits until at least `lines` lines of a growing raster are complete. Returns the count of
+ * complete lines, or the error of pb_raster_read. All lines of other rasters are complete. */
 int pb_raster_await(const struct pb_raster *raster, int32_t lines, struct pb_err *err);
 /* Time of publication of a line that was read, on the clock of wic_now_ns; 0 = unknown, or the
  * raster did not grow. Thread: any. */

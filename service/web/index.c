@@ -384,7 +384,7 @@ static int take_folder(struct walk *at, int directory)
     } else {
         rc = keep_folder(at, &folder);
     }
-    /* Half as many more: each call sorts all folders. */
+    /* Not at each item above the limit: a call sorts all folders. */
     if (rc == 0 && at->index->n_items > at->items_max + at->items_max / 2)
         rc = leave_oldest(at->index, at->items_max);
     return rc < 0 ? count_failure(at->index, rc) : rc;

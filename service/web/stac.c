@@ -3,9 +3,8 @@
  *
  * STAC API 1.0.0: core, collections, OGC API Features, and searches by GET and POST, whose body has
  * the same arguments. Members of items pass as they are in their files, except links, collection
- * and the addresses of assets. A page reads
- * a bounded number of files: with `intersects` it may have fewer items than its limit, or none,
- * and a link to the next one. */
+ * and the addresses of assets. A page reads a bounded number of files: with `intersects` it may
+ * have fewer items than its limit, or none, and a link to the next one. */
 #include "service/web/stac.h"
 
 #include "config/base/clock.h"

@@ -137,7 +137,7 @@ static bool greet(struct pb_worker_away *away, bool files)
     return pb_transfer_line(away->lines.fd, json);
 }
 
-/* Reads the end of the run that home reports. Faults of that machine are none of this one. */
+/* Reads the end of the run that home reports. A fault of that machine is no fault of this one. */
 static int take_final(struct pb_worker_away *away, const struct pb_json_value *value,
                       const char *line, struct pb_err *err, char **out_line)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The receiver of CCSDS data: the first octet chooses a description, the second the size of the
- * pieces in which the rest is fed (0: one datagram). A flag of the first octet mends the checksums
- * of frames, which no random data have. Required: lines grow in number, unless the counter began
- * again, and their counts agree. */
+ * pieces in which the rest is fed (0: one datagram). Random frames have wrong checksums: a flag of
+ * the first octet makes them right. Required: numbers of lines rise, unless the counter began
+ * again, and the counts of lines agree. */
 #include "config/downlink.h"
 #include "config/yaml/report.h"
 #include "service/ccsds/frames.h"

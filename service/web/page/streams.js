@@ -3,8 +3,8 @@
 //
 // Streams of lines: rate, delay and gaps of each, and its scenes as one strip in the order in which they were seen, the newest at
 // the bottom. The strip is laid out from its end (column-reverse), so that the browser follows new scenes unless it was scrolled
-// up. Uses make, count, span, picture, keepFocus, newest and
-// openJob of page.js, which calls streamZone.draw with news of the service and after changes.
+// up. Uses make, count, span, picture, keepFocus, newest and openJob of page.js, which calls streamZone.draw with news of the
+// service and after changes.
 "use strict";
 {
   const SCENES = 24; // pictures of a strip
