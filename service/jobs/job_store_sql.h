@@ -38,6 +38,7 @@ enum pb_job_statement {
     PB_JOURNAL_ADD,
     PB_JOURNAL_RANGE,
     PB_JOURNAL_LOST,
+    PB_JOURNAL_GAPS,
     PB_JOURNAL_READ,
     PB_SUBSCRIBER_FIND,
     PB_SUBSCRIBER_NEXT,
@@ -223,6 +224,9 @@ int pb_journal_record(struct pb_job_store *store, const struct pb_job_before *be
 /* Records the new rows of the jobs whose result is 0. */
 int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs, size_t n,
                           const int *results, struct pb_err *err);
+/* pb_journal_newest for a thread that uses the database. */
+int pb_journal_find_newest(struct pb_job_store *store, int64_t count, int64_t *out_after,
+                           struct pb_err *err);
 /* Reads the event in a row of PB_EVENT_COLUMNS, borrowed from s until its next step. */
 struct pb_event;
 void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out);

@@ -187,6 +187,34 @@ int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *ou
     return rc;
 }
 
+/* Numbers in (last_seq, next_seq] of a gap belong to no event. */
+int pb_journal_find_newest(struct pb_job_store *store, int64_t count, int64_t *out_after,
+                           struct pb_err *err)
+{
+    int64_t first = 0, last = 0;
+    int rc = read_range(store, &first, &last, err);
+    struct pb_sql_statement *s = rc == 0 ? pb_job_row_begin(store, PB_JOURNAL_GAPS, err) : NULL;
+    if (s == NULL)
+        return rc < 0 ? rc : -EIO;
+    int64_t after = last - count;
+    while ((rc = pb_job_store_step(store, "events", s, err)) > 0 && after < pb_sql_int(s, 1))
+        after -= pb_sql_int(s, 1) - pb_sql_int(s, 0);
+    pb_sql_reset(s);
+    if (rc < 0)
+        return rc;
+    *out_after = after;
+    return 0;
+}
+
+int pb_journal_newest(struct pb_job_store *store, int64_t count, int64_t *out_after,
+                      struct pb_err *err)
+{
+    pb_job_store_lock(store);
+    const int rc = pb_journal_find_newest(store, count, out_after, err);
+    pb_job_store_unlock(store);
+    return rc;
+}
+
 int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *err)
 {
     pb_job_store_lock(store);

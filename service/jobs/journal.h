@@ -33,6 +33,10 @@ struct pb_event {
 /* Range of the rows, from first to last; in an empty journal first is last + 1. store: a reader. */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
+/* Finds the number after which the newest `count` events are; numbers that no event has do not
+ * count. It is below that of the first event if there are fewer. store: a reader. */
+int pb_journal_newest(struct pb_job_store *store, int64_t count, int64_t *out_after,
+                      struct pb_err *err);
 /* Returns 1 if the event of that number was lost with its server: a client that has it lists the
  * jobs again. Otherwise 0 or a negative errno. store: a reader. */
 int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *err);

@@ -11,6 +11,7 @@
 #define PB_JOURNAL_RANGE_SQL "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM last_event)"
 /* Numbers between those of a gap were given by a server that was lost. */
 #define PB_JOURNAL_LOST_SQL "SELECT 1 FROM gaps WHERE last_seq < ?1 AND next_seq > ?1 LIMIT 1"
+#define PB_JOURNAL_GAPS_SQL "SELECT last_seq, next_seq FROM gaps ORDER BY last_seq DESC"
 #define PB_JOURNAL_READ_SQL                                                                        \
     "SELECT " PB_EVENT_COLUMNS " FROM events e WHERE e.seq > ?1 AND (?3 = '' OR e.job = ?3)"       \
     " ORDER BY e.seq LIMIT ?2"

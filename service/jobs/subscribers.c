@@ -13,8 +13,6 @@
 
 #define WHAT           "subscribers"
 #define DELETE_AT_ONCE 1024
-#define STR_(x)        #x
-#define STR(x)         STR_(x)
 
 static int put(struct pb_job_store *store, const struct pb_subscriber *subscriber,
                struct pb_err *err)
@@ -198,26 +196,33 @@ int pb_subscribers_states(struct pb_job_store *store,
 
 /* --- limits of the journal --- */
 
-/* Numbers after seq that no event has: a server that took over left them out. */
-#define LEFT_OUT(seq)                                                                              \
-    "(SELECT coalesce(sum(g.next_seq - g.last_seq), 0) FROM gaps g WHERE g.last_seq >= " seq ")"
+/* Runs a statement with two integers; returns the number of changed rows. */
+static int execute(struct pb_job_store *store, const char *sql, int64_t one, int64_t two,
+                   struct pb_err *err)
+{
+    struct pb_sql_statement *s = pb_job_store_prepare(store, WHAT, sql, err);
+    pb_sql_set_int(s, 1, one);
+    pb_sql_set_int(s, 2, two);
+    return pb_job_store_run(store, WHAT, s, err);
+}
 
 /* Expires events. Rows are ordered by time: the first that is young enough ends the search,
  * therefore its cost does not grow with the backlog. After a step back of the wall clock some
  * events expire later. */
 static int expire(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)
 {
+    int64_t after = 0;
 #define LIMIT                                                                                      \
     "coalesce((SELECT e.seq - 1 FROM events e WHERE e.seq > s.seq AND"                             \
     " e.time_ms >= ?1 - s.expire_ms AND"                                                           \
-    " e.seq > (SELECT max(seq) FROM events) - " STR(PB_JOURNAL_MAX) " - " LEFT_OUT(                \
-        "e.seq") " ORDER BY e.seq LIMIT 1),"                                                       \
-                 " (SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)"
+    " e.seq > ?2 ORDER BY e.seq LIMIT 1),"                                                         \
+    " (SELECT max(e.seq) FROM events e WHERE e.seq > s.seq), s.seq)"
     static const char sql[] =
         "UPDATE subscribers AS s SET expired = expired +"
         " (SELECT count(*) FROM events e WHERE e.seq > s.seq AND e.seq <= " LIMIT
         " AND " PB_SUBSCRIBER_WANTS "), seq = " LIMIT " WHERE " LIMIT " > s.seq";
-    return pb_job_row_execute(store, sql, wall_ms, err);
+    const int rc = pb_journal_find_newest(store, PB_JOURNAL_MAX, &after, err);
+    return rc < 0 ? rc : execute(store, sql, wall_ms, after, err);
 #undef LIMIT
 }
 
@@ -234,16 +239,15 @@ static int move_on(struct pb_job_store *store, struct pb_err *err)
 
 static int apply_trim(struct pb_job_store *store, struct pb_job_change *change)
 {
-#define NEWEST "(SELECT max(seq) FROM events) - " STR(PB_JOURNAL_KEEP)
     static const char rest[] =
-        "DELETE FROM events WHERE seq IN (SELECT e.seq FROM events e WHERE e.seq <= " NEWEST
-        " AND e.seq <= " NEWEST
-        " - " LEFT_OUT("e.seq") " AND e.seq <= coalesce((SELECT min(seq) FROM subscribers),"
-                                " 9223372036854775807) ORDER BY e.seq LIMIT ?1)";
-#undef NEWEST
+        "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= ?1 AND"
+        " seq <= coalesce((SELECT min(seq) FROM subscribers), 9223372036854775807)"
+        " ORDER BY seq LIMIT ?2)";
+    int64_t after = 0;
     int rc = expire(store, change->number, &change->err);
     rc = rc < 0 ? rc : move_on(store, &change->err);
-    return rc < 0 ? rc : pb_job_row_execute(store, rest, DELETE_AT_ONCE, &change->err);
+    rc = rc < 0 ? rc : pb_journal_find_newest(store, PB_JOURNAL_KEEP, &after, &change->err);
+    return rc < 0 ? rc : execute(store, rest, after, DELETE_AT_ONCE, &change->err);
 }
 
 int pb_journal_trim(struct pb_job_store *store, int64_t wall_ms, struct pb_err *err)

@@ -193,13 +193,13 @@ static void print_step(void *user, const struct pb_event *event)
 
 static int read_history(struct pb_job_store *store, struct pb_reading *reading)
 {
-    int64_t first = 0, last = 0, after = reading->since < 0 ? 0 : reading->since;
+    int64_t after = 0; /* older events are there only while receivers do not get them */
     int rc = pb_job_store_find(store, reading->text, &reading->err, &reading->job);
-    rc = rc ? rc : pb_journal_range(store, &first, &last, &reading->err);
+    rc = rc ? rc : pb_journal_newest(store, PB_JOURNAL_KEEP, &after, &reading->err);
     if (rc != 0)
         return rc;
-    if (after < last - PB_JOURNAL_KEEP) /* more are there only while receivers do not get them */
-        after = last - PB_JOURNAL_KEEP;
+    if (after < reading->since)
+        after = reading->since;
     reading->json = pb_json_create(false);
     pb_json_array(reading->json, NULL);
     rc = pb_journal_read(store, after, reading->job.id, reading->limit, print_step, reading->json,

@@ -1,16 +1,20 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
+/* ctest: threads */
 #include "service/jobs/journal.h"
 
 #include "config/base/clock.h"
+#include "config/base/json_reader.h"
 #include "service/base/files.h"
 #include "service/base/log.h"
 #include "service/jobs/job_store_sql.h"
+#include "service/status/status_reader.h"
 
 #include "store_suite.h"
 
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +283,62 @@ START_TEST(rows_stay_while_somebody_wants_them)
 }
 END_TEST
 
+/* Counts the steps of the job after `since` that a client reads. */
+static size_t steps_after(int64_t since)
+{
+    struct pb_err err = {0};
+    struct pb_status_reader *reader = NULL;
+    struct pb_json_value *steps = NULL;
+    struct pb_reading *reading = pb_reading_create(PB_READ_HISTORY, job.id, NULL);
+    ck_assert_ptr_nonnull(reading);
+    reading->since = since;
+    reading->limit = 100;
+    ck_assert_msg(pb_status_reader_create(store, &err, &reader) == 0, "%s", err.msg);
+    struct pollfd ready = {.fd = pb_status_reader_fd(reader), .events = POLLIN};
+    pb_status_reader_push(reader, reading);
+    while ((reading = pb_status_reader_pop(reader)) == NULL)
+        ck_assert_int_ge(poll(&ready, 1, -1), 0);
+    ck_assert_msg(reading->rc == 0, "%s", reading->err.msg);
+    size_t bytes = 0;
+    const char *text = pb_json_text(reading->json, &bytes);
+    ck_assert_int_eq(pb_json_parse(text, bytes, 1 << 20, &steps), 0);
+    const size_t n = pb_json_count(steps);
+    pb_json_release(steps);
+    pb_reading_destroy(reading);
+    pb_status_reader_destroy(reader);
+    return n;
+}
+
+/* A server that took over went on with numbers far above. */
+START_TEST(test_left_out_numbers_hide_no_step)
+{
+    struct pb_err err = {0};
+    int64_t first = 0, last = 0, after = 0;
+    pb_job_store_admit_readers(store);
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    move_to(PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_journal_newest(store, 2, &after, &err), 0);
+    ck_assert_int_eq(all_after(after).n, 2);
+    change_rows("INSERT INTO gaps SELECT max(seq) - 7000000, max(seq) - 5000000 FROM events;"
+                "INSERT INTO gaps SELECT max(seq) - 5000000, max(seq) FROM events;"
+                "UPDATE events SET seq = seq - 7000000");
+    move_to(PB_JOB_SUCCESSFUL);
+    ck_assert_int_eq(steps_after(0), 3);
+    ck_assert_int_eq(steps_after(-1), 3);
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(steps_after(first), 2);
+    for (int n = 1; n <= 3; n++) {
+        ck_assert_int_eq(pb_journal_newest(store, n, &after, &err), 0);
+        ck_assert_int_eq(all_after(after).n, n);
+    }
+    ck_assert_int_eq(pb_journal_newest(store, 4, &after, &err), 0);
+    ck_assert_int_lt(after, first);
+    while (pb_journal_trim(store, pb_clock_wall_ms(), &err) > 0)
+        ;
+    ck_assert_int_eq(all_after(0).n, 3);
+}
+END_TEST
+
 START_TEST(test_patterns_of_subscribers_are_globs)
 {
     static const struct {
@@ -326,6 +386,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_patterns_of_subscribers_are_globs);
     tcase_add_test(tests, what_waits_is_counted_and_expires);
     tcase_add_test(tests, rows_stay_while_somebody_wants_them);
+    tcase_add_test(tests, test_left_out_numbers_hide_no_step);
 }
 
 int main(void)
