@@ -59,9 +59,14 @@ class Soak:
         self.ended[name] = where
 
     def collect(self):
-        """Takes away what ended, as a consumer and an operator do."""
+        """Takes away what ended, as a consumer and an operator do. Products whose job still runs stay: if its worker is killed
+        now, the service looks for them, and computes the scene again when they are gone."""
         root = self.service.root
-        for scene, directory in list(product_directories(root / "products")):
+        published = list(product_directories(root / "products"))
+        runs = {job["name"] for job in self.service.jobs() if job["status"] in ("accepted", "running")}
+        for scene, directory in published:
+            if scene + ".tif" in runs:
+                continue
             base = self.delivered.get(scene + ".tif")
             if not (directory / MANIFEST).is_file() or checksum(directory / f"{scene}.tif") != self.scenes.reference.get(base):
                 self.wrong.append(f"{scene}: incomplete, or other pixels than those of its input")
