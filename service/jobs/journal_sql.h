@@ -8,7 +8,11 @@
 #define PB_SUBSCRIBER_WANTS "pb_wants(s.events, s.pipelines, e.kind, e.pipeline)"
 #define PB_JOURNAL_ADD_SQL                                                                         \
     "INSERT INTO events (time_ms, kind, job, pipeline, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-#define PB_JOURNAL_RANGE_SQL "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM last_event)"
+/* A gap before the first row belongs to the range: no event was before it, or those are gone. */
+#define PB_JOURNAL_RANGE_SQL                                                                       \
+    "SELECT coalesce((SELECT g.last_seq + 1 FROM gaps g WHERE g.next_seq + 1 = r.first LIMIT 1),"  \
+    " r.first), r.last FROM (SELECT coalesce((SELECT min(seq) FROM events),"                       \
+    " (SELECT seq FROM last_event) + 1) AS first, (SELECT seq FROM last_event) AS last) AS r"
 /* Numbers between those of a gap were given by a server that was lost. */
 #define PB_JOURNAL_LOST_SQL "SELECT 1 FROM gaps WHERE last_seq < ?1 AND next_seq > ?1 LIMIT 1"
 #define PB_JOURNAL_GAPS_SQL "SELECT last_seq, next_seq FROM gaps ORDER BY last_seq DESC"

@@ -204,6 +204,24 @@ START_TEST(test_numbers_that_were_left_out_age_no_event)
 }
 END_TEST
 
+START_TEST(test_client_from_before_the_first_event_lacks_nothing)
+{
+    struct pb_err err = {0};
+    int64_t first = 0, last = 0;
+    execute("UPDATE last_event SET seq = seq - 5000");
+    const int64_t before = query("SELECT seq FROM last_event");
+    close_store();
+    execute("UPDATE store SET generation = '1/00000001'");
+    open_store();
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(first, before + 1);
+    insert(B, PB_JOB_ACCEPTED);
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(first, before + 1);
+    ck_assert_int_gt(last, before + 5000);
+}
+END_TEST
+
 START_TEST(test_tables_need_no_right_to_create)
 {
     struct pb_err err = {0};
@@ -966,6 +984,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_tables_of_the_version_before_are_upgraded);
     tcase_add_test(tests, test_numbers_of_lost_events_are_not_used_again);
     tcase_add_test(tests, test_numbers_that_were_left_out_age_no_event);
+    tcase_add_test(tests, test_client_from_before_the_first_event_lacks_nothing);
     tcase_add_test(tests, test_tables_need_no_right_to_create);
     tcase_add_test(tests, test_texts_may_be_any_bytes);
     tcase_add_test(tests, test_patterns_are_those_of_sqlite);

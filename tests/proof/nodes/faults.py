@@ -119,12 +119,15 @@ def standby_stopped(trial, node, fault):
 
 
 def failover(trial, node, fault):
-    trial.deliver(3)
+    """Each node has a scene for its next job."""
+    up = trial.nodes_up()
+    for each in trial.cluster.nodes:
+        trial.deliver_to(each)
     store = trial.cluster.store
     store.kill()
     begun = time.time()
     store.promote()
-    trial.failovers.append((begun, time.time()))
+    trial.failovers.append((begun, time.time(), up))
     yield
     store.renew_standby()
 

@@ -9,7 +9,7 @@ products are those of a run without faults.
 
 Each round makes some faults, heals them all, waits until nothing moves, and checks. The seed decides about all faults and scenes, and
 not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over, `--seconds` within a round.
-The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full."""
+The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full, and the trial has process ids of its own."""
 import argparse
 import collections
 import dataclasses
@@ -41,7 +41,8 @@ SHORT = ("node killed", "node stopped", "late rename", "answers lost", "store fa
 FALSE = ("no free job id", "cannot become", "handles are left open")  # no fault of the trial is a reason for these messages
 LATE_S = 6  # a job of a dead node starts elsewhere within its lease and this time
 PRODUCTS_MB = 256
-MOUNTED = "PB_RIG_MOUNTED"  # directory on which the trial has mounted a file system of its own
+MOUNTED = "PB_RIG_MOUNTED"  # set when the trial has mounts and process ids of its own
+OWN = ("unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc")  # no process of others gets the id of a killed one
 
 
 class Trial:
@@ -84,6 +85,10 @@ class Trial:
         while self.store_answers() and not node.running() and time.monotonic() < end:
             time.sleep(0.1)
 
+    def nodes_up(self):
+        """Names of the nodes that no fault has at the moment."""
+        return [node.name for i, node in enumerate(self.cluster.nodes) if not any(f"node {i}" in wanted for wanted, _, _ in self.active)]
+
     def store_answers(self):
         return not any("store" in wanted for wanted, _, _ in self.active)
 
@@ -96,6 +101,9 @@ class Trial:
 
     def deliver(self, count):
         self.round += [self.cluster.deliver(self.rng) for _ in range(count)]
+
+    def deliver_to(self, node):
+        self.round.append(self.cluster.deliver_as(node, self.rng.random() >= 0.1))
 
     def make(self, fault):
         """Begins a fault; returns what ends it."""
@@ -228,8 +236,8 @@ class Trial:
         for seconds, job, kinds in elsewhere:
             if seconds > lease + LATE_S:
                 print(f"  late: job {job} after {seconds:.1f} s; other faults: {', '.join(kinds) or 'none'}")
-        for what, times in (("killed", [at for at, _ in self.failovers]), ("promoted", [at for _, at in self.failovers])):
-            takes = sorted(t for t in map(self.time_to_take, times) if t is not None)
+        for what, which, is_up in (("killed", 0, True), ("promoted", 1, True), ("killed, no node was up", 0, False)):
+            takes = sorted(t for t in (self.time_to_take(f[which]) for f in self.failovers if bool(f[2]) == is_up) if t is not None)
             if takes:
                 print(f"failover, next start of a job after the store was {what}: {spread(takes)}")
 
@@ -248,8 +256,8 @@ class Trial:
         named = [[*dataclasses.astuple(c)] for c in self.all_changes if any(c.name in fault or c.job in fault for fault in self.wrong)]
         return {"seed": self.options.seed, "lease": self.cluster.lease, "faults": self.kinds_made, "checked": self.faults_checked, "scenes": self.checked, "wrong": self.wrong,
                 "changes": named, "periods": self.periods, "count": self.count, "elsewhere": list(self.times_elsewhere()),
-                "failovers": [[self.time_to_take(at) for at in times] + [[p[0] for p in self.periods if p[1] < times[1] and p[2] > times[0]]]
-                              for times in self.failovers]}
+                "failovers": [[self.time_to_take(killed), self.time_to_take(promoted), up,
+                               [p[0] for p in self.periods if p[1] < promoted and p[2] > killed]] for killed, promoted, up in self.failovers]}
 
     def time_to_take(self, at):
         return next((c.at_ms / 1000 - at for c in self.all_changes if c.status == history.RUNNING and c.at_ms >= at * 1000), None)
@@ -275,8 +283,8 @@ def main():
     if options.short:
         options.faults, options.lease, options.scenes, options.kinds = len(SHORT), 2, 3, ",".join(SHORT)
     options.mount = MOUNTED in os.environ
-    if not options.mount and os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode == 0:
-        os.execvpe("unshare", ["unshare", "-m", sys.executable, *sys.argv], dict(os.environ, **{MOUNTED: "1"}))
+    if not options.mount and os.geteuid() == 0 and subprocess.run([*OWN, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.execvpe(OWN[0], [*OWN, sys.executable, *sys.argv], dict(os.environ, **{MOUNTED: "1"}))
     scratch, cleanups, begun = pathlib.Path(tempfile.mkdtemp(prefix="pb-nodes-")), Cleanups(), time.monotonic()
     scratch.chmod(0o755)
     print(f"seed {options.seed}, {scratch}", flush=True)
