@@ -31,7 +31,7 @@ struct pb_event {
 };
 
 /* Range of the rows, from first to last; in an empty journal first is last + 1. Numbers that a
- * server left out just before belong to it: nobody lacks them. store: a reader. */
+ * server left out just before belong to it, they are no missing events. store: a reader. */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
 /* Finds the number after which the newest `count` events are; numbers that no event has do not

@@ -204,7 +204,7 @@ START_TEST(test_numbers_that_were_left_out_age_no_event)
 }
 END_TEST
 
-START_TEST(test_client_from_before_the_first_event_lacks_nothing)
+START_TEST(test_gap_before_the_first_row_is_in_range)
 {
     struct pb_err err = {0};
     int64_t first = 0, last = 0;
@@ -984,7 +984,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, test_tables_of_the_version_before_are_upgraded);
     tcase_add_test(tests, test_numbers_of_lost_events_are_not_used_again);
     tcase_add_test(tests, test_numbers_that_were_left_out_age_no_event);
-    tcase_add_test(tests, test_client_from_before_the_first_event_lacks_nothing);
+    tcase_add_test(tests, test_gap_before_the_first_row_is_in_range);
     tcase_add_test(tests, test_tables_need_no_right_to_create);
     tcase_add_test(tests, test_texts_may_be_any_bytes);
     tcase_add_test(tests, test_patterns_are_those_of_sqlite);

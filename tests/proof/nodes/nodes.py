@@ -15,6 +15,7 @@ from service_kit import SHIM, Scenes, Service, checksum
 from store import send
 
 LOCAL_LOCKS = BIN / "local_locks.so"
+FOLDERS = ("work/done", "quarantine")  # below the root of a node: files of jobs that were successful, and of the others
 SLOW = [("pread", "/work/", 250), ("fsync", "/products/", 300)]  # calls of workers: a part of the path, and the most that each waits (ms)
 CONFIG = """service:
   inbox: {root}/inbox
@@ -58,8 +59,11 @@ class Node(Service):
     def write_config(self, **settings):
         self.settings.update(settings)
         conninfo = f"host={self.root}/db0,{self.root}/db1 user=pushbroom dbname=postgres"
-        self.config.write_text(CONFIG.format(node=self.name, products=self.cluster.products, conninfo=conninfo,
-                                             lease=self.cluster.lease, **self.settings))
+        text = CONFIG.format(node=self.name, products=self.cluster.products, conninfo=conninfo, lease=self.cluster.lease, **self.settings)
+        if self.cluster.any_inbox:
+            listed = ", ".join(f"{{path: {node.root}/inbox, node: {node.name}}}" for node in self.cluster.nodes)
+            text = text.replace(f"  inbox: {self.root}/inbox\n", f"  inboxes: [{listed}]\n")
+        self.config.write_text(text)
 
     def start(self):
         self.begun = self.log.stat().st_size if self.log.exists() else 0
@@ -121,15 +125,19 @@ class Delivered:
 
 
 class Cluster:
-    """The store, the links, the nodes and what was delivered."""
+    """The store, the links, the nodes and what was delivered. any_inbox: a node watches the inboxes of nodes that are away, and has the
+    files that it takes there."""
 
-    def __init__(self, scratch, store, links, names, lease):
+    def __init__(self, scratch, store, links, names, lease, any_inbox):
         self.scratch, self.store, self.links, self.lease = scratch, store, links, lease
+        self.any_inbox, self.nodes = any_inbox, []
         self.products = scratch / "products"
         self.products.mkdir()
         self.scenes = Scenes(scratch / "scenes")
-        self.nodes = [Node(name, self) for name in names]
+        self.nodes += [Node(name, self) for name in names]
         self.delivered = {}
+        for node in self.nodes:
+            node.write_config()
 
     def start(self):
         for node in self.nodes:
@@ -163,12 +171,14 @@ class Cluster:
     def unfinished(self, delivered):
         """Those of the delivered files that have no final job, or are not where they stay."""
         status = dict(self.rows("SELECT name, min(status) FROM pushbroom.jobs GROUP BY name"))
-        return [d.name for d in delivered if status.get(d.name, "0") in "01" or self.place(d, status[d.name]) is None]
+        return [d.name for d in delivered if status.get(d.name, "0") in "01" or not self.paths(d, FOLDERS[status[d.name] != "2"])]
 
-    @staticmethod
-    def place(delivered, status):
-        path = delivered.node.root / ("work/done" if status == "2" else "quarantine") / delivered.name
-        return path if path.is_file() else None
+    def homes(self, delivered):
+        """The nodes that may have its file."""
+        return self.nodes if self.any_inbox else [delivered.node]
+
+    def paths(self, delivered, folder):
+        return [path for node in self.homes(delivered) if (path := node.root / folder / delivered.name).is_file()]
 
     def wait_quiet(self, delivered):
         """Waits until all of these have ended, nothing waits, no node has a trouble and nothing is left. Returns the faults."""
@@ -212,7 +222,7 @@ class Cluster:
     def reference(self, scenes):
         """Products of `pushbroom run` of the archived inputs: {scene: {file: checksum}}."""
         out = self.scratch / "reference"
-        inputs = [d.node.root / "work/done" / d.name for d in scenes]
+        inputs = [self.paths(d, FOLDERS[0])[0] for d in scenes]
         for first in range(0, len(inputs), 200):
             done = subprocess.run([BIN / "pushbroom", "run", "-c", self.nodes[0].config, "-p", "ndvi", "-o", out, "--device", "cpu",
                                    *inputs[first:first + 200]], capture_output=True, text=True)

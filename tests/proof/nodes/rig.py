@@ -5,7 +5,8 @@
 chooses. Afterwards the record of the trial must follow the rules of history.py: no scene is lost, published twice or reported twice, and
 products are those of a run without faults.
 
-  rig.py [--seed N] [--faults N] [--minutes M] [--seconds S] [--lease S] [--kinds "A,B"] [--scenes N] [--figures FILE] [--short] [--keep]
+  rig.py [--seed N] [--faults N] [--minutes M] [--seconds S] [--lease S] [--kinds "A,B"] [--scenes N] [--any-inbox] [--figures FILE]
+         [--short] [--keep]
 
 Each round makes some faults, heals them all, waits until nothing moves, and checks. The seed decides about all faults and scenes, and
 not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over, `--seconds` within a round.
@@ -30,7 +31,7 @@ from service_kit import checksum, closing_line  # noqa: E402, sets the path of t
 import faults  # noqa: E402
 import history  # noqa: E402
 import watch  # noqa: E402
-from nodes import Cluster, product_files  # noqa: E402
+from nodes import FOLDERS, Cluster, product_files  # noqa: E402
 from patience import wait_for  # noqa: E402
 from pbtest import Skip  # noqa: E402
 from store import Cleanups, Links, Store  # noqa: E402
@@ -57,7 +58,7 @@ class Trial:
         store, links = Store(cleanups), Links()
         links.start()
         cleanups.addCleanup(links.end)
-        self.cluster = Cluster(scratch, store, links, NAMES, options.lease)
+        self.cluster = Cluster(scratch, store, links, NAMES, options.lease, options.any_inbox)
         if self.is_mounted:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={PRODUCTS_MB}m", "none", self.cluster.products], check=True)
         self.changes_after, self.all_changes = 0, []
@@ -176,10 +177,10 @@ class Trial:
         """The places of a file, of those of all nodes."""
         found = []
         for node in self.cluster.nodes:
-            for place, folder in (("archive", "work/done"), ("quarantine", "quarantine")):
+            for place, folder in zip(("archive", "quarantine"), FOLDERS):
                 path = node.root / folder / delivered.name
                 if path.is_file():
-                    own = node is delivered.node and checksum(path) == delivered.content
+                    own = node in self.cluster.homes(delivered) and checksum(path) == delivered.content
                     found.append(place if own else f"{place} of {node.name}, or with other content")
         return ", ".join(found) or "no place"
 
@@ -221,7 +222,7 @@ class Trial:
     def report(self):
         logs = [node.log_text() for node in self.cluster.nodes]
         for what, words in (("sessions that ended", "ended the session of this node"), ("permits refused", "the job store has another run"),
-                            ("found published", "its products are in place"), ("put back", "put back into the queue")):
+                            ("found published", "its products are in place"), ("inboxes taken over", "begins to watch"), ("put back", "put back into the queue")):
             self.count[what] = sum(text.count(words) for text in logs)
         changes = self.all_changes
         back = [c for c in changes if c.before == history.RUNNING and c.status == history.ACCEPTED]
@@ -276,6 +277,7 @@ def main():
     parser.add_argument("--lease", type=float, default=4)
     parser.add_argument("--scenes", type=int, default=6, help="at the begin of each round")
     parser.add_argument("--kinds", help="names of faults: " + ", ".join(f'"{kind}"' for kind in faults.FAULTS))
+    parser.add_argument("--any-inbox", action="store_true", help="a node watches the inboxes of nodes that are away")
     parser.add_argument("--figures", type=pathlib.Path, help="file for the figures as JSON")
     parser.add_argument("--short", action="store_true", help="one of each of the eight most different faults")
     parser.add_argument("--keep", action="store_true")
