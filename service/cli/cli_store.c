@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* `pushbroom store`: makes the tables of nodes in a database, checks the database, and removes a
  * node. */
+#include "config/base/clock.h"
 #include "config/base/json_writer.h"
 #include "config/config.h"
 #include "service/cli/cli.h"
@@ -11,10 +12,13 @@
 
 #include <string.h>
 
+#define PROGRESS_MS 2000
+
 struct store {
     const char *action, *node, *conninfo, *path;
     struct pb_config *config; /* owns conninfo that is not of the command line */
     bool as_json;
+    int64_t shown_ms; /* monotonic: last line about progress */
     int rc;
 };
 
@@ -132,16 +136,30 @@ static int init(struct store *store)
     return store->rc;
 }
 
+/* Shows that a command with many jobs continues. */
+static void print_seen(void *user, int64_t n_seen)
+{
+    struct store *store = user;
+    const int64_t now_ms = pb_clock_mono_ms();
+    if (now_ms - store->shown_ms < PROGRESS_MS)
+        return;
+    store->shown_ms = now_ms;
+    (void)fprintf(stderr, "pushbroom: store forget: %lld jobs were checked\n", (long long)n_seen);
+}
+
 static int forget(struct store *store)
 {
     struct pb_err err = {0};
-    const int n = pb_store_forget(store->conninfo, store->node, print_point, store, &err);
+    const struct pb_store_forgetting options = {print_point, print_seen, store};
+    store->shown_ms = pb_clock_mono_ms();
+    const int n = pb_store_forget(store->conninfo, store->node, &options, &err);
     if (n < 0 && err.code == PB_E_JOB_STATE) {
-        cli_print_err_hint(&err, "nothing was changed");
+        cli_print_err_hint(&err, "the node was not removed");
         return CLI_JOB_FAILED;
     }
     if (n < 0) {
-        cli_print_err_hint(&err, "start the server, or correct the connection string");
+        cli_print_err_hint(&err, "start the server, or correct the connection string; then repeat "
+                                 "the command");
         return CLI_UNREACHABLE;
     }
     return n > 0 ? CLI_JOB_FAILED : store->rc;

@@ -1,5 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
- * SPDX-License-Identifier: Apache-2.0 */
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A transaction sees at most BATCH jobs, because other nodes wait for the rows that it changes, and
+ * the server limits the time of a statement. Rows that another transaction has locked are left to
+ * the next walk over the jobs, so that no transaction waits for the other. The row of the node is
+ * removed last: until then the command can be repeated. */
 #include "service/jobs/store_forget.h"
 
 #include "service/base/files.h"
@@ -13,11 +18,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BATCH  "2000"
+#define UNTIED "needs = '' AND needs_gpu = 0" /* jobs that are bound to no configuration */
+
 struct forget {
     struct pb_sql *db;
+    const struct pb_store_forgetting *options;
     const char *node;
-    void (*visit)(void *user, const struct pb_store_point *point);
-    void *user;
     int to_mend;
     char work[PB_FILES_PATH_BYTES], archive[PB_FILES_PATH_BYTES], quarantine[PB_FILES_PATH_BYTES];
     int64_t silent_ms;
@@ -35,16 +42,18 @@ static void report(struct forget *forget, enum pb_store_grade grade, const char 
     (void)vsnprintf(text, sizeof text, format, list);
     va_end(list);
     forget->to_mend += grade == PB_STORE_MEND;
-    forget->visit(forget->user, &(struct pb_store_point){name, grade, text});
+    forget->options->visit(forget->options->user, &(struct pb_store_point){name, grade, text});
 }
 
-/* Runs a statement whose first parameter is the name of the node, and reads its first row. Returns
- * the statement; NULL and *err. */
-static struct pb_sql_statement *run(struct forget *forget, const char *text, struct pb_err *err,
-                                    bool *out_has_row)
+/* Runs a statement with the name of the node and n numbers, and reads its first row. Returns the
+ * statement; NULL and *err. */
+static struct pb_sql_statement *run(struct forget *forget, const char *text, const int64_t *numbers,
+                                    int n, struct pb_err *err, bool *out_has_row)
 {
     struct pb_sql_statement *s = pb_sql_prepare(forget->db, text, false);
     pb_sql_set_text(s, 1, forget->node);
+    for (int i = 0; i < n; i++)
+        pb_sql_set_int(s, 2 + i, numbers[i]);
     const enum pb_sql_result result = s != NULL ? pb_sql_step(s) : PB_SQL_FAILED;
     *out_has_row = result == PB_SQL_ROW;
     if (result != PB_SQL_FAILED)
@@ -54,12 +63,15 @@ static struct pb_sql_statement *run(struct forget *forget, const char *text, str
     return NULL;
 }
 
-static int change(struct forget *forget, const char *text, struct pb_err *err)
+/* Returns the number of changed rows, or a negative errno. */
+static int64_t change(struct forget *forget, const char *text, const int64_t *numbers, int n,
+                      struct pb_err *err)
 {
     bool has_row;
-    struct pb_sql_statement *s = run(forget, text, err, &has_row);
+    struct pb_sql_statement *s = run(forget, text, numbers, n, err, &has_row);
+    const int64_t changed = s != NULL ? pb_sql_changes(forget->db) : pb_code_errno(err->code);
     pb_sql_finalize(s);
-    return s != NULL ? 0 : pb_code_errno(err->code);
+    return changed;
 }
 
 /* Reads the row of the node and locks it; refuses a node that reports. */
@@ -71,7 +83,7 @@ static int find(struct forget *forget, struct pb_err *err)
             "SELECT work, archive, quarantine, pb_now_ms() - seen_ms, CASE WHEN session <> 0 AND"
             " seen_ms + lease_ms > pb_now_ms() THEN 1 ELSE 0 END FROM nodes WHERE node = ?1"
             " FOR UPDATE",
-            err, &has_row);
+            NULL, 0, err, &has_row);
     if (s == NULL)
         return pb_code_errno(err->code);
     if (has_row) {
@@ -92,38 +104,99 @@ static int find(struct forget *forget, struct pb_err *err)
                    : 0;
 }
 
-static int count(struct forget *forget, struct pb_err *err)
+/* Jobs with numbers above `first`, in their order. */
+struct batch {
+    int64_t first, last; /* numbers of jobs: before the first of the batch, and its last */
+    int64_t n, n_tied;   /* jobs of the batch; those of the node that its configuration binds */
+};
+
+/* Reads the next batch and adds its jobs to the counts. */
+static int count(struct forget *forget, struct batch *batch, struct pb_err *err)
 {
     bool has_row;
     struct pb_sql_statement *s =
         run(forget,
-            "SELECT count(*) FILTER (WHERE j.status < 2 AND j.node = n.node),"
-            " count(*) FILTER (WHERE j.status > 1 AND starts_with(j.input, n.work || '/') AND NOT"
+            "SELECT coalesce(max(j.seq), ?2), count(j.seq),"
+            " count(*) FILTER (WHERE j.status < 2 AND j.node = n.node AND NOT (" UNTIED ")),"
+            " count(*) FILTER (WHERE j.status < 2 AND j.node = n.node),"
+            " count(*) FILTER (WHERE j.is_own AND starts_with(j.input, n.work || '/') AND NOT"
             " starts_with(j.input, n.archive || '/')),"
-            " count(*) FILTER (WHERE j.status > 1 AND starts_with(j.input, n.quarantine || '/'))"
-            " FROM nodes n LEFT JOIN jobs j ON (j.owned = 1 AND j.archive = '') OR j.status < 2"
-            " WHERE n.node = ?1",
-            err, &has_row);
+            " count(*) FILTER (WHERE j.is_own AND starts_with(j.input, n.quarantine || '/'))"
+            " FROM nodes n LEFT JOIN (SELECT seq, status, node, input, needs, needs_gpu,"
+            " status > 1 AND owned = 1 AND archive = '' AS is_own FROM jobs WHERE seq > ?2"
+            " ORDER BY seq LIMIT " BATCH ") AS j ON true WHERE n.node = ?1",
+            &batch->first, 1, err, &has_row);
     if (s == NULL)
         return pb_code_errno(err->code);
-    forget->jobs = pb_sql_int(s, 0);
-    forget->inputs = pb_sql_int(s, 1);
-    forget->failed = pb_sql_int(s, 2);
+    batch->last = pb_sql_int(s, 0);
+    batch->n = pb_sql_int(s, 1);
+    batch->n_tied = pb_sql_int(s, 2);
+    forget->jobs += pb_sql_int(s, 3);
+    forget->inputs += pb_sql_int(s, 4);
+    forget->failed += pb_sql_int(s, 5);
     pb_sql_finalize(s);
     return 0;
 }
 
 /* The needs of its jobs are those of its configuration, which cannot be changed any more. */
+static int untie(struct forget *forget, struct batch *batch, struct pb_err *err)
+{
+    int rc = find(forget, err);
+    rc = rc ? rc : count(forget, batch, err);
+    if (rc != 0 || batch->n_tied == 0)
+        return rc;
+    const int64_t n =
+        change(forget,
+               "UPDATE jobs SET needs = '', needs_gpu = 0 WHERE seq IN (SELECT seq FROM jobs"
+               " WHERE seq > ?2 AND seq <= ?3 AND status < 2 AND node = ?1 AND NOT (" UNTIED ")"
+               " ORDER BY seq FOR UPDATE SKIP LOCKED)",
+               (const int64_t[]){batch->first, batch->last}, 2, err);
+    batch->n_tied -= n > 0 ? n : 0;
+    return n < 0 ? (int)n : 0;
+}
+
 static int remove_node(struct forget *forget, struct pb_err *err)
 {
-    static const char *const changes[] = {
-        "UPDATE jobs SET needs = '', needs_gpu = 0 WHERE status < 2 AND node = ?1",
-        "DELETE FROM requests WHERE kind <> 0 AND node = ?1", "DELETE FROM nodes WHERE node = ?1"};
-    int rc = find(forget, err);
-    rc = rc ? rc : count(forget, err);
-    for (size_t i = 0; rc == 0 && i < sizeof changes / sizeof changes[0]; i++)
-        rc = change(forget, changes[i], err);
+    static const char *const changes[] = {"DELETE FROM requests WHERE kind <> 0 AND node = ?1",
+                                          "DELETE FROM nodes WHERE node = ?1"};
+    int64_t rc = find(forget, err);
+    for (size_t i = 0; rc >= 0 && i < sizeof changes / sizeof changes[0]; i++)
+        rc = change(forget, changes[i], NULL, 0, err);
+    return rc < 0 ? (int)rc : 0;
+}
+
+/* Makes a transaction: of the batch, or (NULL) the last one. */
+static int transact(struct forget *forget, struct batch *batch, struct pb_err *err)
+{
+    int rc = -EIO;
+    if (pb_sql_begin(forget->db))
+        rc = batch != NULL ? untie(forget, batch, err) : remove_node(forget, err);
+    if (rc == 0 && pb_sql_commit(forget->db))
+        return 0;
+    if (rc == 0 || err->code == PB_OK)
+        rc = pb_fail(err, PB_E_SERVICE_STATE, "%s", pb_sql_message(forget->db));
+    pb_sql_rollback(forget->db);
     return rc;
+}
+
+/* Sees all jobs. Returns 1 if some of the node are still bound, 0, or a negative errno. */
+static int walk(struct forget *forget, struct pb_err *err)
+{
+    struct batch batch = {.n = 1};
+    bool is_tied = false;
+    int64_t seen = 0;
+    forget->jobs = forget->inputs = forget->failed = 0;
+    while (batch.n > 0) {
+        const int rc = transact(forget, &batch, err);
+        if (rc != 0)
+            return rc;
+        seen += batch.n;
+        is_tied = is_tied || batch.n_tied > 0;
+        batch.first = batch.last;
+        if (batch.n > 0 && forget->options->progress != NULL)
+            forget->options->progress(forget->options->user, seen);
+    }
+    return is_tied;
 }
 
 /* Returns 1 if the store has a job of that id, 0, or negative. */
@@ -133,7 +206,8 @@ static int has_job(struct forget *forget, const char *id)
     struct pb_err err = {0};
     struct forget of = *forget;
     of.node = id;
-    struct pb_sql_statement *s = run(&of, "SELECT 1 FROM jobs WHERE id = ?1", &err, &has_row);
+    struct pb_sql_statement *s =
+        run(&of, "SELECT 1 FROM jobs WHERE id = ?1", NULL, 0, &err, &has_row);
     pb_sql_finalize(s);
     return s != NULL ? has_row : -1;
 }
@@ -189,23 +263,18 @@ static void report_all(struct forget *forget)
 }
 
 int pb_store_forget(const char *conninfo, const char *node,
-                    void (*visit)(void *user, const struct pb_store_point *point), void *user,
-                    struct pb_err *err)
+                    const struct pb_store_forgetting *options, struct pb_err *err)
 {
-    const struct pb_postgres_options options = {.conninfo = conninfo, .program = "pushbroom store"};
-    struct forget forget = {.node = node, .visit = visit, .user = user};
-    int rc = pb_postgres_open(&options, err, &forget.db);
+    const struct pb_postgres_options place = {.conninfo = conninfo, .program = "pushbroom store"};
+    struct forget forget = {.node = node, .options = options};
+    int rc = pb_postgres_open(&place, err, &forget.db);
     if (rc < 0)
         return rc;
-    rc = pb_sql_begin(forget.db) ? remove_node(&forget, err) : -EIO;
-    if (rc == 0 && !pb_sql_commit(forget.db))
-        rc = -EIO;
-    if (rc == -EIO)
-        (void)pb_fail(err, PB_E_SERVICE_STATE, "%s", pb_sql_message(forget.db));
+    while ((rc = walk(&forget, err)) > 0)
+        ;
+    rc = rc ? rc : transact(&forget, NULL, err);
     if (rc == 0)
         report_all(&forget);
-    else
-        pb_sql_rollback(forget.db);
     pb_sql_close(forget.db);
     return rc < 0 ? rc : forget.to_mend;
 }

@@ -7,10 +7,18 @@
  * moves are visited, each kind with its remedy. Thread: any. */
 #include "service/jobs/store_check.h"
 
-/* Connects to a server that takes changes. Returns the number of points to mend; negative: the
- * database cannot be reached; job.state: no such node, or it reports, and nothing is changed. A
- * node that starts again later joins as a new one. */
+#include <stdint.h>
+
+struct pb_store_forgetting {
+    void (*visit)(void *user, const struct pb_store_point *point);
+    void (*progress)(void *user, int64_t n_seen); /* after each batch of jobs; NULL is allowed */
+    void *user;
+};
+
+/* Connects to a server that takes changes. Jobs are changed in batches, which do not delay other
+ * nodes; a call that was interrupted can be repeated. Returns the number of points to mend;
+ * negative: the database cannot be reached; job.state: no such node, or it reports, and the node
+ * stays. A node that starts again later joins as a new one. */
 int pb_store_forget(const char *conninfo, const char *node,
-                    void (*visit)(void *user, const struct pb_store_point *point), void *user,
-                    struct pb_err *err);
+                    const struct pb_store_forgetting *options, struct pb_err *err);
 #endif
