@@ -81,15 +81,18 @@ static void on_taken(void *user, const struct pb_claimed *files, size_t n)
     pb_runner_kick(daemon->methods.runner);
 }
 
-static void on_scene(void *user, const struct pb_job *job, int32_t lines)
+static void on_scene(void *user, const struct pb_job *job, int grows)
 {
     struct pb_daemon *daemon = user;
-    pb_metrics_count(&daemon->metrics, job);
-    pb_log(PB_LOG_NOTICE, "job %s: %s has %d lines of a stream", job->id, job->name, (int)lines);
+    if (job != NULL) {
+        pb_metrics_count(&daemon->metrics, job);
+        pb_log(PB_LOG_NOTICE, "job %s: %s is a scene of a stream", job->id, job->name);
+    }
     if (daemon->methods.stopping)
         return;
-    pb_daemon_tell(daemon, job, 1);
-    pb_runner_kick(daemon->methods.runner);
+    if (job != NULL)
+        pb_daemon_tell(daemon, job, 1);
+    pb_runner_grows(daemon->methods.runner, grows);
 }
 
 static bool is_privileged(void *user, const struct pb_peer *peer)
@@ -303,8 +306,7 @@ static void on_swept(uv_work_t *request, int status)
     if (daemon->methods.stopping)
         return;
     pb_adopt_report(&daemon->swept, &daemon->troubles);
-    if (daemon->swept.adopted > 0)
-        pb_runner_kick(daemon->methods.runner);
+    pb_runner_kick(daemon->methods.runner); /* scenes of streams may be closed now */
 }
 
 void pb_daemon_sweep_work(struct pb_daemon *daemon)

@@ -189,7 +189,7 @@ static int describe_claim(struct sweep *sweep, struct pb_job *job, const char *p
     pb_path_parent(path, claim);
     const bool is_known = find_origin(sweep, claim, from);
     if (rc == 0 && is_known && pb_origin_stream(from) != NULL)
-        return pb_intake_describe_lines(intake, job, pb_origin_stream(from), path) == 0
+        return pb_intake_describe_lines(intake, job, pb_origin_stream(from), path, true) == 0
                    ? 1
                    : pb_fail(err, PB_E_MEMORY, "out of memory");
     if (rc == 0 && is_known)

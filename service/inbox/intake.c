@@ -232,13 +232,14 @@ void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char
 }
 
 int pb_intake_describe_lines(struct pb_intake *intake, struct pb_job *job, const char *stream,
-                             const char *path)
+                             const char *path, bool is_complete)
 {
     char directory[PB_FILES_PATH_BYTES];
-    struct stat st;
+    struct stat st = {.st_size = -1};
+    if (is_complete && stat(path, &st) != 0)
+        st.st_size = -1;
     const struct pb_manifest_entry entry = {.path = (char *)pb_base_name(path),
-                                            .bytes =
-                                                stat(path, &st) == 0 ? (int64_t)st.st_size : -1};
+                                            .bytes = (int64_t)st.st_size};
     pb_intake_describe(intake, job, pb_base_name(path), false);
     (void)pthread_rwlock_rdlock(&intake->lock);
     const struct pb_pipeline_config *pipeline = pb_config_stream(intake->config, stream);

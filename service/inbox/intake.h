@@ -101,9 +101,10 @@ void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder);
 /* Describes the job of a scene of a stream: name, the stream's pipeline and the manifest. path: of
- * the scene in work/<id>/. -ENOMEM. */
+ * the scene in work/<id>/. is_complete: its last line is there; else the size of the file stays
+ * unknown (-1) in the manifest. -ENOMEM. */
 int pb_intake_describe_lines(struct pb_intake *intake, struct pb_job *job, const char *stream,
-                             const char *path);
+                             const char *path, bool is_complete);
 /* Sets name, pipeline and times of the job of a set of loose files. */
 void pb_intake_describe_set(struct pb_job *job, const char *scene, const char *pipeline);
 /* Sets the inbox, folder and priority (the inbox's) of a job whose input is, or was, in that

@@ -219,9 +219,10 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
 {
     struct pb_job *job = &slot->job;
     const struct pb_worker_numbers *now = &line->numbers;
+    const bool waits = now->waits && slot->how.live;
     bool moved = strcmp(job->stage, line->stage) != 0 || job->tiles_done != now->tiles_done ||
                  job->bytes_read != now->bytes_read || job->bytes_written != now->bytes_written ||
-                 slot->bytes_checked != now->bytes_checked || now->waits;
+                 slot->bytes_checked != now->bytes_checked || waits;
     (void)snprintf(job->stage, sizeof job->stage, "%s", line->stage);
     if (line->device[0] != '\0')
         (void)snprintf(job->device, sizeof job->device, "%s", line->device);
@@ -234,6 +235,8 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
     job->elapsed_ms = now->elapsed_ms;
     job->progress = percent(job);
     pb_slot_take_bbox(slot, line);
+    if (waits)
+        slot->began_ms = pb_clock_mono_ms();
     if (moved) {
         slot->moved_ms = pb_clock_mono_ms();
         job->updated_ms = pb_clock_wall_ms();

@@ -50,6 +50,7 @@ void pb_worker_slot_run(struct pb_worker_slot *slot, struct pb_job *job,
     slot->how.foreground = how->foreground;
     slot->how.turn = how->turn;
     slot->how.permit = how->permit;
+    slot->how.live = how->live;
     (void)snprintf(slot->how.path, sizeof slot->how.path, "%s", how->path ? how->path : "");
     (void)snprintf(slot->how.existing, sizeof slot->how.existing, "%s",
                    how->existing ? how->existing : "");

@@ -89,7 +89,7 @@ struct pb_worker_slot {
         char root[64]; /* "" = none */
         char products[PB_WORKER_PATH_BYTES], unpack[PB_WORKER_PATH_BYTES], device[16];
         char path[PB_OUTPUT_PATH_BYTES], existing[16];
-        bool foreground, turn, permit;
+        bool foreground, turn, permit, live;
         struct pb_run_home home;
         int guest;
     } how;

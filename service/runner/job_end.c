@@ -459,6 +459,17 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
     pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
 }
 
+/* The scene ended early, or the run failed before its end: no attempt counts. */
+void pb_job_end_again(struct pb_job_ends *ends, struct pb_run_over *over)
+{
+    struct pb_job *job = &over->job;
+    pb_log(PB_LOG_NOTICE, "job %s: %s: %s; it is computed again", job->id, job->error.code,
+           job->error.message);
+    memset(&job->error, 0, sizeof job->error);
+    job->attempts--;
+    pb_job_end_put_back(ends, job);
+}
+
 /* A job whose input is on a node that cannot be reached waits, and is left to others for a while.
  * Other jobs of this node do not wait for that. */
 static void unfetched(struct pb_job_ends *ends, struct pb_job *job)
@@ -482,6 +493,8 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
         compare(ends, &over->job);
     else if (pb_code_find(over->job.error.code) == PB_E_INPUT_FETCH)
         unfetched(ends, &over->job);
+    else if (pb_code_find(over->job.error.code) == PB_E_INPUT_SHORTER)
+        pb_job_end_again(ends, over);
     else if (class == PB_CLASS_INPUT)
         finish(ends, &over->job, PB_JOB_FAILED);
     else if (class == PB_CLASS_CONFIG)

@@ -20,6 +20,9 @@ struct pb_job_ends {
 /* Ends the job or returns it to the queue. Returns true if it ends, and no fault of the machine or
  * of the configuration ended its run. */
 bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
+/* Returns the job, whose run failed before its scene was complete, to the queue. No attempt counts.
+ */
+void pb_job_end_again(struct pb_job_ends *ends, struct pb_run_over *over);
 /* Changes running to accepted, or to successful if its products are in place. Its error is kept. */
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);
 /* Ends a waiting job with scenes (pb_job_has_scenes), which are over; or keeps it waiting if the

@@ -9,6 +9,7 @@
 #include "service/base/log.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/again.h"
+#include "service/runner/live.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,23 @@ static void refuse(struct request *request, const struct pb_job *job)
                      is_done ? "; 'pushbroom again " : "", is_done ? job->id : "",
                      is_done ? "' makes its products again" : "");
     answer(request, rc, &err);
+}
+
+/* Refuses to cancel a job whose input another part of the service still writes. */
+static void refuse_growing(struct request *request)
+{
+    struct pb_err err = {0};
+    const int rc = pb_fail(&err, PB_E_JOB_STATE,
+                           "lines of the scene of job %s still arrive; cancel the job when its "
+                           "scene is complete, or end the stream's writer",
+                           request->id);
+    answer(request, rc, &err);
+}
+
+static bool is_growing(const struct request *request, const struct pb_job *job)
+{
+    return request->kind == PB_REQUEST_CANCEL &&
+           pb_live_is_growing(request->requests->env->config, job);
 }
 
 /* Cancels a running job. If its worker has gone, the run ends immediately, and its end is the
@@ -301,6 +319,11 @@ static void change_stored(struct request *request, struct pb_job *job)
         pb_job_fini(job);
         return;
     }
+    if (is_growing(request, job)) {
+        refuse_growing(request);
+        pb_job_fini(job);
+        return;
+    }
     if (request->identity[0] != '\0' && request->kind != PB_REQUEST_AGAIN)
         /* the job uses the file with this identity from now on */
         (void)snprintf(job->identity, sizeof job->identity, "%s", request->identity);
@@ -390,6 +413,8 @@ static void step(struct request *request)
     struct pb_pool_slot *slot = pb_pool_find(requests->pool, request->id);
     if (pending != NULL) {
         pb_pending_wait(pending, &request->waiter);
+    } else if (slot != NULL && is_growing(request, pb_pool_job(slot))) {
+        refuse_growing(request);
     } else if (slot != NULL && request->kind == PB_REQUEST_CANCEL) {
         cancel_running(request, slot);
     } else if (slot != NULL) {

@@ -19,11 +19,13 @@
 #include "service/runner/express.h"
 #include "service/runner/fetched.h"
 #include "service/runner/job_start.h"
+#include "service/runner/live.h"
 #include "service/runner/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TICK_MS        100
 #define LAST_SAVE_MS   6000
@@ -43,12 +45,14 @@ struct pb_runner {
     struct pb_express express;
     struct pb_job_ends ends;
     struct pb_job_starts starts;
+    struct pb_live live;
     struct pb_requests requests;
     struct choice *choice; /* conditions of the take on the pool; NULL = no take */
     struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
     int n_slots;
-    bool more;  /* the next tick starts further jobs */
-    bool again; /* kicked while jobs were being taken */
+    bool more;    /* the next tick starts further jobs */
+    bool again;   /* kicked while jobs were being taken */
+    bool no_live; /* the last take found no job of a scene whose lines arrive */
     /* Conditions of the trouble "mount": why no job may publish; which directory with inputs of
      * other nodes was absent at the last take. */
     struct pb_err unrooted;
@@ -73,9 +77,11 @@ struct choice {
     struct pb_runner *runner;
     struct pb_config *config; /* held */
     struct pb_hold hold;
+    struct pb_live live;
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms, wall_ms;
+    bool is_live;    /* for a job of a scene whose lines arrive; read on the loop alone */
     bool has_others; /* other nodes report, and do not drain */
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* the directory of products is not that of the nodes */
@@ -108,6 +114,11 @@ static int compare_numbers(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+static bool is_of_this(const struct choice *choice, const struct pb_job *job)
+{
+    return strcmp(job->node, choice->runner->env.node) == 0;
 }
 
 /* Returns true if this node has the pipeline of the job, with the same text. A job of its own
@@ -219,7 +230,7 @@ static bool has_input(struct choice *choice, const struct pb_job *job)
     return choice->may_fetch;
 }
 
-static bool may_start(void *user, const struct pb_job *job)
+static bool may_start_any(void *user, const struct pb_job *job)
 {
     struct choice *choice = user;
     for (size_t i = 0; i < choice->n_blocks; i++)
@@ -232,6 +243,23 @@ static bool may_start(void *user, const struct pb_job *job)
                                             sizeof *choice->waits, compare_numbers) == NULL) &&
            !is_shunned(choice, job) && has_pipeline(choice, job) && meets_needs(choice, job) &&
            has_input(choice, job);
+}
+
+/* A job that would wait for lines takes no place of others. One whose file is not seen here may
+ * still grow on its own node. */
+static bool may_start(void *user, const struct pb_job *job)
+{
+    const struct choice *choice = user;
+    return may_start_any(user, job) && !pb_live_is_growing(choice->config, job) &&
+           (!pb_live_is_of_stream(choice->config, job) || is_of_this(choice, job) ||
+            access(job->manifest.input, F_OK) == 0);
+}
+
+static bool may_start_live(void *user, const struct pb_job *job)
+{
+    const struct choice *choice = user;
+    return is_of_this(choice, job) && pb_live_is_growing(choice->config, job) &&
+           pb_live_may_try(&choice->live, job->id) && may_start_any(user, job);
 }
 
 static bool may_start_short(void *user, const struct pb_job *job)
@@ -331,6 +359,7 @@ static struct choice *make_choice(struct pb_runner *runner)
         runner->foreign_ms > 0 && pb_clock_mono_ms() - runner->foreign_ms >= FETCH_AFTER_MS;
     choice->config = pb_config_hold(runner->env.config);
     choice->hold = runner->faults.hold;
+    choice->live = runner->live;
     choice->waits = waits;
     choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
@@ -386,7 +415,7 @@ static void clear_if_empty(struct pb_runner *runner)
 static void release(struct pb_runner *runner, int first)
 {
     for (int i = first; i < runner->n_slots; i++)
-        runner->slots[i]->reserved = runner->slots[i]->express = false;
+        runner->slots[i]->reserved = runner->slots[i]->express = runner->slots[i]->live = false;
 }
 
 /* Reports products that cannot be published, or else jobs of other nodes that this one cannot run.
@@ -451,23 +480,29 @@ static void note_foreign(struct pb_runner *runner, const struct choice *choice)
         runner->more = true;
 }
 
+static void kick(struct pb_runner *runner);
+
 static void on_taken(void *user)
 {
     struct choice *choice = user;
     struct pb_runner *runner = choice->runner;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
-    (void)memcpy(runner->unseen, queue->unseen, sizeof runner->unseen);
+    runner->no_live = choice->is_live && n == 0;
     runner->unrooted = choice->unrooted;
+    if (!choice->is_live)
+        (void)memcpy(runner->unseen, queue->unseen, sizeof runner->unseen);
     report_mounts(runner);
-    report_left(runner, choice);
-    report_unmet(runner, choice);
-    note_foreign(runner, choice);
+    if (!choice->is_live) {
+        report_left(runner, choice);
+        report_unmet(runner, choice);
+        note_foreign(runner, choice);
+    }
     release(runner, n);
     runner->again = runner->again || n == runner->n_slots;
     for (int i = 0; i < n; i++)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
-    if (n == 0 && queue->rc == 0) /* all jobs are left to others, perhaps */
+    if (n == 0 && queue->rc == 0 && !choice->is_live) /* all jobs are left to others, perhaps */
         pb_hold_found_none(&runner->faults.hold, pb_clock_mono_ms());
     free_choice(end_take(runner)); /* a kick before this would reserve the same slots */
     wake(runner); /* it may have stopped meanwhile; it limits the time of jobs and tries again */
@@ -475,7 +510,7 @@ static void on_taken(void *user)
         pb_faults_cannot_start(&runner->faults, &queue->err);
     pb_requests_go_on(&runner->requests);
     if (runner->again && !runner->env.drains)
-        pb_runner_kick(runner);
+        kick(runner);
     clear_if_empty(runner);
 }
 
@@ -495,6 +530,7 @@ static void reserve(struct pb_runner *runner, int most, int64_t now_ms)
             return;
         slot->reserved = true;
         slot->express = express;
+        slot->live = false;
         runner->slots[runner->n_slots++] = slot;
     }
 }
@@ -506,6 +542,32 @@ static void settle_doubts(struct pb_runner *runner)
     runner->n_slots = 0;
     if (runner->queue.n_doubts > 0)
         take(runner, &ask, on_taken);
+}
+
+/* Starts the next job of a scene whose lines still arrive, next to the ordinary ones. Returns true
+ * if one is being taken: the ordinary ones follow. */
+static bool start_live(struct pb_runner *runner)
+{
+    struct pb_job_ask ask = {.n = 1, .ready = has_products, .may = may_start_live, .match = match};
+    struct pb_err err = {0};
+    const int64_t n = pb_pool_live(&runner->pool);
+    if (runner->no_live || n >= runner->live.growing || n >= PB_LIVE_MAX || runner->faults.hold.on)
+        return false;
+    struct pb_pool_slot *slot = pb_pool_free_slot(&runner->pool);
+    if (slot == NULL || pb_job_start_worker(slot, &err) != 0)
+        return false;
+    slot->reserved = slot->live = true;
+    runner->slots[0] = slot;
+    runner->n_slots = 1;
+    if (pb_pending_reserve(&runner->pending, pb_pool_taken(&runner->pool)) == 0)
+        take(runner, &ask, on_taken);
+    if (runner->choice == NULL) {
+        release(runner, 0);
+        runner->more = true;
+        return false;
+    }
+    runner->choice->is_live = runner->again = true;
+    return true;
 }
 
 static void start_jobs(struct pb_runner *runner)
@@ -525,6 +587,8 @@ static void start_jobs(struct pb_runner *runner)
         runner->more = true;
         return;
     }
+    if (start_live(runner))
+        return;
     pb_store_counts(runner->queue.store, counts);
     const int64_t waiting = counts[PB_JOB_ACCEPTED] + runner->queue.n_doubts;
     if (waiting == 0) {
@@ -562,7 +626,7 @@ static void start_jobs(struct pb_runner *runner)
         release(runner, 0);
 }
 
-void pb_runner_kick(struct pb_runner *runner)
+static void kick(struct pb_runner *runner)
 {
     wake(runner);
     if (runner->choice != NULL || runner->queue.takes) {
@@ -573,6 +637,18 @@ void pb_runner_kick(struct pb_runner *runner)
     pb_pool_reap(&runner->pool);
     start_jobs(runner);
     clear_if_empty(runner);
+}
+
+void pb_runner_kick(struct pb_runner *runner)
+{
+    runner->no_live = false;
+    kick(runner);
+}
+
+void pb_runner_grows(struct pb_runner *runner, int64_t by)
+{
+    runner->live.growing += by;
+    pb_runner_kick(runner);
 }
 
 /* Workers that stay: those of jobs, and idle ones for as many jobs as may run. Those for publishing
@@ -618,6 +694,14 @@ static void on_freed(void *user)
     (void)uv_timer_start(&runner->tick, on_tick, 0, TICK_MS);
 }
 
+/* Returns true if the run failed while lines of its scene arrive. */
+static bool is_early(const struct pb_runner *runner, const struct pb_pool_slot *slot,
+                     const struct pb_run_over *over)
+{
+    return slot->live && (over->end == PB_RUN_FAILED || over->end == PB_RUN_CRASHED) &&
+           pb_live_is_growing(runner->env.config, &over->job);
+}
+
 static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
 {
     struct pb_runner *runner = user;
@@ -626,7 +710,10 @@ static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *o
     slot->is_late = false;
     if (over->end == PB_RUN_SUCCESSFUL && pb_fetched_home(&runner->env, &over->job) != NULL)
         pb_faults_fetch(&runner->faults, NULL);
-    if (pb_job_end_run(&runner->ends, over) && slot->express)
+    if (is_early(runner, slot, over)) {
+        pb_live_note_failed(&runner->live, over->job.id);
+        pb_job_end_again(&runner->ends, over);
+    } else if (pb_job_end_run(&runner->ends, over) && slot->express)
         pb_express_done(&runner->express);
 }
 

@@ -54,6 +54,8 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
 /* Starts jobs that may start. */
 void pb_runner_kick(struct pb_runner *runner);
+/* Changes the number of scenes that have a job, and whose lines still arrive. */
+void pb_runner_grows(struct pb_runner *runner, int64_t by);
 /* Between the two values no job starts, because the store cannot be reached; runs continue. */
 void pb_runner_wait_for_store(struct pb_runner *runner, bool waits);
 /* Reports a look at the directory of products. *why: PB_OK, or the reason for which the directory

@@ -36,6 +36,12 @@ static bool is_taken(const struct pb_pool_slot *slot)
     return slot->reserved || pb_pool_job(slot) != NULL;
 }
 
+/* Returns true if a job of the slot counts for parallel_jobs. */
+static bool is_ordinary(const struct pb_pool_slot *slot)
+{
+    return !slot->express && !slot->live;
+}
+
 int64_t pb_pool_busy(const struct pb_worker_pool *pool)
 {
     int64_t n = 0;
@@ -57,7 +63,7 @@ int64_t pb_pool_publishing(const struct pb_worker_pool *pool)
     const int64_t most = pb_publishing_jobs(&pool->env->config->service);
     int64_t n = 0;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
-        n += pool->slots[i].publishes && !pool->slots[i].express;
+        n += pool->slots[i].publishes && is_ordinary(&pool->slots[i]);
     return n < most ? n : most;
 }
 
@@ -65,8 +71,16 @@ int64_t pb_pool_ordinary(const struct pb_worker_pool *pool)
 {
     int64_t n = 0;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
-        n += is_taken(&pool->slots[i]) && !pool->slots[i].express;
+        n += is_taken(&pool->slots[i]) && is_ordinary(&pool->slots[i]);
     return n - pb_pool_publishing(pool);
+}
+
+int64_t pb_pool_live(const struct pb_worker_pool *pool)
+{
+    int64_t n = 0;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
+        n += is_taken(&pool->slots[i]) && pool->slots[i].live;
+    return n;
 }
 
 int64_t pb_pool_workers(const struct pb_worker_pool *pool)
@@ -100,6 +114,8 @@ bool pb_pool_all_run_for(const struct pb_worker_pool *pool, int64_t ms, int64_t 
 {
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         const struct pb_pool_slot *slot = &pool->slots[i];
+        if (slot->live)
+            continue;
         if (slot->reserved ||
             (pb_pool_job(slot) != NULL && mono_ms - pb_worker_slot_began_ms(slot->worker) < ms))
             return false;
@@ -132,12 +148,12 @@ static void note_publishing(struct pb_worker_pool *pool)
     int64_t n = 0;
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
-        slot->has_left = slot->has_left && slot->publishes && !slot->express;
+        slot->has_left = slot->has_left && slot->publishes && is_ordinary(slot);
         n += slot->has_left;
     }
     for (int i = 0; i < PB_POOL_SLOTS_MAX && n < most; i++) {
         struct pb_pool_slot *slot = &pool->slots[i];
-        if (slot->has_left || !slot->publishes || slot->express)
+        if (slot->has_left || !slot->publishes || !is_ordinary(slot))
             continue;
         slot->has_left = true;
         n++;
@@ -151,7 +167,7 @@ static void follow_slots(struct pb_worker_pool *pool)
     note_publishing(pool);
     for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
         const struct pb_pool_slot *slot = &pool->slots[i];
-        const bool counts = is_taken(slot) && !slot->express && !slot->has_left;
+        const bool counts = is_taken(slot) && is_ordinary(slot) && !slot->has_left;
         if (counts == (pool->turns.slot[i].state != PB_TURN_NONE))
             continue;
         if (!counts)
@@ -237,8 +253,9 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
                              .path = pipeline ? pipeline->output.path : NULL,
                              .device = on_cpu ? "cpu" : NULL,
                              .known = known,
-                             .turn = shares(pool) && !slot->express,
+                             .turn = shares(pool) && is_ordinary(slot),
                              .permit = true,
+                             .live = slot->live,
                              .unpack = pool->dirs->work};
     struct pb_run_home home;
     if (find_home(pool, job, &home, &how.products))
@@ -247,7 +264,7 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
     if (on_cpu)
         (void)snprintf(job->device_why, sizeof job->device_why,
                        "on the CPU, to overtake jobs that take long");
-    if (!slot->express)
+    if (is_ordinary(slot))
         (how.turn ? pb_turns_begin : pb_turns_take_all)(&pool->turns, (int)(slot - pool->slots));
     pb_worker_slot_run(slot->worker, job, &how);
 }

@@ -18,6 +18,7 @@ struct pb_pool_slot {
     struct pb_worker_slot *worker;
     bool reserved;  /* reserved for a job that is being taken */
     bool express;   /* its job runs in addition to parallel_jobs; see express.h */
+    bool live;      /* its job waits for lines of a stream; it runs in addition to parallel_jobs */
     bool publishes; /* all tiles of its job are computed */
     bool has_left;  /* it publishes in addition to the jobs that compute */
     int owner; /* number of the device's owner that computes its job; -1: no owner does any more */
@@ -94,8 +95,9 @@ int64_t pb_pool_busy(const struct pb_worker_pool *pool);  /* slots with a job */
 int64_t pb_pool_taken(const struct pb_worker_pool *pool); /* slots with a job or reserved */
 /* Slots whose jobs publish and make room for others: service.publishing_jobs of them at most. */
 int64_t pb_pool_publishing(const struct pb_worker_pool *pool);
-/* taken slots without those, and without those of express jobs */
+/* taken slots without those, and without those of express jobs and of streams */
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool);
+int64_t pb_pool_live(const struct pb_worker_pool *pool); /* taken slots of streams */
 /* Largest number of ordinary jobs at a time. */
 int64_t pb_pool_most(const struct pb_worker_pool *pool);
 /* Returns true if another ordinary job may begin. */

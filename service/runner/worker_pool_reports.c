@@ -175,7 +175,7 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     if (over->end == PB_RUN_SUCCESSFUL)
         pool->planned_bytes = (uint64_t)over->memory_bytes;
     pool->on_over(pool->user, slot, over);
-    slot->express = slot->publishes = slot->changed = false;
+    slot->express = slot->live = slot->publishes = slot->changed = false;
     pb_device_owners_give(pool->device_owners, &slot->owner);
     pb_job_fini(&over->job);
     pb_pool_give_turns(pool);

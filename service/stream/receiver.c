@@ -64,6 +64,7 @@ static void end_scene(struct pb_receiver *receiver)
     if (receiver->scene == NULL)
         return;
     (void)atomic_fetch_add(&receiver->options.counts->scenes, 1);
+    pb_scene_complete(receiver->scene);
     receiver->options.complete(receiver->options.user, receiver->scene);
     receiver->scene = NULL;
 }
@@ -108,7 +109,10 @@ static void append(struct pb_receiver *receiver, const struct pb_stream_group *g
             (void)atomic_fetch_add(&receiver->options.counts->dropped, group->lines - done);
             return;
         }
+        const bool is_first = pb_scene_lines(receiver->scene) == 0;
         done += pb_scene_append(receiver->scene, group, receiver->times_ns, pixels, done);
+        if (is_first)
+            receiver->options.begun(receiver->options.user, receiver->scene);
         if (pb_scene_is_full(receiver->scene))
             end_scene(receiver);
     }

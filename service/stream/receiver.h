@@ -31,6 +31,9 @@ struct pb_receiver_options {
     struct pb_scene_source source;
     struct pb_stream_counts *counts; /* borrowed until the receiver is destroyed */
     int connection;                  /* taken */
+    /* Called after the first line of a scene was appended. Borrowed until `complete`. Thread: the
+     * receiver's. */
+    void (*begun)(void *user, struct pb_stream_scene *scene);
     /* Called with a scene whose lines are complete, which it takes. Thread: the receiver's. */
     void (*complete)(void *user, struct pb_stream_scene *scene);
     /* Called with the error of a scene that cannot be begun (code other than PB_OK), and with

@@ -28,6 +28,9 @@ struct pb_stream_scene {
     char claim[PB_FILES_PATH_BYTES], path[PB_FILES_PATH_BYTES];
     struct pb_segment *segment;
     int32_t every;
+    bool is_offered; /* its job is stored */
+    int closed;      /* result of the close, and its error */
+    struct pb_err why;
 };
 
 /* --- rules ------------------------------------------------------------------------------------ */
@@ -197,7 +200,7 @@ const char *pb_scene_name(const struct pb_stream_scene *scene)
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-static int describe(const struct pb_stream_scene *scene, struct pb_job *job)
+static int describe(const struct pb_stream_scene *scene, bool is_complete, struct pb_job *job)
 {
     pb_job_init(job);
     job->owned = true;
@@ -205,16 +208,19 @@ static int describe(const struct pb_stream_scene *scene, struct pb_job *job)
     (void)snprintf(job->id, sizeof job->id, "%s", scene->id);
     job->delivered_ms = pb_clock_wall_ms();
     return pb_intake_describe_lines(scene->source.intake, job, scene->source.rules.stream,
-                                    scene->path);
+                                    scene->path, is_complete);
 }
 
-static int store(const struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job)
+static int store(struct pb_stream_scene *scene, bool is_complete, struct pb_err *err,
+                 struct pb_job *out_job)
 {
     struct pb_intake *intake = scene->source.intake;
     struct pb_job job;
-    int rc = describe(scene, &job) != 0 ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
+    int rc =
+        describe(scene, is_complete, &job) != 0 ? pb_fail(err, PB_E_MEMORY, "out of memory") : 0;
     if (rc == 0 && (rc = pb_store_offer(intake->store, &job, err)) == -EEXIST)
         rc = pb_fail(err, PB_E_SERVICE_STATE, "job %s exists already", scene->id);
+    scene->is_offered = rc == 0;
     if (rc == 0)
         *out_job = job;
     else
@@ -222,21 +228,40 @@ static int store(const struct pb_stream_scene *scene, struct pb_err *err, struct
     return rc;
 }
 
+int pb_scene_offer(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job)
+{
+    return store(scene, false, err, out_job);
+}
+
+bool pb_scene_is_offered(const struct pb_stream_scene *scene)
+{
+    return scene->is_offered;
+}
+
+void pb_scene_complete(struct pb_stream_scene *scene)
+{
+    if (pb_scene_lines(scene) > 0)
+        scene->closed = pb_segment_close(scene->segment, &scene->why);
+}
+
 int pb_scene_end(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job)
 {
     struct pb_intake *intake = scene->source.intake;
     const bool is_empty = pb_scene_lines(scene) == 0;
-    int rc = is_empty ? 1 : pb_segment_close(scene->segment, err);
+    int rc = is_empty ? 1 : scene->closed;
+    if (rc < 0 && err != NULL)
+        *err = scene->why;
     rc = rc ? rc : pb_segment_sync(scene->segment, err);
     /* A sweep of work/ adopts a closed segment that is not locked any more and has no job. */
     (void)pthread_rwlock_rdlock(&intake->moves);
     pb_segment_destroy(scene->segment);
+    *out_job = (struct pb_job){.seq = 0};
     if (is_empty) {
         (void)unlink(scene->path);
         pb_origin_end(scene->claim);
-    } else if (rc == 0) {
+    } else if (rc == 0 && !scene->is_offered) {
         (void)pb_path_sync(scene->claim);
-        rc = store(scene, err, out_job);
+        rc = store(scene, true, err, out_job);
     }
     (void)pthread_rwlock_unlock(&intake->moves);
     if (rc < 0)

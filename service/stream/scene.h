@@ -39,6 +39,12 @@ bool pb_stream_rules_find(struct pb_intake *intake, const char *stream,
  * source: copied; its intake is borrowed. */
 int pb_scene_begin(const struct pb_scene_source *source, uint64_t line, int64_t time_ns,
                    struct pb_err *err, struct pb_stream_scene **out_scene);
+/* Stores the job of the scene, which may start while lines arrive. Returns 0 and *out_job, which
+ * the caller must fini, or *err: pb_scene_end tries again. Before pb_scene_end, by the same thread.
+ */
+int pb_scene_offer(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job);
+/* Returns true if pb_scene_offer has stored the job. */
+bool pb_scene_is_offered(const struct pb_stream_scene *scene);
 /* Appends lines of a group from `skip` on, as many as fit. Returns their count. */
 uint32_t pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
                          const int64_t *times_ns, const void *pixels, uint32_t skip);
@@ -47,8 +53,11 @@ bool pb_scene_gap(struct pb_stream_scene *scene, uint64_t n);
 bool pb_scene_is_full(const struct pb_stream_scene *scene);
 int32_t pb_scene_lines(const struct pb_stream_scene *scene);
 const char *pb_scene_name(const struct pb_stream_scene *scene);
-/* Closes the segment and stores its job. Frees the scene in any case. Returns 0 and *out_job, which
- * the caller must fini; 1: the scene had no line and is removed; or *err: the scene stays in work/
- * and is adopted by a later sweep. */
+/* Closes the segment, which runs of the job that has begun wait for. */
+void pb_scene_complete(struct pb_stream_scene *scene);
+/* Writes the closed segment to the disk, and stores its job unless pb_scene_offer has. Frees the
+ * scene in any case. Returns 0; *out_job: the job if it was stored now, which the caller must fini,
+ * else an empty one; 1: the scene had no line and is removed; or *err: the scene stays in work/ and
+ * is adopted by a later sweep. */
 int pb_scene_end(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job);
 #endif

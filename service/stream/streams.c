@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Three kinds of threads: the listener reads requests and starts receivers; each receiver serves a
- * writer; the closer ends scenes, which waits for the disk and for the job store. All of them
- * reach the loop by one uv_async. */
+ * Four kinds of threads: the listener reads requests and starts receivers; each receiver serves a
+ * writer; the opener stores the jobs of scenes that have begun; the closer ends scenes, which waits
+ * for the disk. All of them reach the loop by one uv_async. */
 #include "service/stream/streams.h"
 
 #include "config/base/clock.h"
@@ -32,7 +32,8 @@
 #define REQUEST_MS    5000
 #define LOOK_MS       1000 /* the listener looks this often for its socket and for streams */
 #define NO_FILES_MS   500  /* without free descriptors, until the next connection is taken */
-#define CLOSING_MAX   32   /* scenes that wait for the closer; then receivers wait */
+#define STEPS_MAX     32   /* steps of scenes that wait for their thread; then receivers wait */
+#define MEMORY_MS     100  /* without memory for a step, until the next try */
 
 /* A stream since the start of the service. */
 struct stream {
@@ -43,13 +44,14 @@ struct stream {
     TAILQ_ENTRY(stream) next;
 };
 
-struct closing {
+/* Begin or end of a scene, for the opener or the closer and then for the loop. */
+struct step {
     struct pb_stream_scene *scene;
-    int32_t lines;
-    struct pb_job job; /* after the end */
-    STAILQ_ENTRY(closing) next;
+    struct pb_job job; /* result: the stored job; seq 0 = none was stored */
+    int grows;         /* result: change of the number of scenes with a job that grow */
+    STAILQ_ENTRY(step) next;
 };
-STAILQ_HEAD(closing_list, closing);
+STAILQ_HEAD(step_list, step);
 
 struct request {
     int fd; /* -1 = free */
@@ -69,7 +71,7 @@ struct pb_streams {
     struct pb_streams_options options;
     char *path;
     uv_async_t async;
-    pthread_t listener, closer;
+    pthread_t listener, opener, closer;
     bool has_threads;
     int wake;
     /* --- the listener's --- */
@@ -81,8 +83,9 @@ struct pb_streams {
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t moved; /* a list below has changed */
     TAILQ_HEAD(, stream) streams;
-    struct closing_list closing, done;
-    size_t n_closing;
+    struct step_list opening, closing, done;
+    const struct pb_stream_scene *opens;         /* scene that the opener works on; NULL = none */
+    size_t n_steps;                              /* count in opening and closing */
     struct pb_receiver *ended[PB_RECEIVERS_MAX]; /* to be joined by the listener */
     size_t n_ended, n_receivers;
     struct word socket, scenes;
@@ -124,68 +127,111 @@ static void say(struct pb_streams *streams, struct word *word, enum pb_code code
         wake_loop(streams);
 }
 
-/* --- the closer ------------------------------------------------------------------------------- */
+/* --- the opener and the closer ---------------------------------------------------------------- */
 
-/* Called by receivers. Waits while too many scenes are being closed. */
+/* Called by receivers. Waits while too many scenes wait for their thread. */
+static void add_step(struct pb_streams *streams, struct step_list *list,
+                     struct pb_stream_scene *scene)
+{
+    struct step *step;
+    while ((step = calloc(1, sizeof *step)) == NULL)
+        (void)poll(NULL, 0, MEMORY_MS);
+    step->scene = scene;
+    (void)pthread_mutex_lock(&streams->lock);
+    while (streams->n_steps >= STEPS_MAX)
+        (void)pthread_cond_wait(&streams->moved, &streams->lock);
+    STAILQ_INSERT_TAIL(list, step, next);
+    streams->n_steps++;
+    (void)pthread_cond_broadcast(&streams->moved);
+    (void)pthread_mutex_unlock(&streams->lock);
+}
+
+static void on_begun(void *user, struct pb_stream_scene *scene)
+{
+    struct pb_streams *streams = user;
+    add_step(streams, &streams->opening, scene);
+}
+
 static void on_complete(void *user, struct pb_stream_scene *scene)
 {
     struct pb_streams *streams = user;
-    struct closing *closing = calloc(1, sizeof *closing);
-    if (closing == NULL) { /* ends it here */
-        struct pb_job job;
-        if (pb_scene_end(scene, NULL, &job) == 0)
-            pb_job_fini(&job);
-        return;
+    add_step(streams, &streams->closing, scene);
+}
+
+/* Returns true if the opener has or will get the scene. Call with the lock held. */
+static bool is_opening(const struct pb_streams *streams, const struct pb_stream_scene *scene)
+{
+    const struct step *step;
+    STAILQ_FOREACH(step, &streams->opening, next)
+    {
+        if (step->scene == scene)
+            return true;
     }
-    closing->scene = scene;
-    closing->lines = pb_scene_lines(scene);
-    (void)pthread_mutex_lock(&streams->lock);
-    while (streams->n_closing >= CLOSING_MAX)
-        (void)pthread_cond_wait(&streams->moved, &streams->lock);
-    STAILQ_INSERT_TAIL(&streams->closing, closing, next);
-    streams->n_closing++;
-    (void)pthread_cond_broadcast(&streams->moved);
-    (void)pthread_mutex_unlock(&streams->lock);
+    return streams->opens == scene;
 }
 
-/* Takes the next scene; NULL: the last one was taken. */
-static struct closing *next_scene(struct pb_streams *streams)
+/* Takes the next step; NULL: the last one was taken. A scene is closed after its job was stored. */
+static struct step *next_step(struct pb_streams *streams, struct step_list *list)
 {
+    struct step *step;
     (void)pthread_mutex_lock(&streams->lock);
-    while (STAILQ_EMPTY(&streams->closing) && !streams->is_drained)
+    while ((step = STAILQ_FIRST(list)) == NULL
+               ? !streams->is_drained
+               : list == &streams->closing && is_opening(streams, step->scene))
         (void)pthread_cond_wait(&streams->moved, &streams->lock);
-    struct closing *closing = STAILQ_FIRST(&streams->closing);
-    if (closing != NULL)
-        STAILQ_REMOVE_HEAD(&streams->closing, next);
+    if (step != NULL)
+        STAILQ_REMOVE_HEAD(list, next);
+    if (step != NULL && list == &streams->opening)
+        streams->opens = step->scene;
     (void)pthread_mutex_unlock(&streams->lock);
-    return closing;
+    return step;
 }
 
-static void end_scene(struct pb_streams *streams, struct closing *closing)
+/* Passes a step that was done to the loop, if it needs to know. */
+static void end_step(struct pb_streams *streams, struct step *step)
 {
-    struct pb_err err = {0};
-    const int rc = pb_scene_end(closing->scene, &err, &closing->job);
-    if (rc <= 0)
-        say(streams, &streams->scenes, err.code, err.msg);
+    const bool is_news = step->job.seq != 0 || step->grows != 0;
     (void)pthread_mutex_lock(&streams->lock);
-    streams->n_closing--;
-    if (rc == 0)
-        STAILQ_INSERT_TAIL(&streams->done, closing, next);
+    streams->n_steps--;
+    if (streams->opens == step->scene)
+        streams->opens = NULL;
+    if (is_news)
+        STAILQ_INSERT_TAIL(&streams->done, step, next);
     (void)pthread_cond_broadcast(&streams->moved);
     (void)pthread_mutex_unlock(&streams->lock);
-    if (rc == 0)
+    if (is_news)
         wake_loop(streams);
     else
-        free(closing);
+        free(step);
+}
+
+/* The end of the scene tries again if its job cannot be stored now. */
+static void *run_opener(void *user)
+{
+    struct pb_streams *streams = user;
+    struct step *step;
+    (void)pthread_setname_np(pthread_self(), "pb-opener");
+    while ((step = next_step(streams, &streams->opening)) != NULL) {
+        step->grows = pb_scene_offer(step->scene, NULL, &step->job) == 0;
+        end_step(streams, step);
+    }
+    return NULL;
 }
 
 static void *run_closer(void *user)
 {
     struct pb_streams *streams = user;
-    struct closing *closing;
+    struct step *step;
     (void)pthread_setname_np(pthread_self(), "pb-scenes");
-    while ((closing = next_scene(streams)) != NULL)
-        end_scene(streams, closing);
+    while ((step = next_step(streams, &streams->closing)) != NULL) {
+        struct pb_err err = {0};
+        step->grows = -(int)pb_scene_is_offered(step->scene);
+        pb_log(PB_LOG_NOTICE, "streams: %s is complete and has %d lines",
+               pb_scene_name(step->scene), (int)pb_scene_lines(step->scene));
+        if (pb_scene_end(step->scene, &err, &step->job) <= 0)
+            say(streams, &streams->scenes, err.code, err.msg);
+        end_step(streams, step);
+    }
     return NULL;
 }
 
@@ -371,6 +417,7 @@ static const char *admit(struct pb_streams *streams, struct request *request, ch
 {
     struct pb_peer peer;
     struct pb_receiver_options options = {.connection = request->fd,
+                                          .begun = on_begun,
                                           .complete = on_complete,
                                           .trouble = on_trouble,
                                           .ended = on_ended,
@@ -565,6 +612,15 @@ static void end_receivers(struct pb_streams *streams)
     }
 }
 
+/* Lets the opener and the closer end after their last steps. */
+static void drain(struct pb_streams *streams)
+{
+    (void)pthread_mutex_lock(&streams->lock);
+    streams->is_drained = true;
+    (void)pthread_cond_broadcast(&streams->moved);
+    (void)pthread_mutex_unlock(&streams->lock);
+}
+
 static void *run_listener(void *user)
 {
     struct pb_streams *streams = user;
@@ -575,10 +631,7 @@ static void *run_listener(void *user)
     for (size_t i = 0; i < REQUESTS_MAX; i++)
         end_request(&streams->request[i]);
     end_receivers(streams);
-    (void)pthread_mutex_lock(&streams->lock);
-    streams->is_drained = true;
-    (void)pthread_cond_broadcast(&streams->moved);
-    (void)pthread_mutex_unlock(&streams->lock);
+    drain(streams);
     return NULL;
 }
 
@@ -595,8 +648,8 @@ static void show(struct pb_streams *streams, const char *key, struct word *word)
 static void on_async(uv_async_t *async)
 {
     struct pb_streams *streams = async->data;
-    struct closing_list done = STAILQ_HEAD_INITIALIZER(done);
-    struct closing *closing;
+    struct step_list done = STAILQ_HEAD_INITIALIZER(done);
+    struct step *step;
     (void)pthread_mutex_lock(&streams->lock);
     STAILQ_CONCAT(&done, &streams->done);
     struct word socket = streams->socket, scenes = streams->scenes;
@@ -604,11 +657,12 @@ static void on_async(uv_async_t *async)
     (void)pthread_mutex_unlock(&streams->lock);
     show(streams, "streams", &socket);
     show(streams, "lines", &scenes);
-    while ((closing = STAILQ_FIRST(&done)) != NULL) {
+    while ((step = STAILQ_FIRST(&done)) != NULL) {
         STAILQ_REMOVE_HEAD(&done, next);
-        streams->options.taken(streams->options.user, &closing->job, closing->lines);
-        pb_job_fini(&closing->job);
-        free(closing);
+        streams->options.taken(streams->options.user, step->job.seq != 0 ? &step->job : NULL,
+                               step->grows);
+        pb_job_fini(&step->job);
+        free(step);
     }
 }
 
@@ -634,6 +688,7 @@ int pb_streams_create(const struct pb_streams_options *options, struct pb_err *e
     for (size_t i = 0; i < REQUESTS_MAX; i++)
         streams->request[i].fd = -1;
     TAILQ_INIT(&streams->streams);
+    STAILQ_INIT(&streams->opening);
     STAILQ_INIT(&streams->closing);
     STAILQ_INIT(&streams->done);
     (void)pthread_mutex_init(&streams->lock, NULL);
@@ -658,13 +713,17 @@ static int start_threads(struct pb_streams *streams)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the main thread handles them */
-    int rc = pthread_create(&streams->closer, NULL, run_closer, streams);
-    if (rc == 0 && (rc = pthread_create(&streams->listener, NULL, run_listener, streams)) != 0) {
-        (void)pthread_mutex_lock(&streams->lock);
-        streams->is_drained = true;
-        (void)pthread_cond_broadcast(&streams->moved);
-        (void)pthread_mutex_unlock(&streams->lock);
-        (void)pthread_join(streams->closer, NULL);
+    int n = 0, rc = pthread_create(&streams->opener, NULL, run_opener, streams);
+    n += rc == 0;
+    rc = rc ? rc : pthread_create(&streams->closer, NULL, run_closer, streams);
+    n += rc == 0;
+    rc = rc ? rc : pthread_create(&streams->listener, NULL, run_listener, streams);
+    if (rc != 0) {
+        drain(streams);
+        if (n > 0)
+            (void)pthread_join(streams->opener, NULL);
+        if (n > 1)
+            (void)pthread_join(streams->closer, NULL);
         streams->is_drained = false;
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -701,6 +760,7 @@ void pb_streams_finish(struct pb_streams *streams)
     if (streams == NULL || !streams->has_threads)
         return;
     (void)pthread_join(streams->listener, NULL);
+    (void)pthread_join(streams->opener, NULL);
     (void)pthread_join(streams->closer, NULL);
     streams->has_threads = false;
 }
@@ -714,17 +774,17 @@ void pb_streams_close(struct pb_streams *streams)
 void pb_streams_destroy(struct pb_streams *streams)
 {
     struct stream *stream;
-    struct closing *closing;
+    struct step *step;
     if (streams == NULL)
         return;
     while ((stream = TAILQ_FIRST(&streams->streams)) != NULL) {
         TAILQ_REMOVE(&streams->streams, stream, next);
         free(stream);
     }
-    while ((closing = STAILQ_FIRST(&streams->done)) != NULL) {
+    while ((step = STAILQ_FIRST(&streams->done)) != NULL) {
         STAILQ_REMOVE_HEAD(&streams->done, next);
-        pb_job_fini(&closing->job);
-        free(closing);
+        pb_job_fini(&step->job);
+        free(step);
     }
     (void)pthread_cond_destroy(&streams->moved);
     (void)pthread_mutex_destroy(&streams->lock);

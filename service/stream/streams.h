@@ -23,8 +23,10 @@ struct pb_streams_options {
     struct pb_intake *intake;  /* borrowed until destroy */
     /* Returns true for root, the service's own user and the admins. Thread: any. */
     bool (*is_privileged)(void *user, const struct pb_peer *peer);
-    /* Called after a scene became a job. Borrowed for the call. Thread: loop. */
-    void (*taken)(void *user, const struct pb_job *job, int32_t lines);
+    /* Called after the job of a scene was stored, at its begin or else at its end, and after a
+     * scene was closed. job: the stored one, borrowed for the call; NULL: it was stored before.
+     * grows: change of the number of scenes that have a job and are not closed. Thread: loop. */
+    void (*taken)(void *user, const struct pb_job *job, int grows);
     struct pb_troubles *troubles; /* "streams", "lines"; borrowed */
     void *user;
 };

@@ -20,7 +20,7 @@ from osgeo import gdal
 import numpy
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon_kit import BIN, DaemonCase  # noqa: E402
+from daemon_kit import BIN, DaemonCase, RpcError  # noqa: E402
 from patience import wait_for  # noqa: E402
 from pbtest import DATA, SOURCE, main, run  # noqa: E402
 
@@ -127,6 +127,79 @@ class Streams(DaemonCase):
         there = gdal.Open(str(image)).GetGeoTransform()
         self.assertEqual(there[:3] + there[4:], place[:3] + place[4:]) if there[3] == place[3] + 128 * place[5] else self.fail(there)
         self.assertIn('pushbroom_stream_lines_total{stream="red"} %d' % height, d.call("service.metrics")["text"])
+
+    def test_scene_runs_while_its_lines_arrive(self):
+        """A job of a stream waits for lines for longer than service.stall, and takes no place of a file."""
+        d = self.daemon(start=False, fake=False, stall="3s", parallel=1)
+        d.set_pipelines(PIPELINES.format(every=352, silence="60s", full="wait") + STEPS + """  files:
+    input: {match: ["*.tif"], bands: {R: 3}}
+    products: [{cog: {}}]
+""")
+        d.start()
+        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME)
+        live = d.wait_job("red_20261130T120000000_0.tif", "running")
+        d.drop_copy(SCENE, "file.tif")
+        d.wait_job("file.tif", "successful")
+        self.assertIsNone(process.poll(), "the file was not done while lines arrived")
+        self.assertEqual(d.call("job.get", id=live["id"])["status"], "running")
+        self.assertEqual(process.wait(), 0)
+        done = d.wait_job("red_20261130T120000000_0.tif", "successful")
+        self.assertEqual((done["id"], done["attempts"]), (live["id"], 1))
+        numpy.testing.assert_array_equal(self.values(d, done), self.expected(d, 0, 352))
+
+    def start_live(self, d, *options, name="red_20261130T120000000_0.tif"):
+        """A scene whose lines still arrive when its job runs; the feed and the job."""
+        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME, *options)
+        job = d.wait_job(name, "running")
+        self.assertIsNone(process.poll())
+        return process, job
+
+    def test_run_of_growing_scene_survives_its_worker(self):
+        d = self.service(every=352)
+        process, live = self.start_live(d)
+        os.kill(d.workers()[0], signal.SIGKILL)
+        d.wait_for(lambda: "it is computed again" in d.log_text())
+        process.send_signal(signal.SIGTERM)  # the scene ends early: the second run fails as well
+        lines = json.loads(process.communicate()[0])["lines"]
+        job, = self.wait_scenes(d, 1)
+        self.assertEqual((job["id"], job["attempts"]), (live["id"], 1))
+        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, lines))
+
+    def test_growing_scene_is_not_cancelled(self):
+        """Its input is still written; drain and its end put the job back, and its time is not limited by lines."""
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines("limits: {job_time: 2s}\n" + PIPELINES.format(every=352, silence="60s", full="wait") + STEPS)
+        d.start()
+        process, live = self.start_live(d)
+        with self.assertRaises(RpcError) as refused:
+            d.call("job.cancel", id=live["id"])
+        self.assertIn("still arrive", str(refused.exception))
+        d.call("service.drain", now=True)
+        d.wait_job(live["name"], "accepted")
+        with self.assertRaises(RpcError) as refused:
+            d.call("job.cancel", id=live["id"])
+        self.assertIn("still arrive", str(refused.exception))
+        d.call("service.drain", off=True)
+        d.wait_job(live["name"], "running")
+        self.assertEqual(process.wait(), 0)
+        job, = self.wait_scenes(d, 1)
+        self.assertEqual((job["id"], job["attempts"]), (live["id"], 1))
+        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, 352))
+
+    def test_failed_run_waits_for_the_scene(self):
+        """The run fails before the scene is complete; the input is moved to quarantine as a whole."""
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines("limits: {max_side_px: 348}\n" + PIPELINES.format(every=352, silence="60s", full="wait") + STEPS)
+        d.start()
+        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME)
+        d.wait_for(lambda: d.log_text().count("it is computed again") == 3)
+        self.assertIsNone(process.poll())
+        self.assertEqual(d.jobs()[0]["status"], "accepted")
+        self.assertEqual(process.wait(), 0)
+        failed = d.wait_job("red_20261130T120000000_0.tif", "failed")
+        self.assertEqual(failed["attempts"], 1)
+        kept, = (d.root / "quarantine").rglob("*.tif")
+        numpy.testing.assert_array_equal(read(kept), read(SCENE))
 
     def test_gap_is_invalid_and_counted(self):
         d = self.service(every=128)
