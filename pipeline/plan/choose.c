@@ -168,7 +168,13 @@ static int fit_side(const struct pb_plan *base, const struct pb_plan_request *r,
     int rc = pb_plan_with_side(base, r, side, &tried, &sided);
     if (rc == 0 && sided.engine.whole.used && pb_plan_fit(&sided, r, NULL, &fitted) < 0)
         rc = side_again(base, r, side, &tried, &sided);
-    rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
+    rc = rc ? rc : pb_plan_fit(&sided, r, sided.layout.lines > 0 ? NULL : &tried, &fitted);
+    if (rc == -ENOMEM && sided.layout.lines > 0) {
+        struct pb_plan whole = *base;
+        whole.layout.no_strips = true;
+        rc = pb_plan_with_side(&whole, r, side, &tried, &sided);
+        rc = rc ? rc : pb_plan_fit(&sided, r, &tried, &fitted);
+    }
     const uint64_t needs = rc == -ENOMEM ? pb_plan_least_bytes(&sided, r) : 0;
     if (rc < 0 && (why->code == PB_OK || needs < *least)) {
         *least = needs;

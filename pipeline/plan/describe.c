@@ -288,6 +288,14 @@ static void describe_planes(const struct pb_plan *plan, char *text, size_t bytes
 static void describe_threads(const struct pb_plan *plan, char *text, size_t bytes)
 {
     char reading[60] = "";
+    if (plan->layout.lines > 0) {
+        (void)snprintf(text, bytes,
+                       "threads    lines are computed when they arrive, by %u thread%s; %u write "
+                       "tiles\n",
+                       plan->layout.strip_cols, plan->layout.strip_cols > 1 ? "s" : "",
+                       plan->layout.writers);
+        return;
+    }
     if (plan->layout.readers < plan->layout.workers)
         (void)snprintf(reading, sizeof reading, ", %u of them reading at a time",
                        plan->layout.readers);

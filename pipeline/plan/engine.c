@@ -99,11 +99,9 @@ static int choose(const struct pb_device_traits *traits, const struct wic_tile_s
 static bool pull_lines(const struct pb_plan *plan, const struct pb_device_traits *traits,
                        struct pb_plan_resident *r)
 {
-    const struct pb_grid *g = &plan->layout.grid;
     struct pb_slot_format format = plan->layout.format;
     r->by_line = true;
-    r->part_w = least(g->side_px, g->image_w);
-    r->part_h = least(g->side_px, g->image_h);
+    pb_plan_core_most(plan, &r->part_w, &r->part_h);
     struct pb_rect full = {0, 0, r->part_w, r->part_h};
     format.line_px = r->part_w;
     size_t bytes = pb_slot_window_bytes(&format, 0, &full), line = bytes / (size_t)r->part_h;
@@ -135,9 +133,8 @@ static int32_t part_side(const struct pb_plan *plan)
  * no neighbouring pixels, else squares. */
 static void cut_parts(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
 {
-    const struct pb_grid *g = &plan->layout.grid;
-    int32_t w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
-    int32_t side = part_side(plan);
+    int32_t w, h, side = part_side(plan);
+    pb_plan_core_most(plan, &w, &h);
     bool alone = stands_alone(plan);
     *out_w = alone ? w : least(side, w);
     *out_h = alone ? least((PART_PX + w - 1) / w, h) : least(side, h);
@@ -152,9 +149,9 @@ static uint32_t parts_of(int32_t part_w, int32_t part_h, const struct pb_rect *c
 static bool take_whole(const struct pb_plan *plan, const struct wic_gpu *gpu,
                        enum wic_transport transport, struct pb_plan_resident *r)
 {
-    const struct pb_grid *g = &plan->layout.grid;
+    struct pb_rect full = {0, 0, 0, 0};
     cut_parts(plan, &r->part_w, &r->part_h);
-    struct pb_rect full = {0, 0, least(g->side_px, g->image_w), least(g->side_px, g->image_h)};
+    pb_plan_core_most(plan, &full.w, &full.h);
     uint32_t units = parts_of(r->part_w, r->part_h, &full);
     struct wic_work work;
     for (size_t i = 0; i < sizeof part_warps / sizeof part_warps[0]; i++)
@@ -228,8 +225,8 @@ const char *pb_plan_buffers_why(const struct pb_plan *plan)
  * by launches (one H200, 733 and 342 ms). */
 static bool reads_too_much(const struct pb_plan *plan)
 {
-    const struct pb_grid *g = &plan->layout.grid;
-    int32_t part_w, part_h, w = least(g->side_px, g->image_w), h = least(g->side_px, g->image_h);
+    int32_t part_w, part_h, w, h;
+    pb_plan_core_most(plan, &w, &h);
     if (plan->work.warp == PB_CHAIN_NO_WARP)
         return false;
     cut_parts(plan, &part_w, &part_h);

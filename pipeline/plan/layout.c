@@ -33,12 +33,17 @@ enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_i
 int32_t pb_plan_lines(const struct pb_plan *plan)
 {
     enum { LINES_MOST = 64 };
-    bool may = plan->layout.by_workers && pb_chain_keeps_grid(plan->work.chain) &&
-               plan->layout.gate.chain == NULL && plan->layout.sums.chain.n == 0 &&
-               plan->work.n_wide == 0 && plan->work.info[0].is_growing;
+    const struct pb_grid *const g = &plan->layout.grid;
+    bool may = !plan->is_earlier && !plan->layout.no_strips &&
+               pb_chain_keeps_grid(plan->work.chain) && plan->layout.gate.chain == NULL &&
+               plan->layout.sums.chain.n == 0 && plan->work.n_wide == 0 &&
+               plan->work.info[0].is_growing;
     for (size_t i = 0; i < plan->work.n_sources; i++)
-        may = may && (plan->work.source[i].n_bands == 0 || plan->work.info[i].is_growing);
-    return may ? LINES_MOST : 0;
+        may = may && (plan->work.source[i].n_bands == 0 || plan->work.info[i].is_growing ||
+                      plan->work.info[i].is_made);
+    /* A strip has at most as many pixels as a tile. */
+    const int64_t lines = (int64_t)g->side_px * g->side_px / g->image_w;
+    return !may ? 0 : lines < 1 ? 1 : lines < LINES_MOST ? (int32_t)lines : LINES_MOST;
 }
 
 static bool wants_rows(const struct pb_pipeline_config *pipeline)
@@ -95,8 +100,32 @@ static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
     plan->layout.window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
 }
 
+/* Strips are computed by one column of them for each thread, or by a device; tiles are written by
+ * as many threads. Two rows of tiles are enough if a row is written before the next one is full;
+ * with a third one, lines do not wait for a row that takes longer than that once. */
+static void set_strips(struct pb_plan *plan, uint32_t n, bool lean)
+{
+    enum { DEVICE_SLOTS = 24 };
+    const uint32_t rows = (uint32_t)plan->layout.grid.rows;
+    const uint32_t most = lean ? n > 1 ? 2 : 1 : 3, cols = (uint32_t)plan->layout.grid.cols;
+    set_workers(plan, n, lean);
+    plan->layout.strip_cols = !plan->layout.by_workers ? 1 : n < cols ? n : cols;
+    plan->layout.strip_rows = most < rows ? most : rows;
+    plan->layout.readers = plan->layout.strip_cols;
+    plan->layout.workers = plan->layout.by_workers ? plan->layout.strip_cols + n
+                           : plan->engine.cuda     ? PB_PLAN_LANES
+                                                   : n;
+    plan->layout.writers = n;
+    plan->layout.in_slots = plan->layout.out_slots =
+        plan->layout.by_workers ? plan->layout.strip_cols : DEVICE_SLOTS;
+}
+
 void pb_plan_set_threads(struct pb_plan *plan, uint32_t n, bool lean)
 {
+    if (plan->layout.lines > 0) {
+        set_strips(plan, n, lean);
+        return;
+    }
     plan->layout.readers = is_top_down(plan) ? 1 : n;
     if (plan->layout.by_workers) {
         set_workers(plan, n, lean);

@@ -12,8 +12,7 @@ enum { PB_PLAN_LANES = 4 }; /* tiles that a GPU computes at a time */
 
 /* Order that needs the least memory. */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
-/* Value for layout.lines, which needs a growing scene that this process computes on the CPU,
- * without gates and rounds. */
+/* Value for layout.lines: 0, except in the last pass over a growing scene, without a gate. */
 int32_t pb_plan_lines(const struct pb_plan *plan);
 /* Makes plan one that visits whole rows of tiles, which gives the blocks of products in the order
  * of their files. False: that is useless for every product. */

@@ -42,7 +42,7 @@
 #define DECODES_EVEN 1.0625
 #define LEAN_PRICE   1.03
 
-enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8, LINE_THREADS_MAX = 32 };
+enum { CANDIDATES_MAX = 2048, PRICED_MAX = 8 };
 
 struct candidate {
     double price;
@@ -74,9 +74,10 @@ static int32_t clipped(int32_t length, int32_t end)
 void pb_plan_size_slots(struct pb_plan *plan)
 {
     const struct pb_grid *g = &plan->layout.grid;
-    int32_t reach = g->side_px + 2 * plan->work.halo;
-    struct pb_rect read = {0, 0, clipped(reach, g->image_w), clipped(reach, g->image_h)};
-    int32_t w = clipped(g->side_px, g->image_w), h = clipped(g->side_px, g->image_h);
+    const int32_t around = 2 * plan->work.halo;
+    int32_t w, h;
+    pb_plan_core_most(plan, &w, &h);
+    struct pb_rect read = {0, 0, clipped(w + around, g->image_w), clipped(h + around, g->image_h)};
     struct pb_tile largest = {.core = {0, 0, w, h}, .read = {read}};
     for (uint32_t i = 0; !pb_chain_keeps_grid(plan->work.chain) && i < plan->work.n_windows; i++)
         largest.read[i] = pb_chain_need_most(plan->work.chain, i, w, h);
@@ -88,7 +89,6 @@ void pb_plan_size_slots(struct pb_plan *plan)
                                       : 0;
     if (plan->engine.out.n > 0 && plan->layout.out_slot_bytes < plan->engine.out.slot_bytes)
         plan->layout.out_slot_bytes = (size_t)plan->engine.out.slot_bytes;
-    plan->layout.out_slot_bytes += pb_plan_lines_bytes(plan);
     plan->layout.scratch_bytes = pb_chain_scratch_bytes(plan->work.chain, w, h);
     pb_plan_gate_size(plan, &largest);
 }
@@ -128,8 +128,9 @@ static void apply(struct search *s, const struct candidate *c)
         plan->layout.decoding.cells_bytes + plan->layout.decoding.cache_bytes +
         plan->layout.decoding.reader_bytes + slots_bytes(plan) + plan->engine.whole.planes_bytes +
         (plan->engine.cuda ? 0 : (uint64_t)plan->layout.workers * plan->layout.scratch_bytes) +
-        pb_chain_warp_bytes(plan->work.chain) + pb_chain_curve_bytes(plan->work.chain) +
-        pb_plan_gate_bytes(plan) + list_bytes(plan) + pb_plan_rest_bytes(plan) + r->cutline_bytes +
+        pb_plan_strip_rows_bytes(plan) + pb_chain_warp_bytes(plan->work.chain) +
+        pb_chain_curve_bytes(plan->work.chain) + pb_plan_gate_bytes(plan) + list_bytes(plan) +
+        pb_plan_rest_bytes(plan) + r->cutline_bytes +
         plan->layout.readers * r->cutline_thread_bytes + (r->remote ? 0 : pb_trace_bytes());
 }
 
@@ -252,10 +253,6 @@ static uint32_t threads_wanted(const struct search *s)
 {
     uint32_t n = pb_device_threads(s->request->config->compute.threads);
     uint32_t tiles = pb_grid_count(&s->plan.layout.grid);
-    const uint32_t cols = (uint32_t)s->plan.layout.grid.cols;
-    /* Each tile of a row gets a thread, which is parked most of the time: lines arrive for all. */
-    if (s->plan.layout.lines > 0 && n < cols)
-        n = cols < LINE_THREADS_MAX ? cols : LINE_THREADS_MAX;
     return n < tiles ? n : tiles;
 }
 

@@ -43,21 +43,51 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
     return tile;
 }
 
-struct pb_tile pb_plan_tile_rows(const struct pb_plan *plan, const struct pb_tile *of,
-                                 int32_t first, int32_t n)
-{
-    struct pb_tile tile = {.number = of->number, .unit = of->unit, .core = of->core};
-    tile.core.y += first;
-    tile.core.h = n;
-    set_reads(plan, &tile);
-    return tile;
-}
-
-size_t pb_plan_lines_bytes(const struct pb_plan *plan)
+struct pb_tile pb_plan_strip(const struct pb_plan *plan, uint32_t col, int32_t first, int32_t n)
 {
     const struct pb_grid *const g = &plan->layout.grid;
-    const size_t w = (size_t)(g->side_px < g->image_w ? g->side_px : g->image_w);
-    return (size_t)plan->layout.lines * w * plan->work.outputs.n * sizeof(float);
+    const int64_t cols = g->cols, all = plan->layout.strip_cols;
+    const int32_t x = (int32_t)(cols * col / all) * g->side_px;
+    const int64_t end = cols * (col + 1) / all * g->side_px;
+    struct pb_tile strip = {
+        .number = (uint32_t)first,
+        .unit = (uint32_t)n,
+        .core = {x, first, (int32_t)(end < g->image_w ? end : g->image_w) - x, n}};
+    set_reads(plan, &strip);
+    return strip;
+}
+
+int32_t pb_plan_strip_lines(const struct pb_plan *plan, int32_t first)
+{
+    const struct pb_grid *const g = &plan->layout.grid;
+    const int32_t row = g->side_px - first % g->side_px;
+    const int32_t left = row < g->image_h - first ? row : g->image_h - first;
+    return left < plan->layout.lines ? left : plan->layout.lines;
+}
+
+void pb_plan_core_most(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h)
+{
+    const struct pb_grid *const g = &plan->layout.grid;
+    const bool by_strips = plan->layout.lines > 0;
+    const int32_t w = by_strips ? g->image_w : g->side_px;
+    const int32_t h = by_strips ? plan->layout.lines : g->side_px;
+    *out_w = w < g->image_w ? w : g->image_w;
+    *out_h = h < g->image_h ? h : g->image_h;
+}
+
+size_t pb_plan_strip_tile_bytes(const struct pb_plan *plan)
+{
+    const struct pb_grid *const g = &plan->layout.grid;
+    const struct pb_tile tile = {.core = pb_grid_core(g, 0)};
+    return pb_tile_out_px(&tile) * plan->work.outputs.n * sizeof(float);
+}
+
+uint64_t pb_plan_strip_rows_bytes(const struct pb_plan *plan)
+{
+    return plan->layout.lines > 0
+               ? (uint64_t)plan->layout.strip_rows * (uint64_t)plan->layout.grid.cols *
+                     pb_plan_strip_tile_bytes(plan)
+               : 0;
 }
 
 struct pb_plan_bands pb_plan_bands_of(const struct pb_plan_source *source, enum pb_plan_part part)

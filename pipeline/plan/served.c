@@ -240,6 +240,7 @@ static void take_source(const struct pb_served_source *said, bool whole,
     if (whole)
         take_layout(&said->layout, info);
     info->has_mask = said->has_mask != 0;
+    info->is_growing = said->is_growing != 0;
     info->pixel_interleaved = said->interleaved != 0;
     info->complex.kind = said->is_complex ? PB_COMPLEX_F32 : PB_COMPLEX_NONE;
     for (int32_t i = 0; i < said->n_bands; i++) {
@@ -395,11 +396,14 @@ static int size_pass(struct pb_plan *pass, const struct pb_plan_request *request
 {
     struct pb_plan base = *pass;
     (void)pb_plan_begin(&base, request);
+    base.layout.no_strips = said->lines == 0;
     int rc = pb_plan_with_side(&base, request, said->side_px, err, pass);
     if (rc < 0)
         return rc;
-    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->n_made)
+    if (pass->engine.whole.used != (said->whole != 0) || pass->engine.out.n != said->n_made ||
+        pass->layout.lines != said->lines)
         return bad(err);
+    pass->layout.strip_cols = 1;
     pb_plan_size_slots(pass);
     pass->layout.in_slots = said->in_slots;
     pass->layout.out_slots = said->out_slots;
@@ -472,6 +476,7 @@ static void say_source(const struct pb_raster_info *info, struct pb_served_sourc
     out->n_bands = info->n_bands;
     out->type = (int32_t)info->type;
     out->has_mask = info->has_mask;
+    out->is_growing = info->is_growing;
     out->is_complex = info->complex.kind != PB_COMPLEX_NONE;
     out->interleaved = info->pixel_interleaved;
     for (int32_t i = 0; i < info->n_bands; i++) {
@@ -576,6 +581,7 @@ int pb_served_request_make(const struct pb_plan_request *request, const struct p
     out->window_units = own->layout.window_units;
     out->stripe_cols = own->layout.grid.stripe_cols;
     out->unit_cols = own->layout.grid.unit_cols;
+    out->lines = own->layout.lines;
     out->whole = own->engine.whole.used ? 1 + (uint32_t)own->engine.whole.shares : 0;
     out->managed = own->engine.whole.managed;
     out->keeps = own->engine.whole.keeps;

@@ -112,7 +112,7 @@ static const char *const deadly[] = {
     /* access to other processes */
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_open",
     "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_tgsigqueueinfo", "rt_sigqueueinfo",
-    "setpriority", "migrate_pages", "move_pages",
+    "migrate_pages", "move_pages",
     /* sockets */
     "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4",
     /* file names that Landlock does not check or that change the view of other processes */
@@ -211,13 +211,18 @@ static void add_clone(struct rules *rules)
     add(rules, DEADLY, "clone", 1, &process);
 }
 
-/* Restricts signals (abort, raise), limits and cores to this process. */
+/* Restricts signals (abort, raise), limits and cores to this process, and priorities to the calling
+ * thread. */
 static void add_own(struct rules *rules)
 {
     static const char *const signals[] = {"kill", "tgkill"};
-    const struct arg asks[] = {equal(0, 0), equal(2, 0)};
+    static const char *const priorities[] = {"getpriority", "setpriority"};
+    const struct arg asks[] = {equal(0, 0), equal(2, 0)}, self[] = {equal(0, 0), equal(1, 0)};
     add(rules, SECCOMP_RET_ALLOW, "prlimit64", LIMIT_ARGUMENTS, asks);
     allow_if(rules, "sched_getaffinity", equal(0, 0));
+    for (size_t i = 0; i < COUNT(priorities); i++) /* 0: PRIO_PROCESS */
+        add(rules, SECCOMP_RET_ALLOW, priorities[i], COUNT(self), self);
+    add_any(rules, DEADLY, "setpriority");
     for (size_t i = 0; i < COUNT(signals); i++) {
         allow_if(rules, signals[i], equal(0, SELF));
         add_any(rules, DEADLY, signals[i]);

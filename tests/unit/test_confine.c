@@ -17,6 +17,7 @@
 #include <string.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -306,6 +307,31 @@ START_TEST(a_look_reads_and_changes_nothing)
 }
 END_TEST
 
+static int use_priority(void)
+{
+    const int before = getpriority(PRIO_PROCESS, 0);
+    NEED(setpriority(PRIO_PROCESS, 0, before + 1) == 0);
+    NEED(getpriority(PRIO_PROCESS, 0) == before + 1);
+    FAILS(getpriority(PRIO_PROCESS, (id_t)getppid()), EPERM);
+    return 0;
+}
+
+static int slow_the_parent(void)
+{
+    FAILS(setpriority(PRIO_PROCESS, (id_t)getppid(), 19), EPERM);
+    return 0;
+}
+
+START_TEST(test_threads_lower_their_own_priority_only)
+{
+    if (SANITIZED)
+        return;
+    ck_assert_int_eq(status_of(use_priority), 0);
+    const int status = status_of(slow_the_parent);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+END_TEST
+
 static int abort_at_once(void)
 {
     abort();
@@ -344,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, memory_does_not_become_code);
     tcase_add_test(tcase, local_time_needs_no_file);
     tcase_add_test(tcase, a_look_reads_and_changes_nothing);
+    tcase_add_test(tcase, test_threads_lower_their_own_priority_only);
     tcase_add_test(tcase, ends_are_told_apart);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

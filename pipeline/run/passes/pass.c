@@ -14,6 +14,7 @@
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
+#include "pipeline/run/stream/strips.h"
 #include "pipeline/run/served/said_blocks.h"
 
 #include <errno.h>
@@ -169,6 +170,8 @@ static int make_stream(struct pb_pass *pass, const struct pb_pass_request *reque
         rc = pb_infinities_create(plan, err, &s->infinities);
     if (rc == 0 && plan->layout.gate.chain != NULL)
         rc = pb_gate_create(plan, request->raster, err, &s->gate);
+    if (rc == 0 && plan->layout.lines > 0)
+        rc = pb_strips_create(s, err, &s->strips);
     return rc;
 }
 
@@ -319,6 +322,7 @@ void pb_pass_destroy(struct pb_pass *pass)
             pb_block_cache_destroy(s->cache[i][part]);
     pb_gate_destroy(s->gate);
     pb_rests_destroy(s->rests);
+    pb_strips_destroy(s->strips);
     pb_infinities_destroy(s->infinities);
     free(s->head);
     if (s->remote != NULL) {

@@ -39,6 +39,25 @@ struct pb_served {
     struct pb_said_blocks *said; /* if input slots have blocks as files store them; else NULL */
 };
 
+/* Strip of that line and count of lines. */
+static int take_strip(const struct pb_plan *pass, uint32_t first, uint32_t n, struct pb_tile *out)
+{
+    if (first >= (uint32_t)pass->layout.grid.image_h || n < 1 ||
+        n > (uint32_t)pb_plan_strip_lines(pass, (int32_t)first))
+        return -EPROTO;
+    *out = pb_plan_strip(pass, 0, (int32_t)first, (int32_t)n);
+    return 0;
+}
+
+static int take_whole_tile(const struct pb_plan *pass, uint32_t number, uint32_t unit,
+                           struct pb_tile *out)
+{
+    if (number >= pb_grid_count(&pass->layout.grid))
+        return -EPROTO;
+    *out = pb_plan_tile(pass, number, unit);
+    return 0;
+}
+
 /* From the other process' memory only number and unit are read, once; the unit is returned
  * unchanged. A tile whose pixels may be on the device already arrives as a head only. */
 static int take_tile(void *context, struct wic_slot *slot)
@@ -47,16 +66,17 @@ static int take_tile(void *context, struct wic_slot *slot)
     const struct pb_plan *pass = s->pass;
     const volatile struct pb_tile *said = slot->user;
     uint32_t number = said->number, unit = said->unit;
-    if (number >= pb_grid_count(&pass->layout.grid))
-        return -EPROTO;
     struct pb_tile *own = (struct pb_tile *)s->users[slot->index].bytes;
-    *own = pb_plan_tile(pass, number, unit);
+    const int rc = pass->layout.lines > 0 ? take_strip(pass, number, unit, own)
+                                          : take_whole_tile(pass, number, unit, own);
+    if (rc < 0)
+        return rc;
     size_t bytes = pb_slot_tile_bytes(&pass->layout.format, own);
     if (bytes > pass->layout.in_slot_bytes ||
         pb_plan_out_bytes(pass, own) > pass->layout.out_slot_bytes)
         return -EPROTO;
-    bool is_head =
-        number < s->engine.stream.n_stored && slot->bytes == pass->layout.format.head_bytes;
+    bool is_head = pass->layout.lines == 0 && number < s->engine.stream.n_stored &&
+                   slot->bytes == pass->layout.format.head_bytes;
     /* In memory that the other process cannot write: with a head only, the device's slot still has
      * its earlier content, which may be of another job. */
     own->is_stored = is_head;

@@ -80,7 +80,7 @@ static int exec_tile(struct exec_cpu *e, uint32_t thread, struct pb_err *err)
     struct wic_slot in, out;
     pb_work_begin(PB_WORK_WAIT, 0);
     int rc = wic_wait(s->in, WIC_FOREVER, &in);
-    rc = rc ? rc : pb_arrivals_note(s->arrivals, in.user, err);
+    rc = rc ? rc : pb_stream_arrived(s, in.user, err);
     rc = rc ? rc : wic_acquire(s->out, WIC_FOREVER, &out);
     pb_work_end();
     if (rc != 0)

@@ -38,7 +38,7 @@ static int describe(void *context, const struct wic_slot *in, const struct wic_s
     const struct pb_plan *plan = e->stream->plan;
     const struct pb_tile *tile = in->user;
     struct pb_err err = {0};
-    int rc = pb_arrivals_note(e->stream->arrivals, tile, &err);
+    int rc = pb_stream_arrived(e->stream, tile, &err);
     (void)out;
     if (rc < 0) {
         pb_stream_fail(e->stream, &err);

@@ -252,7 +252,7 @@ static int feed(struct exec_stream *e, struct pb_err *err)
     struct flight f;
     int rc;
     while ((rc = wic_wait(s->in, WIC_FOREVER, &f.in)) == 0 &&
-           (rc = pb_arrivals_note(s->arrivals, f.in.user, err)) == 0 &&
+           (rc = pb_stream_arrived(s, f.in.user, err)) == 0 &&
            (rc = wic_acquire(s->out, WIC_FOREVER, &f.out)) == 0 &&
            (rc = wic_acquire(e->flights, WIC_FOREVER, &slot)) == 0) {
         uint64_t start = pb_clock_mono_ns();

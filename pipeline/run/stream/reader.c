@@ -9,6 +9,7 @@
 #include "pipeline/plan/exchange.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
+#include "pipeline/run/stream/strips.h"
 #include "pipeline/run/stream/tile_store.h"
 
 #include "config/base/clock.h"
@@ -290,12 +291,6 @@ int pb_reader_rows(struct pb_reader *r, const struct pb_tile *rows, void *slot, 
     return rc;
 }
 
-int64_t pb_reader_age_ns(const struct pb_reader *r, int32_t line)
-{
-    const int64_t at = r->source[0] != NULL ? pb_raster_published_ns(r->source[0], line) : 0;
-    return at > 0 ? (int64_t)pb_clock_mono_ns() - at : -1;
-}
-
 int pb_reader_open(struct pb_reader *r, struct pb_stream *s, struct pb_err *err)
 {
     r->stream = s;
@@ -376,8 +371,9 @@ void pb_reader_run(struct pb_stream *stream, uint32_t number)
 {
     struct pb_err err = {0};
     struct pb_reader r = {0};
-    int rc = pb_reader_open(&r, stream, &err);
-    if (rc == 0)
+    int rc = stream->strips != NULL ? pb_strips_send(stream->strips, &err)
+                                    : pb_reader_open(&r, stream, &err);
+    if (rc == 0 && stream->strips == NULL)
         rc = read_units(&r, number, &err);
     pb_reader_close(&r);
     pb_stream_thread_ended(stream, rc, &err);

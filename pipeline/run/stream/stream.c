@@ -5,6 +5,7 @@
 #include "pipeline/raster/raster.h"
 #include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/rests.h"
+#include "pipeline/run/stream/strips.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,7 @@ void pb_stream_abort(struct pb_stream *stream)
     }
     pb_in_flight_abort(stream->in_flight);
     pb_rests_abort(stream->rests);
+    pb_strips_abort(stream->strips);
     pb_gate_answers_abort(stream->answers);
     for (size_t i = 0; i < PB_FILES_MAX; i++)
         pb_raster_abort(stream->raster[i]);
@@ -34,6 +36,11 @@ void pb_stream_fail(struct pb_stream *stream, const struct pb_err *err)
     }
     pthread_mutex_unlock(&stream->lock);
     pb_stream_abort(stream);
+}
+
+int pb_stream_arrived(struct pb_stream *stream, const struct pb_tile *tile, struct pb_err *err)
+{
+    return pb_stream_is_by_lines(stream) ? 0 : pb_arrivals_note(stream->arrivals, tile, err);
 }
 
 void pb_stream_trace_slots(const struct pb_stream *stream)

@@ -28,6 +28,7 @@ struct pb_gate_answers;
 struct pb_reducing;
 struct pb_infinities;
 struct pb_rests;
+struct pb_strips;
 
 struct pb_stage_counter {
     _Atomic uint64_t busy_ns, parked_ns, tiles, bytes;
@@ -47,6 +48,8 @@ struct pb_stream {
     /* NULL: tile workers compute, which have their own slots */
     struct wic_channel *in, *out;
     void *own_in, *own_out; /* one slot for each worker, wic_slot_stride() apart */
+    /* NULL: tiles are computed as a whole, or another process has the products. */
+    struct pb_strips *strips;
     /* Computes the tiles in `session`; NULL: this process does. */
     const struct pb_remote *remote;
     struct pb_remote_session *session;
@@ -105,12 +108,15 @@ int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
 int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
                     size_t bytes, uint32_t worker, struct pb_err *err);
 
-/* Delivers rows of a tile to the sinks that take rows (by_lines); these do not get the tile itself
- * then. Thread: a tile worker. */
-int pb_stream_deliver_rows(struct pb_stream *stream, const struct pb_tile *rows,
-                           const struct pb_tile_planes *pixels, uint32_t worker,
-                           struct pb_err *err);
-/* Returns true if tiles are computed row by row. */
+/* Records that an executor took a slot (pb_arrivals_note). Strips are not recorded: the threads
+ * that write their tiles do it. */
+int pb_stream_arrived(struct pb_stream *stream, const struct pb_tile *tile, struct pb_err *err);
+/* Delivers a strip to the sinks that take lines (by_lines); these do not get tiles then. Thread: as
+ * for strips (strips.h). */
+int pb_stream_deliver_lines(struct pb_stream *stream, const struct pb_tile *strip,
+                            const struct pb_tile_planes *pixels, uint32_t worker,
+                            struct pb_err *err);
+/* Returns true if tiles are made of strips. */
 bool pb_stream_is_by_lines(const struct pb_stream *stream);
 
 /* Records the count of filled slots of the channels in the trace. Thread: any of the run. */

@@ -15,6 +15,7 @@
 #include "pipeline/profile/work.h"
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/reader.h"
+#include "pipeline/run/stream/strips.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,83 +151,13 @@ static int finish_tile(struct pb_tile_workers *w, const struct pb_tile_read *rea
     return rc;
 }
 
-/* Copies computed rows into the planes of their tile. */
-static void copy_rows(const struct pb_tile *tile, const struct pb_tile *rows, const float *from,
-                      uint32_t n_planes, float *to)
+/* Body of a thread that computes strips, or writes the tiles that are made of them. */
+static int work_strips(const struct pb_tile_workers *w, uint32_t number, struct pb_err *err)
 {
-    const size_t px = pb_tile_out_px(rows), plane = pb_tile_out_px(tile); /* rounded up */
-    const size_t n = (size_t)rows->core.w * (size_t)rows->core.h;
-    const size_t at = (size_t)(rows->core.y - tile->core.y) * (size_t)tile->core.w;
-    for (uint32_t i = 0; i < n_planes; i++)
-        memcpy(to + i * plane + at, from + i * px, n * sizeof *to);
-}
-
-static void note_latency(struct pb_stream *s, const struct pb_reader *reader,
-                         const struct pb_tile *rows)
-{
-    for (int32_t y = rows->core.y; y < rows->core.y + rows->core.h; y++) {
-        const int64_t ns = pb_reader_age_ns(reader, y);
-        if (ns >= 0)
-            pb_latency_add(&s->latency, (uint64_t)ns);
-    }
-}
-
-/* Computes a tile of a growing scene: as many rows at a time as can be computed. */
-static int compute_rows(struct pb_tile_workers *w, struct pb_reader *reader,
-                        const struct pb_tile *tile, void *in, void *out, uint32_t number,
-                        struct pb_err *err)
-{
-    struct pb_stream *const s = w->stream;
-    const struct pb_plan *const plan = s->plan;
-    float *const result =
-        (void *)((char *)out + plan->layout.out_slot_bytes - pb_plan_lines_bytes(plan));
-    int rc = 0;
-    for (int32_t y = 0, n = 0; y < tile->core.h && rc == 0; y += n) {
-        const int32_t left = tile->core.h - y;
-        n = pb_reader_await(reader, tile->core.y + y,
-                            left < plan->layout.lines ? left : plan->layout.lines, err);
-        if (n < 0)
-            return n;
-        const struct pb_tile rows = pb_plan_tile_rows(plan, tile, y, n);
-        const struct pb_tile_planes pixels = {.data = result, .plane_px = pb_tile_out_px(&rows)};
-        rc = pb_reader_rows(reader, &rows, in, err);
-        rc = rc ? rc : pb_exec_cpu_tile(w->exec, number, &rows, in, result, err);
-        if (rc < 0)
-            return rc;
-        copy_rows(tile, &rows, result, (uint32_t)plan->work.outputs.n, out);
-        note_latency(s, reader, &rows);
-        rc = pb_stream_deliver_rows(s, &rows, &pixels, number, err);
-    }
-    return rc;
-}
-
-/* Takes a tile through all stages while its lines arrive. */
-static int work_rows(struct pb_tile_workers *w, const struct wic_slot *slot, void *out,
-                     uint32_t number, struct pb_err *err)
-{
-    struct pb_stream *const s = w->stream;
-    struct pb_tile tile = {0};
-    uint32_t unit = 0, index = 0;
-    struct pb_reader *const reader = take_reader(w);
-    int rc = take_tile(w, reader, &unit, &index);
-    if (rc == 0 && reader->stream == NULL)
-        rc = pb_reader_open(reader, s, err);
-    if (rc == 0) {
-        tile = pb_plan_tile(s->plan, index, unit);
-        tile.parts = 1;
-        rc = compute_rows(w, reader, &tile, slot->data, out, number, err);
-    }
-    if (rc < 0 && err->code != PB_OK)
-        pb_stream_fail(s, err);
-    give_reader_back(w, reader);
-    if (rc < 0)
-        return rc;
-    atomic_fetch_add(&s->read.tiles, 1);
-    rc = pb_arrivals_note(s->arrivals, &tile, err);
-    rc = rc ? rc : pb_stream_write(s, &tile, out, pb_plan_out_bytes(s->plan, &tile), number, err);
-    if (rc == 0)
-        pb_in_flight_done(s->in_flight, unit);
-    return rc;
+    const struct pb_stream *const s = w->stream;
+    const uint32_t cols = s->plan->layout.strip_cols;
+    return number < cols ? pb_strips_compute(s->strips, w->exec, number, err)
+                         : pb_strips_write(s->strips, number - cols, err);
 }
 
 void pb_tile_worker_run(struct pb_tile_workers *w, uint32_t number)
@@ -239,9 +170,7 @@ void pb_tile_worker_run(struct pb_tile_workers *w, uint32_t number)
         .slot = {.data = (char *)s->own_in + number * wic_slot_stride(plan->layout.in_slot_bytes),
                  .user = &in_slot}};
     void *out = (char *)s->own_out + number * wic_slot_stride(plan->layout.out_slot_bytes);
-    int rc = 0;
-    while (rc == 0 && pb_stream_is_by_lines(s))
-        rc = work_rows(w, &read.slot, out, number, &err);
+    int rc = pb_stream_is_by_lines(s) ? work_strips(w, number, &err) : 0;
     while (rc == 0 && (rc = read_next(w, &err, &read)) == 0 &&
            (rc = finish_tile(w, &read, out, number, &err)) == 0)
         ;

@@ -9,6 +9,7 @@
 #include "pipeline/run/stream/gate_answers.h"
 #include "pipeline/run/stream/stream.h"
 #include "pipeline/run/stream/rests.h"
+#include "pipeline/run/stream/strips.h"
 
 #include "config/base/clock.h"
 #include "pipeline/profile/trace.h"
@@ -17,16 +18,17 @@
 
 bool pb_stream_is_by_lines(const struct pb_stream *s)
 {
-    return s->plan->layout.lines > 0 && s->store == NULL && s->head == NULL;
+    return s->plan->layout.lines > 0;
 }
 
-int pb_stream_deliver_rows(struct pb_stream *s, const struct pb_tile *rows,
-                           const struct pb_tile_planes *pixels, uint32_t worker, struct pb_err *err)
+int pb_stream_deliver_lines(struct pb_stream *s, const struct pb_tile *strip,
+                            const struct pb_tile_planes *pixels, uint32_t worker,
+                            struct pb_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < s->n_sinks && rc >= 0; i++)
         if (s->sinks[i].by_lines)
-            rc = s->sinks[i].tile(s->sinks[i].object, rows, pixels, worker, err);
+            rc = s->sinks[i].tile(s->sinks[i].object, strip, pixels, worker, err);
     return rc < 0 ? pb_fail(err, PB_E_OUTPUT_WRITE, "a product could not take a line") : 0;
 }
 
@@ -224,8 +226,12 @@ void pb_writer_run(struct pb_stream *s, uint32_t worker)
 {
     struct wic_slot slot;
     struct pb_err err = {0};
-    int rc;
-    while ((rc = wait_tile(s, &slot)) == 0 && (rc = write_tile(s, &slot, worker, &err)) == 0)
+    int rc = 0;
+    if (s->strips != NULL)
+        rc = worker == 0 ? pb_strips_take(s->strips, &err)
+                         : pb_strips_write(s->strips, worker - 1, &err);
+    while (rc == 0 && (rc = wait_tile(s, &slot)) == 0 &&
+           (rc = write_tile(s, &slot, worker, &err)) == 0)
         ;
     pb_in_flight_ended(s->in_flight);
     pb_stream_thread_ended(s, rc, &err);
