@@ -46,6 +46,8 @@ void pb_job_fini(struct pb_job *job)
     pb_scene_manifest_fini(&job->manifest);
     pb_scene_manifest_fini(&job->joined);
     free(job->earlier);
+    free(job->home);
+    free(job->home_products);
     free(job->published);
     free(job->directory);
     free(job->products);
@@ -67,7 +69,7 @@ int pb_job_set(char **field, const char *value)
 int pb_job_copy(struct pb_job *out, const struct pb_job *job)
 {
     *out = *job;
-    out->inbox = out->folder = out->earlier = NULL;
+    out->inbox = out->folder = out->earlier = out->home = out->home_products = NULL;
     out->published = out->directory = out->products = out->report = out->bbox = NULL;
     out->joined = (struct pb_scene_manifest){.n_roots = 0};
     if (pb_scene_manifest_copy(&out->manifest, &job->manifest) == 0 &&

@@ -77,6 +77,9 @@ struct pb_job {
      * (service/worker/joined.h). Set when the job starts, not stored. */
     struct pb_scene_manifest joined;
     char *earlier;
+    /* Node that its input is fetched from, and the directory of products of that node; NULL: this
+     * node has the input. Set when the job starts, not stored. */
+    char *home, *home_products;
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
     /* requested again by a client: it runs even if its content was processed before */

@@ -35,6 +35,12 @@ const struct pb_node *pb_fetched_home(const struct pb_runner_env *env, const str
                                                                                           : NULL;
 }
 
+int pb_fetched_begin(struct pb_job *job, const struct pb_node *home)
+{
+    const int rc = pb_job_set(&job->home, home != NULL ? home->name : NULL);
+    return rc ? rc : pb_job_set(&job->home_products, home != NULL ? home->products : NULL);
+}
+
 /* Reads a name that pb_fetched_room makes. */
 static bool parse(const char *name, char out_job[PB_JOB_ID_BYTES], long long *out_epoch)
 {

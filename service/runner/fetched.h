@@ -14,9 +14,12 @@
 void pb_fetched_room(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
 /* Writes its directory of products. */
 void pb_fetched_products(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
-/* Finds the node that has the input of the job, if it is fetched from there; NULL: it is here.
- * Thread: loop. */
+/* Finds the node that has the input of a waiting job, if a run here would fetch it; NULL: it is
+ * here. Thread: loop. */
 const struct pb_node *pb_fetched_home(const struct pb_runner_env *env, const struct pb_job *job);
+/* Sets job->home and home_products for a run that begins, of the node that pb_fetched_home returned
+ * (NULL is allowed). 0 or -ENOMEM. */
+int pb_fetched_begin(struct pb_job *job, const struct pb_node *home);
 /* Removes the directories of the job's runs up to its epoch. */
 void pb_fetched_remove(const char *work, const struct pb_job *job);
 /* Removes those of all jobs, none of which runs. */

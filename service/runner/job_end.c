@@ -11,7 +11,6 @@
 #include "config/config.h"
 #include "service/base/log.h"
 #include "service/jobs/nodes.h"
-#include "service/runner/fetched.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -222,22 +221,51 @@ static void dismissed(void *user, struct pb_pending *pending)
 void pb_job_end_dismiss(struct pb_job_ends *ends, struct pb_pending *pending)
 {
     hold(ends, &pending->job);
-    pb_job_fail(&pending->job, PB_E_JOB_DISMISSED, "cancelled on request before it ran");
+    pb_job_fail(&pending->job, PB_E_JOB_DISMISSED, "cancelled on request%s",
+                pb_job_began(&pending->job) ? "" : " before it ran");
     (void)pb_job_move(&pending->job, PB_JOB_DISMISSED, pb_clock_wall_ms());
     pb_pending_work(pending, PB_PENDING_STORE, dismissed, ends);
 }
 
 /* --- back into the queue --------------------------------------------------------------------*/
 
+static void home_asked(void *user, struct pb_pending *pending)
+{
+    (void)user;
+    if (pending->rc == 0)
+        pb_log(PB_LOG_NOTICE, "job %s: the cancel is for node %s", pending->job.id, pending->node);
+    else /* it finds the job in the queue */
+        pb_log(PB_LOG_WARNING, "job %s: the cancel waits for node %s: %s", pending->job.id,
+               pending->node, pending->err.msg);
+    pending->rc = 0;
+    pb_pending_settle(pending);
+}
+
+/* Passes the cancel of a run to the node that has the input, which need not wait for a slot then.
+ */
+static void ask_home(struct pb_job_ends *ends, struct pb_pending *pending)
+{
+    const struct pb_job *job = &pending->job;
+    pending->request = (struct pb_node_request){.kind = PB_REQUEST_CANCEL};
+    (void)snprintf(pending->request.job, sizeof pending->request.job, "%s", job->id);
+    (void)snprintf(pending->node, sizeof pending->node, "%s", job->home);
+    pb_pending_work(pending, PB_PENDING_ASK, home_asked, ends);
+}
+
 static void was_put_back(void *user, struct pb_pending *pending)
 {
-    const struct pb_runner_env *env = ((struct pb_job_ends *)user)->env;
+    struct pb_job_ends *ends = user;
+    const struct pb_runner_env *env = ends->env;
     if (!pending->announced) {
         pending->announced = true;
         pb_log(PB_LOG_NOTICE, "job %s: put back into the queue", pending->job.id);
         env->on_change(env->user, &pending->job);
     }
-    pb_pending_settle(pending);
+    if (pending->rc == 0 && pending->job.home != NULL &&
+        pb_code_find(pending->job.error.code) == PB_E_JOB_DISMISSED)
+        ask_home(ends, pending);
+    else
+        pb_pending_settle(pending);
 }
 
 void pb_job_end_return(struct pb_job_ends *ends, struct pb_pending *pending)
@@ -508,7 +536,7 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
  * see: the job waits, and that node looks for its products before it runs again. */
 static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
 {
-    if (pb_fetched_home(ends->env, job) != NULL) {
+    if (job->home != NULL) {
         pb_job_end_put_back(ends, job);
         return false;
     }
@@ -521,11 +549,26 @@ static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
     return false;
 }
 
+/* Returns true if another node may have published the products of the cancelled run, or of an
+ * earlier one. */
+static bool may_be_published(const struct pb_job *job)
+{
+    return job->home != NULL && (pb_job_publishes(job) || job->epoch > 1);
+}
+
 static bool ended(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     struct pb_job *job = &over->job;
-    const bool is_unknown = pb_job_publishes(job) && pb_fetched_home(ends->env, job) != NULL;
-    if (over->ending == PB_ENDING_CANCEL && !is_unknown) {
+    if (over->ending == PB_ENDING_CANCEL && may_be_published(job)) {
+        job->attempts--;
+        pb_job_fail(job, PB_E_JOB_DISMISSED,
+                    "cancelled on request; node %s, which may have published its products, looks "
+                    "for them and ends the job",
+                    job->home);
+        pb_job_end_put_back(ends, job); /* other nodes leave it to that one (runner.c) */
+        return false;
+    }
+    if (over->ending == PB_ENDING_CANCEL) {
         pb_job_fail(job, PB_E_JOB_DISMISSED, "cancelled on request");
         finish(ends, job, PB_JOB_DISMISSED);
         return true;

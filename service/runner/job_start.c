@@ -17,6 +17,8 @@
 #include "pipeline/scene/sidecars.h"
 #include "service/base/log.h"
 #include "service/inbox/intake.h"
+#include "service/jobs/nodes.h"
+#include "service/runner/fetched.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -237,13 +239,16 @@ static void go(struct pb_job_starts *starts, struct pb_pending *pending)
 {
     const struct pb_runner_env *env = starts->env;
     struct pb_pool_slot *slot = pending->slot;
+    const struct pb_node *home = pb_fetched_home(env, &pending->job);
     struct pb_err err = {0};
     if (env->drains || !is_let_through(starts, pending) ||
         pb_config_pipeline(env->config, pending->job.pipeline) == NULL) {
         give_up(starts, pending);
         return;
     }
-    if (pb_job_start_worker(slot, &err) != 0) {
+    if (pb_fetched_begin(&pending->job, home) != 0)
+        (void)pb_fail(&err, PB_E_MEMORY, "out of memory");
+    if (err.code != PB_OK || pb_job_start_worker(slot, &err) != 0) {
         set_back(starts, pending, &err);
         return;
     }
@@ -253,7 +258,7 @@ static void go(struct pb_job_starts *starts, struct pb_pending *pending)
     pb_metrics_count(env->metrics, &job);
     pb_log(PB_LOG_NOTICE, "job %s: %s through %s, worker %d", job.id, job.name, job.pipeline,
            pb_worker_slot_pid(slot->worker));
-    pb_pool_run(starts->pool, slot, &job, pending->known);
+    pb_pool_run(starts->pool, slot, &job, pending->known, home);
     pb_pending_end(pending, 0, NULL); /* its waiters then find the job at its new place */
 }
 
@@ -295,15 +300,28 @@ static void begin(struct pb_job_starts *starts, struct pb_pending *pending)
         go(starts, pending);
 }
 
+/* Dismisses a job that was cancelled when its run could not be seen (job_end.c). */
+static void dismiss(struct pb_job_starts *starts, struct pb_pending *pending)
+{
+    const struct pb_runner_env *env = starts->env;
+    release(pending);
+    pending->job.attempts--;
+    pb_job_fail(&pending->job, PB_E_JOB_DISMISSED, "cancelled on request");
+    env->on_hold(env->user, &pending->job);
+    pb_job_end_finish(starts->ends, pending, PB_JOB_DISMISSED);
+}
+
 static void looked(void *user, struct pb_pending *pending)
 {
     struct pb_job_starts *starts = user;
-    if (!pending->published) {
+    if (pending->published) {
+        release(pending);
+        pb_job_end_is_done(starts->ends, pending);
+    } else if (pb_code_find(pending->before.code) == PB_E_JOB_DISMISSED) {
+        dismiss(starts, pending);
+    } else {
         begin(starts, pending);
-        return;
     }
-    release(pending);
-    pb_job_end_is_done(starts->ends, pending);
 }
 
 void pb_job_start(struct pb_job_starts *starts, struct pb_pool_slot *slot, struct pb_taken *taken,

@@ -110,12 +110,12 @@ static void describe(struct pb_pending *pending)
 {
     const struct pb_pending_list *list = pending->list;
     char files[PB_FILES_PATH_BYTES];
-    if (pending->home[0] == '\0') {
+    if (pending->job.home == NULL) {
         pb_published_describe(&pending->job, list->dirs->products, NULL);
         return;
     }
     pb_fetched_products(list->dirs->work, &pending->job, files);
-    pb_published_describe(&pending->job, pending->home, files);
+    pb_published_describe(&pending->job, pending->job.home_products, files);
 }
 
 /* Stores the state first: an end that is not on the disk did not happen yet, and the input stays
@@ -143,7 +143,7 @@ static int store_end(struct pb_pending *pending)
 static int store(struct pb_pending *pending)
 {
     const int rc = is_finished(&pending->job) ? store_end(pending) : store_state(pending);
-    if (pending->home[0] != '\0' && (pending->stored || rc == -ESTALE))
+    if (pending->job.home != NULL && (pending->stored || rc == -ESTALE))
         pb_fetched_remove(pending->list->dirs->work, &pending->job);
     return rc;
 }
@@ -418,8 +418,6 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
                    pipeline ? pipeline->output.path : PB_OUTPUT_PATH_DEFAULT);
     pending->reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
     const struct pb_service_config *service = &list->env->config->service;
-    const struct pb_node *home = pb_fetched_home(list->env, &pending->job);
-    (void)snprintf(pending->home, sizeof pending->home, "%s", home != NULL ? home->products : "");
     pending->on_success = service->on_success;
     pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;

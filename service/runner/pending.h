@@ -63,7 +63,6 @@ struct pb_pending {
     enum pb_pending_step step;
     struct pb_job job;
     char products[PB_FILES_PATH_BYTES]; /* directory of the service */
-    char home[PB_FILES_PATH_BYTES];     /* directory of the node with its input; "": this one */
     char path[PB_OUTPUT_PATH_BYTES];    /* output.path of the job's pipeline */
     enum pb_on_success on_success;
     bool retains;          /* service.retention.done is set */

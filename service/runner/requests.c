@@ -9,6 +9,7 @@
 #include "service/base/log.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/again.h"
+#include "service/runner/fetched.h"
 #include "service/runner/live.h"
 
 #include <stdio.h>
@@ -136,9 +137,11 @@ static void cancel_running(struct request *request, struct pb_pool_slot *slot)
 static void cancel_looked(void *user, struct pb_pending *pending)
 {
     struct pb_requests *requests = user;
-    if (pending->published)
-        pb_job_end_is_done(requests->ends, pending); /* too late */
-    else
+    if (pending->published) {
+        pb_log(PB_LOG_NOTICE, "job %s: its products are in place; the cancel was too late",
+               pending->job.id);
+        pb_job_end_is_done(requests->ends, pending);
+    } else
         pb_job_end_dismiss(requests->ends, pending);
 }
 
@@ -240,9 +243,14 @@ static const char *other_node(const struct request *request, const struct pb_job
     const struct pb_runner_env *env = request->requests->env;
     if (env->node[0] == '\0')
         return NULL;
-    if (request->kind == PB_REQUEST_CANCEL)
-        return job->status == PB_JOB_RUNNING && strcmp(job->node, env->node) != 0 ? job->node
-                                                                                  : NULL;
+    if (request->kind == PB_REQUEST_CANCEL && job->status == PB_JOB_RUNNING)
+        return strcmp(job->node, env->node) != 0 ? job->node : NULL;
+    if (request->kind == PB_REQUEST_CANCEL) {
+        const struct pb_node *home = may(request, job) && pb_job_began(job)
+                                         ? pb_fetched_home(env, job)
+                                         : NULL; /* it looks for the products of the earlier run */
+        return home != NULL ? home->name : NULL;
+    }
     if (!job->owned || request->kind == PB_REQUEST_AGAIN || !may(request, job))
         return NULL;
     const struct pb_node *home = pb_nodes_home(env->nodes, job->manifest.input);

@@ -17,7 +17,6 @@
 #include "service/inbox/dirs.h"
 #include "service/jobs/nodes.h"
 #include "service/runner/express.h"
-#include "service/runner/fetched.h"
 #include "service/runner/job_start.h"
 #include "service/runner/live.h"
 #include "service/runner/requests.h"
@@ -216,15 +215,22 @@ static bool is_own_input(const struct choice *choice, const struct pb_job *job)
             strcmp(job->node, choice->runner->env.node) == 0);
 }
 
+/* Returns true if only the job's own node may take it, because only that node sees whether the last
+ * run has published: the run crashed, and that node ends the job after the last attempt; or a
+ * client cancelled it, and that node ends the job. */
+static bool is_for_home(const struct pb_job *job)
+{
+    const enum pb_code code = pb_code_find(job->error.code);
+    return code == PB_E_JOB_CRASHED || code == PB_E_JOB_DISMISSED;
+}
+
 /* Returns true if the input is here, or can be fetched: the latter after a while, because its own
- * node needs no copy. A job that crashed is left to that node: only it sees whether the run has
- * published, and it ends the job after the last attempt. */
+ * node needs no copy. */
 static bool has_input(struct choice *choice, const struct pb_job *job)
 {
     if (is_own_input(choice, job))
         return true;
-    if (!is_in_any(job->manifest.input, choice->fetched) ||
-        pb_code_find(job->error.code) == PB_E_JOB_CRASHED)
+    if (!is_in_any(job->manifest.input, choice->fetched) || is_for_home(job))
         return false;
     choice->has_foreign = true;
     return choice->may_fetch;
@@ -708,7 +714,7 @@ static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *o
     if (slot->is_late && over->end == PB_RUN_ENDED && over->ending == PB_ENDING_PUT_BACK)
         over->job.is_long = true;
     slot->is_late = false;
-    if (over->end == PB_RUN_SUCCESSFUL && pb_fetched_home(&runner->env, &over->job) != NULL)
+    if (over->end == PB_RUN_SUCCESSFUL && over->job.home != NULL)
         pb_faults_fetch(&runner->faults, NULL);
     if (is_early(runner, slot, over)) {
         pb_live_note_failed(&runner->live, over->job.id);

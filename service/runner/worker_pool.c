@@ -226,24 +226,19 @@ int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err)
     return pb_worker_slot_start(slot->worker, err);
 }
 
-/* Describes the node that has the input of the job. Returns false: it is this one. */
-static bool find_home(const struct pb_worker_pool *pool, const struct pb_job *job,
-                      struct pb_run_home *out, const char **out_products)
+/* Describes the node that has the input of the job. */
+static void describe_home(const struct pb_worker_pool *pool, const struct pb_job *job,
+                          const struct pb_node *home, struct pb_run_home *out)
 {
-    const struct pb_node *home = pb_fetched_home(pool->env, job);
-    if (home == NULL)
-        return false;
     (void)snprintf(out->node, sizeof out->node, "%s", home->name);
     (void)snprintf(out->address, sizeof out->address, "%s", home->address);
     (void)snprintf(out->socket, sizeof out->socket, "%s", pool->env->config->service.fetch.socket);
     pb_fetched_room(pool->dirs->work, job, out->room);
-    *out_products = home->products;
-    return true;
 }
 
 /* An express job is computed on the CPU when the others use a GPU. */
 void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job,
-                 const char *known)
+                 const char *known, const struct pb_node *from)
 {
     bool on_cpu = slot->express && strcmp(pool->device, "cpu") != 0;
     const struct pb_pipeline_config *pipeline =
@@ -258,8 +253,11 @@ void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct 
                              .live = slot->live,
                              .unpack = pool->dirs->work};
     struct pb_run_home home;
-    if (find_home(pool, job, &home, &how.products))
+    if (from != NULL) {
+        describe_home(pool, job, from, &home);
         how.home = &home;
+        how.products = from->products;
+    }
     slot->express_until_ms = pb_clock_mono_ms() + pool->env->config->service.express_ms;
     if (on_cpu)
         (void)snprintf(job->device_why, sizeof job->device_why,

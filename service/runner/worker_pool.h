@@ -13,6 +13,8 @@
 
 #define PB_POOL_SLOTS_MAX PB_TURNS_MAX
 
+struct pb_node; /* service/jobs/nodes.h */
+
 /* Worker slot, and the runner's data about it. */
 struct pb_pool_slot {
     struct pb_worker_slot *worker;
@@ -62,9 +64,9 @@ void pb_pool_config_changed(struct pb_worker_pool *pool);
 /* Starts the process of an empty slot. */
 int pb_pool_start_worker(struct pb_pool_slot *slot, struct pb_err *err);
 /* Passes the job (taken, already running and stored) to the slot's worker. known: as in struct
- * pb_run_how. */
+ * pb_run_how. from: node that has the input (pb_fetched_home); NULL: this one. */
 void pb_pool_run(struct pb_worker_pool *pool, struct pb_pool_slot *slot, struct pb_job *job,
-                 const char *known);
+                 const char *known, const struct pb_node *from);
 /* Finds a slot with an idle worker, otherwise a slot without a worker; NULL if there is no free
  * slot. */
 struct pb_pool_slot *pb_pool_free_slot(struct pb_worker_pool *pool);

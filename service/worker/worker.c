@@ -111,12 +111,13 @@ static void say_checking(void *user, uint64_t bytes)
     struct worker *worker = user;
     const struct pb_worker_numbers *said = &worker->job.lines.said;
     const bool copies = worker->away.on || worker->host.fd >= 0;
+    const bool delivers = worker->away.delivers;
     const int64_t now = pb_clock_mono_ms();
     if (copies && now - worker->said_ms < COPIES_MS)
         return;
     worker->said_ms = now;
     pb_worker_say_progress(worker,
-                           said->tiles_total == 0                 ? "plan"
+                           said->tiles_total == 0 && !delivers    ? "plan"
                            : said->tiles_done < said->tiles_total ? "compute"
                                                                   : "publish",
                            "", said,

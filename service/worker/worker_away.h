@@ -38,6 +38,7 @@ struct pb_worker_away {
     char *place;           /* place that home has chosen; NULL = unknown */
     char *question;        /* the child's "place" line; NULL: not sent yet */
     uint64_t before, last; /* bytes of earlier files, and of the present one */
+    bool delivers;         /* the products are complete */
 };
 
 /* Makes the directory of the run and copies the input into it. Returns 0, PB_AWAY_FINAL, or

@@ -29,11 +29,17 @@ static int check_arrived(struct worker *worker, const struct pb_worker_line *lin
     return rc;
 }
 
-/* Sends the products to the node that has the input, which publishes them. */
+/* Sends the products to the node that has the input, which publishes them. From the progress line
+ * on, that node decides about a cancel (runner/job_end.c). */
 static void deliver(struct worker *worker, const char *text, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};
     struct pb_json_value *products = NULL;
+    struct pb_worker_numbers *said = &worker->job.lines.said;
+    worker->away.delivers = true;
+    said->tiles_done = said->tiles_total;
+    pb_worker_say_progress(worker, "publish", "", said,
+                           said->bytes_checked + (int64_t)pb_worker_away_bytes(&worker->away), 0);
     char *copy = strdup(text), *end = NULL; /* the child owns the text */
     pb_worker_fork_end(&worker->child);
     int rc = copy != NULL ? pb_worker_job_collect(&worker->job, line, &err, &products)

@@ -41,14 +41,17 @@ def own_address():
 
 
 class Line(threading.Thread):
-    """A network link to an address: counts the bytes of both directions, and can be cut, stopped or slowed (bytes a second)."""
+    """A network link to an address: counts the bytes of both directions, and can be cut, stopped or slowed (bytes a second).
+
+    answers_go_on: cleared, the bytes of the other side (the home of a job) wait."""
 
     def __init__(self, target):
         super().__init__(daemon=True)
         self.target, self.listener = target, socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.pairs, self.bytes, self.cut_after, self.stop_after, self.is_up, self.rate = [], 0, None, None, True, None
-        self.goes_on = threading.Event()
+        self.goes_on, self.answers_go_on = threading.Event(), threading.Event()
+        self.answers_go_on.set()
         self.start()
 
     def run(self):
@@ -65,10 +68,10 @@ class Line(threading.Thread):
                 near.close()
                 continue
             self.pairs.append((near, far))
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+            for source, sink, gate in ((near, far, None), (far, near, self.answers_go_on)):
+                threading.Thread(target=self.carry, args=(source, sink, gate), daemon=True).start()
 
-    def carry(self, source, sink):
+    def carry(self, source, sink, gate):
         try:
             while data := source.recv(65536):
                 self.bytes += len(data)
@@ -78,6 +81,8 @@ class Line(threading.Thread):
                     return
                 if self.stop_after is not None and self.bytes >= self.stop_after:
                     self.goes_on.wait()
+                if gate is not None:
+                    gate.wait()
                 if self.rate is not None:
                     time.sleep(len(data) / self.rate)
                 sink.sendall(data)
@@ -101,6 +106,7 @@ class Line(threading.Thread):
     def close(self):
         self.listener.close()
         self.goes_on.set()
+        self.answers_go_on.set()
         self.cut()
 
 

@@ -76,7 +76,8 @@ class Fetch(DaemonCase):
             yield "busy.tif"
         finally:
             for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError): # it ended with its service
+                    os.kill(pid, signal.SIGCONT)
 
     def products(self, node, scene):
         """Bytes of the products; without what names the run."""
@@ -220,6 +221,81 @@ class Fetch(DaemonCase):
         self.assertEqual(a.log_text().count("products of node b are published"), 1)
         self.assertEqual(self.products(a, "s1"), self.single(scene, "s1.tif"))
         self.check_once(["busy.tif", "s1.tif"])
+
+    def cancel(self, node, job):
+        node.call("job.cancel", id=job["id"])
+
+    def check_nothing_left(self, home, away):
+        wait_for(lambda: away.copies() == [])
+        wait_for(lambda: not [f for f in os.listdir(home.root / "products") if f.endswith(".tmp") or ".tmp." in f])
+
+    def test_cancel_wins_while_products_travel(self):
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a):
+            a.line.stop_after = scene.stat().st_size + 100000
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            job = wait_for(lambda: [j for j in b.jobs() if j["name"] == "s1.tif" and j["stage"] == "publish"])[0]
+            self.cancel(a, job) # home has no free slot
+            ended = a.wait_job("s1.tif", "dismissed")
+            self.assertEqual((ended["error"]["code"], ended["error"]["message"]), ("job.dismissed", "cancelled on request"))
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            self.check_nothing_left(a, b)
+            a.drop_copy(scene, "s2.tif") # the node takes other jobs
+            self.check_fetched(a, b, scene, "s2.tif")
+        self.assertFalse((a.root / "products/s1").exists())
+        self.assertEqual(a.log_text().count("products of node b are published"), 1)
+        wait_for(lambda: "s1.tif" in os.listdir(a.root / "quarantine"))
+        kinds = self.postgres.rows("SELECT kind FROM pushbroom.events WHERE data::json->'job'->>'name' = 's1.tif' ORDER BY seq")
+        self.assertEqual([k for k, in kinds if k in ("job.dismissed", "job.successful", "job.failed")], ["job.dismissed"])
+
+    def test_cancel_comes_too_late_for_published_products(self):
+        """The report of home does not reach the node that computed."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a) as busy:
+            a.line.stop_after = scene.stat().st_size + 100000
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            job = wait_for(lambda: [j for j in b.jobs() if j["name"] == "s1.tif" and j["stage"] == "publish"])[0]
+            a.line.answers_go_on.clear()
+            a.line.stop_after = None
+            a.line.goes_on.set()
+            wait_for(lambda: "products of node b are published" in a.log_text())
+            self.cancel(b, job)
+            ended = a.wait_job("s1.tif", "successful")
+            self.assertEqual(ended["error"], None)
+            self.assertIn("the cancel was too late", a.log_text())
+            a.line.answers_go_on.set()
+            self.check_nothing_left(a, b)
+        a.wait_job(busy, "successful")
+        self.assertEqual(self.products(a, "s1"), self.single(scene, "s1.tif"))
+        self.check_once(["busy.tif", "s1.tif"])
+
+    def test_cancel_waits_for_a_home_that_is_away(self):
+        """Only home sees whether it has published."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a):
+            a.line.stop_after = scene.stat().st_size + 100000
+            a.drop_copy(scene, "s1.tif")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            job = wait_for(lambda: [j for j in b.jobs() if j["name"] == "s1.tif" and j["stage"] == "publish"])[0]
+            a.stop(signal.SIGKILL)
+            self.postgres.rows("UPDATE pushbroom.nodes SET session = 0 WHERE node = 'a'")
+            self.cancel(b, job)
+            waiting = b.wait_job("s1.tif", "accepted")
+            self.assertEqual(waiting["error"]["code"], "job.dismissed")
+            self.assertIn("node a", waiting["error"]["message"])
+            wait_for(lambda: b.copies() == [])
+            a.line.stop_after = None
+            a.line.goes_on.set()
+        a.start()
+        self.assertEqual(a.wait_job("s1.tif", "dismissed")["error"]["message"], "cancelled on request")
+        self.assertFalse((a.root / "products/s1").exists())
+        self.check_nothing_left(a, b)
 
     def test_node_without_space_leaves_the_job(self):
         a, b = self.fetch_nodes("a", "b")
