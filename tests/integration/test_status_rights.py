@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -20,6 +21,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon_kit import BIN, Client, Daemon, RpcError, wait_for  # noqa: E402
+from patience import PATIENCE_S  # noqa: E402
 from pbtest import main  # noqa: E402
 
 SERVICE, ALICE, BOB, ADMIN = 65534, 1001, 1002, 1003
@@ -182,6 +184,18 @@ class Rights(unittest.TestCase):
         self.assertEqual(caught.exception.code, "service.state")
         self.assertEqual(alice.call("job.submit", input=path)["uid"], ALICE)
         self.assertNotIn(checker, self.checkers(d.process.pid))
+
+    def test_a_stopped_checking_process_is_not_left(self):
+        d = self.daemon()
+        checker, = self.checkers(d.process.pid)
+        os.kill(checker, signal.SIGSTOP)
+        watched = os.pidfd_open(checker)
+        self.addCleanup(os.close, watched)
+        d.stop(signal.SIGKILL)
+        has_ended = bool(select.select([watched], [], [], PATIENCE_S)[0])
+        if not has_ended:
+            signal.pidfd_send_signal(watched, signal.SIGKILL)
+        self.assertTrue(has_ended, "it is left behind")
 
     def test_stopped_checking_process_delays_no_shutdown(self):
         d = self.daemon()

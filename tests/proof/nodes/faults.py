@@ -46,9 +46,11 @@ def all_killed(trial, node, fault):
 def node_killed_at_call(trial, node, fault):
     """At the n-th call that changes a directory or makes a change durable."""
     role = "daemon" if fault.pick < 0.6 else "worker"
-    node.faults.rule("change", control.KILL_NTH, role=role, n=1 + int(fault.pick * 997) % 30)
+    rule = node.faults.rule("change", control.KILL_NTH, role=role, n=1 + int(fault.pick * 997) % 30)
     yield
-    if not node.alive():
+    node.faults.set_mode(rule, control.OFF)
+    time.sleep(0.1)  # a process that has read the rule dies now
+    if node.faults.place(rule)[0] == node.process.pid:
         node.process.wait()
     node.calm()
     if not node.alive():
@@ -134,22 +136,45 @@ def failover(trial, node, fault):
 
 def disk_full(trial, node, fault):
     """The file system of products, for all nodes if it is one that the trial has mounted; else writes of one node fail."""
-    ballast = trial.cluster.products / ".ballast"
-    if trial.is_mounted:
-        with open(ballast, "wb", buffering=0) as file:  # a buffer would be written again by the close, and fail
+    ballast = [place / ".ballast" for place in trial.cluster.places] if trial.is_mounted else []
+    for path in ballast:
+        with open(path, "wb", buffering=0) as file:  # a buffer would be written again by the close, and fail
             try:
                 while file.write(bytes(1 << 20)):
                     pass
             except OSError as error:
                 assert error.errno == errno.ENOSPC
-    else:
+    if not ballast:
         for call in ("write", "pwrite"):
             node.faults.rule(call, control.FAIL_ALL, role="worker", path="/products/", error=errno.ENOSPC)
     yield
-    if trial.is_mounted:
-        ballast.unlink()
-    else:
+    for path in ballast:
+        path.unlink()
+    if not ballast:
         node.calm()
+
+
+def fetcher_killed(trial, node, fault):
+    trial.await_job(node)
+    node.kill_fetcher()
+    yield
+    node.start_fetcher()
+
+
+def line_cut(trial, node, fault):
+    trial.await_job(node)
+    node.line.is_up = False
+    node.line.cut()
+    yield
+    node.line.is_up = True
+
+
+def line_slow(trial, node, fault):
+    """The files of a scene take about as long as a lease."""
+    node.line.rate = 2e5 / trial.cluster.lease
+    trial.await_job(node)
+    yield
+    node.line.rate = None
 
 
 def clock_wrong(trial, node, fault):
@@ -219,7 +244,8 @@ def retry(trial, node, fault):
     yield
 
 
-NODE, STORE, ALL, PRODUCTS, NOTHING = "node", "store", "all", "products", "nothing"
+NODE, STORE, ALL, PRODUCTS, LINE, NOTHING = "node", "store", "all", "products", "line", "nothing"
+OF_FETCH = ("fetcher killed", "line cut", "line slow")  # faults of nodes without a common file system
 FAULTS = {  # kind: (generator, what it needs, share)
     "node killed": (node_killed, NODE, 10),
     "all nodes killed": (all_killed, ALL, 2),
@@ -239,6 +265,9 @@ FAULTS = {  # kind: (generator, what it needs, share)
     "clock a day off": (clock_wrong, NODE, 4),
     "slow renames": (renames_slow, NODE, 4),
     "late rename": (rename_late, NODE, 8),
+    "fetcher killed": (fetcher_killed, LINE, 5),
+    "line cut": (line_cut, LINE, 5),
+    "line slow": (line_slow, LINE, 5),
     "cancel": (cancel, NOTHING, 10),
     "retry": (retry, NOTHING, 6),
 }
@@ -248,7 +277,7 @@ def needs(fault):
     """Names of what the fault has for itself."""
     what = FAULTS[fault.kind][1]
     nodes = {f"node {i}" for i in range(64)}
-    return {NODE: {f"node {fault.node}"}, STORE: {"store"}, ALL: nodes | {"products"}, PRODUCTS: nodes | {"products"}, NOTHING: set()}[what]
+    return {NODE: {f"node {fault.node}"}, STORE: {"store"}, ALL: nodes | {"products"}, PRODUCTS: nodes | {"products"}, LINE: {f"line {fault.node}"}, NOTHING: set()}[what]
 
 
 def plan(rng, nodes, kinds, shares):

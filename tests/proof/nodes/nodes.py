@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import control
+from fetch_kit import PORT, Line, make_authority, make_certificate, own_address
 from patience import wait_for
 from pbtest import BIN
 from service_kit import SHIM, Scenes, Service, checksum
@@ -45,25 +46,47 @@ pipelines:
 
 
 class Node(Service):
-    """`links`: one to each place of a server."""
+    """`links`: one to each place of a server; `line`: by which other nodes reach its fetcher, if there is no common file system."""
 
     def __init__(self, name, cluster):
         self.name, self.cluster, self.begun = name, cluster, 0
+        self.fetcher = self.line = None
+        if cluster.keys is not None:
+            make_certificate(cluster.keys, name)
+            self.address = own_address()
+            self.line = Line(self.address)
         self.faults = control.Faults(cluster.scratch / f"faults-{name}", SHIM)
         environment = dict(self.faults.environment(), PB_HOST=f"machine-{name}")
         environment["LD_PRELOAD"] += f":{LOCAL_LOCKS}"
         super().__init__(environment, parent=cluster.scratch)
+        self.products = cluster.products or self.root / "products"
+        self.products.mkdir(exist_ok=True)
         self.links = [cluster.links.add(self.root / f"db{i}", place) for i, place in enumerate(cluster.store.places)]
         self.calm()
 
     def write_config(self, **settings):
         self.settings.update(settings)
         conninfo = f"host={self.root}/db0,{self.root}/db1 user=pushbroom dbname=postgres"
-        text = CONFIG.format(node=self.name, products=self.cluster.products, conninfo=conninfo, lease=self.cluster.lease, **self.settings)
+        products = self.cluster.products or f"{self.root}/products\n{self.fetch_settings()}"
+        text = CONFIG.format(node=self.name, products=products, conninfo=conninfo, lease=self.cluster.lease, **self.settings)
         if self.cluster.any_inbox:
             listed = ", ".join(f"{{path: {node.root}/inbox, node: {node.name}}}" for node in self.cluster.nodes)
             text = text.replace(f"  inbox: {self.root}/inbox\n", f"  inboxes: [{listed}]\n")
         self.config.write_text(text)
+
+    def fetch_settings(self):
+        keys = self.cluster.keys
+        return (f"  fetch: {{listen: \"{self.address}:{PORT}\", address: \"127.0.0.1:{self.line.port}\", certificate: {keys}/{self.name}.crt,"
+                f" key: {keys}/{self.name}.key, ca: {keys}/ca.crt, socket: {self.root}/f.sock}}")
+
+    def start_fetcher(self):
+        """It is a program of its own, which serves and fetches files for the service."""
+        with open(self.root / "fetch.log", "ab") as log:
+            self.fetcher = subprocess.Popen([BIN / "pushbroom-fetch", "--config", self.config], stderr=log, stdin=subprocess.DEVNULL)
+
+    def kill_fetcher(self):
+        self.fetcher.kill()
+        self.fetcher.wait()
 
     def start(self):
         self.begun = self.log.stat().st_size if self.log.exists() else 0
@@ -126,24 +149,38 @@ class Delivered:
 
 class Cluster:
     """The store, the links, the nodes and what was delivered. any_inbox: a node watches the inboxes of nodes that are away, and has the
-    files that it takes there."""
+    files that it takes there. fetches: each node has products of its own, and fetches the files of others."""
 
-    def __init__(self, scratch, store, links, names, lease, any_inbox):
+    def __init__(self, scratch, store, links, names, lease, any_inbox=False, fetches=False):
         self.scratch, self.store, self.links, self.lease = scratch, store, links, lease
         self.any_inbox, self.nodes = any_inbox, []
-        self.products = scratch / "products"
-        self.products.mkdir()
+        self.products, self.keys = (None, scratch / "keys") if fetches else (scratch / "products", None)
+        if fetches:
+            make_authority(self.keys)
+        else:
+            self.products.mkdir()
         self.scenes = Scenes(scratch / "scenes")
         self.nodes += [Node(name, self) for name in names]
         self.delivered = {}
         for node in self.nodes:
             node.write_config()
+        self.places = sorted({node.products for node in self.nodes})  # directories of products
 
     def start(self):
         for node in self.nodes:
             node.start()
+            if self.keys is not None:
+                node.start_fetcher()
         for node in self.nodes:
             node.wait_up()
+
+    def end(self):
+        for node in self.nodes:
+            if node.alive():
+                node.kill()
+            if node.fetcher is not None:
+                node.kill_fetcher()
+                node.line.close()
 
     def deliver(self, rng):
         return self.deliver_as(rng.choice(self.nodes), rng.random() >= 0.1)
@@ -213,11 +250,19 @@ class Cluster:
 
     def leftovers(self):
         """Temporary files of products, claims and files in inboxes: no such path exists when nothing runs."""
-        found = [path for path in self.products.rglob("*") if path.name.startswith(".") and path.name not in (".pushbroom.json", ".pushbroom-root")]
+        found = [path for place in self.places for path in place.rglob("*")
+                 if path.name.startswith(".") and path.name not in (".pushbroom.json", ".pushbroom-root")]
         for node in self.nodes:
             found += list((node.root / "inbox").iterdir())
-            found += [path for path in (node.root / "work").iterdir() if path.name not in ("done", ".pushbroomd.lock")]
+            found += [path for path in (node.root / "work").iterdir() if path.name not in ("done", ".pushbroomd.lock", ".fetched")]
+            found += (node.root / "work/.fetched").glob("*")
         return [str(path) for path in found]
+
+    def products_of(self, delivered):
+        """Returns what product_files() does; files at a place where they do not belong have other names."""
+        own = delivered.node.products
+        return {name if place == own else f"{place}/{name}": checksum for place in self.places
+                for name, checksum in product_files(place / delivered.scene).items()}
 
     def reference(self, scenes):
         """Products of `pushbroom run` of the archived inputs: {scene: {file: checksum}}."""

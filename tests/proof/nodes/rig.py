@@ -5,12 +5,13 @@
 chooses. Afterwards the record of the trial must follow the rules of history.py: no scene is lost, published twice or reported twice, and
 products are those of a run without faults.
 
-  rig.py [--seed N] [--faults N] [--minutes M] [--seconds S] [--lease S] [--kinds "A,B"] [--scenes N] [--any-inbox] [--figures FILE]
-         [--short] [--keep]
+  rig.py [--seed N] [--faults N] [--minutes M] [--seconds S] [--lease S] [--kinds "A,B"] [--round N] [--scenes N] [--any-inbox] [--fetch]
+         [--figures FILE] [--short] [--keep]
 
 Each round makes some faults, heals them all, waits until nothing moves, and checks. The seed decides about all faults and scenes, and
 not about the time that the services take. `--faults` ends the trial after this number, `--minutes` after a round when the time is over, `--seconds` within a round.
-The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full, and the trial has process ids of its own."""
+The short form in ctest is --short. With the right to mount, products are on a small file system of their own, which can be full, and the trial has process ids of its own.
+--any-inbox: each node watches the inboxes of those that are away. --fetch: each node has directories of its own, and a pushbroom-fetch."""
 import argparse
 import collections
 import dataclasses
@@ -31,13 +32,12 @@ from service_kit import checksum, closing_line  # noqa: E402, sets the path of t
 import faults  # noqa: E402
 import history  # noqa: E402
 import watch  # noqa: E402
-from nodes import FOLDERS, Cluster, product_files  # noqa: E402
+from nodes import FOLDERS, Cluster  # noqa: E402
 from patience import wait_for  # noqa: E402
 from pbtest import Skip  # noqa: E402
 from store import Cleanups, Links, Store  # noqa: E402
 
 NAMES = ("a", "b", "c")
-ROUND = 12  # faults between two checks
 SHORT = ("node killed", "node stopped", "late rename", "answers lost", "store failed over", "worker killed", "cancel", "products full")
 FALSE = ("no free job id", "cannot become", "handles are left open")  # no fault of the trial is a reason for these messages
 LATE_S = 6  # a job of a dead node starts elsewhere within its lease and this time
@@ -58,9 +58,10 @@ class Trial:
         store, links = Store(cleanups), Links()
         links.start()
         cleanups.addCleanup(links.end)
-        self.cluster = Cluster(scratch, store, links, NAMES, options.lease, options.any_inbox)
-        if self.is_mounted:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={PRODUCTS_MB}m", "none", self.cluster.products], check=True)
+        self.cluster = Cluster(scratch, store, links, NAMES, options.lease, options.any_inbox, options.fetch)
+        cleanups.addCleanup(self.cluster.end)
+        for place in self.cluster.places if self.is_mounted else []:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={PRODUCTS_MB // len(self.cluster.places)}m", "none", place], check=True)
         self.changes_after, self.all_changes = 0, []
 
     def start(self):
@@ -69,7 +70,7 @@ class Trial:
         wait_for(lambda: len(store.rows("SELECT 1 FROM pushbroom.nodes WHERE session <> 0")) == len(NAMES))
         store.rows(watch.TRIGGER)
         self.events_after = watch.last_event(store)
-        self.products = watch.ProductsWatch(self.cluster.products)
+        self.products = watch.ProductsWatch(self.cluster.places)
         self.clients = [watch.EventsWatch(node, self.events_after) for node in self.cluster.nodes]
         for thread in (self.products, *self.clients):
             thread.start()
@@ -151,7 +152,7 @@ class Trial:
         good = [d for d in self.round if status.get(d.name) == history.SUCCESSFUL and self.where(d) == "archive"]
         reference = self.cluster.reference(good)
         scenes = [history.Scene(d.name, d.scene, d.good, d.cancels, d.retries, self.where(d),
-                                product_files(self.cluster.products / d.scene), reference.get(d.scene, {})) for d in self.round]
+                                self.cluster.products_of(d), reference.get(d.scene, {})) for d in self.round]
         publications, self.products.publications = self.products.publications, []
         moves, self.products.moves = self.products.moves, {}
         record = history.History(scenes, changes, events, {c.node.name: self.seen(c) for c in self.clients}, publications, moves,
@@ -189,10 +190,11 @@ class Trial:
     def run(self):
         self.start()
         options, begun, record = self.options, time.monotonic(), None
-        plan = faults.plan(self.rng, len(NAMES), options.kinds.split(",") if options.kinds else list(faults.FAULTS), not options.kinds)
+        kinds = options.kinds.split(",") if options.kinds else [kind for kind in faults.FAULTS if options.fetch or kind not in faults.OF_FETCH]
+        plan = faults.plan(self.rng, len(NAMES), kinds, not options.kinds)
         while not self.wrong and self.goes_on():
             timed = options.minutes or options.seconds
-            planned = [next(plan) for _ in range(ROUND if timed else min(ROUND, options.faults - self.kinds_made.total()))]
+            planned = [next(plan) for _ in range(options.round if timed else min(options.round, options.faults - self.kinds_made.total()))]
             self.deliver(options.scenes)
             self.run_round(planned)
             record = self.check_round()
@@ -227,6 +229,7 @@ class Trial:
         changes = self.all_changes
         back = [c for c in changes if c.before == history.RUNNING and c.status == history.ACCEPTED]
         self.count["runs that were given up"] = len(back)
+        self.count["runs of another node's file"] = sum(c.status == history.RUNNING and c.node != self.cluster.delivered[c.name].node.name for c in changes)
         print("faults: " + ", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds_made.items())))
         print(f"scenes: {self.checked}; " + ", ".join(f"{n} {what}" for what, n in sorted(self.count.items())))
         elsewhere, lease = list(self.times_elsewhere()), self.cluster.lease
@@ -255,7 +258,7 @@ class Trial:
     def figures(self):
         """Returns the counts and times of the trial, which are summed over many."""
         named = [[*dataclasses.astuple(c)] for c in self.all_changes if any(c.name in fault or c.job in fault for fault in self.wrong)]
-        return {"seed": self.options.seed, "lease": self.cluster.lease, "faults": self.kinds_made, "checked": self.faults_checked, "scenes": self.checked, "wrong": self.wrong,
+        return {"seed": self.options.seed, "form": [form for form in ("any_inbox", "fetch") if getattr(self.options, form)], "lease": self.cluster.lease, "faults": self.kinds_made, "checked": self.faults_checked, "scenes": self.checked, "wrong": self.wrong,
                 "changes": named, "periods": self.periods, "count": self.count, "elsewhere": list(self.times_elsewhere()),
                 "failovers": [[self.time_to_take(killed), self.time_to_take(promoted), up,
                                [p[0] for p in self.periods if p[1] < promoted and p[2] > killed]] for killed, promoted, up in self.failovers]}
@@ -275,9 +278,11 @@ def main():
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seconds", type=float, default=0, help="no fault begins later")
     parser.add_argument("--lease", type=float, default=4)
+    parser.add_argument("--round", type=int, default=12, help="faults between two checks")
     parser.add_argument("--scenes", type=int, default=6, help="at the begin of each round")
     parser.add_argument("--kinds", help="names of faults: " + ", ".join(f'"{kind}"' for kind in faults.FAULTS))
     parser.add_argument("--any-inbox", action="store_true", help="a node watches the inboxes of nodes that are away")
+    parser.add_argument("--fetch", action="store_true", help="nodes have no common file system")
     parser.add_argument("--figures", type=pathlib.Path, help="file for the figures as JSON")
     parser.add_argument("--short", action="store_true", help="one of each of the eight most different faults")
     parser.add_argument("--keep", action="store_true")
@@ -298,21 +303,19 @@ def main():
         print(f"skipped: {skip}")
         sys.exit(77)
     finally:
-        for node in trial.cluster.nodes if trial else []:
-            if node.alive():
-                node.kill()
         cleanups.run()
         kept = options.keep or (trial and trial.wrong) or sys.exc_info()[0] not in (None, SystemExit)
         if kept and options.mount and trial:  # the file system ends with this process
-            shutil.copytree(trial.cluster.products, scratch / "products-kept", symlinks=True)
+            for number, place in enumerate(trial.cluster.places):
+                shutil.copytree(place, scratch / f"products-kept-{number}", symlinks=True)
         if kept:
             print(f"kept: {scratch}; again: rig.py {shlex.join(sys.argv[1:])} --seed {options.seed}")
         if trial:
             trial.report()
             if options.figures:
                 options.figures.write_text(json.dumps(trial.figures()))
-        if trial and options.mount:
-            subprocess.run(["umount", trial.cluster.products], check=False)
+        for place in trial.cluster.places if trial and options.mount else []:
+            subprocess.run(["umount", place], check=False)
         if not kept:
             shutil.rmtree(scratch, ignore_errors=True)
     print(f"{time.monotonic() - begun:.0f} s")

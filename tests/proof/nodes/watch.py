@@ -117,18 +117,18 @@ class EventsWatch(threading.Thread):
 
 
 class ProductsWatch(threading.Thread):
-    """Sees each rename in the directory of products and in those of scenes."""
+    """Sees each rename in the directories of products and in those of scenes."""
 
-    def __init__(self, products):
+    def __init__(self, places):
         super().__init__(daemon=True)
-        self.products, self.libc = products, ctypes.CDLL(None, use_errno=True)
+        self.libc = ctypes.CDLL(None, use_errno=True)
         self.fd = self.libc.inotify_init1(os.O_CLOEXEC)
         assert self.fd >= 0, "no inotify"
-        self.scenes, self.last = {}, {}  # watch: scene; scene: inode of its products
+        self.scenes, self.last = {}, {}  # watch: directory of a scene; scene: inode of its products
         self.publications, self.gone, self.lost = [], [], 0
         self.moves = {}  # scene: how many directories were renamed to its place
         self.ending = threading.Event()
-        self.top = self.add(products, IN_MOVED_TO | IN_CREATE)
+        self.tops = {self.add(place, IN_MOVED_TO | IN_CREATE): place for place in places}
 
     def add(self, path, mask):
         return self.libc.inotify_add_watch(self.fd, os.fsencode(path), mask | IN_ONLYDIR)
@@ -146,29 +146,29 @@ class ProductsWatch(threading.Thread):
             at += HEAD.size + n
             if mask & IN_Q_OVERFLOW:
                 self.lost += 1
-            elif watch == self.top and not name.startswith("."):
-                self.watch_scene(name)
+            elif watch in self.tops and not name.startswith("."):
+                self.watch_scene(self.tops[watch] / name)
             elif watch in self.scenes and name and not name.startswith("."):
                 self.note(self.scenes[watch], name, mask)
 
     def watch_scene(self, scene):
-        watch = self.add(self.products / scene, IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
+        watch = self.add(scene, IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
         if watch >= 0:
             self.scenes[watch] = scene
-            for name in os.listdir(self.products / scene):
+            for name in os.listdir(scene):
                 if not name.startswith("."):
                     self.look(scene, name)
 
     def note(self, scene, name, mask):
         if mask & IN_MOVED_TO:
-            self.moves[scene] = self.moves.get(scene, 0) + 1
+            self.moves[scene.name] = self.moves.get(scene.name, 0) + 1
             self.look(scene, name)
-        elif not (self.products / scene / name).exists():
+        elif not (scene / name).exists():
             self.gone.append(f"{scene}/{name}")
 
     def look(self, scene, name):
         """Notes the products at a place, unless they are those that were there before."""
-        directory = self.products / scene / name
+        directory = scene / name
         try:
             inode, read = directory.stat().st_ino, json.loads((directory / ".pushbroom.json").read_text())
             complete = all((directory / file["file"]).stat().st_size == file["bytes"] for file in read["files"])
@@ -177,7 +177,7 @@ class ProductsWatch(threading.Thread):
         key = inode, read.get("job"), read.get("epoch", 0)
         if self.last.get(scene) != key:
             self.last[scene] = key
-            self.publications.append(Publication(scene, inode, read.get("job", ""), read.get("epoch", 0), complete))
+            self.publications.append(Publication(scene.name, inode, read.get("job", ""), read.get("epoch", 0), complete))
 
     def end(self):
         self.ending.set()
