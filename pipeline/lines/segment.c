@@ -11,8 +11,11 @@
  *   pages    strips
  *
  * The directory of the full height is never rewritten: a process that computes the growing file
- * reads it. Lines are stored before `complete` (release), which readers load (acquire). `word`
- * changes after each store of `complete` or `state`, and readers sleep on it. Readers map the file
+ * reads it. The writer writes all of the file with system calls, whose errors it can report; only
+ * the atomics of struct state are stored by its mapping, and not after a write failed, because a
+ * store that finds the disk gone ends the process. Lines are written before `complete` is stored
+ * (release), which readers load (acquire). `word` changes after each store of `complete` or
+ * `state`, and readers sleep on it. Readers map the file
  * read-only and cannot change `word`; therefore they sleep for PARK_NS at most, and look for an
  * abort of their own process then. */
 #include "pipeline/lines/segment.h"
@@ -31,6 +34,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { STATE_AT = 64, LINES_AT = 4096, PAGE = 4096, TEXT_BYTES = 32, MODE = 0640 };
@@ -54,12 +58,13 @@ struct layout {
 struct pb_segment {
     int fd;
     bool is_writer;
+    bool is_broken; /* the last write failed */
     char *path;
     struct pb_segment_spec spec;
     struct layout layout;
-    unsigned char *map;
-    struct state *state;
-    struct pb_segment_line *line;
+    const unsigned char *map;
+    struct state *state; /* in the map */
+    const struct pb_segment_line *line;
     void *nodata; /* one line of one band; NULL without a nodata value, or for a reader */
     int64_t spin_ns;
     _Atomic bool aborted;
@@ -113,34 +118,86 @@ static uint64_t offset(const struct pb_segment *s, int32_t band, int32_t line)
     return offset_in(&s->layout, s->spec.n_bands, band, line);
 }
 
+/* --- writes --- */
+
+/* Writes rows that follow each other in the file. Changes them. */
+static int write_rows(struct pb_segment *s, struct iovec *row, int n, uint64_t at)
+{
+    while (n > 0) {
+        const ssize_t got = pwritev(s->fd, row, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        s->is_broken = got <= 0;
+        if (s->is_broken)
+            return got < 0 ? -errno : -EIO;
+        at += (uint64_t)got;
+        for (size_t left = (size_t)got; n > 0; row++, n--) {
+            if (left < row->iov_len) {
+                row->iov_base = (unsigned char *)row->iov_base + left;
+                row->iov_len -= left;
+                break;
+            }
+            left -= row->iov_len;
+        }
+    }
+    return 0;
+}
+
+static int write_at(struct pb_segment *s, const void *data, size_t bytes, uint64_t at)
+{
+    struct iovec row = {(void *)(uintptr_t)data, bytes};
+    return write_rows(s, &row, 1, at);
+}
+
+static int fail(struct pb_err *err, enum pb_code code, const char *path, const char *text)
+{
+    return pb_fail_at(err, code, path, 0, 0, "%s", text);
+}
+
+static int write_fail(const struct pb_segment *s, int rc, struct pb_err *err)
+{
+    return pb_io_fail(err, -rc, "cannot write", s->path);
+}
+
 /* --- the directory --- */
 
 enum { TEXT = 2, SHORT = 3, LONG = 4, DOUBLE = 12, LONG8 = 16, ENTRY_BYTES = 20 };
 
-/* Directory under construction: entries from `at`, values that do not fit into them from `next`. */
+/* Directory under construction, for the offset `at` of the file: n entries, and from `next` on the
+ * values that do not fit into them. */
 struct directory {
-    unsigned char *map;
+    unsigned char *bytes;
     uint64_t at, next, n;
 };
+
+/* Adds an entry. Returns the place of its value, or of the offset of its value. */
+static unsigned char *add_entry(struct directory *d, uint16_t tag, uint16_t type, uint64_t count)
+{
+    unsigned char *const entry = d->bytes + 8 + d->n++ * ENTRY_BYTES;
+    memcpy(entry, &tag, 2);
+    memcpy(entry + 2, &type, 2);
+    memcpy(entry + 4, &count, 8);
+    return entry + 12;
+}
+
+/* Returns the place of a value of that size in the tables, whose offset is stored in the entry. */
+static unsigned char *add_value(struct directory *d, unsigned char *entry, uint64_t bytes)
+{
+    const uint64_t offset = d->at + d->next;
+    unsigned char *const value = d->bytes + d->next;
+    memcpy(entry, &offset, 8);
+    d->next += rounded(bytes, 8);
+    return value;
+}
 
 static void put_entry(struct directory *d, uint16_t tag, uint16_t type, uint64_t count,
                       const void *value)
 {
     static const unsigned char size[] = {
         [TEXT] = 1, [SHORT] = 2, [LONG] = 4, [DOUBLE] = 8, [LONG8] = 8};
-    unsigned char *const entry = d->map + d->at + 8 + d->n++ * ENTRY_BYTES;
+    unsigned char *const entry = add_entry(d, tag, type, count);
     const uint64_t bytes = count * size[type];
-    memcpy(entry, &tag, 2);
-    memcpy(entry + 2, &type, 2);
-    memcpy(entry + 4, &count, 8);
-    memset(entry + 12, 0, 8);
-    if (bytes <= 8) {
-        memcpy(entry + 12, value, (size_t)bytes);
-        return;
-    }
-    memcpy(entry + 12, &d->next, 8);
-    memcpy(d->map + d->next, value, (size_t)bytes);
-    d->next += rounded(bytes, 8);
+    memcpy(bytes <= 8 ? entry : add_value(d, entry, bytes), value, (size_t)bytes);
 }
 
 static void put_short(struct directory *d, uint16_t tag, uint16_t value)
@@ -162,25 +219,15 @@ static void put_shorts(struct directory *d, uint16_t tag, uint16_t value, int32_
 static void put_table(struct directory *d, const struct pb_segment *s, uint16_t tag, int32_t height)
 {
     const uint64_t n = strips(height), count = n * (uint64_t)s->spec.n_bands;
-    const uint64_t at = d->next;
-    uint64_t value = 0;
+    unsigned char *const entry = add_entry(d, tag, LONG8, count);
+    unsigned char *const values = count == 1 ? entry : add_value(d, entry, count * 8);
     for (uint64_t i = 0; i < count; i++) {
         const int32_t band = (int32_t)(i / n), line = (int32_t)(i % n) * PB_SEGMENT_ROWS;
         const int32_t rows = height - line < PB_SEGMENT_ROWS ? height - line : PB_SEGMENT_ROWS;
-        value = tag == 273 ? offset(s, band, line) : (uint64_t)rows * s->layout.line_bytes;
-        memcpy(d->map + at + i * 8, &value, 8);
+        const uint64_t value =
+            tag == 273 ? offset(s, band, line) : (uint64_t)rows * s->layout.line_bytes;
+        memcpy(values + i * 8, &value, 8);
     }
-    if (count == 1) {
-        put_entry(d, tag, LONG8, 1, &value);
-        return;
-    }
-    unsigned char *const entry = d->map + d->at + 8 + d->n++ * ENTRY_BYTES;
-    const uint16_t type = LONG8;
-    memcpy(entry, &tag, 2);
-    memcpy(entry + 2, &type, 2);
-    memcpy(entry + 4, &count, 8);
-    memcpy(entry + 12, &at, 8);
-    d->next += count * 8;
 }
 
 static void put_place(struct directory *d, const struct pb_segment_spec *spec)
@@ -213,14 +260,16 @@ static void put_nodata(struct directory *d, const struct pb_segment_spec *spec)
     put_entry(d, 42113, TEXT, strlen(text) + 1, text);
 }
 
-/* Writes the directory of an image of that height. */
-static void put_directory(const struct pb_segment *s, uint64_t at, int32_t height)
+/* Writes the directory of an image of that height at the offset `at`. */
+static int put_directory(struct pb_segment *s, uint64_t at, int32_t height, struct pb_err *err)
 {
     static const uint16_t format[PB_TYPE_COUNT] = {
         [PB_U8] = 1,  [PB_I16] = 2, [PB_U16] = 1, [PB_I32] = 2,
         [PB_U32] = 1, [PB_F32] = 3, [PB_F64] = 3};
     const struct pb_segment_spec *const spec = &s->spec;
-    struct directory d = {s->map, at, at + 1024, 0};
+    struct directory d = {calloc(1, s->layout.tables_bytes), at, 1024, 0};
+    if (d.bytes == NULL)
+        return fail(err, PB_E_MEMORY, s->path, "no memory for the directory");
     const uint32_t size[] = {(uint32_t)spec->width, (uint32_t)height};
     put_entry(&d, 256, LONG, 1, &size[0]);
     put_entry(&d, 257, LONG, 1, &size[1]);
@@ -236,8 +285,10 @@ static void put_directory(const struct pb_segment *s, uint64_t at, int32_t heigh
     put_shorts(&d, 339, format[spec->type], spec->n_bands);
     put_place(&d, spec);
     put_nodata(&d, spec);
-    memcpy(s->map + at, &d.n, 8);
-    memset(s->map + at + 8 + d.n * ENTRY_BYTES, 0, 8);
+    memcpy(d.bytes, &d.n, 8);
+    const int rc = write_at(s, d.bytes, (size_t)d.next, at);
+    free(d.bytes);
+    return rc < 0 ? write_fail(s, rc, err) : 0;
 }
 
 static void make_head(uint64_t directory, unsigned char out[PB_SEGMENT_HEAD_BYTES])
@@ -259,11 +310,6 @@ uint64_t pb_segment_bytes(const struct pb_segment *segment)
 
 /* --- creation --- */
 
-static int fail(struct pb_err *err, enum pb_code code, const char *path, const char *text)
-{
-    return pb_fail_at(err, code, path, 0, 0, "%s", text);
-}
-
 static struct pb_segment *allocate(const char *path, bool is_writer)
 {
     struct pb_segment *const s = calloc(1, sizeof *s);
@@ -282,12 +328,12 @@ static struct pb_segment *allocate(const char *path, bool is_writer)
 static int map(struct pb_segment *s, struct pb_err *err)
 {
     const int rights = s->is_writer ? PROT_READ | PROT_WRITE : PROT_READ;
-    s->layout = layout_of(&s->spec);
-    s->map = mmap(NULL, s->layout.total, rights, MAP_SHARED, s->fd, 0);
-    if (s->map == MAP_FAILED)
+    unsigned char *const bytes = mmap(NULL, s->layout.total, rights, MAP_SHARED, s->fd, 0);
+    if (bytes == MAP_FAILED)
         return pb_io_fail(err, errno, "cannot map", s->path);
-    s->state = (struct state *)(void *)(s->map + STATE_AT);
-    s->line = (struct pb_segment_line *)(void *)(s->map + LINES_AT);
+    s->map = bytes;
+    s->state = (struct state *)(void *)(bytes + STATE_AT);
+    s->line = (const struct pb_segment_line *)(const void *)(bytes + LINES_AT);
     return 0;
 }
 
@@ -345,19 +391,17 @@ static int lock(const struct pb_segment *s, struct pb_err *err)
 
 static int start(struct pb_segment *s, struct pb_err *err)
 {
-    const uint64_t bytes = layout_of(&s->spec).total;
+    const struct state state = {.magic = PB_SEGMENT_MAGIC, .spec = s->spec};
+    s->layout = layout_of(&s->spec);
     int rc = lock(s, err);
-    if (rc == 0 && (rc = -posix_fallocate(s->fd, 0, (off_t)bytes)) < 0)
+    if (rc == 0 && (rc = -posix_fallocate(s->fd, 0, (off_t)s->layout.total)) < 0)
         rc = pb_io_fail(err, -rc, "cannot reserve space for", s->path);
-    rc = rc ? rc : map(s, err);
     rc = rc ? rc : make_nodata(s, err);
-    if (rc < 0)
-        return rc;
-    s->state->spec = s->spec;
-    put_directory(s, s->layout.tables_at[0], s->spec.height);
-    memcpy(s->state->magic, PB_SEGMENT_MAGIC, sizeof s->state->magic);
-    memcpy(s->map, PB_SEGMENT_MAGIC, 8);
-    return 0;
+    rc = rc ? rc : put_directory(s, s->layout.tables_at[0], s->spec.height, err);
+    if (rc == 0 && ((rc = write_at(s, &state, sizeof state, STATE_AT)) < 0 ||
+                    (rc = write_at(s, PB_SEGMENT_MAGIC, 8, 0)) < 0))
+        rc = write_fail(s, rc, err);
+    return rc ? rc : map(s, err);
 }
 
 int pb_segment_create(const char *path, const struct pb_segment_spec *spec, struct pb_err *err,
@@ -437,6 +481,7 @@ static int adopt(struct pb_segment *s, struct pb_err *err)
         return -EINVAL;
     }
     s->spec = state.spec;
+    s->layout = layout_of(&s->spec);
     return map(s, err);
 }
 
@@ -489,9 +534,10 @@ void pb_segment_destroy(struct pb_segment *segment)
     if (segment == NULL)
         return;
     if (segment->map != MAP_FAILED) {
-        if (segment->is_writer && pb_segment_state(segment) == PB_SEGMENT_OPEN)
+        if (segment->is_writer && !segment->is_broken &&
+            pb_segment_state(segment) == PB_SEGMENT_OPEN)
             publish(segment, PB_SEGMENT_ABANDONED);
-        (void)munmap(segment->map, segment->layout.total);
+        (void)munmap((void *)(uintptr_t)segment->map, segment->layout.total);
     }
     if (segment->fd >= 0)
         (void)close(segment->fd);
@@ -515,43 +561,83 @@ static void complete(struct pb_segment *s, uint32_t n)
     publish(s, PB_SEGMENT_OPEN);
 }
 
-uint32_t pb_segment_append(struct pb_segment *segment, const struct pb_segment_group *group)
+/* Writes n lines from line `first` on, all of one row of strips: those of the group from its
+ * line `from` on, or of a gap. */
+static int write_strip(struct pb_segment *s, int32_t first, int n,
+                       const struct pb_segment_line *facts, const struct pb_segment_group *group,
+                       uint32_t from)
 {
-    struct pb_segment *const s = segment;
-    const int32_t first = pb_segment_lines(s);
-    const uint32_t n = fitting(s, group->n);
-    const int64_t now = group->published_ns != 0 ? group->published_ns : wic_now_ns();
-    for (uint32_t i = 0; i < n; i++) {
-        const int32_t line = first + (int32_t)i;
-        const unsigned char *from = (const unsigned char *)group->data + i * group->line_bytes;
-        s->line[line] = (struct pb_segment_line){
-            group->acquired_ns != NULL ? group->acquired_ns[i] : 0, now, 0, 0};
-        for (int32_t b = 0; b < s->spec.n_bands; b++)
-            memcpy(s->map + offset(s, b, line), from + (size_t)b * group->band_bytes,
-                   s->layout.line_bytes);
+    struct iovec rows[PB_SEGMENT_ROWS];
+    int rc = 0;
+    for (int32_t b = 0; rc == 0 && b < s->spec.n_bands; b++) {
+        for (int i = 0; i < n; i++)
+            rows[i] = (struct iovec){
+                group == NULL ? s->nodata
+                              : (void *)(uintptr_t)((const unsigned char *)group->data +
+                                                    (from + (uint32_t)i) * group->line_bytes +
+                                                    (size_t)b * group->band_bytes),
+                s->layout.line_bytes};
+        rc = write_rows(s, rows, n, offset(s, b, first));
     }
-    if (n > 0)
-        complete(s, n);
-    return n;
+    return rc ? rc
+              : write_at(s, facts, (size_t)n * sizeof *facts,
+                         LINES_AT + (uint64_t)first * sizeof *facts);
 }
 
-int pb_segment_gap(struct pb_segment *segment, uint32_t n)
+/* Adds n lines of the group; NULL: a gap. None is complete before all are. */
+static int add(struct pb_segment *s, const struct pb_segment_group *group, uint32_t n,
+               struct pb_err *err)
 {
-    struct pb_segment *const s = segment;
+    struct pb_segment_line facts[PB_SEGMENT_ROWS];
     const int32_t first = pb_segment_lines(s);
-    const int64_t now = wic_now_ns();
+    const int64_t now =
+        group != NULL && group->published_ns != 0 ? group->published_ns : wic_now_ns();
     n = fitting(s, n);
-    if (s->nodata == NULL)
-        return -EINVAL;
-    for (uint32_t i = 0; i < n; i++) {
-        const int32_t line = first + (int32_t)i;
-        s->line[line] = (struct pb_segment_line){0, now, 1, 0};
-        for (int32_t b = 0; b < s->spec.n_bands; b++)
-            memcpy(s->map + offset(s, b, line), s->nodata, s->layout.line_bytes);
+    for (uint32_t done = 0; done < n;) {
+        const int32_t line = first + (int32_t)done, room = PB_SEGMENT_ROWS - line % PB_SEGMENT_ROWS;
+        const uint32_t part = n - done < (uint32_t)room ? n - done : (uint32_t)room;
+        for (uint32_t i = 0; i < part; i++)
+            facts[i] = (struct pb_segment_line){
+                group != NULL && group->acquired_ns != NULL ? group->acquired_ns[done + i] : 0, now,
+                group == NULL, 0};
+        const int rc = write_strip(s, line, (int)part, facts, group, done);
+        if (rc < 0)
+            return write_fail(s, rc, err);
+        done += part;
     }
     if (n > 0)
         complete(s, n);
     return (int)n;
+}
+
+int pb_segment_append(struct pb_segment *segment, const struct pb_segment_group *group,
+                      struct pb_err *err)
+{
+    return add(segment, group, group->n, err);
+}
+
+int pb_segment_gap(struct pb_segment *segment, uint32_t n, struct pb_err *err)
+{
+    if (segment->nodata == NULL)
+        return fail(err, PB_E_INPUT_LIMIT, segment->path, "a gap needs a nodata value");
+    return add(segment, NULL, n, err);
+}
+
+/* Rows of the last strips that have no line are part of the file, because the strips of the other
+ * bands follow them. A write that failed may have left values there. */
+static int clear_rows(struct pb_segment *s, int32_t lines)
+{
+    struct iovec rows[PB_SEGMENT_ROWS];
+    const int n = (int)(strips(lines) * PB_SEGMENT_ROWS) - lines;
+    void *const zeros = n > 0 && s->spec.n_bands > 1 ? calloc(1, s->layout.line_bytes) : NULL;
+    int rc = n > 0 && s->spec.n_bands > 1 && zeros == NULL ? -ENOMEM : 0;
+    for (int32_t b = 0; zeros != NULL && rc == 0 && b + 1 < s->spec.n_bands; b++) {
+        for (int i = 0; i < n; i++)
+            rows[i] = (struct iovec){zeros, s->layout.line_bytes};
+        rc = write_rows(s, rows, n, offset(s, b, lines));
+    }
+    free(zeros);
+    return rc;
 }
 
 int pb_segment_close(struct pb_segment *segment, struct pb_err *err)
@@ -559,25 +645,25 @@ int pb_segment_close(struct pb_segment *segment, struct pb_err *err)
     struct pb_segment *const s = segment;
     const int32_t lines = pb_segment_lines(s);
     const bool is_full = lines == s->spec.height;
+    unsigned char head[PB_SEGMENT_HEAD_BYTES];
     if (lines == 0) {
         (void)fail(err, PB_E_INPUT_EMPTY, s->path, "no line arrived");
         return -ENODATA;
     }
-    if (!is_full)
-        put_directory(s, s->layout.tables_at[1], lines);
-    const int32_t last = (lines - 1) % PB_SEGMENT_ROWS;
+    int rc = is_full ? 0 : put_directory(s, s->layout.tables_at[1], lines, err);
+    if (rc < 0)
+        return rc;
     const uint64_t end = offset(s, s->spec.n_bands - 1, lines - 1) + s->layout.line_bytes;
-    /* Rows of the last strip that have no line are part of the file, because the strips of the
-     * other bands follow them. */
-    for (int32_t row = last + 1; row < PB_SEGMENT_ROWS; row++)
-        for (int32_t b = 0; b + 1 < s->spec.n_bands; b++)
-            memset(s->map + offset(s, b, lines - 1 - last + row), 0, s->layout.line_bytes);
-    unsigned char head[PB_SEGMENT_HEAD_BYTES];
     make_head(s->layout.tables_at[is_full ? 0 : 1], head);
-    if (ftruncate(s->fd, (off_t)end) < 0)
-        return pb_io_fail(err, errno, "cannot cut", s->path);
-    memcpy(s->map + 8, head + 8, 8);
-    memcpy(s->map, head, 8);
+    rc = clear_rows(s, lines);
+    if (rc == 0 && ftruncate(s->fd, (off_t)end) < 0) {
+        rc = -errno;
+        s->is_broken = true;
+    }
+    rc = rc ? rc : write_at(s, head + 8, 8, 8);
+    rc = rc ? rc : write_at(s, head, 8, 0);
+    if (rc < 0)
+        return write_fail(s, rc, err);
     publish(s, PB_SEGMENT_CLOSED);
     return 0;
 }

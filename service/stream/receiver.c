@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * With when_full: drop-oldest, a look that finds a full channel drops the older half of its groups:
- * a writer that is faster than the disk is never stopped for longer than one group takes. */
+ * a writer that is faster than the disk is never stopped for longer than one group takes. Lines
+ * that the disk refuses are dropped. With when_full: wait they stay in the channel, and the writer
+ * waits; the scene ends, and the next one begins when the disk takes it. */
 #include "service/stream/receiver.h"
 
 #include "config/base/clock.h"
@@ -26,7 +28,7 @@
 #define SLOTS_MIN      4u
 #define SLOTS_MAX      256u
 #define LATENCY_MAX_NS INT64_C(3600000000000)
-#define AGAIN_MS       1000 /* until a scene that could not be begun is tried again */
+#define AGAIN_MS       1000 /* until the disk is tried again */
 
 /* Why a receiver ended. */
 enum end { NOT_YET, CLOSED, GONE, STOPPED, WRONG };
@@ -36,7 +38,11 @@ struct pb_receiver {
     pthread_t thread;
     struct pb_stream_room room;
     uint32_t slots;
-    struct wic_slot *slot; /* those of a look */
+    struct wic_slot *slot; /* those of a look: n_slots, of which `taken` are released */
+    uint32_t n_slots, taken;
+    struct pb_stream_group group; /* the one of slot[taken], if it waits for the disk */
+    uint32_t stored;              /* count of its lines that a scene has */
+    bool waits;
     unsigned char user[WIC_USER_BYTES];
     int64_t *times_ns;
     atomic_bool stop;
@@ -46,7 +52,7 @@ struct pb_receiver {
     bool has_lines;                /* a line has arrived, and `next` is known */
     uint64_t next;                 /* number of the next line */
     int64_t last_ms;               /* arrival of the last line */
-    int64_t again_ms;              /* earliest time of the next try to begin a scene */
+    int64_t again_ms;              /* earliest time of the next try of the disk; 0 = any */
     int64_t second_ms;             /* begin of the second that is counted */
     uint64_t second_lines;
     unsigned second_repeats;
@@ -63,22 +69,25 @@ static void end_scene(struct pb_receiver *receiver)
 {
     if (receiver->scene == NULL)
         return;
-    (void)atomic_fetch_add(&receiver->options.counts->scenes, 1);
+    if (pb_scene_lines(receiver->scene) > 0)
+        (void)atomic_fetch_add(&receiver->options.counts->scenes, 1);
     pb_scene_complete(receiver->scene);
     receiver->options.complete(receiver->options.user, receiver->scene);
     receiver->scene = NULL;
 }
 
-/* Begins a scene, unless the last try failed a moment ago. */
-static bool begin_scene(struct pb_receiver *receiver, uint64_t line, int64_t time_ns)
+/* The disk refuses lines: ends the scene with those that it has. */
+static void refuse(struct pb_receiver *receiver, const struct pb_err *err)
 {
-    struct pb_err err = {0};
-    if (pb_clock_mono_ms() < receiver->again_ms)
-        return false;
-    const int rc = pb_scene_begin(&receiver->options.source, line, time_ns, &err, &receiver->scene);
-    receiver->again_ms = rc != 0 ? pb_clock_mono_ms() + AGAIN_MS : 0;
-    receiver->options.trouble(receiver->options.user, &err);
-    return rc == 0;
+    end_scene(receiver);
+    receiver->again_ms = pb_clock_mono_ms() + AGAIN_MS;
+    receiver->options.trouble(receiver->options.user, err);
+}
+
+static void accept_again(struct pb_receiver *receiver)
+{
+    receiver->again_ms = 0;
+    receiver->options.trouble(receiver->options.user, &(struct pb_err){.code = PB_OK});
 }
 
 /* Accounts for lines between the expected number and the one that arrived. False: the writer
@@ -86,6 +95,7 @@ static bool begin_scene(struct pb_receiver *receiver, uint64_t line, int64_t tim
 static bool take_number(struct pb_receiver *receiver, uint64_t line)
 {
     struct pb_stream_counts *counts = receiver->options.counts;
+    struct pb_err err = {0};
     if (receiver->has_lines && line < receiver->next) {
         end_scene(receiver);
         return ++receiver->second_repeats <= PB_RECEIVER_REPEATS;
@@ -95,27 +105,41 @@ static bool take_number(struct pb_receiver *receiver, uint64_t line)
     const uint64_t gap = line - receiver->next;
     (void)atomic_fetch_add(&counts->gaps, 1);
     (void)atomic_fetch_add(&counts->gap_lines, gap);
-    if (receiver->scene != NULL && !pb_scene_gap(receiver->scene, gap))
+    if (receiver->scene != NULL && !pb_scene_fits(receiver->scene, gap))
         end_scene(receiver);
+    else if (receiver->scene != NULL && pb_scene_gap(receiver->scene, gap, &err) != 0)
+        refuse(receiver, &err);
     return true;
 }
 
-static void append(struct pb_receiver *receiver, const struct pb_stream_group *group,
-                   const void *pixels)
+/* Stores the lines of the group that no scene has. False: the disk refuses them. */
+static bool store(struct pb_receiver *receiver, const void *pixels)
 {
-    for (uint32_t done = 0; done < group->lines;) {
-        if (receiver->scene == NULL &&
-            !begin_scene(receiver, group->line + done, receiver->times_ns[done])) {
-            (void)atomic_fetch_add(&receiver->options.counts->dropped, group->lines - done);
-            return;
+    const struct pb_stream_group *group = &receiver->group;
+    struct pb_err err = {0};
+    while (receiver->stored < group->lines) {
+        if (pb_clock_mono_ms() < receiver->again_ms)
+            return false;
+        const uint32_t at = receiver->stored;
+        int n = 0;
+        if (receiver->scene == NULL)
+            n = pb_scene_begin(&receiver->options.source, group->line + at, receiver->times_ns[at],
+                               &err, &receiver->scene);
+        n = n ? n : pb_scene_append(receiver->scene, group, receiver->times_ns, pixels, at, &err);
+        if (n < 0) {
+            refuse(receiver, &err);
+            return false;
         }
-        const bool is_first = pb_scene_lines(receiver->scene) == 0;
-        done += pb_scene_append(receiver->scene, group, receiver->times_ns, pixels, done);
+        const bool is_first = pb_scene_lines(receiver->scene) == n;
+        receiver->stored += (uint32_t)n;
+        if (receiver->again_ms != 0)
+            accept_again(receiver);
         if (is_first)
             receiver->options.begun(receiver->options.user, receiver->scene);
         if (pb_scene_is_full(receiver->scene))
             end_scene(receiver);
     }
+    return true;
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
@@ -126,9 +150,10 @@ static int64_t published_at(int64_t said_ns, int64_t now_ns)
     return said_ns > now_ns || said_ns < now_ns - LATENCY_MAX_NS ? now_ns : said_ns;
 }
 
-static void count(struct pb_receiver *receiver, const struct pb_stream_group *group)
+static void count(struct pb_receiver *receiver)
 {
     struct pb_stream_counts *counts = receiver->options.counts;
+    const struct pb_stream_group *group = &receiver->group;
     receiver->has_lines = true;
     receiver->next = group->line + group->lines;
     receiver->last_ms = pb_clock_mono_ms();
@@ -139,44 +164,88 @@ static void count(struct pb_receiver *receiver, const struct pb_stream_group *gr
     atomic_store(&counts->latency_us, ((int64_t)pb_clock_mono_ns() - group->published_ns) / 1000);
 }
 
-static void take_group(struct pb_receiver *receiver, const struct wic_slot *slot, bool drop)
+/* Reads the header of a group, which the writer may change at any time, once. */
+static bool read_group(struct pb_receiver *receiver, const struct wic_slot *slot)
 {
-    struct pb_stream_group group;
-    if (receiver->end != NOT_YET)
-        return;
-    if (pb_handshake_group(slot->data, format_of(receiver), &group, receiver->times_ns,
-                           receiver->why) != 0) {
-        receiver->end = WRONG;
-        return;
-    }
-    if (drop) { /* the next group that is taken finds the gap */
-        (void)atomic_fetch_add(&receiver->options.counts->dropped, group.lines);
-        if (!receiver->has_lines)
-            receiver->next = group.line;
-        receiver->has_lines = true;
-        return;
-    }
-    group.published_ns = published_at(group.published_ns, (int64_t)pb_clock_mono_ns());
-    if (!take_number(receiver, group.line)) {
-        (void)snprintf(receiver->why, sizeof receiver->why,
-                       "line numbers started again more than %d times in a second",
-                       PB_RECEIVER_REPEATS);
-        receiver->end = WRONG;
-        return;
-    }
-    append(receiver, &group,
-           (const unsigned char *)slot->data + pb_stream_pixels_offset(format_of(receiver)));
-    count(receiver, &group);
+    receiver->stored = 0;
+    if (pb_handshake_group(slot->data, format_of(receiver), &receiver->group, receiver->times_ns,
+                           receiver->why) == 0)
+        return true;
+    receiver->end = WRONG;
+    return false;
 }
 
-static void take_groups(struct pb_receiver *receiver, uint32_t n)
+/* The next group that is taken finds the gap. */
+static void drop_group(struct pb_receiver *receiver)
 {
+    const struct pb_stream_group *group = &receiver->group;
+    (void)atomic_fetch_add(&receiver->options.counts->dropped, group->lines);
+    if (!receiver->has_lines)
+        receiver->next = group->line;
+    receiver->has_lines = true;
+}
+
+/* Reads a group and its number. */
+static bool begin_group(struct pb_receiver *receiver, const struct wic_slot *slot)
+{
+    if (!read_group(receiver, slot))
+        return false;
+    struct pb_stream_group *group = &receiver->group;
+    group->published_ns = published_at(group->published_ns, (int64_t)pb_clock_mono_ns());
+    if (take_number(receiver, group->line))
+        return true;
+    (void)snprintf(receiver->why, sizeof receiver->why,
+                   "line numbers started again more than %d times in a second",
+                   PB_RECEIVER_REPEATS);
+    receiver->end = WRONG;
+    return false;
+}
+
+/* Takes a group, or continues with the one that waited. */
+static void take_group(struct pb_receiver *receiver, const struct wic_slot *slot)
+{
+    if (!receiver->waits && !begin_group(receiver, slot))
+        return;
+    const bool is_stored = store(receiver, (const unsigned char *)slot->data +
+                                               pb_stream_pixels_offset(format_of(receiver)));
+    receiver->waits = !is_stored && !receiver->options.source.rules.drops;
+    if (receiver->waits)
+        return;
+    (void)atomic_fetch_add(&receiver->options.counts->dropped,
+                           receiver->group.lines - receiver->stored);
+    count(receiver);
+}
+
+/* Takes the groups of the look, until one waits. */
+static void take_groups(struct pb_receiver *receiver)
+{
+    const uint32_t n = receiver->n_slots;
     const bool is_full = receiver->options.source.rules.drops && n == receiver->slots;
-    atomic_store(&receiver->options.counts->waiting, n);
-    for (uint32_t i = 0; i < n; i++) {
-        take_group(receiver, &receiver->slot[i], is_full && i < n / 2);
-        (void)wic_release(receiver->room.channel, &receiver->slot[i]);
+    while (receiver->end == NOT_YET && receiver->taken < n) {
+        const struct wic_slot *slot = &receiver->slot[receiver->taken];
+        if (!is_full || receiver->taken >= n / 2)
+            take_group(receiver, slot);
+        else if (read_group(receiver, slot))
+            drop_group(receiver);
+        if (receiver->waits)
+            return;
+        (void)wic_release(receiver->room.channel, slot);
+        receiver->taken++;
     }
+}
+
+/* Counts the lines that waited for the disk to the end. */
+static void lose_waiting(struct pb_receiver *receiver)
+{
+    uint64_t n = receiver->group.lines - receiver->stored;
+    if (!receiver->waits)
+        return;
+    while (++receiver->taken < receiver->n_slots &&
+           read_group(receiver, &receiver->slot[receiver->taken]))
+        n += receiver->group.lines;
+    (void)atomic_fetch_add(&receiver->options.counts->dropped, n);
+    pb_log(PB_LOG_ERROR, "stream %s: %llu lines that waited for the disk are lost",
+           pb_receiver_stream(receiver), (unsigned long long)n);
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
@@ -211,15 +280,23 @@ static enum end look_at_writer(const struct pb_receiver *receiver)
     return fd.revents == (POLLIN | POLLRDHUP) ? CLOSED : GONE;
 }
 
-/* Waits for groups and takes them. Returns the result of the wait. */
+/* Waits for groups, unless some wait for the disk, and takes them. Returns the result of the
+ * wait; -EAGAIN: lines wait for the disk. */
 static int look(struct pb_receiver *receiver, int64_t wait_ms)
 {
-    const int n =
-        wic_wait_some(receiver->room.channel, wait_ms * 1000000, receiver->slots, receiver->slot);
-    if (n > 0)
-        take_groups(receiver, (uint32_t)n);
+    int n = (int)receiver->n_slots;
+    if (receiver->waits) {
+        (void)poll(NULL, 0, (int)wait_ms);
+    } else {
+        n = wic_wait_some(receiver->room.channel, wait_ms * 1000000, receiver->slots,
+                          receiver->slot);
+        receiver->n_slots = n > 0 ? (uint32_t)n : 0;
+        receiver->taken = 0;
+        atomic_store(&receiver->options.counts->waiting, receiver->n_slots);
+    }
+    take_groups(receiver);
     look_at_time(receiver);
-    return n;
+    return receiver->waits ? -EAGAIN : n;
 }
 
 /* Takes what is in the channel, but no more than it holds: the writer may still write. */
@@ -240,7 +317,7 @@ static void serve(struct pb_receiver *receiver)
         const int n = look(receiver, PB_RECEIVER_LOOK_MS);
         if (n == -EPIPE)
             receiver->end = CLOSED;
-        else if (n < 0 && n != -ETIMEDOUT) {
+        else if (n < 0 && n != -ETIMEDOUT && n != -EAGAIN) {
             (void)snprintf(receiver->why, sizeof receiver->why, "the channel makes no sense: %s",
                            strerror(-n));
             receiver->end = WRONG;
@@ -252,9 +329,10 @@ static void serve(struct pb_receiver *receiver)
         if (end == NOT_YET)
             continue;
         drain(receiver);
-        if (receiver->end == NOT_YET)
+        if (receiver->end == NOT_YET && (end == STOPPED || !receiver->waits))
             receiver->end = end;
     }
+    lose_waiting(receiver);
 }
 
 static void report(const struct pb_receiver *receiver)

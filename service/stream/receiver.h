@@ -36,8 +36,8 @@ struct pb_receiver_options {
     void (*begun)(void *user, struct pb_stream_scene *scene);
     /* Called with a scene whose lines are complete, which it takes. Thread: the receiver's. */
     void (*complete)(void *user, struct pb_stream_scene *scene);
-    /* Called with the error of a scene that cannot be begun (code other than PB_OK), and with
-     * PB_OK when one was begun or is not needed any more. Thread: the receiver's. */
+    /* Called with the error of a disk that takes no lines (code other than PB_OK), and with PB_OK
+     * when it takes them again or no line is left. Thread: the receiver's. */
     void (*trouble)(void *user, const struct pb_err *err);
     /* Called at the end, before the connection is closed; pb_receiver_join waits for the rest.
      * Thread: the receiver's. */

@@ -159,8 +159,8 @@ int pb_scene_begin(const struct pb_scene_source *source, uint64_t line, int64_t 
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-uint32_t pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
-                         const int64_t *times_ns, const void *pixels, uint32_t skip)
+int pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
+                    const int64_t *times_ns, const void *pixels, uint32_t skip, struct pb_err *err)
 {
     const struct pb_stream_format *format = &scene->source.request.format;
     const size_t line_bytes = pb_stream_line_bytes(format);
@@ -172,15 +172,18 @@ uint32_t pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_g
         .acquired_ns = times_ns + skip,
         .published_ns = group->published_ns,
     };
-    return pb_segment_append(scene->segment, &lines);
+    return pb_segment_append(scene->segment, &lines, err);
 }
 
-bool pb_scene_gap(struct pb_stream_scene *scene, uint64_t n)
+bool pb_scene_fits(const struct pb_stream_scene *scene, uint64_t n)
 {
-    if (n >= (uint64_t)(scene->every - pb_scene_lines(scene)))
-        return false;
-    (void)pb_segment_gap(scene->segment, (uint32_t)n);
-    return true;
+    return n < (uint64_t)(scene->every - pb_scene_lines(scene));
+}
+
+int pb_scene_gap(struct pb_stream_scene *scene, uint64_t n, struct pb_err *err)
+{
+    const int rc = pb_segment_gap(scene->segment, (uint32_t)n, err);
+    return rc < 0 ? rc : 0;
 }
 
 bool pb_scene_is_full(const struct pb_stream_scene *scene)

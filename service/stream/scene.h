@@ -45,11 +45,14 @@ int pb_scene_begin(const struct pb_scene_source *source, uint64_t line, int64_t 
 int pb_scene_offer(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job);
 /* Returns true if pb_scene_offer has stored the job. */
 bool pb_scene_is_offered(const struct pb_stream_scene *scene);
-/* Appends lines of a group from `skip` on, as many as fit. Returns their count. */
-uint32_t pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
-                         const int64_t *times_ns, const void *pixels, uint32_t skip);
-/* Adds n lines that never arrived. Returns false and adds none if they do not fit. */
-bool pb_scene_gap(struct pb_stream_scene *scene, uint64_t n);
+/* Appends lines of a group from `skip` on, as many as fit. Returns their count, or *err of the
+ * disk, which has taken none of them. */
+int pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
+                    const int64_t *times_ns, const void *pixels, uint32_t skip, struct pb_err *err);
+/* Returns true if n lines that never arrived fit, and at least one line after them. */
+bool pb_scene_fits(const struct pb_stream_scene *scene, uint64_t n);
+/* Adds n such lines. */
+int pb_scene_gap(struct pb_stream_scene *scene, uint64_t n, struct pb_err *err);
 bool pb_scene_is_full(const struct pb_stream_scene *scene);
 int32_t pb_scene_lines(const struct pb_stream_scene *scene);
 const char *pb_scene_name(const struct pb_stream_scene *scene);

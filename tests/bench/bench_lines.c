@@ -91,7 +91,7 @@ static int feed(struct bench *b, struct pb_segment *segment, const uint16_t *dat
                                                n,
                                                NULL,
                                                0};
-        if (pb_segment_append(segment, &group) != n)
+        if (pb_segment_append(segment, &group, NULL) != (int)n)
             return 1;
         line += (int32_t)n;
     }

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: threads sanitized slow
 """Streams of lines: writers of all kinds, and the scenes that the service makes of their lines."""
+import errno
 import json
 import mmap
 import os
@@ -15,14 +16,17 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
 
 from osgeo import gdal
 import numpy
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import control  # noqa: E402
 from daemon_kit import BIN, DaemonCase, RpcError  # noqa: E402
 from patience import wait_for  # noqa: E402
-from pbtest import DATA, SOURCE, main, run  # noqa: E402
+from pbtest import DATA, SANITIZED, SOURCE, main, run  # noqa: E402
 
 gdal.UseExceptions()
 SCENE = DATA / "real/landsat7_L7_ETMs_6band.tif"
@@ -304,10 +308,60 @@ class Streams(DaemonCase):
         d.wait_for(lambda: "is in use" in d.log_text())
         process = self.start_feed(d, "--lines-per-second", 100, "--group", 4, "--repeat", 1000)
         d.wait_trouble("lines", "free")
-        self.assertGreater(self.stream(d)["dropped"], 0)
-        process.terminate()
-        self.assertEqual(process.wait(), 0)
+        self.assertEqual(self.stream(d)["dropped"], 0)
+        process.kill()
+        process.wait()
+        d.change("  retention: {min_free: 1000TiB}\n", "")
+        d.process.send_signal(signal.SIGHUP)
         d.wait_for(lambda: d.trouble("lines") is None)
+        job, = self.wait_scenes(d, 1)
+        s = self.ended(d)
+        self.assertEqual((s["dropped"], s["gaps"]), (0, 0))
+        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, s["lines"]))
+
+    def on_bad_disk(self, full):
+        """A service and a writer, and the rule by which no line of a scene can be written."""
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(PIPELINES.format(every=128, silence="60s", full=full) + STEPS)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start(env=faults.environment())
+        process = self.start_feed(d, "--lines-per-second", 300, "--group", 4, "--start", TIME)
+        self.wait_lines(d, 40)
+        rule = faults.rule("pwrite", control.FAIL_ALL, role="daemon", error=errno.EIO, path="/work/")
+        d.wait_trouble("lines", "Input/output error")
+        return d, faults, rule, process
+
+    @unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
+    def test_writer_waits_for_a_bad_disk(self):
+        d, faults, rule, process = self.on_bad_disk("wait")
+        tries = faults.counts(rule)[1]
+        wait_for(lambda: faults.counts(rule)[1] > tries + 1)
+        self.assertIsNone(d.process.poll())
+        self.assertEqual(self.stream(d)["dropped"], 0)
+        faults.set_mode(rule, control.OFF)
+        out, errors = process.communicate()
+        self.assertEqual(process.returncode, 0, errors)
+        d.wait_for(lambda: d.trouble("lines") is None)
+        height = gdal.Open(str(SCENE)).RasterYSize
+        s = self.ended(d)
+        self.assertEqual((s["lines"], s["gaps"], s["dropped"]), (height, 0, 0))
+        first = 0  # the first scene can be closed later than the others
+        for job in sorted(self.wait_scenes(d, s["scenes"]), key=lambda j: j["name"]):
+            self.assertEqual(int(job["name"][:-4].split("_")[2]), first)
+            values = self.values(d, job)
+            numpy.testing.assert_array_equal(values, self.expected(d, first, len(values)))
+            first += len(values)
+        self.assertEqual(first, height)
+
+    @unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
+    def test_bad_disk_drops_lines_where_configured(self):
+        d, faults, rule, process = self.on_bad_disk("drop-oldest")
+        d.wait_for(lambda: self.stream(d)["dropped"] > 0)
+        faults.set_mode(rule, control.OFF)
+        self.assertEqual(process.communicate()[1], "")
+        s = self.ended(d)
+        lines = sum(len(self.values(d, job)) for job in self.wait_scenes(d, s["scenes"]))
+        self.assertEqual(lines, s["lines"] - s["dropped"])
 
     def test_service_without_descriptors_waits_for_them(self):
         d = self.service()

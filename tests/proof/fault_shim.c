@@ -407,6 +407,16 @@ PREAD(pread64, CALL_PREAD, void *)
 PREAD(pwrite, CALL_PWRITE, const void *)
 PREAD(pwrite64, CALL_PWRITE, const void *)
 
+#define PWRITEV(function)                                                                          \
+    ssize_t function(int fd, const struct iovec *part, int n, off_t at)                            \
+    {                                                                                              \
+        REAL(ssize_t, #function, int, const struct iovec *, int, off_t);                           \
+        FAIL(CALL_PWRITE, NULL, fd, -1);                                                           \
+        return real(fd, part, n, at);                                                              \
+    }
+PWRITEV(pwritev)
+PWRITEV(pwritev64)
+
 /* With RWF_NOWAIT: a file with a fault is not in the page cache, therefore the read that may wait
  * meets the fault. */
 #define PREADV2(function)                                                                          \

@@ -81,7 +81,7 @@ static void append(struct pb_segment *segment, int32_t from, int32_t to)
         for (int32_t x = 0; x < WIDTH; x++)
             data[0][x] = data[1][x] = value(line, x);
         const struct pb_segment_group group = {data, sizeof data, sizeof data[0], 1, &acquired, 0};
-        ck_assert_uint_eq(pb_segment_append(segment, &group), 1);
+        ck_assert_int_eq(pb_segment_append(segment, &group, NULL), 1);
     }
 }
 

@@ -41,7 +41,7 @@ static void append(struct pb_segment *segment, int32_t line)
                                              (2654435761u + (uint32_t)b) >>
                                          18));
     const struct pb_segment_group group = {data, sizeof data, sizeof data[0], 1, NULL, 0};
-    ck_assert_uint_eq(pb_segment_append(segment, &group), 1);
+    ck_assert_int_eq(pb_segment_append(segment, &group, NULL), 1);
 }
 
 static void *feed_body(void *user)
@@ -50,7 +50,7 @@ static void *feed_body(void *user)
     struct pb_err err = {0};
     for (int32_t line = 0; line < f->lines; line++) {
         if (line >= f->gap_from && line < f->gap_from + f->gap_n)
-            ck_assert_int_eq(pb_segment_gap(f->segment, 1), 1);
+            ck_assert_int_eq(pb_segment_gap(f->segment, 1, NULL), 1);
         else
             append(f->segment, line);
         if (f->pause_every > 0 && line % f->pause_every == 0)

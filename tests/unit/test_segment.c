@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ static struct pb_segment *reader(void)
 }
 
 /* Appends n lines of the pattern, all bands of a line together. */
-static uint32_t append(struct pb_segment *s, uint32_t n)
+static int append(struct pb_segment *s, uint32_t n)
 {
     static uint16_t data[GROUP_MOST][BANDS][WIDTH];
     int64_t acquired[GROUP_MOST];
@@ -96,7 +97,7 @@ static uint32_t append(struct pb_segment *s, uint32_t n)
                 data[i][b][x] = value(first + i, b, x);
     }
     const struct pb_segment_group group = {data, sizeof data[0], sizeof data[0][0], n, acquired, 0};
-    return pb_segment_append(s, &group);
+    return pb_segment_append(s, &group, NULL);
 }
 
 static void check_lines(const struct pb_segment *s, int32_t from, int32_t n)
@@ -220,7 +221,7 @@ START_TEST(test_gap_has_the_nodata_value)
     enter();
     struct pb_segment *s = make(&usual);
     append(s, 30);
-    ck_assert_int_eq(pb_segment_gap(s, 10), 10);
+    ck_assert_int_eq(pb_segment_gap(s, 10, NULL), 10);
     ck_assert_uint_eq(pb_segment_line(s, 35).is_gap, 1);
     ck_assert_uint_eq(pb_segment_line(s, 29).is_gap, 0);
     append(s, 5);
@@ -230,7 +231,9 @@ START_TEST(test_gap_has_the_nodata_value)
     (void)unlink(path);
     spec.has_nodata = false;
     s = make(&spec);
-    ck_assert_int_eq(pb_segment_gap(s, 1), -EINVAL);
+    ck_assert_int_lt(pb_segment_gap(s, 1, &err), 0);
+    ck_assert_int_eq(err.code, PB_E_INPUT_LIMIT);
+    err.code = PB_OK;
     ck_assert_int_eq(pb_segment_close(s, &err), -ENODATA);
     pb_segment_destroy(s);
     leave();
@@ -256,9 +259,9 @@ START_TEST(test_other_types_and_bands_are_read)
     for (size_t i = 0; i < sizeof line; i++)
         line[i] = (unsigned char)(i * 37 % 61);
     const struct pb_segment_group group = {line, sizeof line, 0, 1, NULL, 5};
-    ck_assert_uint_eq(pb_segment_append(s, &group), 1);
+    ck_assert_int_eq(pb_segment_append(s, &group, NULL), 1);
     ck_assert_int_eq(pb_segment_line(s, 0).published_ns, 5);
-    ck_assert_uint_eq(pb_segment_append(s, &group), 1);
+    ck_assert_int_eq(pb_segment_append(s, &group, NULL), 1);
     ck_assert_int_eq(pb_segment_close(s, &err), 0);
     pb_segment_destroy(s);
     pb_raster_init();
@@ -405,7 +408,7 @@ START_TEST(test_dead_writer_is_continued)
     err.code = PB_OK;
     ck_assert_msg(pb_segment_recover(path, &err, &s) == 0, "%s", err.msg);
     ck_assert_int_eq(pb_segment_lines(s), 33);
-    ck_assert_int_eq(pb_segment_gap(s, 7), 7);
+    ck_assert_int_eq(pb_segment_gap(s, 7, NULL), 7);
     append(s, 10);
     ck_assert_int_eq(pb_segment_wait(r, 50, PB_SEGMENT_NO_DEADLINE), 0);
     check_lines(r, 0, 33);
@@ -491,6 +494,59 @@ START_TEST(test_early_end_wakes_a_reader)
 }
 END_TEST
 
+/* Writes of this process fail from that offset of a file on. */
+static void limit_files(rlim_t bytes)
+{
+    const struct rlimit limit = {bytes, RLIM_INFINITY};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* _i: a line, a gap, the end. */
+START_TEST(test_failed_write_completes_no_line)
+{
+    struct pb_err err = {0};
+    struct stat all;
+    enter();
+    struct pb_segment *const s = make(&usual);
+    ck_assert_int_eq(stat(path, &all), 0);
+    append(s, 20);
+    limit_files(_i == 2 ? 100 : (rlim_t)all.st_size / 4);
+    if (_i == 0)
+        ck_assert_int_lt(append(s, 40), 0);
+    else if (_i == 1)
+        ck_assert_int_lt(pb_segment_gap(s, 40, &err), 0);
+    else
+        ck_assert_int_lt(pb_segment_close(s, &err), 0);
+    ck_assert_int_eq(err.code, _i == 0 ? PB_OK : PB_E_OUTPUT_WRITE);
+    ck_assert_int_eq(pb_segment_lines(s), 20);
+    ck_assert_int_eq(pb_segment_state(s), PB_SEGMENT_OPEN);
+    limit_files(RLIM_INFINITY);
+    ck_assert_int_eq(append(s, 3), 3);
+    err.code = PB_OK;
+    ck_assert_msg(pb_segment_close(s, &err) == 0, "%s", err.msg);
+    pb_segment_destroy(s);
+    check_file(23, 0, 0);
+    leave();
+}
+END_TEST
+
+/* A store to a mapping of the lines would end the process. */
+START_TEST(test_file_that_is_cut_ends_no_writer)
+{
+    struct pb_err err = {0};
+    enter();
+    struct pb_segment *const s = make(&usual);
+    append(s, 16);
+    ck_assert_int_eq(truncate(path, 8192), 0);
+    ck_assert_int_eq(append(s, 16), 16);
+    ck_assert_int_eq(pb_segment_gap(s, 1, &err), 1);
+    ck_assert_int_eq(pb_segment_close(s, &err), 0);
+    pb_segment_destroy(s);
+    leave();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("segment");
@@ -500,6 +556,8 @@ int main(void)
     tcase_add_loop_test(tc, test_short_segment_has_its_height, 0, 7);
     tcase_add_test(tc, test_growing_segment_is_no_tiff_yet);
     tcase_add_test(tc, test_gap_has_the_nodata_value);
+    tcase_add_loop_test(tc, test_failed_write_completes_no_line, 0, 3);
+    tcase_add_test(tc, test_file_that_is_cut_ends_no_writer);
     tcase_add_loop_test(tc, test_other_types_and_bands_are_read, 0, 6);
     tcase_add_test(tc, test_bad_sizes_are_refused);
     tcase_add_test(tc, test_file_without_its_last_lines_is_refused);
