@@ -104,8 +104,8 @@ static inline void op_case_set_results(struct pb_chain *chain)
     }
 }
 
-/* Numbers as of a thermal band of Landsat, for steps that calibrate; of radar, the first band is
- * its tables. */
+/* Numbers as of a thermal band of Landsat, for steps that calibrate; of radar and of columns, the
+ * first two bands are the tables. */
 static inline bool op_case_rule(const void *of, const void *params, size_t entry,
                                 struct pb_calibration_rule *out)
 {
@@ -116,9 +116,10 @@ static inline bool op_case_rule(const void *of, const void *params, size_t entry
     *out = (struct pb_calibration_rule){.gain = 3.342e-4,
                                         .offset = 0.1,
                                         .has_planck = calibrate->to == 3,
-                                        .has_tables = pb_calibrate_is_radar(calibrate),
+                                        .has_tables = pb_calibrate_is_radar(calibrate) ||
+                                                      calibrate->columns != NULL,
                                         .area = 0,
-                                        .noise = 0,
+                                        .noise = 1,
                                         .k1 = 774.8853,
                                         .k2 = 1321.0789};
     return true;

@@ -64,6 +64,7 @@ static inline void op_set(const struct pb_key *key, struct op_params *params,
         memcpy(at, &whole, sizeof whole);
         break;
     case PB_KEY_TEXT:
+    case PB_KEY_PATH:
     case PB_KEY_CRS:
         memcpy(at, &text, sizeof text);
         break;

@@ -3,7 +3,7 @@
 """Pipelines of the golden plans and products that use operators and files which no sample has."""
 import collections
 
-from scenes import doubles, four_bands, integers, planes, real, tiny, with_mask, with_sources
+from scenes import doubles, four_bands, integers, planes, real, tiny, with_columns, with_mask, with_sources
 
 Feature = collections.namedtuple("Feature", "scene steps products input", defaults=("match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001",))
 FOUR = "match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}, scale: 0.0001"
@@ -23,6 +23,8 @@ FEATURES = {
                      ["cog: {bands: [KIND], type: uint8, nodata: 255}", "statistics: {bands: [KIND], buckets: 8}"]),
     "sieve-classes": Feature(four_bands, ["classify: {bands: [R, N], classes: 4, rounds: 5, as: KIND}", "sieve: {bands: [KIND], size: 30}"],
                              ["cog: {bands: [KIND], type: uint8, nodata: 255}"]),
+    "columns": Feature(with_columns, ["calibrate: {columns: detectors.csv, bands: [R, N]}", "index: {names: [NDVI]}", "convolve: {kernel: gaussian, size: 5, bands: {SOFT: N}}"],
+                       ["cog: {bands: [R, N, NDVI, SOFT], type: float32}", "statistics: {bands: [R, N]}"], "match: ['*'], bands: {B: 1, G: 2, R: 3, N: 4}"),
     "gate": Feature(planes, ["gate: {keep: 'SCL < 8'}", "convolve: {kernel: gaussian, size: 7, bands: {SOFT: R}}"], ["cog: {bands: [SOFT, B], type: float32}"], CLOUDS),
     "gate-minimum": Feature(planes, ["gate: {keep: 'SCL < 8', minimum: 0.05, bands: [B, G, R]}"], ["cog: {bands: [B, G, R], type: uint16, nodata: 0}"], CLOUDS),
     "mask": Feature(planes, ["mask: {band: SCL, drop: [9], grow: 5, apply: [B, R], gate: true}", "math: {bands: {X: '(R - B) / (R + B)'}}"],

@@ -237,6 +237,13 @@ def four_bands(folder, make, n):
     return make(folder / "s.tif", n, n, 4, predictor=2)
 
 
+def with_columns(folder, make, n):
+    """A scene, and a table of dark signal and gain for each column of two of its bands."""
+    rows = [f"{column},{band},{90 + (7 * column + 3 * i) % 17 / 4},{1e-4 * (1 + (column + i) % 11 / 64)}" for i, band in enumerate("RN") for column in range(n)]
+    (folder / "detectors.csv").write_text("\n".join(["column,band,dark,gain", *rows]) + "\n")
+    return make(folder / "s.tif", n, n, 4, predictor=2)
+
+
 VHR = "09DEC06145803-{}-052869858050_01_P002.TIF"
 
 

@@ -205,6 +205,10 @@ static const struct pb_op_case cases[] = {
      "S",
      false,
      {{"to", {{.text = "gamma0"}}}, {"db", {{.text = "true"}}}, {"bands", {{"S", "N", 0, 0, 0}}}}},
+    {"dark and gain of columns",
+     "C",
+     true,
+     {{"columns", {{.text = "c.csv"}}}, {"bands", {{"C", "N", 0, 0, 0}}}}},
 };
 
 const struct pb_op pb_op_calibrate = {
