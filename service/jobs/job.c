@@ -268,8 +268,10 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
         return -EPERM;
     if (to == PB_JOB_ACCEPTED) {
         clear_run(job);
-        if (job->status != PB_JOB_RUNNING)
-            job->attempts = 0; /* requested by a client: the count of attempts starts again */
+        if (job->status != PB_JOB_RUNNING) { /* requested by a client: attempts start again */
+            job->attempts = 0;
+            job->shunned[0] = '\0';
+        }
     } else if (to == PB_JOB_RUNNING) {
         clear_run(job);
         (void)pb_job_set(&job->bbox, NULL); /* a job that waits again has its place of before */
@@ -288,6 +290,35 @@ int pb_job_move(struct pb_job *job, enum pb_job_status to, int64_t wall_ms)
     job->status = to;
     job->updated_ms = wall_ms;
     return 0;
+}
+
+int pb_job_shunned_at(const struct pb_job *job, const char *node)
+{
+    const size_t n = strlen(node);
+    for (const char *at = job->shunned, *end; (end = strchr(at, ' ')) != NULL; at = end + 1)
+        if ((size_t)(end - at) == n && strncmp(at, node, n) == 0)
+            return (int)(at - job->shunned);
+    return -1;
+}
+
+/* Removes the name at that place. */
+static void remove_shunned(struct pb_job *job, size_t at)
+{
+    const char *next = strchr(job->shunned + at, ' ') + 1;
+    (void)memmove(job->shunned + at, next, strlen(next) + 1);
+}
+
+void pb_job_shun(struct pb_job *job, const char *node)
+{
+    const int at = pb_job_shunned_at(job, node);
+    const size_t n = strlen(node);
+    if (n == 0 || n + 2 > sizeof job->shunned)
+        return;
+    if (at >= 0)
+        remove_shunned(job, (size_t)at);
+    while (strlen(job->shunned) + n + 2 > sizeof job->shunned)
+        remove_shunned(job, 0);
+    (void)strcat(strcat(job->shunned, node), " ");
 }
 
 void pb_job_drop(struct pb_job *job, int64_t wall_ms)

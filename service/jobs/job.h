@@ -18,6 +18,7 @@
 #define PB_JOB_BBOX_BYTES     96  /* bounds as JSON */
 #define PB_JOB_NODE_BYTES     64
 #define PB_JOB_NEEDS_BYTES    33
+#define PB_JOB_SHUNNED_BYTES  256
 #define PB_JOB_IDENTITY_BYTES 128
 #define PB_JOB_PRIORITY_MAX   100   /* the lowest is -100 */
 #define PB_JOB_PRIORITY_AGAIN (-50) /* default of job.again */
@@ -96,6 +97,9 @@ struct pb_job {
      * distinguished from those of any later one (pipeline/publish/publish_temp.h) */
     int64_t epoch;
     char node[PB_JOB_NODE_BYTES]; /* node that took it last; "": the store has no nodes */
+    /* nodes on which its last runs failed, not by its input, each with a space after it; the newest
+     * is the last, and the oldest are left out if there is no room */
+    char shunned[PB_JOB_SHUNNED_BYTES];
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = unknown */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
     /* State of the current or last run. */
@@ -199,5 +203,9 @@ void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *jo
 /* Prints the job without its report, which is its largest part. */
 void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
 /* Prints {"code", "message", "hint"}, with "memory" if it is known, or null. */
+/* Notes that a run of the job failed on the node, not by its input; node "" changes nothing. */
+void pb_job_shun(struct pb_job *job, const char *node);
+/* Place of the node in job->shunned: the lower, the longer ago its run failed. -1: no run did. */
+int pb_job_shunned_at(const struct pb_job *job, const char *node);
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
 #endif

@@ -171,6 +171,7 @@ static int apply_reap(struct pb_job_store *store, struct pb_job_change *change)
     while ((rc = pb_job_row_running(store, &change->err, &job)) > 0) {
         job.status = PB_JOB_ACCEPTED;
         job.updated_ms = change->number;
+        pb_job_shun(&job, job.node);
         job.started_ms = job.tiles_done = job.tiles_total = 0;
         job.progress = 0;
         job.stage[0] = job.device[0] = job.device_why[0] = '\0';

@@ -89,6 +89,7 @@ static const struct field fields[] = {
     FIELD(BOOL, is_long),
     FIELD(TEXT, node),
     FIELD(INT64, error.memory_bytes),
+    FIELD(TEXT, shunned),
 };
 static_assert((int)(sizeof fields / sizeof fields[0]) == PB_JOB_FIXED + PB_JOB_SET_COUNT &&
                   (int)(sizeof PB_JOB_HOLD_SET / 2) == PB_JOB_SET_COUNT,

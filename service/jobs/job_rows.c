@@ -24,7 +24,7 @@
  * scene runs. */
 #define WAITING                                                                                    \
     "SELECT seq, id, scene, owned, input, pipeline, name, rank, bytes, is_long, node, needs,"      \
-    " error_code, updated_ms, needs_gpu, error_memory"                                             \
+    " error_code, updated_ms, needs_gpu, error_memory, shunned"                                    \
     " FROM jobs INDEXED BY jobs_waiting WHERE status = 0 AND (stage <> 'scenes' OR NOT EXISTS"     \
     " (SELECT 1 FROM jobs s WHERE s.archive = jobs.id AND s.archive <> '' AND s.status < 2)) AND"  \
     " NOT EXISTS (SELECT 1 FROM jobs r INDEXED BY jobs_running WHERE r.status = 1 AND"             \
@@ -515,6 +515,7 @@ static int look_at(struct pb_job_store *store, enum pb_job_statement which, stru
         job.updated_ms = pb_sql_int(s, 13);
         job.needs_gpu = pb_sql_int(s, 14) != 0;
         job.error.memory_bytes = pb_sql_int(s, 15);
+        pb_sql_read_text(s, 16, job.shunned, sizeof job.shunned);
         if (search->may(search->user, &job))
             search->found = read_found(store, search, job.seq, err);
         search->last = (struct pb_job_place){job.priority, job.seq};

@@ -241,8 +241,8 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
                         struct pb_err *err);
 
 #define PB_JOB_FIXED     13 /* columns that an update of a job does not change */
-#define PB_JOB_SET_COUNT 36 /* columns that may change */
-#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define PB_JOB_SET_COUNT 37 /* columns that may change */
+#define PB_JOB_HOLD_SET  "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define PB_JOB_COLUMNS_FIXED                                                                       \
     "id, name, created_ms, uid, rank, folder, inbox, delivered_ms, again, archive, bytes, needs, " \
     "needs_gpu, "
@@ -251,7 +251,7 @@ int pb_job_store_commit(struct pb_job_store *store, struct pb_job_change *change
     " progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms,"    \
     " directory, products, report, error_code, error_message, error_hint, device_why, identity, "  \
     "manifest, companion, anyway, set_id, replaces, bbox, datetime, epoch, is_long, node,"         \
-    " error_memory"
+    " error_memory, shunned"
 #define PB_JOB_COLUMNS "seq, " PB_JOB_COLUMNS_FIXED PB_JOB_COLUMNS_SET
 
 /* The last four characters of an id, reversed: the sort key of jobs_by_tail. A shorter id is filled

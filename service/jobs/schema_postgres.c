@@ -272,9 +272,12 @@ static const char *const version_7[] = {"ALTER TABLE nodes ADD COLUMN products" 
                                         " DEFAULT '', ADD COLUMN address" TEXT " DEFAULT '';",
                                         NULL};
 
+static const char *const version_8[] = {"ALTER TABLE jobs ADD COLUMN shunned" TEXT " DEFAULT '';",
+                                        NULL};
+
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
 static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {
-    version_1, version_2, version_3, version_4, version_5, version_6, version_7};
+    version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8};
 
 int pb_postgres_schema_version(struct pb_sql *db, char *out_program, size_t bytes)
 {

@@ -8,7 +8,7 @@
 
 struct pb_sql;
 
-#define PB_POSTGRES_SCHEMA_VERSION 7
+#define PB_POSTGRES_SCHEMA_VERSION 8
 /* First number of the advisory locks of the store; the second is 1: change of the tables, 2: the
  * writer, 3: numbers of events, 4: sums of job_changes. */
 #define PB_POSTGRES_LOCKS "1886745448"

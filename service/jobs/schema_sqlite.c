@@ -19,7 +19,7 @@
  * 18: order in which finished jobs are forgotten; 19: archive; contents of scenes in archives;
  * 20: epoch; 21: session; 22: bytes, is_long; 23: last_event; jobs_by_tail without negative
  * places; 24: node; 25: needs; 26: needs_gpu, error_memory, gaps, which only a
- * database has */
+ * database has; 27: shunned */
 /* Directory of the first delivered path, without `folder`: the inbox. */
 #define FIRST_PATH "json_extract(delivered, '$[0]')"
 #define INBOX                                                                                      \
@@ -291,6 +291,9 @@ const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN error_memory INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE gaps (last_seq INTEGER NOT NULL, next_seq INTEGER NOT NULL);"
     "PRAGMA user_version = 26;",
+
+    "ALTER TABLE jobs ADD COLUMN shunned TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 27;",
 };
 
 /* --- version 17: manifests of older rows ----------------------------------------------------- */

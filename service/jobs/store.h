@@ -74,9 +74,9 @@ struct pb_job_place {
 };
 /* Finds the first accepted job after *after that `may` permits: 1 and *out_job (owned by the
  * caller), 0: no job, negative errno. may sees only seq, priority, id, scene, owned, input,
- * pipeline, name, bytes, is_long, node, needs, needs_gpu, error.code, error.memory_bytes and
- * updated_ms, borrowed. Reads at most `limit` jobs: *after is the last of them if no job was found
- * and more may follow, otherwise zero.
+ * pipeline, name, bytes, is_long, node, needs, needs_gpu, error.code, error.memory_bytes,
+ * shunned and updated_ms, borrowed. Reads at most `limit` jobs: *after is the last of them if no
+ * job was found and more may follow, otherwise zero.
  */
 int pb_job_store_next(struct pb_job_store *store, struct pb_job_place *after, int64_t limit,
                       bool (*may)(void *user, const struct pb_job *job), void *user,

@@ -8,7 +8,7 @@
 
 #include <sqlite3.h>
 
-#define PB_JOB_SCHEMA_VERSION 26
+#define PB_JOB_SCHEMA_VERSION 27
 /* Statements that make version i + 1 from version i; version 0 is an empty file. They use the
  * functions that prepare registers. */
 extern const char *const pb_job_schema[PB_JOB_SCHEMA_VERSION];

@@ -296,6 +296,7 @@ void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job)
 void pb_job_end_fault(struct pb_job_ends *ends, struct pb_pending *pending, int64_t began_ms)
 {
     hold(ends, &pending->job);
+    pb_job_shun(&pending->job, ends->env->node);
     if (pb_faults_machine(ends->faults, &pending->job, began_ms) == PB_HOLD_ASIDE) {
         pb_job_end_finish(ends, pending, PB_JOB_FAILED);
     } else {
@@ -431,6 +432,7 @@ static void await_config(struct pb_job_ends *ends, struct pb_job *job, int64_t b
 {
     /* A job of a submitted file does not wait, because its client keeps the file and needs an
      * answer. One that needs more memory is left to nodes that have it. */
+    pb_job_shun(job, ends->env->node);
     const bool needs_node = ends->env->node[0] != '\0' && job->error.memory_bytes > 0;
     if (needs_node && (pb_job_is_delivered(job) || fits_another(ends->env, job))) {
         job->attempts--;
@@ -456,6 +458,7 @@ static void disbelieve(struct pb_job_ends *ends, struct pb_pending *pending)
                 "its worker reported that its content was done before, which the job store does "
                 "not know of (attempt %d of %d)",
                 job->attempts, ends->env->config->service.max_attempts);
+    pb_job_shun(job, ends->env->node);
     if (job->attempts >= ends->env->config->service.max_attempts)
         pb_job_end_finish(ends, pending, PB_JOB_FAILED);
     else
@@ -504,6 +507,7 @@ static void unfetched(struct pb_job_ends *ends, struct pb_job *job)
 {
     pb_log(PB_LOG_WARNING, "job %s: %s: %s", job->id, job->error.code, job->error.message);
     pb_faults_fetch(ends->faults, job);
+    pb_job_shun(job, ends->env->node);
     job->attempts--;
     pb_job_end_put_back(ends, job);
 }
@@ -536,6 +540,7 @@ static bool failed(struct pb_job_ends *ends, struct pb_run_over *over)
  * see: the job waits, and that node looks for its products before it runs again. */
 static bool crashed(struct pb_job_ends *ends, struct pb_job *job)
 {
+    pb_job_shun(job, ends->env->node);
     if (job->home != NULL) {
         pb_job_end_put_back(ends, job);
         return false;

@@ -71,6 +71,13 @@ static void wake(struct pb_runner *runner)
 
 /* --- the choice of the next jobs, on the pool ------------------------------------------------*/
 
+/* Another node that takes jobs. Unknown values of a node of an older version count as enough. */
+struct peer {
+    char name[PB_JOB_NODE_BYTES];
+    bool has_gpu;
+    int64_t memory;
+};
+
 /* Copy of the state on the loop that the choice depends on. */
 struct choice {
     struct pb_runner *runner;
@@ -80,8 +87,9 @@ struct choice {
     int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
     size_t n_waits;
     int64_t mono_ms, wall_ms;
-    bool is_live;    /* for a job of a scene whose lines arrive; read on the loop alone */
-    bool has_others; /* other nodes report, and do not drain */
+    bool is_live;       /* for a job of a scene whose lines arrive; read on the loop alone */
+    struct peer *peers; /* other nodes that report and do not drain */
+    size_t n_peers;
     char products[PB_FILES_PATH_BYTES];
     struct pb_err unrooted; /* the directory of products is not that of the nodes */
     /* Directories of inputs, each with its NUL, up to an empty one: of this node, and of the others
@@ -182,16 +190,22 @@ static bool meets_needs(struct choice *choice, const struct pb_job *job)
     return false;
 }
 
-/* Returns true if the job failed here last, by a fault of this machine or its configuration: for a
- * while it is left to other nodes. An error of its input was found before a run, and is the same
- * everywhere. The job may have been changed last by the clock of another node. */
+/* Returns true if a run of the job failed here, not by its input: for a while it is left to nodes
+ * on which none did, and if there is no such node, to those on which that is longer ago. Another
+ * node's clock may have been the last that changed the job. */
 static bool is_shunned(const struct choice *choice, const struct pb_job *job)
 {
     const int64_t age_ms = choice->wall_ms - job->updated_ms;
-    return choice->has_others && job->error.code[0] != '\0' &&
-           pb_code_class_of(job->error.code) != PB_CLASS_INPUT &&
-           strcmp(job->node, choice->runner->env.node) == 0 && age_ms >= 0 &&
-           age_ms < choice->runner->shun_ms;
+    const int own = pb_job_shunned_at(job, choice->runner->env.node);
+    if (own < 0 || age_ms < 0 || age_ms >= choice->runner->shun_ms)
+        return false;
+    for (size_t i = 0; i < choice->n_peers; i++) {
+        const struct peer *peer = &choice->peers[i];
+        if ((peer->has_gpu || !job->needs_gpu) && peer->memory >= job->error.memory_bytes &&
+            pb_job_shunned_at(job, peer->name) < own)
+            return true;
+    }
+    return false;
 }
 
 /* Returns true if the path is in one of the directories. */
@@ -293,19 +307,25 @@ static void match(void *user, struct pb_taken *taken)
 
 /* --- starting jobs --------------------------------------------------------------------------*/
 
-/* Notes the other nodes that can take jobs, as far as the last report of this one knows. Unknown
- * values of a node of an older version count as enough. */
-static void see_other_nodes(const struct pb_runner_env *env, struct choice *choice)
+/* Notes the other nodes that can take jobs, as far as the last report of this one knows. Returns
+ * false if out of memory. */
+static bool see_peers(const struct pb_runner_env *env, struct choice *choice)
 {
-    for (size_t i = 0; env->nodes != NULL && i < env->nodes->n; i++) {
+    const size_t n = env->nodes != NULL ? env->nodes->n : 0;
+    choice->peers = n > 0 ? calloc(n, sizeof *choice->peers) : NULL;
+    for (size_t i = 0; choice->peers != NULL && i < n; i++) {
         const struct pb_node *node = &env->nodes->at[i];
         if (!node->is_alive || node->drains || strcmp(node->name, env->node) == 0)
             continue;
-        const int64_t memory = node->memory > 0 ? node->memory : INT64_MAX;
-        choice->has_others = true;
-        choice->others_have_gpu = choice->others_have_gpu || node->has_gpu != 0;
-        choice->others_memory = memory > choice->others_memory ? memory : choice->others_memory;
+        struct peer *peer = &choice->peers[choice->n_peers++];
+        (void)snprintf(peer->name, sizeof peer->name, "%s", node->name);
+        peer->has_gpu = node->has_gpu != 0;
+        peer->memory = node->memory > 0 ? node->memory : INT64_MAX;
+        choice->others_have_gpu = choice->others_have_gpu || peer->has_gpu;
+        choice->others_memory =
+            peer->memory > choice->others_memory ? peer->memory : choice->others_memory;
     }
+    return n == 0 || choice->peers != NULL;
 }
 
 /* Copies directories of inputs. Returns false if out of memory. */
@@ -342,23 +362,29 @@ static bool list_directories(const struct pb_runner *runner, struct choice *choi
     return good && choice->own != NULL && choice->fetched != NULL && choice->others != NULL;
 }
 
+static void free_choice(struct choice *choice)
+{
+    pb_config_destroy(choice->config);
+    free(choice->own);
+    free(choice->fetched);
+    free(choice->others);
+    free(choice->peers);
+    free(choice->waits);
+    free(choice);
+}
+
 static struct choice *make_choice(struct pb_runner *runner)
 {
-    const size_t n = (size_t)runner->pending.n, n_waits = runner->faults.waits.n;
+    const size_t n = (size_t)runner->pending.n;
     struct choice *choice = calloc(1, sizeof *choice + n * sizeof choice->blocks[0]);
-    int64_t *waits = pb_config_waits_copy(&runner->faults.waits);
-    if (choice == NULL || (waits == NULL && n_waits > 0)) {
-        free(choice);
-        free(waits);
+    if (choice == NULL)
         return NULL;
-    }
     choice->runner = runner;
-    if (runner->env.config->service.has_fetch && !list_directories(runner, choice)) {
-        free(choice->own);
-        free(choice->fetched);
-        free(choice->others);
-        free(choice);
-        free(waits);
+    choice->n_waits = runner->faults.waits.n;
+    choice->waits = pb_config_waits_copy(&runner->faults.waits);
+    if ((choice->waits == NULL && choice->n_waits > 0) || !see_peers(&runner->env, choice) ||
+        (runner->env.config->service.has_fetch && !list_directories(runner, choice))) {
+        free_choice(choice);
         return NULL;
     }
     choice->may_fetch =
@@ -366,26 +392,13 @@ static struct choice *make_choice(struct pb_runner *runner)
     choice->config = pb_config_hold(runner->env.config);
     choice->hold = runner->faults.hold;
     choice->live = runner->live;
-    choice->waits = waits;
-    choice->n_waits = n_waits;
     choice->mono_ms = pb_clock_mono_ms();
     choice->wall_ms = pb_clock_wall_ms();
     choice->has_gpu = strncmp(runner->pool.device, "cuda", 4) == 0;
-    see_other_nodes(&runner->env, choice);
     (void)snprintf(choice->products, sizeof choice->products, "%s", runner->pool.dirs->products);
     choice->n_blocks = n;
     pb_pending_list_blocks(&runner->pending, choice->blocks);
     return choice;
-}
-
-static void free_choice(struct choice *choice)
-{
-    pb_config_destroy(choice->config);
-    free(choice->own);
-    free(choice->fetched);
-    free(choice->others);
-    free(choice->waits);
-    free(choice);
 }
 
 static void take(struct pb_runner *runner, struct pb_job_ask *ask, void (*taken)(void *user))

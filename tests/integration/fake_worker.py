@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes the worker's place on the other end of the real pipes, so that crashes, hangs and garbage
 happen when a test wants them. The first word of the input file is its action for a job:
-ok | slow SECONDS | fail | crash | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
+ok | slow SECONDS | fail | crash [N]: the first N runs of the scene (without N: all) | crash_once | stall | deaf | garbage | long | flood | elsewhere | other_job |
 quiet_exit | lost_on_cancel
 published WORD [ARGUMENT...]: puts complete products into place, and continues with WORD
 turn TILES BYTES WORD [ARGUMENT...]: has a plan with these needs, and continues with WORD when it may compute
@@ -170,7 +170,7 @@ def run(job):
         json.dump({"manifest": 1, "pushbroom": "0", "scene": job["scene"], "input": identity}, file)
     open(os.path.join(leftover, "half.tif"), "w").close()
     mark = os.path.join(os.path.dirname(job["products"]), "crashed-" + job["scene"])
-    if what == "crash" or (what == "crash_once" and not os.path.exists(mark)):
+    if (what == "crash" and (len(words) < 2 or runs_before(job) < int(words[1]))) or (what == "crash_once" and not os.path.exists(mark)):
         open(mark, "w").close()
         progress(3, 10)
         die(signal.SIGSEGV)

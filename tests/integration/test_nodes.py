@@ -403,6 +403,31 @@ class Nodes(DaemonCase):
         self.assertEqual(free.wait_job("s1.tif", "successful")["node"], busy.name)
         self.check_once(names)
 
+    def test_job_that_crashed_on_two_nodes_runs_on_a_third(self):
+        """The third one is busy until the two have run later jobs."""
+        nodes = self.nodes("a", "b", "c", start=False, parallel=1, lease="30s")
+        for node in nodes:
+            node.change("  settle:", "  max_attempts: 3\n  settle:")
+            node.start(env={"PUSHBROOM_TEST_SHUN_MS": "3600000"})
+        self.wait_all(nodes)
+        nodes[0].drop("busy.tif", "until go")
+        busy = nodes[0].wait_job("busy.tif", "running")["node"]
+        free = [node for node in nodes if node.name != busy]
+        free[0].drop("s1.tif", "crash 2")
+        wait_for(lambda: all("Segmentation fault" in node.log_text() for node in free))
+        later = [f"s{i}.tif" for i in range(2, 8)]
+        for name in later:
+            free[0].drop(name)
+        for name in later:
+            free[0].wait_job(name, "successful")
+        job = free[0].wait_job("s1.tif", "accepted") # it is older
+        self.assertEqual(job["attempts"], 2)
+        (self.common / "go").touch()
+        self.wait_successful(free[0], ["busy.tif", "s1.tif", *later])
+        job = free[0].wait_job("s1.tif", "successful")
+        self.assertEqual((job["node"], job["attempts"]), (busy, 3))
+        self.check_once(["busy.tif", "s1.tif", *later])
+
     def test_job_waits_for_a_node_with_its_memory(self):
         a, b = self.nodes("a", "b", start=False, lease="10s")
         for node, memory in ((a, "1GiB"), (b, "4GiB")):

@@ -125,6 +125,7 @@ END_TEST
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
     "DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN needs_gpu;"                                     \
     "ALTER TABLE jobs DROP COLUMN error_memory; ALTER TABLE jobs DROP COLUMN needs;"               \
+    "ALTER TABLE jobs DROP COLUMN shunned;"                                                        \
     "ALTER TABLE jobs DROP COLUMN is_long; ALTER TABLE jobs DROP COLUMN node;"                     \
     "DROP INDEX jobs_running; ALTER TABLE jobs DROP COLUMN session;"                               \
     "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN archive;"                    \

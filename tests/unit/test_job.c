@@ -315,6 +315,55 @@ START_TEST(files_in_a_folder_are_not_printed_as_delivered)
 }
 END_TEST
 
+START_TEST(test_nodes_of_failed_runs_are_in_order)
+{
+    struct pb_job job;
+    char name[PB_JOB_NODE_BYTES];
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_job_shunned_at(&job, "a"), -1);
+    ck_assert_int_eq(pb_job_shunned_at(&job, ""), -1);
+    pb_job_shun(&job, "");
+    ck_assert_str_eq(job.shunned, "");
+    pb_job_shun(&job, "a");
+    pb_job_shun(&job, "ab");
+    pb_job_shun(&job, "b");
+    ck_assert_str_eq(job.shunned, "a ab b ");
+    ck_assert_int_eq(pb_job_shunned_at(&job, "a"), 0);
+    ck_assert_int_eq(pb_job_shunned_at(&job, "ab"), 2);
+    ck_assert_int_eq(pb_job_shunned_at(&job, "b"), 5);
+    ck_assert_int_eq(pb_job_shunned_at(&job, "c"), -1);
+    pb_job_shun(&job, "a");
+    ck_assert_str_eq(job.shunned, "ab b a ");
+    for (int i = 0; i < 9; i++) { /* long names: only the newest have room */
+        (void)snprintf(name, sizeof name, "%d%062d", i, 0);
+        pb_job_shun(&job, name);
+        ck_assert_int_ge(pb_job_shunned_at(&job, name), 0);
+    }
+    (void)snprintf(name, sizeof name, "5%062d", 0);
+    ck_assert_int_lt(pb_job_shunned_at(&job, name), 0);
+    (void)snprintf(name, sizeof name, "6%062d", 0);
+    ck_assert_int_eq(pb_job_shunned_at(&job, name), 0);
+    pb_job_fini(&job);
+}
+END_TEST
+
+START_TEST(test_request_of_a_client_ends_shunning)
+{
+    struct pb_job job;
+    pb_job_init(&job);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 1), 0);
+    pb_job_shun(&job, "a");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 2), 0);
+    ck_assert_str_eq(job.shunned, "a ");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_RUNNING, 3), 0);
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_FAILED, 4), 0);
+    ck_assert_str_eq(job.shunned, "a ");
+    ck_assert_int_eq(pb_job_move(&job, PB_JOB_ACCEPTED, 5), 0);
+    ck_assert_str_eq(job.shunned, "");
+    pb_job_fini(&job);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job");
@@ -332,6 +381,8 @@ int main(void)
                         sizeof reads / sizeof *reads);
     tcase_add_test(tests, takes_the_files_of_a_large_set);
     tcase_add_test(tests, files_in_a_folder_are_not_printed_as_delivered);
+    tcase_add_test(tests, test_nodes_of_failed_runs_are_in_order);
+    tcase_add_test(tests, test_request_of_a_client_ends_shunning);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -26,6 +26,7 @@ START_TEST(every_member_comes_back_after_reopening)
     job.elapsed_ms = 4;
     job.epoch = INT64_C(1) << 33;
     job.is_long = true;
+    pb_job_shun(&job, "hot-1");
     ck_assert_int_eq(pb_scene_manifest_set_input(&job.manifest, "/in"), 0);
     ck_assert_int_eq(pb_job_set(&job.products, "[]"), 0);
     pb_job_fail_words(&job, "input.damaged", "m", "h");
@@ -41,6 +42,7 @@ START_TEST(every_member_comes_back_after_reopening)
     ck_assert_int_eq(back.attempts, 1);
     ck_assert_int_eq(back.epoch, INT64_C(1) << 33);
     ck_assert(back.is_long);
+    ck_assert_str_eq(back.shunned, "hot-1 ");
     ck_assert_int_eq(back.created_ms, 1);
     ck_assert_int_eq(back.started_ms, 2);
     ck_assert_int_eq(back.finished_ms, 9);

@@ -22,11 +22,12 @@ static void reopen_after(const char *sql)
     ck_assert_str_eq(moved, "");
 }
 
-/* Undoes versions 25 and 26. */
+/* Undoes versions 25 to 27. */
 #define WITHOUT_NEEDS                                                                              \
     "DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN needs_gpu;"                                     \
-    "ALTER TABLE jobs DROP COLUMN error_memory; ALTER TABLE jobs DROP COLUMN needs;"
-/* Undoes versions 17 to 26. */
+    "ALTER TABLE jobs DROP COLUMN error_memory; ALTER TABLE jobs DROP COLUMN needs; ALTER TABLE "  \
+    "jobs DROP COLUMN shunned;"
+/* Undoes versions 17 to 27. */
 #define WITHOUT_MANIFEST                                                                           \
     WITHOUT_NEEDS                                                                                  \
     "DROP VIEW last_event; ALTER TABLE jobs DROP COLUMN bytes;"                                    \
@@ -169,7 +170,7 @@ START_TEST(test_store_that_cannot_be_upgraded_is_kept)
         0);
     ck_assert_str_eq(moved, "");
     ck_assert_int_eq(err.code, PB_E_SERVICE_STATE);
-    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 26: error in view mine"),
+    ck_assert_msg(strstr(err.msg, "cannot be upgraded from schema 16 to 27: error in view mine"),
                   "%s", err.msg);
     change_file("SELECT delivered, has_checksum FROM jobs; DROP VIEW mine;"); /* it is unchanged */
     open_store();

@@ -110,6 +110,10 @@ START_TEST(test_session_ends_after_its_lease)
     ck_assert_int_eq(pb_store_reap(a, 20, NULL), 1);
     ck_assert_int_eq(status_of(&lost), PB_JOB_ACCEPTED);
     ck_assert_int_eq(status_of(&kept), PB_JOB_RUNNING);
+    struct pb_job found;
+    ck_assert_int_eq(pb_job_store_find(a, lost.id, NULL, &found), 0);
+    ck_assert_int_eq(pb_job_shunned_at(&found, "b"), 0);
+    pb_job_fini(&found);
     ck_assert_int_eq(pb_nodes_alive(a, &self, NULL), 0);
     ck_assert_int_eq(pb_nodes_alive(b, &self, NULL), -ESTALE);
     ck_assert_int_eq(pb_store_permit(b, lost.id, lost.epoch, NULL), -ESTALE);

@@ -94,11 +94,12 @@ START_TEST(test_tables_of_the_version_before_are_upgraded)
     insert(A, PB_JOB_ACCEPTED);
     close_store();
     execute("DROP TABLE gaps; DROP FUNCTION note_generation; ALTER TABLE jobs DROP needs_gpu,"
-            " DROP error_memory; ALTER TABLE nodes DROP has_gpu, DROP memory; ALTER TABLE store"
+            " DROP error_memory, DROP shunned; ALTER TABLE nodes DROP has_gpu, DROP memory; ALTER "
+            "TABLE store"
             " DROP generation; ALTER TABLE nodes DROP products, DROP address;"
             " UPDATE store SET version = 5");
     open_store();
-    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE needs_gpu = 0"), 1);
+    ck_assert_int_eq(query("SELECT count(*) FROM jobs WHERE needs_gpu = 0 AND shunned = ''"), 1);
     ck_assert_int_eq(query("SELECT count(*) FROM store WHERE generation <> ''"), 1);
     ck_assert_int_eq(query("SELECT count(*) FROM gaps"), 0);
     /* A node of the version before is still connected. */

@@ -25,6 +25,7 @@ from pbtest import BIN, Skip  # noqa: E402
 from postgres_kit import Postgres  # noqa: E402
 from store import Cleanups  # noqa: E402
 
+ADD_AT_ONCE = 10000  # jobs of a statement
 EVENTS = ("job.accepted", "job.running", "job.successful")
 
 
@@ -50,12 +51,13 @@ def add_gone(server, jobs):
     subprocess.run([BIN / "pushbroom", "store", "init", server.conninfo], stdout=subprocess.DEVNULL, check=True)
     server.rows("INSERT INTO pushbroom.nodes (node, session, place, work, archive, quarantine, lease_ms, started_ms, seen_ms) VALUES "
                 "('gone', 1, '/gone', '/gone/work', '/gone/archive', '/gone/quarantine', 1, 1, 1)")
-    server.rows(
-        "INSERT INTO pushbroom.jobs (id, name, created_ms, status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms, "
-        "progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms, error_code, error_message, error_hint, rank, "
-        "node, needs) SELECT 'gone-' || i, i || '.tif', 1, 0, 1, 'gone-' || i, 'p', '/gone/work/' || i, 0, 0, 1, 0, 0, '', '', 0, 0, 0, 0, 0, "
-        f"'', '', '', 1, 'gone', 'digest' FROM generate_series(1, {jobs}) AS i")
-    server.rows("VACUUM ANALYZE pushbroom.jobs")
+    for first in range(1, jobs + 1, ADD_AT_ONCE):
+        server.rows(
+            "INSERT INTO pushbroom.jobs (id, name, created_ms, status, owned, scene, pipeline, input, attempts, started_ms, updated_ms, finished_ms, "
+            "progress, stage, device, tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms, error_code, error_message, error_hint, rank, "
+            "node, needs) SELECT 'gone-' || i, i || '.tif', 1, 0, 1, 'gone-' || i, 'p', '/gone/work/' || i, 0, 0, 1, 0, 0, '', '', 0, 0, 0, 0, 0, "
+            f"'', '', '', 1, 'gone', 'digest' FROM generate_series({first}, {min(jobs, first + ADD_AT_ONCE - 1)}) AS i")
+    server.rows("ANALYZE pushbroom.jobs")
 
 
 def forget_gone(server, jobs, wrong):
