@@ -11,11 +11,10 @@
 #include "config/pipeline_config.h"
 #include "pipeline/gdal/vector.h"
 #include "service/base/log.h"
-#include "service/base/socket_bind.h"
 #include "service/stream/receiver.h"
+#include "service/stream/requests.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,24 +22,19 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define SOCKET_MODE   0666 /* the request decides */
-#define REQUESTS_MAX  16   /* connections whose request is not complete */
-#define REQUESTS_USER 4    /* the same for one user */
-#define REQUEST_MS    5000
-#define LOOK_MS       1000 /* the listener looks this often for its socket and for streams */
-#define NO_FILES_MS   500  /* without free descriptors, until the next connection is taken */
-#define STEPS_MAX     32   /* steps of scenes that wait for their thread; then receivers wait */
-#define MEMORY_MS     100  /* without memory for a step, until the next try */
+#define LOOK_MS   1000 /* the listener looks this often for its socket */
+#define STEPS_MAX 32   /* steps of scenes that wait for their thread; then receivers wait */
+#define MEMORY_MS 100  /* without memory for a step, until the next try */
 
 /* A stream since the start of the service. */
 struct stream {
     char name[PB_STREAM_NAME_BYTES];
     struct pb_stream_counts counts;
     struct pb_receiver *receiver; /* NULL = no writer is connected */
-    int64_t uid;                  /* user of the writer */
+    struct pb_peer peer;          /* the writer */
+    char token[PB_HANDSHAKE_TOKEN_BYTES];
     TAILQ_ENTRY(stream) next;
 };
 
@@ -53,13 +47,6 @@ struct step {
 };
 STAILQ_HEAD(step_list, step);
 
-struct request {
-    int fd; /* -1 = free */
-    int64_t uid, end_ms;
-    size_t n;
-    char text[PB_STREAM_HANDSHAKE_BYTES];
-};
-
 /* Results of threads for the loop: a trouble, or its end. */
 struct word {
     bool is_new, is_raised;
@@ -69,16 +56,13 @@ struct word {
 
 struct pb_streams {
     struct pb_streams_options options;
-    char *path;
     uv_async_t async;
     pthread_t listener, opener, closer;
     bool has_threads;
     int wake;
     /* --- the listener's --- */
-    struct pb_socket_bind bound;
-    struct request request[REQUESTS_MAX];
+    struct pb_requests *requests;
     int64_t looked_ms;
-    int64_t accept_at_ms; /* takes no connection before */
     /* --- */
     pthread_mutex_t lock; /* protects all below */
     pthread_cond_t moved; /* a list below has changed */
@@ -89,7 +73,8 @@ struct pb_streams {
     struct pb_receiver *ended[PB_RECEIVERS_MAX]; /* to be joined by the listener */
     size_t n_ended, n_receivers;
     struct word socket, scenes;
-    bool stops, is_drained; /* no receiver adds scenes any more */
+    bool stops, is_reloaded;
+    bool is_drained; /* no receiver adds scenes any more */
 };
 
 static void wake_loop(struct pb_streams *streams)
@@ -300,51 +285,11 @@ static struct stream *know_stream(struct pb_streams *streams, const char *name)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void refuse(const struct request *request, const char *code, const char *message)
-{
-    char answer[PB_STREAM_HANDSHAKE_BYTES];
-    const size_t n = pb_handshake_refuse(code, message, answer);
-    (void)send(request->fd, answer, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Compares in a time that depends on the lengths only. */
-static bool is_equal(const char *a, const char *b)
-{
-    const size_t n = strlen(a), m = strlen(b);
-    unsigned char differs = n != m || n == 0;
-    for (size_t i = 0; i < n && i < m; i++)
-        differs = (unsigned char)(differs | (a[i] ^ b[i]));
-    return differs == 0;
-}
-
-/* Returns true if the first line of the file is the token. */
-static bool has_token(const char *path, const char *token)
-{
-    char line[PB_HANDSHAKE_TOKEN_BYTES];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    const ssize_t n = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
-    if (fd >= 0)
-        (void)close(fd);
-    if (n < 0) {
-        pb_log(PB_LOG_ERROR, "streams: cannot read the token %s: %s", path, strerror(errno));
-        return false;
-    }
-    line[n] = '\0';
-    line[strcspn(line, "\r\n")] = '\0';
-    return is_equal(line, token);
-}
-
-static bool may_write(const struct pb_streams *streams, const struct pb_lines_config *lines,
+static bool may_write(const struct pb_streams *streams, const struct pb_pipeline_config *pipeline,
                       const struct pb_peer *peer, const char *token)
 {
-    struct pb_admins writers = {.n = 0};
-    for (size_t i = 0; i < lines->n_writers; i++)
-        (void)pb_admins_add(&writers, lines->writers[i]);
-    for (size_t i = 0; i < writers.n; i++)
-        if (writers.uid[i] == peer->uid)
-            return true;
     return streams->options.is_privileged(streams->options.user, peer) ||
-           (lines->token != NULL && token[0] != '\0' && has_token(lines->token, token));
+           pb_requests_may_write(&pipeline->input.lines, peer, token);
 }
 
 /* Checks the request against the configuration. Returns NULL, or the word of a refusal. */
@@ -358,7 +303,7 @@ static const char *check_request(struct pb_streams *streams, const struct pb_pee
         (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "no pipeline has input.stream: %s",
                        asked->stream);
         code = "unknown";
-    } else if (!may_write(streams, &pipeline->input.lines, peer, asked->token)) {
+    } else if (!may_write(streams, pipeline, peer, asked->token)) {
         (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES,
                        "user %lld may not write stream %s; see input.lines.writers and token",
                        (long long)peer->uid, asked->stream);
@@ -379,7 +324,7 @@ static const char *check_shape(const struct pb_stream_rules *rules,
     return "invalid";
 }
 
-static const char *start_receiver(struct pb_streams *streams, struct request *request,
+static const char *start_receiver(struct pb_streams *streams, const struct pb_peer *peer,
                                   const struct pb_receiver_options *options, char *why)
 {
     struct stream *stream = know_stream(streams, options->source.rules.stream);
@@ -392,7 +337,7 @@ static const char *start_receiver(struct pb_streams *streams, struct request *re
         return code;
     if (stream->receiver != NULL) {
         (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "stream %s has a writer already, of user %lld",
-                       stream->name, (long long)stream->uid);
+                       stream->name, (long long)stream->peer.uid);
         return "busy";
     }
     all.counts = &stream->counts;
@@ -401,30 +346,31 @@ static const char *start_receiver(struct pb_streams *streams, struct request *re
         (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES, "%.190s", err.msg);
         return code;
     }
-    request->fd = -1; /* the receiver's */
     pb_log(PB_LOG_NOTICE, "stream %s: user %lld is its writer now", stream->name,
            (long long)options->source.uid);
     (void)pthread_mutex_lock(&streams->lock);
     stream->receiver = receiver;
-    stream->uid = options->source.uid;
+    stream->peer = *peer;
+    (void)snprintf(stream->token, sizeof stream->token, "%s", options->source.request.token);
     streams->n_receivers++;
     (void)pthread_mutex_unlock(&streams->lock);
     (void)atomic_fetch_add(&stream->counts.writers, 1);
     return NULL;
 }
 
-static const char *admit(struct pb_streams *streams, struct request *request, char *why)
+static const char *admit(void *user, int connection, const char *text, size_t n, char *why)
 {
+    struct pb_streams *streams = user;
     struct pb_peer peer;
-    struct pb_receiver_options options = {.connection = request->fd,
+    struct pb_receiver_options options = {.connection = connection,
                                           .begun = on_begun,
                                           .complete = on_complete,
                                           .trouble = on_trouble,
                                           .ended = on_ended,
                                           .user = streams};
     struct pb_scene_source *source = &options.source;
-    (void)pb_peer_of(request->fd, &peer);
-    if (pb_handshake_parse(request->text, request->n, &source->request, why) != 0)
+    (void)pb_peer_of(connection, &peer);
+    if (pb_handshake_parse(text, n, &source->request, why) != 0)
         return "invalid";
     const char *code = check_request(streams, &peer, &source->request, why);
     if (code != NULL)
@@ -444,76 +390,7 @@ static const char *admit(struct pb_streams *streams, struct request *request, ch
                        source->request.epsg);
         code = "invalid";
     }
-    return code ? code : start_receiver(streams, request, &options, why);
-}
-
-static void answer(struct pb_streams *streams, struct request *request)
-{
-    char why[PB_HANDSHAKE_WHY_BYTES] = "";
-    const char *code = admit(streams, request, why);
-    if (code == NULL)
-        return;
-    pb_log(PB_LOG_WARNING, "streams: a writer of user %lld is refused: %s", (long long)request->uid,
-           why);
-    refuse(request, code, why);
-}
-
-static void end_request(struct request *request)
-{
-    if (request->fd >= 0)
-        (void)close(request->fd);
-    request->fd = -1;
-}
-
-/* Reads a part of a request. */
-static void read_request(struct pb_streams *streams, struct request *request)
-{
-    const ssize_t got = recv(request->fd, request->text + request->n,
-                             sizeof request->text - request->n, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    request->n += got > 0 ? (size_t)got : 0;
-    const char *end = memchr(request->text, '\n', request->n);
-    if (end != NULL) {
-        request->n = (size_t)(end - request->text);
-        answer(streams, request);
-    } else if (got > 0 && request->n < sizeof request->text)
-        return;
-    else if (got > 0)
-        refuse(request, "invalid", "the request is too long");
-    end_request(request);
-}
-
-static size_t count_requests(const struct pb_streams *streams, int64_t uid)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        n += streams->request[i].fd >= 0 && streams->request[i].uid == uid;
-    return n;
-}
-
-static void take_connection(struct pb_streams *streams)
-{
-    struct pb_peer peer;
-    const int fd = accept4(streams->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        pb_log(PB_LOG_WARNING, "streams: cannot take a writer: %s", strerror(errno));
-        streams->accept_at_ms = pb_clock_mono_ms() + NO_FILES_MS;
-    }
-    if (fd < 0)
-        return;
-    (void)pb_peer_of(fd, &peer);
-    for (size_t i = 0; count_requests(streams, peer.uid) < REQUESTS_USER && i < REQUESTS_MAX; i++) {
-        struct request *request = &streams->request[i];
-        if (request->fd >= 0)
-            continue;
-        request->fd = fd;
-        request->uid = peer.uid;
-        request->n = 0;
-        request->end_ms = pb_clock_mono_ms() + REQUEST_MS;
-        return;
-    }
-    (void)close(fd);
+    return code ? code : start_receiver(streams, &peer, &options, why);
 }
 
 /* --- the listener ----------------------------------------------------------------------------- */
@@ -526,37 +403,31 @@ static bool has_streams(const struct pb_config *config)
     return false;
 }
 
-/* Opens the socket, or makes a deleted one again. */
-static void look_for_socket(struct pb_streams *streams)
-{
-    struct pb_err err = {0};
-    struct pb_socket_bind again;
-    int rc = 0;
-    if (streams->bound.fd < 0) {
-        rc = pb_socket_bind_open(streams->path, SOCKET_MODE, &err, &streams->bound);
-    } else if (!pb_socket_bind_is_there(streams->path, &streams->bound)) {
-        rc = pb_socket_bind_again(streams->path, SOCKET_MODE, &err, &again);
-        if (rc == 0) {
-            (void)close(streams->bound.fd);
-            streams->bound = again;
-        } else if (rc == -EEXIST)
-            (void)pb_fail(&err, PB_E_SYSTEM, "another file is at %s; move it away", streams->path);
-    }
-    say(streams, &streams->socket, rc != 0 ? err.code : PB_OK, err.msg);
-}
-
-/* Ends writers of streams that the configuration has no more. */
-static void look_for_streams(struct pb_streams *streams)
+/* Ends writers whose stream or right the new configuration does not have. */
+static void look_for_rights(struct pb_streams *streams)
 {
     struct stream *stream;
-    struct pb_config *config = pb_intake_hold_config(streams->options.intake, NULL);
     (void)pthread_mutex_lock(&streams->lock);
-    TAILQ_FOREACH(stream, &streams->streams, next)
-    {
-        if (stream->receiver != NULL && pb_config_stream(config, stream->name) == NULL)
-            pb_receiver_stop(stream->receiver);
-    }
+    const bool is_reloaded = streams->is_reloaded;
+    streams->is_reloaded = false;
     (void)pthread_mutex_unlock(&streams->lock);
+    if (!is_reloaded)
+        return;
+    struct pb_config *config = pb_intake_hold_config(streams->options.intake, NULL);
+    TAILQ_FOREACH(stream, &streams->streams, next) /* changed by this thread only */
+    {
+        const struct pb_pipeline_config *pipeline = pb_config_stream(config, stream->name);
+        if (stream->receiver == NULL ||
+            (pipeline != NULL && may_write(streams, pipeline, &stream->peer, stream->token)))
+            continue;
+        pb_log(PB_LOG_WARNING,
+               "stream %s: the new configuration %s; its writer of user %lld is disconnected, and "
+               "its scene is closed",
+               stream->name,
+               pipeline != NULL ? "lets this user not write" : "does not have this stream",
+               (long long)stream->peer.uid);
+        pb_receiver_stop(stream->receiver);
+    }
     pb_config_destroy(config);
 }
 
@@ -564,34 +435,27 @@ static void look(struct pb_streams *streams)
 {
     const int64_t now_ms = pb_clock_mono_ms();
     (void)join_ended(streams);
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        if (streams->request[i].fd >= 0 && streams->request[i].end_ms <= now_ms)
-            end_request(&streams->request[i]);
+    look_for_rights(streams);
     if (now_ms - streams->looked_ms < LOOK_MS)
         return;
+    struct pb_err err = {0};
     streams->looked_ms = now_ms;
-    look_for_socket(streams);
-    look_for_streams(streams);
+    const int rc = pb_requests_open(streams->requests, &err);
+    say(streams, &streams->socket, rc != 0 ? err.code : PB_OK, err.msg);
 }
 
 static void round_of(struct pb_streams *streams)
 {
-    struct pollfd fd[REQUESTS_MAX + 2];
-    fd[0] = (struct pollfd){.fd = streams->wake, .events = POLLIN};
-    const bool takes = pb_clock_mono_ms() >= streams->accept_at_ms;
-    fd[1] = (struct pollfd){.fd = takes ? streams->bound.fd : -1, .events = POLLIN};
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        fd[i + 2] = (struct pollfd){.fd = streams->request[i].fd, .events = POLLIN};
-    (void)poll(fd, REQUESTS_MAX + 2, takes ? LOOK_MS : NO_FILES_MS);
+    struct pollfd fd[PB_REQUESTS_FDS + 1];
+    struct pollfd *wake = &fd[PB_REQUESTS_FDS];
+    const int most_ms = pb_requests_poll(streams->requests, fd, LOOK_MS);
+    *wake = (struct pollfd){.fd = streams->wake, .events = POLLIN};
+    (void)poll(fd, PB_REQUESTS_FDS + 1, most_ms);
     uint64_t count;
-    if (fd[0].revents != 0)
+    if (wake->revents != 0)
         (void)!read(streams->wake, &count, sizeof count);
     look(streams);
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        if (fd[i + 2].revents != 0 && streams->request[i].fd >= 0)
-            read_request(streams, &streams->request[i]);
-    if (fd[1].revents != 0)
-        take_connection(streams);
+    pb_requests_serve(streams->requests, fd);
 }
 
 static void end_receivers(struct pb_streams *streams)
@@ -627,9 +491,7 @@ static void *run_listener(void *user)
     (void)pthread_setname_np(pthread_self(), "pb-streams");
     while (!stops(streams))
         round_of(streams);
-    pb_socket_bind_close(streams->path, &streams->bound);
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        end_request(&streams->request[i]);
+    pb_requests_close(streams->requests);
     end_receivers(streams);
     drain(streams);
     return NULL;
@@ -666,15 +528,20 @@ static void on_async(uv_async_t *async)
     }
 }
 
-/* Makes the path of the socket, next to the status socket. */
-static char *make_path(const char *status_socket)
+/* With the socket next to the status socket. */
+static struct pb_requests *make_requests(struct pb_streams *streams, const char *status_socket)
 {
     const char *slash = strrchr(status_socket, '/');
     const int n = slash != NULL ? (int)(slash - status_socket) + 1 : 0;
     char *path = malloc((size_t)n + sizeof PB_STREAMS_SOCKET);
-    if (path != NULL)
+    struct pb_requests *requests = NULL;
+    if (path != NULL) {
         (void)sprintf(path, "%.*s%s", n, status_socket, PB_STREAMS_SOCKET);
-    return path;
+        requests = pb_requests_create(
+            &(struct pb_requests_options){.path = path, .admit = admit, .user = streams});
+    }
+    free(path);
+    return requests;
 }
 
 int pb_streams_create(const struct pb_streams_options *options, struct pb_err *err,
@@ -684,22 +551,19 @@ int pb_streams_create(const struct pb_streams_options *options, struct pb_err *e
     if (streams == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory");
     streams->options = *options;
-    streams->bound.fd = -1;
-    for (size_t i = 0; i < REQUESTS_MAX; i++)
-        streams->request[i].fd = -1;
     TAILQ_INIT(&streams->streams);
     STAILQ_INIT(&streams->opening);
     STAILQ_INIT(&streams->closing);
     STAILQ_INIT(&streams->done);
     (void)pthread_mutex_init(&streams->lock, NULL);
     (void)pthread_cond_init(&streams->moved, NULL);
-    streams->path = make_path(options->status_socket);
+    streams->requests = make_requests(streams, options->status_socket);
     streams->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (streams->path == NULL || streams->wake < 0 ||
+    if (streams->requests == NULL || streams->wake < 0 ||
         uv_async_init(options->loop, &streams->async, on_async) != 0) {
         if (streams->wake >= 0)
             (void)close(streams->wake);
-        free(streams->path);
+        pb_requests_destroy(streams->requests);
         free(streams);
         return pb_fail(err, PB_E_SYSTEM, "cannot prepare streams: %s", strerror(errno));
     }
@@ -732,7 +596,16 @@ static int start_threads(struct pb_streams *streams)
 
 void pb_streams_follow(struct pb_streams *streams, const struct pb_config *config)
 {
-    if (streams == NULL || streams->has_threads || !has_streams(config))
+    if (streams == NULL)
+        return;
+    if (streams->has_threads) {
+        (void)pthread_mutex_lock(&streams->lock);
+        streams->is_reloaded = true;
+        (void)pthread_mutex_unlock(&streams->lock);
+        wake_listener(streams);
+        return;
+    }
+    if (!has_streams(config))
         return;
     streams->looked_ms = pb_clock_mono_ms() - LOOK_MS;
     const int rc = start_threads(streams);
@@ -789,7 +662,7 @@ void pb_streams_destroy(struct pb_streams *streams)
     (void)pthread_cond_destroy(&streams->moved);
     (void)pthread_mutex_destroy(&streams->lock);
     (void)close(streams->wake);
-    free(streams->path);
+    pb_requests_destroy(streams->requests);
     free(streams);
 }
 
@@ -806,7 +679,7 @@ static void print_stream(struct pb_json *json, const struct pb_pipeline_config *
     pb_json_string(json, "name", pipeline->input.stream);
     pb_json_string(json, "pipeline", pipeline->name);
     if (s->receiver != NULL)
-        pb_json_int(json, "writer", s->uid);
+        pb_json_int(json, "writer", s->peer.uid);
     else
         pb_json_null(json, "writer");
     pb_json_int(json, "lines", (int64_t)atomic_load(&counts->lines));

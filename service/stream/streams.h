@@ -34,8 +34,8 @@ struct pb_streams_options {
 /* Starts no thread. Thread: loop, as all below unless noted. */
 int pb_streams_create(const struct pb_streams_options *options, struct pb_err *err,
                       struct pb_streams **out_streams);
-/* Starts the threads if the configuration has a stream. Call it after the start and after each
- * reload. NULL is allowed. */
+/* Starts the threads if the configuration has a stream, and disconnects writers that it does not
+ * allow. Call it after the start and after each reload. NULL is allowed. */
 void pb_streams_follow(struct pb_streams *streams, const struct pb_config *config);
 /* Refuses writers from now on, and closes all scenes; pb_streams_finish waits for that. After it
  * `taken` is not called any more. NULL is allowed. */

@@ -460,6 +460,42 @@ class Streams(DaemonCase):
         d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: "slots" in ask({}))
 
+    def test_reload_disconnects_a_writer_without_its_right(self):
+        if os.getuid() != 0:
+            self.skipTest("needs root, to be another user")
+        d = self.service()
+        os.chmod(d.root, 0o755)
+        d.change("lines: {", 'lines: {writers: ["65534"], ')
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_for(lambda: "is in use" in d.log_text())
+        scene = d.root / "scene.tif"
+        scene.write_bytes(SCENE.read_bytes())
+        scene.chmod(0o644)
+        process = subprocess.Popen([BIN / "pushbroom", "feed", "--socket", d.root / "s.sock", "--stream", "red", "--group", "4", "--lines-per-second", "200", "--start", TIME,
+                                    "--repeat", "1000", scene], stderr=subprocess.PIPE, text=True, user=65534, group=65534, extra_groups=[])
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_lines(d, 20)
+
+        def reload():
+            n = d.log_text().count("is in use")
+            d.process.send_signal(signal.SIGHUP)
+            d.wait_for(lambda: d.log_text().count("is in use") > n)
+        reload()  # has the right still
+        lines = self.stream(d)["lines"]
+        self.wait_lines(d, lines + 20)
+        d.change('writers: ["65534"]', 'writers: ["65533"]')
+        reload()
+        self.assertNotEqual(process.wait(), 0)
+        self.assertIn("stream red: the service", process.stderr.read())
+        s = self.ended(d)
+        self.assertGreater(s["lines"], lines)
+        total = sum(len(self.values(d, job)) for job in self.wait_scenes(d, s["scenes"]))
+        self.assertEqual((total, s["dropped"]), (s["lines"], 0))
+        reload()
+        self.assertEqual(d.log_text().count("lets this user not write"), 1)
+
     def test_times_of_lines_are_in_item_and_table(self):
         d = self.daemon(start=False, fake=False)
         d.set_pipelines("""pipelines:
