@@ -6,7 +6,7 @@
 #include "config/base/arena.h"
 #include "config/base/clock.h"
 #include "config/base/text.h"
-#include "config/schema.h"
+#include "config/schema_rows.h"
 #include "config/yaml/yaml_tree.h"
 
 #include <errno.h>
@@ -14,18 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_OF(rows)       (sizeof(rows) / sizeof *(rows))
-#define AT(type, member) offsetof(struct pb_downlink_##type, member)
-#define FLAG(n, at, dflt, text)                                                                    \
-    {                                                                                              \
-        .name = n, .type = PB_KEY_CHOICE, .offset = at, .choices = "false|true", .def = dflt,      \
-        .doc = text                                                                                \
-    }
-#define WHOLE(n, at, lowest, highest, dflt, text)                                                  \
-    {                                                                                              \
-        .name = n, .type = PB_KEY_INT, .offset = at, .min = lowest, .max = highest, .def = dflt,   \
-        .doc = text                                                                                \
-    }
+#define AT(type, member)                    offsetof(struct pb_downlink_##type, member)
+#define FLAG(n, at, dflt, text)             CHOICE(n, at, "false|true", dflt, text)
+#define WHOLE(n, at, low, high, dflt, text) RANGED(n, PB_KEY_INT, at, low, high, dflt, text)
 
 #define FRAME_BYTES_MAX  65536
 #define PACKET_BYTES_MAX 65542
@@ -36,13 +27,9 @@
 #define DAY_SECONDS      86400
 
 static const struct pb_key frames_keys[] = {
-    {.name = "kind",
-     .type = PB_KEY_CHOICE,
-     .offset = AT(frames, kind),
-     .choices = "aos|tm|none",
-     .def = "aos",
-     .doc = "Transfer frames: aos (CCSDS 732.0-B) or tm (132.0-B). none: packets follow each other "
-            "without frames."},
+    CHOICE("kind", AT(frames, kind), "aos|tm|none", "aos",
+           "Transfer frames: aos (CCSDS 732.0-B) or tm (132.0-B). none: packets follow each other "
+           "without frames."),
     {.name = "length",
      .type = PB_KEY_INT,
      .offset = AT(frames, length),
@@ -86,13 +73,9 @@ static const struct pb_key frames_keys[] = {
 };
 
 static const struct pb_key time_keys[] = {
-    {.name = "code",
-     .type = PB_KEY_CHOICE,
-     .offset = AT(time, code),
-     .choices = "cuc|cds",
-     .def = "cuc",
-     .doc = "Time code in the packet (CCSDS 301.0-B), without its preamble: cuc (unsegmented) or "
-            "cds (days, milliseconds)."},
+    CHOICE("code", AT(time, code), "cuc|cds", "cuc",
+           "Time code in the packet (CCSDS 301.0-B), without its preamble: cuc (unsegmented) or "
+           "cds (days, milliseconds)."),
     WHOLE("at", AT(time, at), 6, PACKET_BYTES_MAX, "6",
           "Octet of the packet at which it begins; the primary header has octets 0 to 5."),
     WHOLE("coarse", AT(time, coarse), 1, 4, "4", "Octets of seconds (cuc)."),
@@ -138,40 +121,17 @@ static const struct pb_key lines_keys[] = {
      .sample = "4096",
      .required = true,
      .doc = "Pixels of a line."},
-    {.name = "counter_at",
-     .type = PB_KEY_INT,
-     .offset = AT(lines, counter_at),
-     .min = 6,
-     .max = PACKET_BYTES_MAX,
-     .example = "12",
-     .sample = "12",
-     .required = true,
-     .doc = "Octet of the packet with the counter of lines (big endian)."},
+    NEEDED("counter_at", AT(lines, counter_at), 6, PACKET_BYTES_MAX, "12",
+           "Octet of the packet with the counter of lines (big endian)."),
     WHOLE("counter_bits", AT(lines, counter_bits), 8, 32, "32",
           "Bits of the counter: 8, 16, 24 or 32."),
-    {.name = "pixels_at",
-     .type = PB_KEY_INT,
-     .offset = AT(lines, pixels_at),
-     .min = 6,
-     .max = PACKET_BYTES_MAX,
-     .example = "16",
-     .sample = "16",
-     .required = true,
-     .doc = "Octet of the packet with the first pixel. A line may have several packets "
-            "(segments, by their sequence flags); those after the first one without a secondary "
-            "header have pixels from octet 6."},
-    {.name = "type",
-     .type = PB_KEY_CHOICE,
-     .offset = AT(lines, type),
-     .choices = "uint8|uint16|int16|uint32|int32|float32|float64",
-     .def = "uint16",
-     .doc = "Type of pixels, also that of the stream."},
-    {.name = "order",
-     .type = PB_KEY_CHOICE,
-     .offset = AT(lines, is_little),
-     .choices = "big|little",
-     .def = "big",
-     .doc = "Order of their octets."},
+    NEEDED("pixels_at", AT(lines, pixels_at), 6, PACKET_BYTES_MAX, "16",
+           "Octet of the packet with the first pixel. A line may have several packets "
+           "(segments, by their sequence flags); those after the first one without a secondary "
+           "header have pixels from octet 6."),
+    CHOICE("type", AT(lines, type), "uint8|uint16|int16|uint32|int32|float32|float64", "uint16",
+           "Type of pixels, also that of the stream."),
+    CHOICE("order", AT(lines, is_little), "big|little", "big", "Order of their octets."),
     WHOLE("bits", AT(lines, bits), 0, 16, "0",
           "Bits of a packed pixel, the most significant one first: 10, 12 or 14 in uint16, for "
           "example. 0: pixels are not packed."),

@@ -1,18 +1,17 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
 /* The tables. A new key is one row here and one member in config.h. */
-#include "config/schema.h"
+#include "config/schema_rows.h"
 #include "config/compute_config.h"
 #include "config/limits_config.h"
 #include "config/pipeline_config.h"
 #include "config/service_config.h"
 #include "config/web_config.h"
 
-#define N_OF(rows) (sizeof(rows) / sizeof *(rows))
-#define MIB        1048576.0
-#define TIB        1099511627776.0
-#define SECOND     1000.0
-#define DAY        86400000.0
+#define MIB    1048576.0
+#define TIB    1099511627776.0
+#define SECOND 1000.0
+#define DAY    86400000.0
 
 #define AT(type, member)         offsetof(struct type, member)
 #define TWO(type, member, other) offsetof(struct type, member), offsetof(struct type, other)
@@ -22,18 +21,10 @@
         .name = n, .type = PB_KEY_PATH, .offset = AT(pb_service_config, member), .def = dflt,      \
         .example = sample, .doc = text                                                             \
     }
-#define RANGED(n, kind, at, lowest, highest, dflt, text)                                           \
+#define USER(n, at, dflt, text)                                                                    \
     {                                                                                              \
-        .name = n, .type = kind, .offset = at, .min = lowest, .max = highest, .def = dflt,         \
+        .name = n, .type = PB_KEY_TEXT, .may_be_empty = true, .offset = at, .def = dflt,           \
         .doc = text                                                                                \
-    }
-#define CHOICE(n, at, words, dflt, text)                                                           \
-    {                                                                                              \
-        .name = n, .type = PB_KEY_CHOICE, .offset = at, .choices = words, .def = dflt, .doc = text \
-    }
-#define OPTION(n, kind, at, also, sample, text)                                                    \
-    {                                                                                              \
-        .name = n, .type = kind, .offset = at, .more = also, .example = sample, .doc = text        \
     }
 /* As input, input.files and input.sources have it. */
 #define COMPLEX(holder, text)                                                                      \
@@ -41,11 +32,6 @@
         .name = "complex", .type = PB_KEY_CHOICE, TWO(holder, complex, has_complex),               \
         .choices = "amplitude|power", .example = "amplitude", .doc = text                          \
     }
-#define LISTED(n, kind, at, also, dflt, text)                                                      \
-    {                                                                                              \
-        .name = n, .type = kind, .offset = at, .more = also, .def = dflt, .doc = text              \
-    }
-
 /* enum pb_bring */
 #define BRING_WORDS "none|nearest|bilinear|cubic|average|mode|lanczos"
 
@@ -108,21 +94,13 @@ static const struct pb_key service_keys[] = {
            AT(pb_service_config, n_admins), "[operator, \"1000\"]",
            "Users, by name or number, who may cancel and retry every job, in addition to root, the "
            "service's own user and each job's owner."),
-    {.name = "notify_user",
-     .type = PB_KEY_TEXT,
-     .may_be_empty = true,
-     .offset = AT(pb_service_config, notify_user),
-     .def = "pushbroom-notify",
-     .doc = "User that pushbroom-notify runs as: it may take events from the socket, and change no "
-            "job. \"\": root, the service's own user and admins only."},
-    {.name = "web_user",
-     .type = PB_KEY_TEXT,
-     .may_be_empty = true,
-     .offset = AT(pb_service_config, web_user),
-     .def = "pushbroom-web",
-     .doc = "User that pushbroom-web runs as: by the socket it may query and watch jobs, submit no "
-            "file and change no job, except as web.actions allows; the unit's read-only file "
-            "system protects the inbox. \"\": no user is restricted in this way."},
+    USER("notify_user", AT(pb_service_config, notify_user), "pushbroom-notify",
+         "User that pushbroom-notify runs as: it may take events from the socket, and change no "
+         "job. \"\": root, the service's own user and admins only."),
+    USER("web_user", AT(pb_service_config, web_user), "pushbroom-web",
+         "User that pushbroom-web runs as: by the socket it may query and watch jobs, submit no "
+         "file and change no job, except as web.actions allows; the unit's read-only file "
+         "system protects the inbox. \"\": no user is restricted in this way."),
     {.name = "retention",
      .type = PB_KEY_SECTION,
      TWO(pb_service_config, retention, has_retention),
@@ -165,14 +143,10 @@ static const struct pb_key service_keys[] = {
      .doc = "For nodes without a common file system: pushbroom-fetch copies inputs from the node "
             "that took them in, and brings products back to it. Each node has its own products "
             "directory then. All nodes need this key, or none."},
-    {.name = "worker_user",
-     .type = PB_KEY_TEXT,
-     .may_be_empty = true,
-     .offset = AT(pb_service_config, worker_user),
-     .def = "pushbroom-worker",
-     .doc = "User that scenes are decoded and products are written as, where the service runs as "
-            "root or may change users and such a user exists; else the service's own. \"\": always "
-            "its own."},
+    USER("worker_user", AT(pb_service_config, worker_user), "pushbroom-worker",
+         "User that scenes are decoded and products are written as, where the service runs as "
+         "root or may change users and such a user exists; else the service's own. \"\": always "
+         "its own."),
 };
 
 static const struct pb_key retention_keys[] = {
@@ -261,18 +235,11 @@ static const struct pb_key web_keys[] = {
            "true: service.web_user may retry, repeat, cancel and drop every job, and submit files, "
            "and pushbroom-web does so for people whom it knows by a token or by the proxy before "
            "it. It needs TLS or the Unix socket of a proxy for that."),
-    {.name = "basemap",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_web_config, basemap),
-     .example = "\"https://tiles.example/{z}/{x}/{y}.png\"",
-     .doc =
+    TEXT("basemap", AT(pb_web_config, basemap), "\"https://tiles.example/{z}/{x}/{y}.png\"",
          "Tiles of another server below the map, in Web Mercator; browsers load them from there. "
-         "Without this key: coasts only, and nothing from other hosts."},
-    {.name = "attribution",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_web_config, attribution),
-     .example = "\"Map: Example\"",
-     .doc = "Text on the map that names the owner of the tiles; needed with basemap."},
+         "Without this key: coasts only, and nothing from other hosts."),
+    TEXT("attribution", AT(pb_web_config, attribution), "\"Map: Example\"",
+         "Text on the map that names the owner of the tiles; needed with basemap."),
 };
 
 static const struct pb_key quality_keys[] = {
@@ -301,24 +268,17 @@ static const struct pb_key lines_keys[] = {
            "[sensor, \"1003\"]",
            "Users, by name or number, who may write the stream, in addition to root, the "
            "service's own user and service.admins."),
-    {.name = "token",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_lines_config, token),
-     .example = "/etc/pushbroom/swir.token",
-     .doc = "File whose first line is a token; a writer that sends it may write, whichever its "
-            "user."},
+    TEXT("token", AT(pb_lines_config, token), "/etc/pushbroom/swir.token",
+         "File whose first line is a token; a writer that sends it may write, whichever its "
+         "user."),
 };
 
 static const struct pb_key input_keys[] = {
-    {.name = "preset",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, preset),
-     .example = "sentinel2-l2a",
-     .doc =
+    TEXT("preset", AT(pb_input_config, preset), "sentinel2-l2a",
          "Name of a preset ('pushbroom new' lists them): its input is the base of this one, "
          "and the other keys here replace its keys. In files, bands, sources, quality and "
          "complete each entry replaces one or is added; match, scene and group replace each other. "
-         "input: sentinel2-l2a is short for input: {preset: sentinel2-l2a}."},
+         "input: sentinel2-l2a is short for input: {preset: sentinel2-l2a}."),
     LISTED("match", PB_KEY_PATTERNS, AT(pb_input_config, match), AT(pb_input_config, n_match),
            "[\"*.tif\", \"*.tiff\"]",
            "Patterns for the file name without its directory; upper and lower case are the same."),
@@ -342,16 +302,12 @@ static const struct pb_key input_keys[] = {
     RANGED("offset", PB_KEY_NUMBER, AT(pb_input_config, offset), -1e12, 1e12, "0", "See scale."),
     OPTION("nodata", PB_KEY_NODATA, AT(pb_input_config, nodata), AT(pb_input_config, has_nodata),
            "0", "Stored value that means there is no measurement; overrides the file's."),
-    {.name = "valid",
-     .type = PB_KEY_CHOICE,
-     .offset = AT(pb_input_config, valid),
-     .choices = "auto|mask|nodata|both",
-     .def = "auto",
-     .doc =
-         "Source of the validity of pixels. auto is GDAL's rule: a mask in the file "
-         "alone, else nodata values that the type can hold, else an alpha band that bands does not "
-         "name; a value of the key nodata counts in any case. mask: mask or alpha alone; nodata: "
-         "values alone; both: a pixel must be valid by each that is there."},
+    CHOICE(
+        "valid", AT(pb_input_config, valid), "auto|mask|nodata|both", "auto",
+        "Source of the validity of pixels. auto is GDAL's rule: a mask in the file "
+        "alone, else nodata values that the type can hold, else an alpha band that bands does not "
+        "name; a value of the key nodata counts in any case. mask: mask or alpha alone; nodata: "
+        "values alone; both: a pixel must be valid by each that is there."),
     COMPLEX(pb_input_config,
             "Quantity that complex pixels (single-look SAR) are read as: amplitude is sqrt(re^2 + "
             "im^2), "
@@ -366,34 +322,24 @@ static const struct pb_key input_keys[] = {
         "coordinate system. "
         "{scene} in a path is the name of the scene's file without its suffix; a relative path "
         "begins at the directory of this file."),
-    {.name = "scene",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, scene),
-     .example = "\"S2?_*_L2A/\"",
-     .doc = "Pattern for the names of folders that are one scene each, in place of match; a ZIP or "
-            "TAR archive of a folder fits by its name without .zip, .tar, .tar.gz and the like."},
+    TEXT("scene", AT(pb_input_config, scene), "\"S2?_*_L2A/\"",
+         "Pattern for the names of folders that are one scene each, in place of match; a ZIP or "
+         "TAR archive of a folder fits by its name without .zip, .tar, .tar.gz and the like."),
     OPTION(
         "archives", PB_KEY_PATTERNS, AT(pb_input_config, archives), AT(pb_input_config, n_archives),
         "[\"*_psscene_*.zip\"]",
         "Patterns for the names of more ZIP and TAR archives, which have neither the name of the "
         "folder in them nor that of a scene of group. Each scene in an archive is a scene."),
-    {.name = "group",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, group),
-     .example = "\"(?<scene>LC0[89]_L2SP_.*)_(SR_B[1-7]|QA_PIXEL|MTL)\\\\.(TIF|txt)\"",
-     .doc =
+    TEXT("group", AT(pb_input_config, group),
+         "\"(?<scene>LC0[89]_L2SP_.*)_(SR_B[1-7]|QA_PIXEL|MTL)\\\\.(TIF|txt)\"",
          "Regular expression (Perl's) for the names of loose files that make a scene together, in "
          "place of match: files with the same (?<scene>...) belong to one (see by). "
          "sentinel2 and landsat stand for the names of the files of these products, with the "
          "groups scene, date and tile (of Landsat path and row). Pass any one of them to "
          "'pushbroom run'; the others are found next to it. The service takes them from the inbox "
          "when all are there (complete). A file that fits is never a scene of its own, even if a "
-         "match fits."},
-    {.name = "by",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, by),
-     .example = "\"{tile}_{date:%Y%m}\"",
-     .doc =
+         "match fits."),
+    TEXT("by", AT(pb_input_config, by), "\"{tile}_{date:%Y%m}\"",
          "Name that loose files of one scene share, in place of (?<scene>...): a text with named "
          "groups of input.group in braces. {date:%Y%m} is (?<date>...), which begins with year, "
          "month and day in digits, in a format of strftime. date is {date:%Y%m%d}, tile is "
@@ -404,7 +350,7 @@ static const struct pb_key input_keys[] = {
          "acquisition in UTC ({meta.date:%Y%m}), never TIFFTAG_DATETIME, which is when the file "
          "was made; the tile is T33XWJ of MGRS, path and row of Landsat (001062), or a "
          "grid:code. meta.date is {meta.date:%Y%m%d}, meta.tile is {meta.tile}. A file without "
-         "them fails alone."},
+         "them fails alone."),
     CHOICE("order", AT(pb_input_config, order),
            "name|name-descending|date|date-descending|cloud|list", "name",
            "The order in which nth of input.files counts: by the names of files, or by "
@@ -415,13 +361,10 @@ static const struct pb_key input_keys[] = {
            "lists it; when no file has one, the job fails. In addition to those that count, up to "
            "32 files are read for it; all are part of the input's identity. list: as the file of "
            "input.list names them, and no others."),
-    {.name = "list",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, list),
-     .example = "\"{scene}.lst\"",
-     .doc = "With order: list, the pattern for the file of the scene that lists its counted files, "
-            "the first one first: in each line the name of one, or its path inside the scene; a # "
-            "begins a comment. It belongs to a complete scene."},
+    TEXT("list", AT(pb_input_config, list), "\"{scene}.lst\"",
+         "With order: list, the pattern for the file of the scene that lists its counted files, "
+         "the first one first: in each line the name of one, or its path inside the scene; a # "
+         "begins a comment. It belongs to a complete scene."),
     OPTION("files", PB_KEY_FILES, AT(pb_input_config, files), AT(pb_input_config, n_files),
            "{R: B04.tif, N: B08.tif, SCL: {match: SCL.tif, resample: nearest, scale: 1}}",
            "The bands of a scene of many files, in place of bands: each a pattern for the file's "
@@ -429,14 +372,10 @@ static const struct pb_key input_keys[] = {
            "band, page, nth, optional, resample, scale, offset, nodata and complex. {scene} is the "
            "scene's name, @(a|b) one of several; upper and lower case are the same. A band that no "
            "product needs is not opened."),
-    {.name = "grid",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, grid),
-     .example = "R",
-     .doc =
+    TEXT("grid", AT(pb_input_config, grid), "R",
          "The band of files whose grid is the scene's; without this key the first of them. Files "
          "with resample are brought onto it in the same pass; the others stay on their own, for "
-         "steps that choose."},
+         "steps that choose."),
     {.name = "quality",
      .type = PB_KEY_SECTION,
      TWO(pb_input_config, quality, has_quality),
@@ -444,12 +383,9 @@ static const struct pb_key input_keys[] = {
      .example = "{band: SCL, preset: sentinel2-scl}",
      .doc = "The quality band, which a step mask without band and bands takes: clouds are then "
             "masked by `- mask`."},
-    {.name = "stream",
-     .type = PB_KEY_TEXT,
-     .offset = AT(pb_input_config, stream),
-     .example = "swir",
-     .doc = "Name of a stream, in place of match: lines that another program writes while a sensor "
-            "records them. The service cuts them into scenes, see service/doc/streams.md."},
+    TEXT("stream", AT(pb_input_config, stream), "swir",
+         "Name of a stream, in place of match: lines that another program writes while a sensor "
+         "records them. The service cuts them into scenes, see service/doc/streams.md."),
     {.name = "lines",
      .type = PB_KEY_SECTION,
      TWO(pb_input_config, lines, has_lines),
