@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LISTEN_BACKLOG 256
+#define NO_FILES_MS    500 /* without free descriptors, until the next try */
 
 /* Returns true if no process listens at the address `user`, or if that is unknown; binding will
  * fail then. */
@@ -136,6 +137,19 @@ bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *boun
 {
     struct stat st;
     return lstat(path, &st) == 0 && st.st_dev == bound->dev && st.st_ino == bound->ino;
+}
+
+int pb_socket_bind_accept(int listener, int flags, int64_t *out_again_ms)
+{
+    for (;;) {
+        const int fd = accept4(listener, NULL, NULL, flags | SOCK_CLOEXEC);
+        if (fd >= 0 || errno == EAGAIN)
+            return fd >= 0 ? fd : -EAGAIN;
+        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)
+            continue;
+        *out_again_ms = pb_clock_mono_ms() + NO_FILES_MS;
+        return -errno;
+    }
 }
 
 void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound)

@@ -7,6 +7,7 @@
 #include "config/base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct pb_socket_bind {
@@ -26,6 +27,10 @@ bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *boun
  * descriptor stays open and is owned by the caller. -EEXIST (no *err): another file is there. */
 int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
                          struct pb_socket_bind *out);
+/* Accepts a connection: its descriptor, with `flags` and SOCK_CLOEXEC. -EAGAIN: none waits. Another
+ * negative errno: there is no descriptor or no memory. The listener stays readable then, and must
+ * not be polled before *out_again_ms (monotonic), or the thread would spin. */
+int pb_socket_bind_accept(int listener, int flags, int64_t *out_again_ms);
 /* Closes the socket and removes its file, if that is still its own. */
 void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound);
 #endif

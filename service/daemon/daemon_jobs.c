@@ -200,6 +200,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
                                              .store = daemon->store,
                                              .dirs = &daemon->dirs,
                                              .config = daemon->config,
+                                             .metrics = &daemon->metrics,
                                              .worker = runner.worker,
                                              .socket = daemon->socket};
     int rc = methods->runner ? 0 : pb_runner_create(&runner, err, &methods->runner);

@@ -139,10 +139,10 @@ static void *connection(void *user)
     return NULL;
 }
 
-static void take_connection(int listener)
+static void take_connection(int listener, int64_t *io_again_ms)
 {
     pthread_t thread;
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    const int fd = pb_socket_bind_accept(listener, 0, io_again_ms);
     if (fd < 0)
         return;
     if (atomic_fetch_add(&connections, 1) < CONNECTIONS_MAX &&
@@ -163,12 +163,14 @@ void owner_retire(struct owner *owner)
 
 static int accept_all(int listener)
 {
-    for (;;) {
-        struct pollfd watched[2 + PB_OWNER_OUT_WATCHED] = {{.fd = listener, .events = POLLIN},
-                                                           {.fd = STDIN_FILENO, .events = POLLIN}};
+    for (int64_t again_ms = 0;;) {
+        const int64_t pause_ms = again_ms - pb_clock_mono_ms();
+        struct pollfd watched[2 + PB_OWNER_OUT_WATCHED] = {
+            {.fd = pause_ms > 0 ? -1 : listener, .events = POLLIN},
+            {.fd = STDIN_FILENO, .events = POLLIN}};
         char byte;
         pb_owner_out_watch(&the_owner.out, watched + 2);
-        if (poll(watched, 2 + PB_OWNER_OUT_WATCHED, -1) < 0) {
+        if (poll(watched, 2 + PB_OWNER_OUT_WATCHED, pause_ms > 0 ? (int)pause_ms : -1) < 0) {
             if (errno != EINTR)
                 return 1;
             continue;
@@ -180,7 +182,7 @@ static int accept_all(int listener)
         if (!pb_owner_out_go_on(&the_owner.out, watched + 2))
             _exit(1);
         if (watched[0].revents != 0)
-            take_connection(listener);
+            take_connection(listener, &again_ms);
     }
 }
 

@@ -39,11 +39,13 @@ enum {
     EXIT_OK = 0,
     EXIT_BAD = 1,
     EXIT_CONF = 2,
-    STREAMS_MAX = 256, /* limit for workers, and again for other nodes */
+    STREAMS_MAX = 256,     /* limit for workers, and again for other nodes */
+    NODE_STREAMS_MAX = 64, /* limit of one node: the others find places */
     LINE_BYTES = 4096,
     CONNECT_MS = 5000,
     HELLO_MS = 10000,
-    LINGER_MS = 10000, /* after one side has ended */
+    LINGER_MS = 30000, /* without a byte, after one side has ended */
+    END_MS = 120000,   /* for the rest of the bytes, after one side has ended */
     SILENT_S = 30,     /* unanswered TCP for this long is a lost connection */
     STACK_BYTES = 512 << 10
 };
@@ -53,7 +55,9 @@ struct bridge {
     char service[108]; /* socket of pushbroomd for guests */
     struct pb_socket_bind local;
     int tcp;
-    atomic_int n_streams[2]; /* counts of workers, of other nodes */
+    atomic_int n_streams[2];                    /* counts of workers, of other nodes */
+    pthread_mutex_t lock;                       /* protects peers */
+    char peers[STREAMS_MAX][PB_TLS_NAME_BYTES]; /* other nodes with streams; "" = free entry */
 };
 
 struct stream {
@@ -233,9 +237,14 @@ static void run_pump(struct pump *pump)
 {
     set_nonblocking(pump->net, true);
     set_nonblocking(pump->local, true);
+    int64_t until_ms = INT64_MAX;
     for (bool good = true; good && !(pump->in.passed && pump->out.passed);) {
+        if (until_ms == INT64_MAX && (pump->in.ended || pump->out.ended))
+            until_ms = pb_clock_mono_ms() + END_MS;
+        if (pb_clock_mono_ms() >= until_ms)
+            return; /* the other side takes its bytes too slowly */
         const bool reads = pump->in.n == 0 && !pump->in.ended;
-        const bool half = pump->in.passed || pump->out.passed;
+        const bool half = pump->in.ended || pump->out.ended;
         struct pollfd ready[2] = {
             {.fd = pump->net,
              .events = (short)((reads ? POLLIN : 0) | (pump->out.n > 0 ? POLLOUT : 0))},
@@ -307,7 +316,7 @@ static char *failure(const struct pb_err *err)
 }
 
 /* A worker of this machine wants a stream to another node. */
-static void serve_local(const struct bridge *bridge, struct pump *pump)
+static void serve_local(struct bridge *bridge, struct pump *pump)
 {
     struct pb_json_value *hello = NULL;
     struct pb_err err = {0};
@@ -364,29 +373,81 @@ static bool name_sender(struct pump *pump, size_t line)
     return good;
 }
 
-/* Another node wants a stream to the service. */
-static void serve_remote(const struct bridge *bridge, struct pump *pump)
+static void send_failure(struct pump *pump, const struct pb_err *err)
+{
+    char *text = failure(err);
+    if (text != NULL)
+        (void)pb_tls_send(pump->tls, text, strlen(text));
+    pb_tls_end(pump->tls);
+    free(text);
+}
+
+static void carry_remote(const struct bridge *bridge, struct pump *pump)
 {
     struct pb_err err = {0};
     size_t line = 0;
+    if (!read_line(pump, true, &pump->in, &line)) {
+        pb_log(PB_LOG_WARNING,
+               "node %s connected and sent no request for %d s; look at pushbroom-fetch there",
+               pb_tls_peer(pump->tls), HELLO_MS / 1000);
+        return;
+    }
+    if (!name_sender(pump, line))
+        return;
+    pump->local = dial_service(bridge, &err);
+    if (pump->local >= 0)
+        run_pump(pump);
+    else
+        send_failure(pump, &err);
+}
+
+/* Finds an entry for a stream of the node. Returns its number, or -1: the node has its most. */
+static int take_peer(struct bridge *bridge, const char *node)
+{
+    int n = 0, free_entry = -1;
+    (void)pthread_mutex_lock(&bridge->lock);
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        n += strcmp(bridge->peers[i], node) == 0;
+        if (bridge->peers[i][0] == '\0')
+            free_entry = i;
+    }
+    if (n >= NODE_STREAMS_MAX)
+        free_entry = -1;
+    if (free_entry >= 0)
+        (void)snprintf(bridge->peers[free_entry], sizeof bridge->peers[0], "%s", node);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return free_entry;
+}
+
+static void put_peer(struct bridge *bridge, int entry)
+{
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->peers[entry][0] = '\0';
+    (void)pthread_mutex_unlock(&bridge->lock);
+}
+
+/* Another node wants a stream to the service. */
+static void serve_remote(struct bridge *bridge, struct pump *pump)
+{
+    struct pb_err err = {0};
     watch_line(pump->net);
     if (pb_tls_open(&bridge->config->service.fetch, pump->net, NULL, &err, &pump->tls) != 0) {
         pb_log(PB_LOG_WARNING, "a connection was refused: %s", err.msg);
         return;
     }
     set_nonblocking(pump->net, true); /* a part of a record ends with the time of the line */
-    if (!read_line(pump, true, &pump->in, &line) || !name_sender(pump, line))
-        return;
-    pump->local = dial_service(bridge, &err);
-    if (pump->local >= 0) {
-        run_pump(pump);
+    const int entry = take_peer(bridge, pb_tls_peer(pump->tls));
+    if (entry >= 0) {
+        carry_remote(bridge, pump);
+        put_peer(bridge, entry);
         return;
     }
-    char *text = failure(&err);
-    if (text != NULL)
-        (void)pb_tls_send(pump->tls, text, strlen(text));
-    pb_tls_end(pump->tls);
-    free(text);
+    (void)pb_fail(&err, PB_E_INPUT_FETCH,
+                  "node %s has %d connections here, the most of a node; restart its "
+                  "pushbroom-fetch, or set its service.parallel_jobs to less",
+                  pb_tls_peer(pump->tls), NODE_STREAMS_MAX);
+    pb_log(PB_LOG_WARNING, "%s", err.msg);
+    send_failure(pump, &err);
 }
 
 static void *serve(void *user)
@@ -449,14 +510,17 @@ static void accept_all(struct bridge *bridge, int listener, bool is_remote)
 {
     for (;;) {
         struct pollfd ready = {.fd = listener, .events = POLLIN};
+        int64_t again_ms = 0;
         (void)poll(&ready, 1, -1);
-        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        const int fd = pb_socket_bind_accept(listener, 0, &again_ms);
         if (fd >= 0 && !is_remote && !is_allowed(bridge, fd))
             (void)close(fd);
         else if (fd >= 0)
             start_stream(bridge, fd, is_remote);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-            (void)usleep(100000);
+        if (again_ms == 0)
+            continue;
+        pb_log(PB_LOG_WARNING, "cannot accept a connection: %s", strerror(-fd));
+        (void)poll(NULL, 0, (int)(again_ms - pb_clock_mono_ms()));
     }
 }
 
@@ -532,7 +596,7 @@ static int start(struct bridge *bridge, struct pb_err *err)
 
 int pb_fetch_run(const struct pb_fetch_options *options)
 {
-    static struct bridge bridge;
+    static struct bridge bridge = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct pb_err err = {0};
     sigset_t signals;
     int number = 0;

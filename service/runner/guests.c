@@ -24,7 +24,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { GUESTS_MAX = 64, HELLO_BYTES = 4096, ASK_AGAIN_MS = 500 };
+enum {
+    GUESTS_MAX = 64,
+    NODE_GUESTS_MAX = 32, /* runs of one node: the others find places */
+    HELLO_BYTES = 4096,
+    HELLO_MS = 10000, /* time for the first line, all of it */
+    TICK_MS = 500,
+    ASK_AGAIN_MS = 500
+};
 
 /* A connection, and its run. */
 struct guest {
@@ -32,8 +39,9 @@ struct guest {
     struct pb_guests *guests;
     int fd; /* -1: its worker has it */
     uv_poll_t poll;
-    uv_timer_t timer; /* the next request for a permit */
-    int open_handles; /* number of those of poll and timer whose close has not ended */
+    uv_timer_t timer;       /* the next request for a permit */
+    int open_handles;       /* number of those of poll and timer whose close has not ended */
+    int64_t hello_until_ms; /* 0: the first line is here */
     uv_work_t work;
     bool works, ended;
     char job_id[PB_JOB_ID_BYTES], node[PB_JOB_NODE_BYTES];
@@ -55,7 +63,11 @@ struct pb_guests {
     struct pb_socket_bind bound;
     char socket[108];
     uv_poll_t poll;
-    bool stops, is_closed;
+    uv_timer_t tick; /* limits of time; it runs while there are guests, or accept pauses */
+    int node_guests_max;
+    int64_t accept_at_ms; /* accepts no connection before; 0 = it does */
+    bool stops;
+    int open_handles; /* number of those of poll and tick that are not closed */
     struct guest *first;
     size_t n;
 };
@@ -64,7 +76,7 @@ struct pb_guests {
 
 static void free_if_stopped(struct pb_guests *guests)
 {
-    if (guests->stops && guests->is_closed && guests->first == NULL)
+    if (guests->stops && guests->open_handles == 0 && guests->first == NULL)
         free(guests);
 }
 
@@ -289,14 +301,28 @@ static void on_clear(void *user, int number, const char *products)
     pb_worker_slot_cleared(guest->slot);
 }
 
+/* Returns true if a limit of time ended the run. */
+static bool is_late(const struct pb_run_over *over)
+{
+    const enum pb_code code = pb_code_find(over->job.error.code);
+    return over->end == PB_RUN_FAILED &&
+           (code == PB_E_JOB_STALLED || code == PB_E_INPUT_LIMIT || code == PB_E_INPUT_IO);
+}
+
 static void on_over(void *user, int number, struct pb_run_over *over)
 {
     struct guest *guest = user;
     (void)number;
-    if (over->end == PB_RUN_SUCCESSFUL)
+    if (over->end == PB_RUN_SUCCESSFUL) {
         pb_log(PB_LOG_NOTICE, "job %s: products of node %s are published", guest->job_id,
                guest->node);
-    else
+    } else if (is_late(over)) {
+        guest->guests->options.metrics->guests_late++;
+        pb_log(PB_LOG_WARNING,
+               "job %s: the run of node %s is ended here: %s. Look at pushbroomd, pushbroom-fetch "
+               "and the network of that node; a slow one needs a longer service.stall here",
+               guest->job_id, guest->node, over->job.error.message);
+    } else
         pb_log(PB_LOG_NOTICE, "job %s: the run of node %s ended here without products: %s",
                guest->job_id, guest->node, over->job.error.message);
     pb_job_fini(&over->job);
@@ -381,6 +407,30 @@ static void end_earlier(struct guest *guest)
         }
 }
 
+/* Counts the runs of its node, except earlier ones of the same job. */
+static int count_of_node(const struct guest *guest)
+{
+    int n = 0;
+    for (const struct guest *other = guest->guests->first; other != NULL; other = other->next)
+        n += !other->ended && other->slot != NULL && strcmp(other->node, guest->node) == 0 &&
+             strcmp(other->job_id, guest->job_id) != 0;
+    return n;
+}
+
+/* Each job of the node has one run here at most, therefore only many running jobs of it can reach
+ * the limit. */
+static int check_room(const struct guest *guest, struct pb_err *err)
+{
+    const int most = guest->guests->node_guests_max;
+    if (count_of_node(guest) < most)
+        return 0;
+    guest->guests->options.metrics->guests_refused++;
+    return pb_fail(err, PB_E_INPUT_FETCH,
+                   "it has %d runs here already, the most of a node; set service.parallel_jobs of "
+                   "node %s to less",
+                   most, guest->node);
+}
+
 static void on_found(uv_work_t *request, int status)
 {
     struct guest *guest = request->data;
@@ -388,6 +438,8 @@ static void on_found(uv_work_t *request, int status)
     (void)status;
     if (is_over(guest))
         return;
+    if (guest->rc == 0 && !guest->published)
+        guest->rc = check_room(guest, &guest->err);
     if (guest->rc != 0)
         refuse(guest, &guest->err);
     if (guest->rc != 0)
@@ -441,6 +493,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     if (rc == 0)
         return;
     close_poll(guest);
+    guest->hello_until_ms = 0;
     if (rc < 0 || !take_hello(guest, line)) {
         end(guest);
         return;
@@ -459,14 +512,66 @@ static bool is_allowed(const struct pb_guests *guests, int fd)
     return pb_peer_of(fd, &peer) == 0 && pb_peer_is_privileged(&peer, &admins);
 }
 
+/* --- limits of time --------------------------------------------------------------------------- */
+
+static void drop_silent(struct guest *guest)
+{
+    guest->guests->options.metrics->guests_refused++;
+    pb_log(PB_LOG_WARNING,
+           "a connection to %s without a first line for %d s is closed; restart pushbroom-fetch of "
+           "this node if this continues",
+           guest->guests->socket, HELLO_MS / 1000);
+    end(guest);
+}
+
+static void watch(struct pb_guests *guests, bool on);
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct pb_guests *guests = timer->data;
+    const int64_t now = pb_clock_mono_ms();
+    for (struct guest *guest = guests->first; guest != NULL; guest = guest->next) {
+        if (guest->ended)
+            continue;
+        if (guest->hello_until_ms > 0 && now >= guest->hello_until_ms)
+            drop_silent(guest);
+        else if (guest->slot != NULL && pb_worker_slot_wants_tick(guest->slot))
+            pb_worker_slot_tick(guest->slot, now); /* service.stall and limits.job_time */
+    }
+    if (guests->accept_at_ms > 0 && now >= guests->accept_at_ms)
+        watch(guests, true);
+    if (guests->first == NULL && guests->accept_at_ms == 0)
+        (void)uv_timer_stop(timer);
+}
+
+static void start_tick(struct pb_guests *guests)
+{
+    if (!uv_is_active((uv_handle_t *)&guests->tick))
+        (void)uv_timer_start(&guests->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+/* --- accepting -------------------------------------------------------------------------------- */
+
+static void refuse_connection(struct pb_guests *guests, int fd)
+{
+    guests->options.metrics->guests_refused++;
+    pb_log(PB_LOG_WARNING,
+           "a connection of another node is refused: %zu are open, the most; see which nodes fetch "
+           "in the lines above",
+           guests->n);
+    (void)close(fd);
+}
+
 static void add_guest(struct pb_guests *guests, int fd)
 {
     struct guest *guest = guests->n < GUESTS_MAX ? calloc(1, sizeof *guest) : NULL;
     if (guest == NULL || uv_poll_init(guests->options.loop, &guest->poll, fd) != 0) {
         free(guest);
-        (void)close(fd);
+        refuse_connection(guests, fd);
         return;
     }
+    guest->hello_until_ms = pb_clock_mono_ms() + HELLO_MS;
+    start_tick(guests);
     (void)uv_timer_init(guests->options.loop, &guest->timer);
     guest->guests = guests;
     guest->fd = fd;
@@ -485,7 +590,11 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status < 0)
         return;
-    const int fd = accept4(guests->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = pb_socket_bind_accept(guests->bound.fd, SOCK_NONBLOCK, &guests->accept_at_ms);
+    if (guests->accept_at_ms > 0) {
+        pb_log(PB_LOG_WARNING, "cannot accept connections of other nodes: %s", strerror(-fd));
+        watch(guests, false);
+    }
     if (fd < 0)
         return;
     if (is_allowed(guests, fd)) {
@@ -496,7 +605,26 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     (void)close(fd);
 }
 
+/* Accepts connections, or pauses until accept_at_ms. */
+static void watch(struct pb_guests *guests, bool on)
+{
+    if (on) {
+        guests->accept_at_ms = 0;
+        (void)uv_poll_start(&guests->poll, UV_READABLE, on_connection);
+    } else {
+        (void)uv_poll_stop(&guests->poll);
+        start_tick(guests);
+    }
+}
+
 /* --- for the daemon --------------------------------------------------------------------------- */
+
+/* Tests set a lower limit, because they have few jobs. */
+static int read_node_max(void)
+{
+    const char *text = getenv("PUSHBROOM_TEST_NODE_GUESTS");
+    return text != NULL ? (int)strtol(text, NULL, 10) : NODE_GUESTS_MAX;
+}
 
 int pb_guests_start(const struct pb_guests_options *options, struct pb_err *err,
                     struct pb_guests **out_guests)
@@ -515,8 +643,11 @@ int pb_guests_start(const struct pb_guests_options *options, struct pb_err *err,
         free(guests);
         return rc;
     }
-    guests->poll.data = guests;
-    (void)uv_poll_start(&guests->poll, UV_READABLE, on_connection);
+    (void)uv_timer_init(options->loop, &guests->tick);
+    guests->open_handles = 2;
+    guests->node_guests_max = read_node_max();
+    guests->poll.data = guests->tick.data = guests;
+    watch(guests, true);
     *out_guests = guests;
     return 0;
 }
@@ -530,8 +661,8 @@ void pb_guests_set_config(struct pb_guests *guests, const struct pb_config *conf
 static void on_stopped(uv_handle_t *handle)
 {
     struct pb_guests *guests = handle->data;
-    pb_socket_bind_close(guests->socket, &guests->bound);
-    guests->is_closed = true;
+    if (--guests->open_handles == 0)
+        pb_socket_bind_close(guests->socket, &guests->bound);
     free_if_stopped(guests);
 }
 
@@ -543,4 +674,5 @@ void pb_guests_stop(struct pb_guests *guests)
     for (struct guest *guest = guests->first; guest != NULL; guest = guest->next)
         end(guest);
     uv_close((uv_handle_t *)&guests->poll, on_stopped);
+    uv_close((uv_handle_t *)&guests->tick, on_stopped);
 }

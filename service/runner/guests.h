@@ -8,10 +8,16 @@
  * Earlier runs are fenced, and products that are in place end the run (worker/outcome.h). Otherwise
  * a worker of this node takes the connection: it sends the files, receives the products and
  * publishes them (worker/worker_host.h), after the store has confirmed the epoch again. The other
- * node stores the end of the job. Thread: loop. */
+ * node stores the end of the job.
+ *
+ * The other node may be stopped or hostile: its first line has a limit of time, its runs those of
+ * runs of this node (service.stall counts bytes and signs of life of it, limits.job_time), and it
+ * has a limit of runs. Refused connections and ended runs are logged with the node, and counted.
+ * Thread: loop. */
 #include "service/base/peer.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/store.h"
+#include "service/runner/metrics.h"
 
 #include <uv.h>
 
@@ -23,6 +29,7 @@ struct pb_guests_options {
     struct pb_job_store *store;
     const struct pb_dirs *dirs; /* borrowed, like all of these */
     const struct pb_config *config;
+    struct pb_metrics *metrics;
     const char *worker; /* path of the program */
     const char *socket; /* service.socket; the one for guests is next to it */
 };

@@ -375,6 +375,12 @@ char *pb_metrics_print(const struct pb_metrics *metrics, const struct pb_metrics
           gauges->inbox_foreign);
     gauge(out, "buffer_bytes", "Planned tile buffers of the last finished run.",
           (int64_t)gauges->planned_bytes);
+    counter(out, "fetch_refused_total",
+            "Connections of other nodes that were refused: too many, or silent.",
+            metrics->guests_refused);
+    counter(out, "fetch_late_total",
+            "Runs of other nodes that were ended here without progress or after limits.job_time.",
+            metrics->guests_late);
     counter(out, "worker_starts_total", "Worker processes started.", metrics->worker_starts);
     counter(out, "worker_deaths_total", "Worker processes that died in a job.",
             metrics->worker_deaths);

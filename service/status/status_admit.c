@@ -19,7 +19,6 @@
 
 #define ACCEPTS_A_ROUND 64
 #define TENURE_MS       250 /* a connection is not closed as idle before this time */
-#define NO_FILES_MS     200 /* delay of the next try when there are no descriptors */
 
 static bool is_idle(const struct pb_status *status, const struct pb_status_client *client)
 {
@@ -194,18 +193,17 @@ static void admit(struct pb_status *status, int fd)
 void pb_status_accept(struct pb_status *status)
 {
     for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
-        int fd = accept4(status->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int64_t again_ms = 0;
+        const int fd = pb_socket_bind_accept(status->bound.fd, SOCK_NONBLOCK, &again_ms);
         if (fd >= 0) {
             admit(status, fd);
             continue;
         }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        if (errno != EAGAIN && status->accept_at_ms == 0) {
+        if (again_ms != 0 && status->accept_at_ms == 0) {
             if (pb_status_may_tell(status, &status->told_full_ms))
-                pb_log(PB_LOG_WARNING, "status: cannot take a client: %s", strerror(errno));
+                pb_log(PB_LOG_WARNING, "status: cannot take a client: %s", strerror(-fd));
             (void)pb_status_listen(status, false);
-            status->accept_at_ms = status->now_ms + NO_FILES_MS;
+            status->accept_at_ms = again_ms;
         }
         return;
     }

@@ -17,7 +17,7 @@
 #define SOCKET_MODE   0666 /* the request decides */
 #define REQUESTS_USER 4    /* connections of one user whose request is not complete */
 #define REQUEST_MS    5000
-#define NO_FILES_MS   500 /* without free descriptors, until the next connection is taken */
+#define NO_FILES_MS   100 /* without free descriptors, until the next look at the clock */
 
 struct request {
     int fd; /* -1 = free */
@@ -135,11 +135,10 @@ static size_t count_requests(const struct pb_requests *requests, int64_t uid)
 static void take_connection(struct pb_requests *requests)
 {
     struct pb_peer peer;
-    const int fd = accept4(requests->bound.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        pb_log(PB_LOG_WARNING, "streams: cannot take a writer: %s", strerror(errno));
-        requests->accept_at_ms = pb_clock_mono_ms() + NO_FILES_MS;
-    }
+    const int fd =
+        pb_socket_bind_accept(requests->bound.fd, SOCK_NONBLOCK, &requests->accept_at_ms);
+    if (fd < 0 && fd != -EAGAIN)
+        pb_log(PB_LOG_WARNING, "streams: cannot take a writer: %s", strerror(-fd));
     if (fd < 0)
         return;
     (void)pb_peer_of(fd, &peer);

@@ -81,8 +81,9 @@ struct pb_json *pb_worker_event(const struct pb_json_value *command, const char 
     return json;
 }
 
-void pb_worker_say_progress(struct worker *worker, const char *stage, const char *device,
-                            const struct pb_worker_numbers *numbers, int64_t checked, int64_t io_ms)
+static struct pb_json *progress_line(const struct worker *worker, const char *stage,
+                                     const char *device, const struct pb_worker_numbers *numbers,
+                                     int64_t checked, int64_t io_ms)
 {
     struct pb_json *json = pb_worker_event(worker->command, "progress");
     pb_json_string(json, "stage", stage);
@@ -95,6 +96,13 @@ void pb_worker_say_progress(struct worker *worker, const char *stage, const char
     pb_json_int(json, "io_ms", io_ms);
     if (device[0] != '\0')
         pb_json_string(json, "device", device);
+    return json;
+}
+
+void pb_worker_say_progress(struct worker *worker, const char *stage, const char *device,
+                            const struct pb_worker_numbers *numbers, int64_t checked, int64_t io_ms)
+{
+    struct pb_json *json = progress_line(worker, stage, device, numbers, checked, io_ms);
     size_t bytes = 0;
     pb_json_end(json);
     const char *text = pb_json_text(json, &bytes);
@@ -104,26 +112,50 @@ void pb_worker_say_progress(struct worker *worker, const char *stage, const char
     pb_json_destroy(json);
 }
 
+static const char *stage_of(const struct worker *worker)
+{
+    const struct pb_worker_numbers *said = &worker->job.lines.said;
+    if (said->tiles_total == 0 && !worker->away.delivers)
+        return "plan";
+    return said->tiles_done < said->tiles_total ? "compute" : "publish";
+}
+
 /* Sends a progress line while only the input's checksum is computed, or files are copied between
  * nodes: then about twice a second. */
 static void say_checking(void *user, uint64_t bytes)
 {
     struct worker *worker = user;
+    struct pb_worker_host *host = &worker->host;
     const struct pb_worker_numbers *said = &worker->job.lines.said;
-    const bool copies = worker->away.on || worker->host.fd >= 0;
-    const bool delivers = worker->away.delivers;
+    const bool copies = worker->away.on || host->fd >= 0;
     const int64_t now = pb_clock_mono_ms();
+    host->checked = bytes > host->checked ? bytes : host->checked;
     if (copies && now - worker->said_ms < COPIES_MS)
         return;
     worker->said_ms = now;
-    pb_worker_say_progress(worker,
-                           said->tiles_total == 0 && !delivers    ? "plan"
-                           : said->tiles_done < said->tiles_total ? "compute"
-                                                                  : "publish",
-                           "", said,
-                           said->bytes_checked + (int64_t)bytes +
-                               (int64_t)pb_worker_away_bytes(&worker->away),
+    pb_worker_say_progress(worker, stage_of(worker), "", said,
+                           said->bytes_checked + (int64_t)pb_worker_away_bytes(&worker->away) +
+                               (int64_t)(host->fd >= 0 ? host->checked + host->moved : bytes),
                            pb_io_stuck_ms());
+}
+
+/* Reports that the connection to the other node moves; the service ends a run without progress. The
+ * other node gets no line, because it may be reading the bytes of a file, or none at all. */
+static void say_moved(void *user, uint64_t bytes)
+{
+    struct worker *worker = user;
+    struct pb_worker_host *host = &worker->host;
+    const struct pb_worker_numbers *said = &worker->job.lines.said;
+    const int64_t now = pb_clock_mono_ms();
+    host->moved += bytes > host->file ? bytes - host->file : 1;
+    host->file = bytes;
+    if (now - worker->said_ms < COPIES_MS)
+        return;
+    worker->said_ms = now;
+    pb_worker_say_json(worker,
+                       progress_line(worker, stage_of(worker), "", said,
+                                     said->bytes_checked + (int64_t)(host->checked + host->moved),
+                                     pb_io_stuck_ms()));
 }
 
 static void read_commands(struct worker *worker);
@@ -346,7 +378,7 @@ static int start_away(struct worker *worker, struct pb_err *err)
 /* Opens the run for another node, which is in the place of the child. */
 static int start_host(struct worker *worker, int64_t socket, struct pb_err *err)
 {
-    worker->host.fd = (int)socket;
+    worker->host = (struct pb_worker_host){.fd = (int)socket, .wait = {say_moved, worker}};
     int rc = open_run(worker, err);
     if (rc != 0)
         return rc;
@@ -545,13 +577,14 @@ static int serve(struct worker *worker)
     for (;;) {
         struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
                                     {.fd = worker->child.lines.fd, .events = POLLIN}};
-        int rc = poll(watched, 2, -1);
+        int rc = poll(watched, 2, pb_worker_away_pause_ms(&worker->away));
         if (rc < 0 && errno != EINTR)
             return 1;
         if (rc > 0 && watched[1].revents != 0)
             pb_worker_relay(worker);
         if (rc > 0 && watched[0].revents != 0)
             read_commands(worker);
+        pb_worker_away_show_life(&worker->away);
         start_next(worker);
     }
 }

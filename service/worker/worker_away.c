@@ -25,6 +25,7 @@
 #define OPEN_MS    8000   /* tries to reach home before the run has begun */
 #define DELIVER_MS 300000 /* afterwards, when computed products are at stake */
 #define AGAIN_MS   500
+#define ALIVE_MS   2000
 #define LOST       2 /* result of a step: the connection was lost */
 
 static const char *text_of(const struct pb_worker_away *away, const char *key)
@@ -524,6 +525,24 @@ int pb_worker_away_deliver(struct pb_worker_away *away, const char *done,
     }
     free(line);
     return rc;
+}
+
+int pb_worker_away_pause_ms(const struct pb_worker_away *away)
+{
+    if (!away->on || away->lines.fd < 0)
+        return -1;
+    const int64_t left_ms = away->alive_ms + ALIVE_MS - pb_clock_mono_ms();
+    return left_ms > 0 ? (int)left_ms : 0;
+}
+
+void pb_worker_away_show_life(struct pb_worker_away *away)
+{
+    static const char line[] = "{\"event\":\"alive\"}";
+    if (pb_worker_away_pause_ms(away) != 0)
+        return;
+    away->alive_ms = pb_clock_mono_ms();
+    (void)pb_line_send(away->lines.fd, line, sizeof line - 1, NULL,
+                       0); /* the next step sees a loss */
 }
 
 void pb_worker_away_close(struct pb_worker_away *away)

@@ -14,14 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 16384, DEPTH_MAX = 64 };
+enum {
+    LINE_MAX_BYTES = 16384,
+    DEPTH_MAX = 64,
+    REQUEST_S = 30 /* the other node sends its request with its first line */
+};
 
 /* Files that are being sent. */
 struct sending {
     int socket;
+    const struct pb_transfer_wait *wait;
     struct pb_err *err;
 };
 
@@ -47,8 +54,8 @@ static int send_file(const struct sending *sending, const char *path, int fd, co
     pb_json_int(json, "mtime_s", st->st_mtim.tv_sec);
     pb_json_int(json, "mtime_ns", st->st_mtim.tv_nsec);
     pb_json_end(json);
-    const int rc =
-        pb_transfer_send(sending->socket, json, fd, st->st_size, PB_CHECKSUM_SHA2_256, NULL);
+    const int rc = pb_transfer_send(sending->socket, json, fd, st->st_size, PB_CHECKSUM_SHA2_256,
+                                    sending->wait);
     if (rc == -EPIPE)
         return lost(sending->err);
     if (rc == -ESTALE)
@@ -121,14 +128,28 @@ static int send_files(const struct sending *sending, const struct pb_worker_job 
     return rc;
 }
 
+/* Limits the time that a read waits for bytes; 0: no limit. */
+static void limit_wait(int socket, int seconds)
+{
+    const struct timeval most = {.tv_sec = seconds};
+    (void)setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    errno = 0;
+}
+
 int pb_worker_host_send(struct pb_worker_host *host, const struct pb_worker_job *job,
                         struct pb_line_reader *reader, struct pb_err *err)
 {
-    const struct sending sending = {host->fd, err};
+    const struct sending sending = {host->fd, &host->wait, err};
     struct pb_json_value *value = NULL;
     bool files = false;
     size_t bytes = 0;
+    limit_wait(host->fd, REQUEST_S);
     const char *line = pb_transfer_next(reader, &bytes);
+    const bool is_late = line == NULL && errno == EAGAIN;
+    limit_wait(host->fd, 0);
+    if (is_late)
+        return pb_fail(err, PB_E_SERVICE_PROTOCOL,
+                       "the other node sent no request for files for %d s", REQUEST_S);
     if (line == NULL)
         return lost(err);
     if (pb_json_parse(line, bytes, LINE_MAX_BYTES, &value) != 0 ||
@@ -181,7 +202,7 @@ static int receive(struct pb_worker_host *host, const char *directory, const cha
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return pb_io_fail(err, errno, "cannot create", path);
-    int rc = pb_transfer_receive(reader, fd, bytes, kind, NULL, sum);
+    int rc = pb_transfer_receive(reader, fd, bytes, kind, &host->wait, sum);
     if (close(fd) != 0 && rc == 0)
         rc = -errno;
     if (rc == -EPIPE)
@@ -192,6 +213,15 @@ static int receive(struct pb_worker_host *host, const char *directory, const cha
     if (rc != 0)
         return pb_io_fail(err, -rc, "cannot write", path);
     return add(host, name, sum) == 0 ? 0 : pb_fail(err, PB_E_MEMORY, "out of memory");
+}
+
+bool pb_worker_host_is_alive(struct pb_worker_host *host, const char *line, size_t bytes)
+{
+    static const char sign[] = "{\"event\":\"alive\"}";
+    if (bytes != sizeof sign - 1 || memcmp(line, sign, bytes) != 0)
+        return false;
+    host->wait.alive(host->wait.user, host->file);
+    return true;
 }
 
 int pb_worker_host_receive(struct pb_worker_host *host, const struct pb_worker_job *job,

@@ -206,6 +206,8 @@ static void handle_line(struct worker *worker, const char *text, size_t bytes)
     if (worker->host.fd >= 0 && take_product(worker, text, bytes))
         return;
     bool admitted = pb_worker_lines_admit(&worker->job.lines, bytes, pb_clock_mono_ms());
+    if (admitted && worker->host.fd >= 0 && pb_worker_host_is_alive(&worker->host, text, bytes))
+        return;
     int rc = admitted ? pb_worker_lines_take(&worker->job.lines, text, bytes, why, &line) : -EPROTO;
     if (rc == 1)
         return;

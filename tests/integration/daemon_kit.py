@@ -4,9 +4,11 @@
 import atexit
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -240,6 +242,26 @@ class Daemon:
             yield
         finally:
             self.process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def without_descriptors(self):
+        """The service gets no further descriptor in here."""
+        limit = functools.partial(resource.prlimit, self.process.pid, resource.RLIMIT_NOFILE)
+        before = limit()
+
+        def first_free():
+            used = {int(fd) for fd in os.listdir(f"/proc/{self.process.pid}/fd")}
+            return next(fd for fd in range(len(used) + 1) if fd not in used)
+        with contextlib.ExitStack() as clients:
+            while first_free() < 32: # poll() needs a larger limit than a listener has descriptors
+                free = first_free()
+                clients.enter_context(contextlib.closing(self.client()))
+                wait_for(lambda: first_free() != free)
+            limit((min(first_free() for _ in range(100)), before[1])) # some are in use for a moment only
+            try:
+                yield
+            finally:
+                limit(before)
 
     def progress(self):
         """Values that change while jobs arrive, run and end."""

@@ -13,11 +13,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_nodes  # noqa: E402
 from daemon_kit import BIN, Daemon, DaemonCase, wait_for  # noqa: E402
-from fetch_kit import FetchNode, make_authority, make_certificate  # noqa: E402
+from fetch_kit import PORT, FetchNode, make_authority, make_certificate  # noqa: E402
 from patience import PATIENCE_S  # noqa: E402
 from pbtest import main  # noqa: E402
 from postgres_kit import Postgres  # noqa: E402
@@ -310,19 +311,129 @@ class Fetch(DaemonCase):
         self.assertEqual(a.wait_job("s1.tif", "successful")["node"], "a")
         self.check_once(["busy.tif", "s1.tif"])
 
+    @contextlib.contextmanager
+    def guest(self, node):
+        """A connection to the service, as that of a pushbroom-fetch."""
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as guest:
+            guest.settimeout(PATIENCE_S)
+            guest.connect(f"{node.root}/s.sock.fetch")
+            yield guest, guest.makefile("rb")
+
+    def drip(self, guest):
+        """Sends a byte of an endless line each half second, until the other side closes the connection."""
+        def is_closed():
+            try:
+                guest.sendall(b"x")
+                return False
+            except ConnectionError:
+                return True
+        wait_for(is_closed, step=0.5)
+
+    def count(self, node, metric):
+        lines = [line.split() for line in node.call("service.metrics")["text"].splitlines()]
+        return int(dict(line for line in lines if line[0] != "#")["pushbroom_" + metric])
+
+    def reload(self, node, **settings):
+        number = node.log_text().count("is in use")
+        node.write_config(**settings)
+        node.set_pipelines(PIPELINES)
+        node.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: node.log_text().count("is in use") > number)
+
+    def test_silent_connections_are_closed(self):
+        a, = self.fetch_nodes("a")
+        with self.guest(a) as (silent, lines), self.guest(a) as (slow, _):
+            self.drip(slow)
+            self.assertEqual(lines.readline(), b"")
+        wait_for(lambda: self.count(a, "fetch_refused_total") == 2)
+        self.assertIn("without a first line", a.log_text())
+        with contextlib.closing(socket.create_connection((a.address, PORT))) as other: # without TLS
+            other.settimeout(PATIENCE_S)
+            self.assertEqual(other.recv(1), b"")
+        wait_for(lambda: "a connection was refused" in a.fetch_log())
+
+    def test_service_without_descriptors_waits_for_them(self):
+        a, = self.fetch_nodes("a")
+        begin, text = time.monotonic(), "cannot accept connections of other nodes"
+        with contextlib.ExitStack() as guests:
+            with a.without_descriptors():
+                waiting = [guests.enter_context(self.guest(a)) for _ in range(3)]
+                wait_for(lambda: a.log_text().count(text) > 2)
+                n, seconds = a.log_text().count(text), time.monotonic() - begin
+                self.assertLessEqual(n, seconds / 0.5 + 1) # a try in half a second
+            guest, lines = waiting[-1]
+            guest.sendall(b"\n")
+            self.assertEqual(lines.readline(), b"")
+
+    def test_run_without_progress_is_ended_at_home(self):
+        """The other node has the job, and sends a byte from time to time."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(700)
+        with self.busy(a) as busy:
+            a.line.stop_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            job = b.wait_job("s1.tif", "running")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+        a.wait_job(busy, "successful")
+        self.reload(a, stall="5s")
+        with self.guest(a) as (guest, _):
+            guest.sendall(json.dumps({"job": job["id"], "epoch": 1, "node": "b"}).encode() + b"\n")
+            self.drip(guest)
+        wait_for(lambda: "the run of node b is ended here: no progress" in a.log_text())
+        wait_for(lambda: self.count(a, "fetch_late_total") == 1)
+        self.reload(a)
+        a.line.stop_after = None
+        a.line.goes_on.set()
+        self.check_fetched(a, b, scene, "s1.tif")
+
+    def test_long_computation_is_no_silence(self):
+        """Its node sends signs of life."""
+        a, b = self.fetch_nodes("a", "b")
+        scene = self.scene(3000)
+        with self.busy(a) as busy:
+            a.line.stop_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            b.wait_job("s1.tif", "running")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+        a.wait_job(busy, "successful")
+        self.reload(a, stall="20s")
+        a.line.cut() # the next connection has the new limit
+        a.line.stop_after = None
+        a.line.goes_on.set()
+        worker, = b.workers()
+        children = pathlib.Path(f"/proc/{worker}/task/{worker}/children")
+        child, = map(int, wait_for(lambda: children.read_text().split(), step=0.005))
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(25)
+        os.kill(child, signal.SIGCONT)
+        self.assertEqual(self.check_fetched(a, b, scene, "s1.tif")["attempts"], 1)
+        self.assertNotIn("is ended here", a.log_text())
+
+    def test_node_has_a_limit_of_runs(self):
+        a, b = self.fetch_nodes("a", "b", env={"PUSHBROOM_TEST_NODE_GUESTS": "1", "PUSHBROOM_TEST_SHUN_MS": "1000"})
+        scene = self.scene(700)
+        self.reload(b, parallel=2)
+        with self.busy(a) as busy:
+            a.line.stop_after = 300000
+            a.drop_copy(scene, "s1.tif")
+            b.wait_job("s1.tif", "running")
+            wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            a.line.stop_after = None # for later connections
+            a.drop_copy(self.scene(300), "s2.tif")
+            wait_for(lambda: "node b does not get its input: it has 1 runs here already" in a.log_text())
+            wait_for(lambda: self.count(a, "fetch_refused_total") > 0)
+            a.line.goes_on.set()
+            for name in ("s1.tif", "s2.tif"):
+                self.assertEqual(b.wait_job(name, "successful")["node"], "b")
+        a.wait_job(busy, "successful")
+        self.check_once([busy, "s1.tif", "s2.tif"])
+
     def test_guests_need_the_epoch_of_their_node(self):
         a, b = self.fetch_nodes("a", "b")
         scene = self.scene(700)
 
-        @contextlib.contextmanager
-        def connect():
-            with contextlib.closing(socket.socket(socket.AF_UNIX)) as guest:
-                guest.settimeout(PATIENCE_S)
-                guest.connect(f"{a.root}/s.sock.fetch")
-                yield guest, guest.makefile("rb")
-
         def ask(text):
-            with connect() as (guest, lines), contextlib.suppress(ConnectionError): # closed, with bytes that were not read
+            with self.guest(a) as (guest, lines), contextlib.suppress(ConnectionError): # closed, with bytes that were not read
                 guest.sendall(text.encode() + b"\n")
                 line = lines.readline()
                 return json.loads(line) if line else None
@@ -338,7 +449,7 @@ class Fetch(DaemonCase):
             for text in ("", "{}", "[]", "x" * 5000, json.dumps({"job": "../../x", "epoch": 1, "node": "b"}), json.dumps({"job": job["id"], "epoch": -1, "node": "b"})):
                 self.assertIsNone(ask(text))
             # A node that has the job reports a fault of a device: home uses no device in this run, and does not run it again.
-            with connect() as (guest, lines):
+            with self.guest(a) as (guest, lines):
                 guest.sendall(json.dumps({"job": job["id"], "epoch": 1, "node": "b"}).encode() + b'\n{"files": false}\n')
                 wait_for(lambda: json.loads(lines.readline())["event"] == "open")
                 error = {"code": "device.lost", "message": "gone", "file": "", "line": 0}

@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import re
-import resource
 import signal
 import socket
 import subprocess
@@ -365,26 +364,13 @@ class Streams(DaemonCase):
 
     def test_service_without_descriptors_waits_for_them(self):
         d = self.service()
-        before = resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)
-
-        def first_free():
-            used = {int(fd) for fd in os.listdir(f"/proc/{d.process.pid}/fd")}
-            return next(fd for fd in range(len(used) + 1) if fd not in used)
-        while first_free() < 32:  # poll() needs a larger limit than the listener has descriptors
-            client = socket.socket(socket.AF_UNIX)
-            self.addCleanup(client.close)
-            free = first_free()
-            client.connect(str(d.root / "s.sock"))
-            wait_for(lambda: first_free() != free)
         begin = time.monotonic()
-        limit = min(first_free() for _ in range(100))  # some are in use for a moment only
-        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
-        waiting = [self.connect(d) for _ in range(3)]
-        text = "cannot take a writer"
-        wait_for(lambda: d.log_text().count(text) > 2)
-        n, seconds = d.log_text().count(text), time.monotonic() - begin
-        self.assertLessEqual(n, seconds / 0.5 + 1)  # a try in half a second
-        resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, before)
+        with d.without_descriptors():
+            waiting = [self.connect(d) for _ in range(3)]
+            text = "cannot take a writer"
+            wait_for(lambda: d.log_text().count(text) > 2)
+            n, seconds = d.log_text().count(text), time.monotonic() - begin
+            self.assertLessEqual(n, seconds / 0.5 + 1)  # a try in half a second
         waiting[-1].sendall(b"garbage\n")
         self.assertIn(b"invalid", waiting[-1].recv(1000))
         self.feed(d)
