@@ -42,7 +42,7 @@ class Unit(unittest.TestCase):
         self.assertEqual(self.install.returncode, 0, self.install.stdout)
         for path in ("usr/bin/pushbroom", "usr/libexec/pushbroom/pushbroom-compute", "usr/bin/pushbroomd", "usr/lib/systemd/system/pushbroom.service",
                      "usr/bin/pushbroom-notify", "usr/lib/systemd/system/pushbroom-notify.service",
-                     "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-fetch", "usr/lib/systemd/system/pushbroom-fetch.service",
+                     "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-fetch", "usr/lib/systemd/system/pushbroom-fetch.service", "usr/lib/systemd/system/pushbroom-ccsds@.service",
                      "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
                      "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
@@ -161,7 +161,7 @@ class Unit(unittest.TestCase):
     def test_systemd_finds_no_fault_in_the_units_beside_it(self):
         scratch = self.root / "beside"
         scratch.mkdir()
-        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-web.service", "pushbroom-fetch.service", "pushbroom-metrics.timer")
+        names = ("pushbroom-notify.service", "pushbroom-metrics.service", "pushbroom-web.service", "pushbroom-fetch.service", "pushbroom-ccsds@.service", "pushbroom-metrics.timer")
         for name in names:
             text = (self.unit.parent / name).read_text()
             self.assertNotIn("@BINDIR@", text)
@@ -181,6 +181,10 @@ class Unit(unittest.TestCase):
         security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[3])
         match = re.search(r"exposure level for pushbroom-fetch\.service: ([0-9.]+)", security.stdout)
         print("exposure of pushbroom-fetch", match.group(1), file=sys.stderr)
+        self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it has the network
+        security = run("systemd-analyze", "security", "--offline=yes", "--no-pager", scratch / names[4])
+        match = re.search(r"exposure level for pushbroom-ccsds@.*\.service: ([0-9.]+)", security.stdout)
+        print("exposure of pushbroom-ccsds@", match.group(1), file=sys.stderr)
         self.assertLessEqual(float(match.group(1)), 1.5, security.stdout)  # it has the network
 
     @needs("systemd-analyze")
@@ -205,7 +209,7 @@ class Unit(unittest.TestCase):
         (root / "etc").mkdir(parents=True)
         made = run("systemd-sysusers", "--root", root, self.root / "usr/lib/sysusers.d/pushbroom.conf")
         self.assertEqual(made.returncode, 0, made.stdout)
-        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify", "pushbroom-web", "pushbroom-fetch"):
+        for user in ("pushbroom", "pushbroom-worker", "pushbroom-notify", "pushbroom-web", "pushbroom-fetch", "pushbroom-ccsds"):
             self.assertIn(user + ":", (root / "etc/passwd").read_text())
 
     @needs("systemd-tmpfiles")
