@@ -324,6 +324,12 @@ int pb_raster_await(const struct pb_raster *raster, int32_t lines, struct pb_err
     return rc < 0 ? rc : pb_segment_lines(segment);
 }
 
+void pb_raster_poll(const struct pb_raster *raster, int64_t ns)
+{
+    if (raster != NULL && raster->file.segment != NULL)
+        pb_segment_spin(raster->file.segment, ns);
+}
+
 /* Waits for the lines of a window, and copies them. */
 static int read_lines(struct pb_raster *raster, const int32_t *bands, size_t n_bands,
                       const struct pb_window *to, struct pb_err *err)

@@ -184,6 +184,9 @@ bool pb_raster_is_growing(const struct pb_raster *raster);
 /* Waits until at least `lines` lines of a growing raster are complete. Returns the count of
  * complete lines, or the error of pb_raster_read. All lines of other rasters are complete. */
 int pb_raster_await(const struct pb_raster *raster, int32_t lines, struct pb_err *err);
+/* Time for which later calls of pb_raster_await poll before the thread sleeps, in ns; 0 at first.
+ * NULL, and rasters that do not grow, are fine. Thread: the reader's. */
+void pb_raster_poll(const struct pb_raster *raster, int64_t ns);
 /* Time of publication of a line that was read, on the clock of wic_now_ns; 0 = unknown, or the
  * raster did not grow. Thread: any. */
 int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * bench_lines CONFIG DIRECTORY LINES RATE [GROUP [WIDTH]]: a process appends LINES lines of 4 bands
- * of uint16 to a growing scene at RATE lines a second, GROUP at a time, while this process computes
- * them with the pipeline of CONFIG. Prints the times from the publication of a line to its values
- * and to its alert, CPU seconds and memory; then computes the closed file and compares all
- * products. DIRECTORY must not exist. Exit code 0: all lines arrived and all products are equal. */
+ * bench_lines CONFIG DIRECTORY LINES RATE [GROUP [WIDTH [FILE_CONFIG]]]: a process appends LINES
+ * lines of 4 bands of uint16 to a growing scene at RATE lines a second, GROUP at a time, while this
+ * process computes them with the pipeline of CONFIG. Prints the times from the publication of a
+ * line to its values and to its alert, CPU seconds and memory; then computes the closed file, with
+ * FILE_CONFIG if it is given, and compares all products. DIRECTORY must not exist. Exit code 0: all
+ * lines arrived and all products are equal. */
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "config/match.h"
@@ -30,7 +31,7 @@
 enum { BANDS = 4, KINDS = 256, ALERT_EVERY = 128, ALERTS_MAX = 1 << 16, SPIN_NS = 200000 };
 
 struct bench {
-    const struct pb_config *config;
+    const struct pb_config *config[2]; /* of the complete file, of the growing one */
     const char *directory;
     char input[4096];
     int32_t lines, width;
@@ -179,6 +180,9 @@ static void print_report(struct bench *b, const struct pb_run_report *r, double 
     printf("values: %llu times, p50 %.1f us, p99 %.1f us, most %.1f us\n",
            (unsigned long long)r->latency.n, (double)r->latency.p50_ns / 1e3,
            (double)r->latency.p99_ns / 1e3, (double)r->latency.most_ns / 1e3);
+    if (r->link.used)
+        printf("device: %u launches of %u blocks; %s\n", r->link.launches, r->link.blocks,
+               r->link.plan);
     if (n == 0)
         return;
     qsort(b->alert_us, n, sizeof b->alert_us[0], by_value);
@@ -215,8 +219,9 @@ static int run_one(struct bench *b, bool is_live, struct pb_run **out_run,
     (void)snprintf(products, sizeof products, "%s/%s", b->directory, is_live ? "live" : "file");
     static struct pb_scene scene[2];
     scene[is_live] = pb_scene_at(b->input);
-    const struct pb_run_options options = {.config = b->config,
-                                           .pipeline = pb_config_match(b->config, b->input),
+    const struct pb_run_options options = {.config = b->config[is_live],
+                                           .pipeline =
+                                               pb_config_match(b->config[is_live], b->input),
                                            .input = &scene[is_live],
                                            .products = products,
                                            .alert = on_alert,
@@ -294,13 +299,21 @@ static int measure(struct bench *b)
     return rc;
 }
 
-int main(int argc, char **argv)
+static struct pb_config *load(const char *path)
 {
     static struct pb_err_list errors;
-    static struct bench b;
     struct pb_config *config = NULL;
+    if (pb_config_load(path, &pb_products, &errors, &config) != 0)
+        (void)fprintf(stderr, "%s\n", errors.err[0].msg);
+    return config;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
     if (argc < 5) {
-        (void)fprintf(stderr, "bench_lines CONFIG DIRECTORY LINES RATE [GROUP [WIDTH]]\n");
+        (void)fprintf(stderr,
+                      "bench_lines CONFIG DIRECTORY LINES RATE [GROUP [WIDTH [FILE_CONFIG]]]\n");
         return 2;
     }
     b.directory = argv[2];
@@ -309,12 +322,12 @@ int main(int argc, char **argv)
     b.group = argc > 5 ? (uint32_t)atoi(argv[5]) : 1;
     b.width = argc > 6 ? atoi(argv[6]) : 4096;
     (void)snprintf(b.input, sizeof b.input, "%s/scene.tif", b.directory);
-    int rc = pb_config_load(argv[1], &pb_products, &errors, &config);
-    if (rc != 0)
-        (void)fprintf(stderr, "%s\n", errors.err[0].msg);
-    b.config = config;
-    rc = rc ? rc : mkdir(b.directory, 0700);
+    struct pb_config *const live = load(argv[1]), *const file = load(argc > 7 ? argv[7] : argv[1]);
+    b.config[true] = live;
+    b.config[false] = file;
+    int rc = live != NULL && file != NULL ? mkdir(b.directory, 0700) : -1;
     rc = rc ? rc : measure(&b);
-    pb_config_destroy(config);
+    pb_config_destroy(live);
+    pb_config_destroy(file);
     return rc == 0 ? 0 : 1;
 }

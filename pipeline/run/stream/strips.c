@@ -6,6 +6,7 @@
 #include "pipeline/run/stream/strips.h"
 
 #include "config/base/clock.h"
+#include "pipeline/device/device.h"
 #include "pipeline/plan/engine.h"
 #include "pipeline/plan/exchange.h"
 #include "pipeline/profile/work.h"
@@ -16,7 +17,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { WRITER_NICENESS = 5 }; /* in addition to that of the process */
+enum {
+    WRITER_NICENESS = 5, /* in addition to that of the process */
+    POLL_NS = 200000
+};
 
 /* A row of tiles in memory. */
 struct row {
@@ -259,10 +263,20 @@ static int send_all(struct pb_strips *s, struct pb_reader *reader, struct pb_err
     return rc < 0 ? rc : 0;
 }
 
+/* The device waits for lines without a core. With a core to spare, its reader polls for as long as
+ * lines arrive: waking a thread would take as long as computing a line. */
+static void poll_lines(const struct pb_strips *s, const struct pb_reader *reader)
+{
+    for (size_t i = 0; i < s->stream->plan->work.n_sources && pb_device_threads(0) > 2; i++)
+        pb_raster_poll(reader->source[i], POLL_NS);
+}
+
 int pb_strips_send(struct pb_strips *s, struct pb_err *err)
 {
     struct pb_reader reader = {0};
     int rc = pb_reader_open(&reader, s->stream, err);
+    if (rc == 0)
+        poll_lines(s, &reader);
     rc = rc ? rc : send_all(s, &reader, err);
     pb_reader_close(&reader);
     return rc;
