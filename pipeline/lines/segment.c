@@ -21,6 +21,7 @@
 #include "pipeline/lines/segment.h"
 
 #include "kernels/nodata.h"
+#include "pipeline/codec/quantize.h"
 #include "pipeline/io/file_room.h"
 #include "pipeline/io/io_fail.h"
 #include "wic/futex.h"
@@ -337,43 +338,17 @@ static int map(struct pb_segment *s, struct pb_err *err)
     return 0;
 }
 
-static void fill_nodata(const struct pb_segment_spec *spec, void *out)
-{
-    const double v = spec->nodata;
-    for (int32_t i = 0; i < spec->width; i++)
-        switch (spec->type) {
-        case PB_U8:
-            ((uint8_t *)out)[i] = (uint8_t)v;
-            break;
-        case PB_I16:
-            ((int16_t *)out)[i] = (int16_t)v;
-            break;
-        case PB_U16:
-            ((uint16_t *)out)[i] = (uint16_t)v;
-            break;
-        case PB_I32:
-            ((int32_t *)out)[i] = (int32_t)v;
-            break;
-        case PB_U32:
-            ((uint32_t *)out)[i] = (uint32_t)v;
-            break;
-        case PB_F32:
-            ((float *)out)[i] = (float)v;
-            break;
-        default:
-            ((double *)out)[i] = v;
-            break;
-        }
-}
-
 static int make_nodata(struct pb_segment *s, struct pb_err *err)
 {
+    struct pb_quantizer nodata;
     if (!s->spec.has_nodata)
         return 0;
     s->nodata = malloc(s->layout.line_bytes);
     if (s->nodata == NULL)
         return fail(err, PB_E_MEMORY, s->path, "no memory for a line");
-    fill_nodata(&s->spec, s->nodata);
+    if (pb_quantizer_init(&nodata, s->spec.type, s->spec.nodata) < 0)
+        return fail(err, PB_E_INPUT_LIMIT, s->path, "the nodata value is not one of the type");
+    pb_quantize_nodata(&nodata, (size_t)s->spec.width, s->nodata);
     return 0;
 }
 
