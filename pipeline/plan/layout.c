@@ -15,6 +15,7 @@
 #include "pipeline/plan/layout.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "pipeline/device/device.h"
 #include "pipeline/product/product.h"
 
 #include <math.h>
@@ -44,6 +45,12 @@ int32_t pb_plan_lines(const struct pb_plan *plan)
     /* A strip has at most as many pixels as a tile. */
     const int64_t lines = (int64_t)g->side_px * g->side_px / g->image_w;
     return !may ? 0 : lines < 1 ? 1 : lines < LINES_MOST ? (int32_t)lines : LINES_MOST;
+}
+
+uint32_t pb_plan_spin_limit(const struct pb_plan *plan)
+{
+    enum { ROUNDS = 4096 }; /* about 100 us */
+    return plan->layout.lines > 0 && pb_device_threads(0) > 2 ? ROUNDS : 0;
 }
 
 static bool wants_rows(const struct pb_pipeline_config *pipeline)

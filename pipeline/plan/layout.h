@@ -14,6 +14,9 @@ enum { PB_PLAN_LANES = 4 }; /* tiles that a GPU computes at a time */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
 /* Value for layout.lines: 0, except in the last pass over a growing scene, without a gate. */
 int32_t pb_plan_lines(const struct pb_plan *plan);
+/* wic_options.spin_limit for the channels of a pass: strips follow each other faster than a thread
+ * sleeps and wakes. 0 = the default. */
+uint32_t pb_plan_spin_limit(const struct pb_plan *plan);
 /* Makes plan one that visits whole rows of tiles, which gives the blocks of products in the order
  * of their files. False: that is useless for every product. */
 bool pb_plan_by_whole_rows(struct pb_plan *plan, const struct pb_plan_request *request);

@@ -5,6 +5,7 @@
 #include "config/base/clock.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/run/served/tile_room.h"
 #include "service/device/blob.h"
 
@@ -187,7 +188,7 @@ static int take_pool(struct pb_owner_client *client, const struct pb_plan *pass,
 {
     const struct pb_tile_pool_shape shape = {pass->layout.in_slots, pass->layout.out_slots,
                                              pass->layout.in_slot_bytes,
-                                             pass->layout.out_slot_bytes};
+                                             pass->layout.out_slot_bytes, pb_plan_spin_limit(pass)};
     if (client->lines.n_passed != 2 || !is_as_planned(pass, ready))
         return pb_fail(err, PB_E_DEVICE_FAILED,
                        "the device's owner planned the tiles in another way than the run");

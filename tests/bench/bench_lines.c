@@ -31,7 +31,7 @@
 enum { BANDS = 4, KINDS = 256, ALERT_EVERY = 128, ALERTS_MAX = 1 << 16, SPIN_NS = 200000 };
 
 struct bench {
-    const struct pb_config *config[2]; /* of the complete file, of the growing one */
+    const struct pb_config *config[2]; /* config[true]: for the growing file */
     const char *directory;
     char input[4096];
     int32_t lines, width;
@@ -45,7 +45,7 @@ struct bench {
 
 /* --- the sensor --- */
 
-/* KINDS lines that differ, with few equal bytes; every ALERT_EVERY-th one has a bright target. */
+/* Makes KINDS lines that differ; every ALERT_EVERY-th one has a bright target. */
 static uint16_t *make_lines(const struct bench *b)
 {
     uint16_t *const data = malloc((size_t)KINDS * BANDS * (size_t)b->width * sizeof *data);

@@ -134,7 +134,7 @@ static inline void served_exchange(struct pb_tile_pool *pool, const struct pb_wh
 static inline struct pb_tile_pool_shape served_shape(const struct pb_plan *p)
 {
     return (struct pb_tile_pool_shape){p->layout.in_slots, p->layout.out_slots,
-                                       p->layout.in_slot_bytes, p->layout.out_slot_bytes};
+                                       p->layout.in_slot_bytes, p->layout.out_slot_bytes, 0};
 }
 
 /* True if the pass takes a short time, and its client sends no answers of a gate or numbers of

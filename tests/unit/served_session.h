@@ -20,7 +20,7 @@ struct served_session {
 static inline struct pb_tile_pool_shape served_session_shape(const struct pb_plan *p)
 {
     return (struct pb_tile_pool_shape){p->layout.in_slots, p->layout.out_slots,
-                                       p->layout.in_slot_bytes, p->layout.out_slot_bytes};
+                                       p->layout.in_slot_bytes, p->layout.out_slot_bytes, 0};
 }
 
 /* kept: of the side that computes; the caller's, also after an error. */

@@ -11,6 +11,7 @@
 #include "pipeline/device/mem.h"
 #include "pipeline/plan/cache.h"
 #include "pipeline/plan/engine.h"
+#include "pipeline/plan/layout.h"
 #include "pipeline/run/stream/gate.h"
 #include "pipeline/run/stream/infinities.h"
 #include "pipeline/run/stream/rests.h"
@@ -21,10 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    RATE_BYTES = 4 << 20, /* moved each way to measure the link: 0.1 ms */
-    STRIP_SPIN = 4096     /* rounds: about 100 us */
-};
+enum { RATE_BYTES = 4 << 20 }; /* moved each way to measure the link: 0.1 ms */
 
 static int make_channel(const struct wic_options *options, void **out_memory,
                         struct wic_channel **out_channel, struct pb_err *err)
@@ -55,8 +53,7 @@ static int make_channels(struct pb_pass *pass, struct pb_err *err)
         pass->engine.stream.own_out = pass->out_memory;
         return 0;
     }
-    /* Strips follow each other faster than a thread sleeps and wakes. */
-    const uint32_t spin = plan->layout.lines > 0 && pb_device_threads(0) > 2 ? STRIP_SPIN : 0;
+    const uint32_t spin = pb_plan_spin_limit(plan);
     struct wic_options in = {.slots = plan->layout.in_slots,
                              .slot_bytes = plan->layout.in_slot_bytes,
                              .payload = pass->in_memory,

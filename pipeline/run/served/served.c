@@ -3,6 +3,7 @@
 #include "pipeline/run/served/served.h"
 #include "pipeline/plan/choose.h"
 #include "pipeline/plan/engine.h"
+#include "pipeline/plan/layout.h"
 
 #include "config/base/clock.h"
 #include "config/config.h"
@@ -115,7 +116,8 @@ static int make_pool(struct pb_served *s, uint64_t room_bytes, struct pb_err *er
 {
     const struct pb_plan *p = s->pass;
     const struct pb_tile_pool_shape shape = {p->layout.in_slots, p->layout.out_slots,
-                                             p->layout.in_slot_bytes, p->layout.out_slot_bytes};
+                                             p->layout.in_slot_bytes, p->layout.out_slot_bytes,
+                                             pb_plan_spin_limit(p)};
     s->users = aligned_alloc(64, p->layout.in_slots * sizeof *s->users);
     if (s->users == NULL)
         return pb_fail(err, PB_E_MEMORY, "out of memory for the stream");

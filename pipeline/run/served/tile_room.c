@@ -186,13 +186,15 @@ static int join(const struct pb_tile_pool_shape *shape, const struct pb_tile_roo
     j.options = (struct wic_options){.slots = shape->in_slots,
                                      .slot_bytes = shape->in_slot_bytes,
                                      .payload = room->slots,
-                                     .shared = true};
+                                     .shared = true,
+                                     .spin_limit = shape->spin_limit};
     int rc = wic_channel_join(in, &j, &pool->in);
     j = (struct wic_join){.first = first};
     j.options = (struct wic_options){.slots = shape->out_slots,
                                      .slot_bytes = shape->out_slot_bytes,
                                      .payload = (unsigned char *)room->slots + l->in_slots,
-                                     .shared = true};
+                                     .shared = true,
+                                     .spin_limit = shape->spin_limit};
     return rc ? rc : wic_channel_join(out, &j, &pool->out);
 }
 

@@ -34,6 +34,7 @@ void pb_tile_room_close(struct pb_tile_room *room);
 struct pb_tile_pool_shape {
     uint32_t in_slots, out_slots;
     size_t in_slot_bytes, out_slot_bytes;
+    uint32_t spin_limit; /* as in wic_options */
 };
 
 struct pb_tile_pool {

@@ -123,8 +123,9 @@ static int lane_init(struct lane *lane, const struct pb_plan *plan, struct pb_er
     CHECK(err, cudaMalloc(&lane->out, plan->layout.out_slot_bytes), "allocating device buffers");
     if (plan->layout.sums.chain.n > 0)
         return 0;
-    rc = pb_chain_cuda_create(plan->work.chain, plan->layout.grid.side_px,
-                              plan->layout.grid.side_px, &lane->chain);
+    int32_t w, h;
+    pb_plan_core_most(plan, &w, &h);
+    rc = pb_chain_cuda_create(plan->work.chain, w, h, &lane->chain);
     return pb_cuda_rc(err, rc, "uploading the chain");
 }
 
