@@ -240,6 +240,26 @@ static const char *const version_4[] = {
 static const char *const version_5[] = {"ALTER TABLE nodes ADD COLUMN drains" INT " DEFAULT 0;",
                                         NULL};
 
+/* Called after each connect. The numbers that a lost server gave are below the present
+ * milliseconds, as all numbers are; the lock is that of settle(). A gap before the first row is
+ * kept: a client from before it lacks nothing. */
+#define NOTE_GENERATION                                                                            \
+    "CREATE OR REPLACE FUNCTION note_generation() RETURNS void LANGUAGE plpgsql AS $$"             \
+    " DECLARE present text := (SELECT system_identifier FROM pg_control_system()) || '/' ||"       \
+    "  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8); known text; last bigint; BEGIN"        \
+    " IF EXISTS (SELECT 1 FROM pushbroom.store WHERE generation = present) THEN RETURN; END IF;"   \
+    " PERFORM pg_advisory_xact_lock(" PB_POSTGRES_LOCKS ", 3);"                                    \
+    " SELECT generation INTO known FROM pushbroom.store;"                                          \
+    " IF known = present THEN RETURN; END IF;"                                                     \
+    " UPDATE pushbroom.store SET generation = present;"                                            \
+    " IF known = '' THEN RETURN; END IF;"                                                          \
+    " SELECT seq INTO last FROM pushbroom.last_event;"                                             \
+    " UPDATE pushbroom.last_event SET seq = greatest(last + 1, pushbroom.pb_now_ms());"            \
+    " INSERT INTO pushbroom.gaps SELECT last, seq FROM pushbroom.last_event;"                      \
+    " DELETE FROM pushbroom.gaps WHERE next_seq + 1 <"                                             \
+    "  (SELECT min(seq) FROM pushbroom.events);"                                                   \
+    " END $$;"
+
 /* has_gpu, memory: of the node; negative, 0: unknown, of an older version. generation: server and
  * timeline; gaps: numbers of events that a server lost (journal.h). */
 static const char *const version_6[] = {
@@ -249,23 +269,7 @@ static const char *const version_6[] = {
     "ALTER TABLE store ADD COLUMN generation" TEXT " DEFAULT '';"
     "CREATE TABLE gaps (last_seq" INT ", next_seq" INT ");",
 
-    /* Called after each connect. The numbers that a lost server gave are below the present
-       milliseconds, as all numbers are; the lock is that of settle(). */
-    "CREATE FUNCTION note_generation() RETURNS void LANGUAGE plpgsql AS $$"
-    " DECLARE present text := (SELECT system_identifier FROM pg_control_system()) || '/' ||"
-    "  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8); known text; last bigint; BEGIN"
-    " IF EXISTS (SELECT 1 FROM pushbroom.store WHERE generation = present) THEN RETURN; END IF;"
-    " PERFORM pg_advisory_xact_lock(" PB_POSTGRES_LOCKS ", 3);"
-    " SELECT generation INTO known FROM pushbroom.store;"
-    " IF known = present THEN RETURN; END IF;"
-    " UPDATE pushbroom.store SET generation = present;"
-    " IF known = '' THEN RETURN; END IF;"
-    " SELECT seq INTO last FROM pushbroom.last_event;"
-    " UPDATE pushbroom.last_event SET seq = greatest(last + 1, pushbroom.pb_now_ms());"
-    " INSERT INTO pushbroom.gaps SELECT last, seq FROM pushbroom.last_event;"
-    " DELETE FROM pushbroom.gaps WHERE next_seq < (SELECT min(seq) FROM pushbroom.events);"
-    " END $$;",
-    NULL};
+    NOTE_GENERATION, NULL};
 
 /* address: host and port of its pushbroom-fetch; "": other nodes see its directories. */
 static const char *const version_7[] = {"ALTER TABLE nodes ADD COLUMN products" TEXT
@@ -273,7 +277,7 @@ static const char *const version_7[] = {"ALTER TABLE nodes ADD COLUMN products" 
                                         NULL};
 
 static const char *const version_8[] = {"ALTER TABLE jobs ADD COLUMN shunned" TEXT " DEFAULT '';",
-                                        NULL};
+                                        NOTE_GENERATION, NULL};
 
 /* Statements that make version i + 1 from version i; version 0 is an empty schema. */
 static const char *const *const steps[PB_POSTGRES_SCHEMA_VERSION] = {

@@ -169,6 +169,11 @@ START_TEST(test_gap_before_the_first_row_is_in_range)
     ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
     ck_assert_int_eq(first, before + 1);
     ck_assert_int_gt(last, before + 5000);
+    close_store();
+    execute("UPDATE store SET generation = '1/00000001'");
+    open_store();
+    ck_assert_int_eq(pb_journal_range(store, &first, &last, &err), 0);
+    ck_assert_int_eq(first, before + 1);
 }
 END_TEST
 

@@ -130,7 +130,9 @@ def check_events(history):
     for node, seen in history.seen.items():
         if seen != history.events:
             missing = [e.seq for e in history.events if e not in seen]
-            faults.append(f"node {node} sent {len(seen)} events, not {len(history.events)} in their order; missing are {missing[:5]}")
+            more = [f"{e.seq} {e.kind}" for e in seen if e not in history.events]
+            faults.append(f"node {node} sent {len(seen)} events, not {len(history.events)} in their order; missing are {missing[:5]}, "
+                          f"others are {more[:5]}")
     return faults
 
 

@@ -109,9 +109,11 @@ class Node(Service):
             self.cluster.links.set_mode(link, mode, drop)
 
     def kill(self, pid=None):
-        """Waits for the end of its workers: they are killed with it."""
+        """Waits for the end of its workers: they are killed with it. One that was stopped before it had set that ends when it
+        continues."""
         below = self.processes() if pid is None else []
         super().kill(pid)
+        send(below, signal.SIGCONT)
         wait_for(lambda: not any(map(is_alive, below)))
 
     def stop_all(self):

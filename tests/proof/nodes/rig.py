@@ -155,7 +155,7 @@ class Trial:
                                 self.cluster.products_of(d), reference.get(d.scene, {})) for d in self.round]
         publications, self.products.publications = self.products.publications, []
         moves, self.products.moves = self.products.moves, {}
-        record = history.History(scenes, changes, events, {c.node.name: self.seen(c) for c in self.clients}, publications, moves,
+        record = history.History(scenes, changes, events, {c.node.name: self.seen(c, last) for c in self.clients}, publications, moves,
                                  self.products.gone + [f"{self.products.lost} events of inotify"] * bool(self.products.lost),
                                  self.cluster.leftovers(), self.events_after, watch.gaps(store))
         faults_found += history.check(record) + [gap for client in self.clients for gap in client.gaps]
@@ -170,8 +170,10 @@ class Trial:
         return record
 
     @staticmethod
-    def seen(client):
-        seen, client.seen = client.seen, []
+    def seen(client, last):
+        """Events up to that number: a file is in quarantine a moment before its event."""
+        seen = [event for event in client.seen if event.seq <= last]
+        del client.seen[:len(seen)]
         return seen
 
     def where(self, delivered):
@@ -246,12 +248,14 @@ class Trial:
                 print(f"failover, next start of a job after the store was {what}: {spread(takes)}")
 
     def times_elsewhere(self):
-        """Yields the time from the death of a node to the start of its job on another, the job, and the faults at the same time."""
+        """Yields the time from the death of a node to the start of its job on another, the job, and the faults at the same time. Without
+        a common file system, a job whose file the dead node has does not run elsewhere."""
         for at, name, jobs, own in self.dead:
             for job in jobs:
                 later = [c for c in self.all_changes if c.job == job and c.at_ms >= at * 1000]
                 start = next((c for c in later if c.status == history.RUNNING), None)
-                if start and start.node != name and later[0].status == history.ACCEPTED:
+                bound = self.options.fetch and later and self.cluster.delivered[later[0].name].node.name == name
+                if start and start.node != name and later[0].status == history.ACCEPTED and not bound:
                     end = start.at_ms / 1000
                     yield end - at, job, [p[0] for p in self.periods if p is not own and p[1] < end and p[2] > at]
 
