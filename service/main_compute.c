@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* pushbroom-compute: the commands of `pushbroom` that need GDAL or a GPU. pushbroom starts it after
- * it has found the command. */
+/* pushbroom-compute: the commands of `pushbroom` that need GDAL, a GPU or TLS. pushbroom starts it
+ * after it has found the command. */
 #include "pipeline/gdal/vector.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/cli/cli.h"
+#include "service/fetch/tls.h"
 
 #include <string.h>
 
@@ -15,11 +16,19 @@ static int check_config(int argc, char **argv)
     return cli_check_config_as(argc, argv, &kinds);
 }
 
+static int store(int argc, char **argv)
+{
+    return cli_store_as(argc, argv, pb_tls_check);
+}
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    {"run", cli_run}, {"devices", cli_devices}, {"check-config", check_config}, {"feed", cli_feed}};
+} commands[] = {{"run", cli_run},
+                {"devices", cli_devices},
+                {"check-config", check_config},
+                {"feed", cli_feed},
+                {"store", store}};
 
 int main(int argc, char **argv)
 {

@@ -13,7 +13,9 @@
 #include <stdio.h>
 
 struct pb_config;
+struct pb_fetch_config;
 struct pb_product_kinds;
+struct pb_store_point;
 
 enum cli_exit { CLI_DONE = 0, CLI_JOB_FAILED = 1, CLI_USAGE = 2, CLI_UNREACHABLE = 3 };
 
@@ -147,4 +149,9 @@ int cli_drain(int argc, char **argv);
 int cli_feed(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 int cli_store(int argc, char **argv); /* cli_store.c */
+/* Checks the certificates of a node (pb_tls_check); NULL: the program is not linked with TLS. */
+typedef int cli_certificates(const struct pb_fetch_config *config, const char *node,
+                             void (*visit)(void *user, const struct pb_store_point *point),
+                             void *user);
+int cli_store_as(int argc, char **argv, cli_certificates *certificates);
 #endif

@@ -11,12 +11,14 @@
 #include "service/jobs/store_forget.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 #define PROGRESS_MS 2000
 
 struct store {
     const char *action, *node, *conninfo, *path;
     struct pb_config *config; /* owns conninfo that is not of the command line */
+    cli_certificates *certificates;
     bool as_json;
     int64_t shown_ms; /* monotonic: last line about progress */
     int rc;
@@ -107,15 +109,29 @@ static void print_point(void *user, const struct pb_store_point *point)
         puts(point->text);
 }
 
+/* Checks the certificates of the configuration. Returns the number of points to mend. */
+static int check_certificates(struct store *store)
+{
+    const struct pb_service_config *service = &store->config->service;
+    struct utsname machine = {.nodename = ""};
+    (void)uname(&machine);
+    return store->certificates(&service->fetch,
+                               service->node != NULL ? service->node : machine.nodename,
+                               print_point, store);
+}
+
 static int check(struct store *store)
 {
     struct pb_err err = {0};
+    int n_files = 0;
+    if (store->config != NULL && store->config->service.has_fetch)
+        n_files = check_certificates(store);
     const int n = pb_store_check(store->conninfo, print_point, store, &err);
     if (n < 0) {
         cli_print_err_hint(&err, "start the server, or correct the connection string");
         return CLI_UNREACHABLE;
     }
-    return n > 0 ? CLI_JOB_FAILED : store->rc;
+    return n + n_files > 0 ? CLI_JOB_FAILED : store->rc;
 }
 
 static int init(struct store *store)
@@ -165,15 +181,29 @@ static int forget(struct store *store)
     return n > 0 ? CLI_JOB_FAILED : store->rc;
 }
 
-int cli_store(int argc, char **argv)
+/* Returns true if the program that is linked with TLS must run the command. */
+static bool needs_tls(const struct store *store)
 {
-    struct store store = {.rc = CLI_DONE};
+    return store->certificates == NULL && strcmp(store->action, "check") == 0 &&
+           store->config != NULL && store->config->service.has_fetch;
+}
+
+int cli_store_as(int argc, char **argv, cli_certificates *certificates)
+{
+    struct store store = {.rc = CLI_DONE, .certificates = certificates};
     int rc = parse(&store, argc, argv);
     rc = rc == CLI_DONE ? find_database(&store) : rc;
-    if (rc == CLI_DONE)
+    if (rc == CLI_DONE && needs_tls(&store))
+        rc = cli_compute(argv);
+    else if (rc == CLI_DONE)
         rc = store.node != NULL                  ? forget(&store)
              : strcmp(store.action, "init") == 0 ? init(&store)
                                                  : check(&store);
     pb_config_destroy(store.config);
     return rc;
+}
+
+int cli_store(int argc, char **argv)
+{
+    return cli_store_as(argc, argv, NULL);
 }

@@ -5,10 +5,14 @@
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
+#include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PRIORITY     "SECURE128:-VERS-ALL:+VERS-TLS1.3"
 #define HANDSHAKE_MS 10000
@@ -175,52 +179,187 @@ void pb_tls_close(struct pb_tls *tls)
 
 /* --- check ------------------------------------------------------------------------------------ */
 
-/* Verifies the loaded certificate with the authorities of the same files. */
-static int verify(gnutls_certificate_credentials_t files, const struct pb_fetch_config *config,
-                  const char *node, struct pb_err *err, int64_t *out_expires_s)
+enum { SOON_DAYS = 30, DAY_S = 86400, CERTIFICATES_MAX = 16 };
+
+struct checking {
+    const struct pb_fetch_config *config;
+    const char *node;
+    void (*visit)(void *user, const struct pb_store_point *point);
+    void *user;
+    int n_mend;
+};
+
+static void report(struct checking *checking, const char *name, enum pb_store_grade grade,
+                   const char *format, ...)
 {
-    gnutls_x509_crt_t *list = NULL;
-    unsigned n = 0, status = 0;
-    char name[PB_TLS_NAME_BYTES];
-    gnutls_x509_trust_list_t trusted = NULL;
-    int rc = gnutls_certificate_get_x509_crt(files, 0, &list, &n);
-    if (rc != 0 || n == 0)
-        return pb_fail(err, PB_E_INPUT_FETCH, "%s has no certificate", config->certificate);
-    const time_t expires = gnutls_x509_crt_get_expiration_time(list[0]);
-    *out_expires_s = (int64_t)(expires - time(NULL));
-    rc = 0;
-    if (!read_name(list[0], name))
-        rc = pb_fail(err, PB_E_INPUT_FETCH, "%s has no DNS name (subjectAltName)",
-                     config->certificate);
-    else if (strcmp(name, node) != 0)
-        rc =
-            pb_fail(err, PB_E_INPUT_FETCH, "%s is for %.64s, and this node is %.64s (service.node)",
-                    config->certificate, name, node);
-    else if (*out_expires_s <= 0)
-        rc = pb_fail(err, PB_E_INPUT_FETCH, "%s has expired", config->certificate);
-    else if (gnutls_x509_trust_list_init(&trusted, 0) != 0 ||
-             gnutls_x509_trust_list_add_trust_file(trusted, config->ca, NULL, GNUTLS_X509_FMT_PEM,
-                                                   0, 0) <= 0 ||
-             gnutls_x509_trust_list_verify_crt(trusted, list, n, 0, &status, NULL) != 0 ||
-             status != 0)
-        rc = pb_fail(err, PB_E_INPUT_FETCH, "%s is not signed by %s, or not valid now",
-                     config->certificate, config->ca);
-    if (trusted != NULL)
-        gnutls_x509_trust_list_deinit(trusted, 1);
-    for (unsigned i = 0; i < n; i++)
-        gnutls_x509_crt_deinit(list[i]);
-    gnutls_free(list);
-    return rc;
+    char text[1200];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    checking->n_mend += grade == PB_STORE_MEND;
+    checking->visit(checking->user, &(struct pb_store_point){name, grade, text});
 }
 
-int pb_tls_check(const struct pb_fetch_config *config, const char *node, struct pb_err *err,
-                 int64_t *out_expires_s)
+static void free_list(gnutls_x509_crt_t *list, unsigned n)
 {
+    for (unsigned i = 0; i < n; i++)
+        gnutls_x509_crt_deinit(list[i]);
+}
+
+/* Reads the certificates of a file; reports a failure and returns 0. */
+static unsigned read_list(struct checking *checking, const char *name, const char *path,
+                          gnutls_x509_crt_t list[CERTIFICATES_MAX])
+{
+    gnutls_datum_t text = {NULL, 0};
+    unsigned n = CERTIFICATES_MAX;
+    int rc = gnutls_load_file(path, &text);
+    if (rc == 0)
+        rc = gnutls_x509_crt_list_import(list, &n, &text, GNUTLS_X509_FMT_PEM, 0);
+    gnutls_free(text.data);
+    if (rc > 0)
+        return (unsigned)rc;
+    report(checking, name, PB_STORE_MEND,
+           "%s cannot be read (%s): make the files of this node (deploy/README.md, Certificates of "
+           "nodes)",
+           path, rc == GNUTLS_E_FILE_ERROR ? strerror(errno) : gnutls_strerror(rc));
+    return 0;
+}
+
+/* Reports the times of a certificate. */
+static void check_times(struct checking *checking, const char *name, const char *path,
+                        gnutls_x509_crt_t certificate)
+{
+    const time_t now = time(NULL), end = gnutls_x509_crt_get_expiration_time(certificate);
+    const time_t begin = gnutls_x509_crt_get_activation_time(certificate);
+    const long long days = (long long)(end - now) / DAY_S;
+    struct tm tm;
+    char date[32];
+    (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(begin > now ? &begin : &end, &tm));
+    if (begin > now)
+        report(checking, name, PB_STORE_MEND,
+               "%s is valid from %s on: correct the clock of this machine, or make a new one", path,
+               date);
+    else if (end <= now)
+        report(checking, name, PB_STORE_MEND,
+               "%s has expired on %s, and other nodes refuse it: make a new one, which is used "
+               "without a restart",
+               path, date);
+    else if (days < SOON_DAYS)
+        report(checking, name, PB_STORE_NOTE,
+               "%s expires on %s, in %lld days: make a new one, which is used without a restart",
+               path, date, days);
+    else
+        report(checking, name, PB_STORE_FINE, "%s is valid until %s, for %lld days", path, date,
+               days);
+}
+
+static void check_name(struct checking *checking, gnutls_x509_crt_t certificate)
+{
+    const char *path = checking->config->certificate, *node = checking->node;
+    char name[PB_TLS_NAME_BYTES];
+    if (!read_name(certificate, name))
+        report(checking, "certificate name", PB_STORE_MEND,
+               "%s has no DNS name (subjectAltName): make one with DNS:%s", path, node);
+    else if (strcmp(name, node) != 0)
+        report(checking, "certificate name", PB_STORE_MEND,
+               "%s is for %s, and this node is %s (service.node): make one with the name DNS:%s",
+               path, name, node, node);
+    else
+        report(checking, "certificate name", PB_STORE_FINE, "%s is for this node, %s", path, node);
+}
+
+/* Reports whether the authority has signed the certificate. */
+static void check_signer(struct checking *checking, gnutls_x509_crt_t *list, unsigned n,
+                         gnutls_x509_crt_t *ca, unsigned n_ca)
+{
+    const struct pb_fetch_config *config = checking->config;
+    const unsigned times = GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED | GNUTLS_CERT_INVALID;
+    gnutls_x509_trust_list_t trusted = NULL;
+    unsigned status = 0;
+    int rc = gnutls_x509_trust_list_init(&trusted, 0);
+    if (rc == 0 && gnutls_x509_trust_list_add_cas(trusted, ca, n_ca, 0) < (int)n_ca)
+        rc = GNUTLS_E_INTERNAL_ERROR;
+    rc = rc ? rc : gnutls_x509_trust_list_verify_crt(trusted, list, n, 0, &status, NULL);
+    if (trusted != NULL)
+        gnutls_x509_trust_list_deinit(trusted, 0);
+    const bool is_expired = (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED)) != 0;
+    if (rc != 0 || (status & ~times) != 0 || (status != 0 && !is_expired))
+        report(checking, "certificate signer", PB_STORE_MEND,
+               "%s is not signed by an authority in %s: sign it with the one that all nodes have "
+               "as service.fetch.ca",
+               config->certificate, config->ca);
+    else
+        report(checking, "certificate signer", PB_STORE_FINE, "%s is signed by %s",
+               config->certificate, config->ca);
+}
+
+/* Reports who may read the key. Returns false if this process may not. */
+static bool check_key_rights(struct checking *checking)
+{
+    const struct pb_fetch_config *config = checking->config;
+    const char *name = config->user != NULL ? config->user : "";
+    const struct passwd *user = name[0] != '\0' ? getpwnam(name) : NULL;
+    struct stat st;
+    if (stat(config->key, &st) != 0) {
+        report(checking, "key", PB_STORE_MEND,
+               "%s cannot be read (%s): make the files of this node (deploy/README.md, "
+               "Certificates of nodes)",
+               config->key, strerror(errno));
+        return false;
+    }
+    if ((st.st_mode & 077) != 0)
+        report(checking, "key", PB_STORE_MEND,
+               "%s can be read or written by other users (mode %04o): chmod 0400; make a new key "
+               "and certificate if they may have read it",
+               config->key, (unsigned)st.st_mode & 07777);
+    else if (user != NULL && user->pw_uid != st.st_uid)
+        report(checking, "key", PB_STORE_MEND, "%s cannot be read by pushbroom-fetch: chown %s %s",
+               config->key, name, config->key);
+    else if (access(config->key, R_OK) != 0)
+        report(checking, "key", PB_STORE_NOTE,
+               "%s cannot be read by this user: repeat the check as root", config->key);
+    else
+        return true;
+    return access(config->key, R_OK) == 0;
+}
+
+static void check_key(struct checking *checking)
+{
+    const struct pb_fetch_config *config = checking->config;
     gnutls_certificate_credentials_t files = NULL;
-    int rc = load(config, err, &files);
-    if (rc != 0)
-        return rc;
-    rc = verify(files, config, node, err, out_expires_s);
+    if (!check_key_rights(checking) || gnutls_certificate_allocate_credentials(&files) != 0)
+        return;
+    const int rc = gnutls_certificate_set_x509_key_file(files, config->certificate, config->key,
+                                                        GNUTLS_X509_FMT_PEM);
     gnutls_certificate_free_credentials(files);
-    return rc;
+    if (rc < 0)
+        report(checking, "key pair", PB_STORE_MEND,
+               "%s is not the key of %s (%s): install the pair that was made together", config->key,
+               config->certificate, gnutls_strerror(rc));
+    else
+        report(checking, "key pair", PB_STORE_FINE, "%s is the key of the certificate",
+               config->key);
+}
+
+int pb_tls_check(const struct pb_fetch_config *config, const char *node,
+                 void (*visit)(void *user, const struct pb_store_point *point), void *user)
+{
+    struct checking checking = {config, node, visit, user, 0};
+    gnutls_x509_crt_t list[CERTIFICATES_MAX], ca[CERTIFICATES_MAX];
+    const unsigned n = read_list(&checking, "certificate", config->certificate, list);
+    const unsigned n_ca = read_list(&checking, "authority", config->ca, ca);
+    if (n > 0) {
+        check_name(&checking, list[0]);
+        check_times(&checking, "certificate", config->certificate, list[0]);
+    }
+    if (n > 0 && n_ca > 0)
+        check_signer(&checking, list, n, ca, n_ca);
+    if (n_ca > 0)
+        check_times(&checking, "authority", config->ca, ca[0]);
+    if (n > 0)
+        check_key(&checking);
+    free_list(list, n);
+    free_list(ca, n_ca);
+    return checking.n_mend;
 }

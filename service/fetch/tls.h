@@ -8,6 +8,7 @@
  * for each connection. */
 #include "config/base/err.h"
 #include "config/service_config.h"
+#include "service/jobs/store_check.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,8 +35,10 @@ bool pb_tls_has_more(const struct pb_tls *tls);
 void pb_tls_end(struct pb_tls *tls);   /* announces that no more bytes follow */
 void pb_tls_close(struct pb_tls *tls); /* NULL is allowed */
 
-/* Checks the files of a node: certificate of the name, signed by the authority, valid now, and the
- * key of it. Returns 0 and the seconds until it expires; negative and *err. */
-int pb_tls_check(const struct pb_fetch_config *config, const char *node, struct pb_err *err,
-                 int64_t *out_expires_s);
+/* Checks the files of the node for `pushbroom store check` and visits a point for each: name,
+ * signer and end of the certificate, the key, and who may read it. Returns the number of points to
+ * mend.
+ */
+int pb_tls_check(const struct pb_fetch_config *config, const char *node,
+                 void (*visit)(void *user, const struct pb_store_point *point), void *user);
 #endif

@@ -298,6 +298,39 @@ class Fetch(DaemonCase):
         self.assertFalse((a.root / "products/s1").exists())
         self.check_nothing_left(a, b)
 
+    def test_store_check_names_faults_of_certificates(self):
+        a, = self.fetch_nodes("a")
+
+        def check():
+            done = subprocess.run([BIN / "pushbroom", "store", "check", "--json", "-c", a.config], stdout=subprocess.PIPE, text=True)
+            return {p["name"]: (p["grade"], p["text"]) for p in map(json.loads, done.stdout.splitlines())}
+
+        def is_found(name, grade, words):
+            found = check().get(name, ("", ""))
+            return found[0] == grade and words in found[1]
+        names = ("certificate name", "certificate", "certificate signer", "authority", "key pair")
+        found = check()
+        self.assertEqual([found[name][0] for name in names], ["fine", "note", "fine", "note", "fine"], found) # 30 days
+        self.assertNotIn("key", found)
+        self.assertIn("server", found) # point about the database
+        (self.keys / "a.key").chmod(0o644)
+        self.assertTrue(is_found("key", "mend", "chmod 0400"), check())
+        (self.keys / "a.key").chmod(0o600)
+        make_certificate(self.keys, "b")
+        os.rename(self.keys / "a.crt", self.keys / "own.crt")
+        shutil.copy(self.keys / "b.crt", self.keys / "a.crt")
+        self.assertTrue(is_found("certificate name", "mend", "is for b, and this node is a"), check())
+        self.assertTrue(is_found("key pair", "mend", "is not the key of"), check())
+        make_authority(self.keys, "other")
+        make_certificate(self.keys, "a", "other", days="300")
+        self.assertTrue(is_found("certificate signer", "mend", "is not signed by"), check())
+        self.assertTrue(is_found("certificate", "fine", "for 299 days"), check())
+        make_certificate(self.keys, "a", days="0")
+        wait_for(lambda: is_found("certificate", "mend", "has expired"))
+        self.assertTrue(is_found("certificate signer", "fine", ""), check())
+        (self.keys / "ca.crt").unlink()
+        self.assertTrue(is_found("authority", "mend", "cannot be read"), check())
+
     def test_node_without_space_leaves_the_job(self):
         a, b = self.fetch_nodes("a", "b")
         scene = self.scene(300)
