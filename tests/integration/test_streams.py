@@ -131,73 +131,85 @@ class Streams(DaemonCase):
         self.assertEqual(there[:3] + there[4:], place[:3] + place[4:]) if there[3] == place[3] + 128 * place[5] else self.fail(there)
         self.assertIn('pushbroom_stream_lines_total{stream="red"} %d' % height, d.call("service.metrics")["text"])
 
+    def start_live(self, d):
+        """A scene whose writer is stopped after a few lines; the writer and the job, which runs."""
+        process = self.start_feed(d, "--lines-per-second", 20, "--group", 2, "--start", TIME)
+        self.wait_lines(d, 2)
+        process.send_signal(signal.SIGSTOP)
+        job = d.wait_job("red_20261130T120000000_0.tif", "running")
+        self.assertLess(self.stream(d)["lines"], 352)
+        return process, job
+
+    def check_live(self, d, process, live):
+        """The writer goes on, and the job has the products of its scene, in one attempt."""
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), 0)
+        done = d.wait_job(live["name"], "successful")
+        self.assertEqual((done["id"], done["attempts"]), (live["id"], 1))
+        numpy.testing.assert_array_equal(self.values(d, done), self.expected(d, 0, 352))
+
     def test_scene_runs_while_its_lines_arrive(self):
-        """A job of a stream waits for lines for longer than service.stall, and takes no place of a file."""
-        d = self.daemon(start=False, fake=False, stall="3s", parallel=1)
-        d.set_pipelines(PIPELINES.format(every=352, silence="60s", full="wait") + STEPS + """  files:
+        """Its job takes no place of a file, and the run that began with the first lines completes it."""
+        d = self.daemon(start=False, fake=False, parallel=1)
+        d.set_pipelines(PIPELINES.format(every=352, silence="1h", full="wait") + STEPS + """  files:
     input: {match: ["*.tif"], bands: {R: 3}}
     products: [{cog: {}}]
 """)
         d.start()
-        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME)
-        live = d.wait_job("red_20261130T120000000_0.tif", "running")
+        process, live = self.start_live(d)
         d.drop_copy(SCENE, "file.tif")
         d.wait_job("file.tif", "successful")
-        self.assertIsNone(process.poll(), "the file was not done while lines arrived")
         self.assertEqual(d.call("job.get", id=live["id"])["status"], "running")
-        self.assertEqual(process.wait(), 0)
-        done = d.wait_job("red_20261130T120000000_0.tif", "successful")
-        self.assertEqual((done["id"], done["attempts"]), (live["id"], 1))
-        numpy.testing.assert_array_equal(self.values(d, done), self.expected(d, 0, 352))
-
-    def start_live(self, d, *options, name="red_20261130T120000000_0.tif"):
-        """A scene whose lines still arrive when its job runs; the feed and the job."""
-        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME, *options)
-        job = d.wait_job(name, "running")
-        self.assertIsNone(process.poll())
-        return process, job
+        self.check_live(d, process, live)
+        self.assertNotIn("computed again", d.log_text())
 
     def test_run_of_growing_scene_survives_its_worker(self):
-        d = self.service(every=352)
+        d = self.service(every=352, silence="1h")
         process, live = self.start_live(d)
-        os.kill(d.workers()[0], signal.SIGKILL)
+        for worker in d.workers():
+            os.kill(worker, signal.SIGKILL)
         d.wait_for(lambda: "it is computed again" in d.log_text())
-        process.send_signal(signal.SIGTERM)  # the scene ends early: the second run fails as well
-        lines = json.loads(process.communicate()[0])["lines"]
+        self.check_live(d, process, live)
+
+    def test_scene_that_ends_early_is_computed_again(self):
+        d = self.service(every=352, silence="1h")
+        process, live = self.start_live(d)
+        process.kill()
         job, = self.wait_scenes(d, 1)
         self.assertEqual((job["id"], job["attempts"]), (live["id"], 1))
-        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, lines))
+        self.assertIn("input.shorter", d.log_text())
+        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, self.ended(d)["lines"]))
 
     def test_growing_scene_is_not_cancelled(self):
-        """Its input is still written; drain and its end put the job back, and its time is not limited by lines."""
-        d = self.daemon(start=False, fake=False)
-        d.set_pipelines("limits: {job_time: 2s}\n" + PIPELINES.format(every=352, silence="60s", full="wait") + STEPS)
-        d.start()
+        """Its input is still written. A drain puts its job back."""
+        d = self.service(every=352, silence="1h")
         process, live = self.start_live(d)
-        with self.assertRaises(RpcError) as refused:
-            d.call("job.cancel", id=live["id"])
-        self.assertIn("still arrive", str(refused.exception))
+
+        def refused():
+            with self.assertRaises(RpcError) as error:
+                d.call("job.cancel", id=live["id"])
+            self.assertIn("still arrive", str(error.exception))
+
+        refused()
         d.call("service.drain", now=True)
         d.wait_job(live["name"], "accepted")
-        with self.assertRaises(RpcError) as refused:
-            d.call("job.cancel", id=live["id"])
-        self.assertIn("still arrive", str(refused.exception))
+        refused()
         d.call("service.drain", off=True)
         d.wait_job(live["name"], "running")
-        self.assertEqual(process.wait(), 0)
-        job, = self.wait_scenes(d, 1)
-        self.assertEqual((job["id"], job["attempts"]), (live["id"], 1))
-        numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, 352))
+        self.check_live(d, process, live)
 
     def test_failed_run_waits_for_the_scene(self):
         """The run fails before the scene is complete; the input is moved to quarantine as a whole."""
-        d = self.daemon(start=False, fake=False)
-        d.set_pipelines("limits: {max_side_px: 348}\n" + PIPELINES.format(every=352, silence="60s", full="wait") + STEPS)
+        d = self.service(every=352, silence="1h")
+        d.change("compute:", "limits: {max_side_px: 348}\ncompute:")
+        d.stop()
         d.start()
-        process = self.start_feed(d, "--lines-per-second", 30, "--group", 2, "--start", TIME)
+        process = self.start_feed(d, "--lines-per-second", 20, "--group", 2, "--start", TIME)
+        self.wait_lines(d, 2)
+        process.send_signal(signal.SIGSTOP)
         d.wait_for(lambda: d.log_text().count("it is computed again") == 3)
-        self.assertIsNone(process.poll())
-        self.assertEqual(d.jobs()[0]["status"], "accepted")
+        self.assertEqual([job["status"] for job in d.jobs()], ["accepted"])
+        process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(), 0)
         failed = d.wait_job("red_20261130T120000000_0.tif", "failed")
         self.assertEqual(failed["attempts"], 1)

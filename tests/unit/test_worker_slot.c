@@ -160,6 +160,7 @@ static struct pb_worker_slot *slot;
 static struct pb_run_over over;
 static bool runs_next; /* when a run is over */
 static bool permits;   /* runs wait for a permit */
+static bool live;      /* lines of their scenes arrive */
 static int n_permits;
 static int n_over, n_starts, n_retries, n_gone;
 static char devices[100]; /* requested devices, run by run */
@@ -203,6 +204,12 @@ static void answer(char what, const char *command)
         (void)printf(failed, "device.lost");
     if (what == 'i' || what == 'f')
         (void)printf(failed, "input.damaged");
+    if (what == 'm') /* lines of its scene are missing, now and later */
+        for (int i = 0; i < 2; i++, (void)fflush(stdout), (void)usleep(20000))
+            (void)printf(
+                "{\"event\":\"progress\",\"job\":\"" JOB
+                "\",\"stage\":\"compute\",\"tiles_total\":1,\"tiles_done\":0,\"bytes_read\":0,"
+                "\"bytes_written\":0,\"elapsed_ms\":0,\"waits\":true}\n");
     if (what == 'n') /* nonsense */
         (void)printf("{\"event\":\"thanks\",\"job\":\"" JOB "\"}\n");
 }
@@ -223,9 +230,12 @@ static int act_worker(void)
     return 0;
 }
 
+static int n_news;
+
 static void on_news(void *user, int number, const struct pb_job *job, bool at_once)
 {
     (void)user, (void)number, (void)job, (void)at_once;
+    n_news++;
 }
 
 static void on_device(void *user, const char *device, const char *why)
@@ -324,7 +334,7 @@ static void start(const char *what)
 static void run(void)
 {
     struct pb_job job;
-    struct pb_run_how how = {.products = "/p", .permit = permits};
+    struct pb_run_how how = {.products = "/p", .permit = permits, .live = live};
     pb_job_init(&job);
     job.epoch = 7;
     (void)strcpy(job.id, JOB);
@@ -523,6 +533,22 @@ START_TEST(test_no_time_limit_while_a_permit_is_awaited)
 }
 END_TEST
 
+/* The wait for lines is no time of a run, unless the worker of a file only claims it. */
+START_TEST(test_time_of_a_run_begins_after_its_lines)
+{
+    live = _i == 1;
+    start("m");
+    run();
+    const int64_t began_ms = pb_worker_slot_began_ms(slot);
+    for (const int before = n_news; n_news < before + 2;)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(pb_worker_slot_began_ms(slot) > began_ms, live);
+    pb_worker_slot_end(slot, PB_ENDING_CANCEL, 60000);
+    until_over();
+    finish();
+}
+END_TEST
+
 START_TEST(test_refused_run_fails_and_its_worker_stays)
 {
     run_to_permit("pg");
@@ -621,6 +647,7 @@ int main(void)
     tcase_add_test(tests, a_cancel_is_obeyed_or_enforced);
     tcase_add_test(tests, a_run_that_takes_too_long_is_ended);
     tcase_add_test(tests, test_no_time_limit_while_a_permit_is_awaited);
+    tcase_add_loop_test(tests, test_time_of_a_run_begins_after_its_lines, 0, 2);
     tcase_add_test(tests, test_refused_run_fails_and_its_worker_stays);
     tcase_add_test(tests, test_run_is_cancelled_while_it_awaits_a_permit);
     tcase_add_test(tests, test_permit_that_was_not_requested_is_a_breach);
