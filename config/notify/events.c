@@ -13,6 +13,9 @@ static const struct {
     [PB_EVENT_QUARANTINED] = {"input.quarantined",
                               "the input of a failed or cancelled job is in quarantine"},
     [PB_EVENT_PUBLISHED] = {"product.published", "a product is in place; one event for each file"},
+    [PB_EVENT_ALERT] = {"alert.raised",
+                        "a line of a scene has values beyond the limit of an alert; "
+                        "its job runs"},
 };
 
 const char *pb_event_name(enum pb_event_kind kind)
@@ -23,4 +26,9 @@ const char *pb_event_name(enum pb_event_kind kind)
 const char *pb_event_meaning(enum pb_event_kind kind)
 {
     return kinds[kind].meaning;
+}
+
+const char *pb_event_subject(enum pb_event_kind kind)
+{
+    return kind == PB_EVENT_PUBLISHED ? "product" : kind == PB_EVENT_ALERT ? "alert" : NULL;
 }

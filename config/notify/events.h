@@ -14,11 +14,14 @@ enum pb_event_kind {
     PB_EVENT_DISMISSED,
     PB_EVENT_QUARANTINED,
     PB_EVENT_PUBLISHED,
+    PB_EVENT_ALERT,
     PB_EVENT_KINDS
 };
 
 /* "job.successful" */
 const char *pb_event_name(enum pb_event_kind kind);
+/* Member of the event's data with its subject: "product", "alert"; NULL: the job is the subject. */
+const char *pb_event_subject(enum pb_event_kind kind);
 /* When there is one, in a few words. */
 const char *pb_event_meaning(enum pb_event_kind kind);
 #endif

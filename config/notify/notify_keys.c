@@ -26,7 +26,7 @@
         ROW("events", PB_KEY_PATTERNS, events, .more = AT(n_events), .def = default_events,        \
             .doc = "Patterns of the events that it receives: job.accepted, job.running, "          \
                    "job.successful, job.failed, job.dismissed, input.quarantined, "                \
-                   "product.published."),                                                          \
+                   "product.published, alert.raised."),                                            \
         ROW("pipelines", PB_KEY_PATTERNS, pipelines, .more = AT(n_pipelines),                      \
             .example = "[vegetation]", .doc = "Patterns of pipelines; without this key: all."),    \
         ROW("timeout", PB_KEY_DURATION, timeout_ms, .min = 100, .max = 3600 * SECOND,              \

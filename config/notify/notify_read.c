@@ -60,8 +60,8 @@ static void check_filters(const struct entry *e, const struct pb_config *config)
         if (!fits_event(e->notify->events[i]))
             WRONG(e->load, item(at(e, "events"), i),
                   "notify: '%.60s' fits no event; there are job.accepted, job.running, "
-                  "job.successful, job.failed, job.dismissed, input.quarantined and "
-                  "product.published",
+                  "job.successful, job.failed, job.dismissed, input.quarantined, "
+                  "product.published and alert.raised",
                   e->notify->events[i]);
     for (size_t i = 0; i < e->notify->n_pipelines; i++)
         if (!fits_pipeline(config, e->notify->pipelines[i]))

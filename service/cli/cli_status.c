@@ -447,7 +447,7 @@ static void show_settling(const struct pb_json_value *info)
 static void show_streams(const struct pb_json_value *info)
 {
     const struct pb_json_value *streams = pb_json_get(info, "streams", &(bool){false});
-    char text[400], loss[120];
+    char text[500], loss[120], late[80];
     for (size_t i = 0; i < pb_json_count(streams); i++) {
         const struct pb_json_value *stream = pb_json_at(streams, i);
         int64_t writer = -1;
@@ -458,15 +458,22 @@ static void show_streams(const struct pb_json_value *info)
         if (gaps + dropped > 0)
             (void)snprintf(loss, sizeof loss, ", %lld lines missing, %lld of them dropped here",
                            gaps, dropped);
+        const struct pb_json_value *latency = pb_json_get(stream, "latency", NULL);
+        int64_t most_us = 0;
+        late[0] = '\0';
+        if (pb_json_get_int(latency, "p99_us", &most_us) == 0)
+            (void)snprintf(late, sizeof late, ", 99 %% computed within %g ms of their arrival",
+                           (double)most_us / 1e3);
         if (has_writer)
-            (void)snprintf(text, sizeof text, "%.63s: user %lld writes %lld lines/s; %lld lines%s",
+            (void)snprintf(text, sizeof text,
+                           "%.63s: user %lld writes %lld lines/s; %lld lines%s%s",
                            cli_job_text(stream, "name"), (long long)writer,
                            (long long)cli_job_number(stream, "lines_per_second"),
-                           (long long)cli_job_number(stream, "lines"), loss);
+                           (long long)cli_job_number(stream, "lines"), loss, late);
         else
-            (void)snprintf(text, sizeof text, "%.63s: no writer; %lld lines%s",
+            (void)snprintf(text, sizeof text, "%.63s: no writer; %lld lines%s%s",
                            cli_job_text(stream, "name"), (long long)cli_job_number(stream, "lines"),
-                           loss);
+                           loss, late);
         printf("stream   ");
         cli_wrap(stdout, TROUBLE_COLUMN, cli_columns(stdout), text);
     }

@@ -6,6 +6,7 @@
 
 #include "config/base/clock.h"
 #include "config/config.h"
+#include "config/pipeline_config.h"
 #include "pipeline/publish/publish.h"
 #include "service/base/log.h"
 #include "service/inbox/intake.h"
@@ -95,6 +96,14 @@ static void on_scene(void *user, const struct pb_job *job, int grows)
     pb_runner_grows(daemon->methods.runner, grows);
 }
 
+static void on_latency(void *user, const struct pb_job *job, const struct pb_latency_counts *more)
+{
+    struct pb_daemon *daemon = user;
+    const struct pb_pipeline_config *pipeline = pb_config_pipeline(daemon->config, job->pipeline);
+    if (pipeline != NULL && pipeline->input.stream != NULL && daemon->streams != NULL)
+        pb_streams_add_latency(daemon->streams, pipeline->input.stream, more);
+}
+
 static bool is_privileged(void *user, const struct pb_peer *peer)
 {
     struct pb_daemon *daemon = user;
@@ -175,6 +184,7 @@ static int start_work(struct pb_daemon *daemon, struct pb_err *err)
         .on_change = on_change,
         .on_changes = on_changes,
         .on_hold = on_hold,
+        .on_latency = on_latency,
         .on_answer = on_answer,
         .user = daemon,
     };

@@ -236,6 +236,13 @@ int pb_job_row_update(struct pb_job_store *store, const struct pb_job *job, stru
     return rc ? rc : update(store, &before, job, err);
 }
 
+int pb_job_row_is_latest(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err)
+{
+    struct pb_job_before before;
+    const int rc = look_before(store, PB_JOB_STATE, job->id, err, &before);
+    return rc < 0 ? rc : before.is_there && before.epoch <= job->epoch;
+}
+
 /* Returns 1 if a job of the scene runs, in any session. */
 static int is_scene_running(struct pb_job_store *store, const char *scene, struct pb_err *err)
 {

@@ -176,6 +176,8 @@ int pb_job_row_execute(struct pb_job_store *store, const char *text, int64_t num
 /* Begins a kept statement of the store, which must be reset; NULL and *err. */
 struct pb_sql_statement *pb_job_row_begin(struct pb_job_store *store, enum pb_job_statement which,
                                           struct pb_err *err);
+/* Returns 1 if the job is stored and has no later run than this one, 0 or a negative errno. */
+int pb_job_row_is_latest(struct pb_job_store *store, const struct pb_job *job, struct pb_err *err);
 /* Returns 1 if this session runs the job in that epoch, otherwise 0 or a negative errno. */
 int pb_job_row_is_running(struct pb_job_store *store, const char *id, int64_t epoch,
                           struct pb_err *err);

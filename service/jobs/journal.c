@@ -35,16 +35,16 @@ void pb_journal_print_line(void *user, int64_t wall_ms, enum pb_log_level level,
     pb_json_end(json);
 }
 
-/* Sets the parameters of an event. product: JSON of the product that the event is about, or NULL:
- * then it has the lines of the log about the job since its last event. */
+/* Sets the parameters of an event. about: JSON of the product or the alert that the event is about,
+ * or NULL: then it has the lines of the log about the job since its last event. */
 static int set_event(struct pb_sql_statement *s, enum pb_event_kind kind, const struct pb_job *job,
-                     const char *product, struct pb_err *err)
+                     const char *about, struct pb_err *err)
 {
     struct pb_json *json = pb_json_create(false);
     pb_json_object(json, NULL);
     pb_job_print_brief(json, "job", job);
-    if (product != NULL) {
-        pb_json_raw(json, "product", product);
+    if (about != NULL) {
+        pb_json_raw(json, pb_event_subject(kind), about);
     } else {
         pb_json_array(json, "log");
         pb_log_take(job->id, pb_journal_print_line, json);
@@ -62,12 +62,12 @@ static int set_event(struct pb_sql_statement *s, enum pb_event_kind kind, const 
 }
 
 static int add(struct pb_job_store *store, enum pb_event_kind kind, const struct pb_job *job,
-               const char *product, struct pb_err *err)
+               const char *about, struct pb_err *err)
 {
     struct pb_sql_statement *s = pb_job_row_begin(store, PB_JOURNAL_ADD, err);
     if (s == NULL)
         return -EIO;
-    int rc = set_event(s, kind, job, product, err);
+    int rc = set_event(s, kind, job, about, err);
     rc = rc ? rc : pb_job_store_step(store, "event", s, err);
     pb_sql_reset(s);
     store->has_news = true;
@@ -150,6 +150,47 @@ int pb_journal_record_new(struct pb_job_store *store, struct pb_job *const *jobs
         if (results[i] == 0 && jobs[i]->status == PB_JOB_SUCCESSFUL)
             rc = add_products(store, jobs[i], err);
     return rc;
+}
+
+/* --- alerts --- */
+
+struct alerting {
+    struct pb_job_change change;
+    const struct pb_job *job;
+    const struct pb_job_alert *alerts;
+    size_t n;
+};
+
+static int add_alert(struct pb_job_store *store, const struct pb_job *job,
+                     const struct pb_job_alert *alert, struct pb_err *err)
+{
+    struct pb_json *json = pb_json_create(false);
+    pb_job_alert_print(json, NULL, alert);
+    const char *text = pb_json_text(json, NULL);
+    const int rc = text != NULL ? add(store, PB_EVENT_ALERT, job, text, err)
+                                : pb_fail(err, PB_E_MEMORY, "out of memory for an event");
+    pb_json_destroy(json);
+    return rc;
+}
+
+static int apply_alerts(struct pb_job_store *store, struct pb_job_change *change)
+{
+    const struct alerting *alerting = (const struct alerting *)change;
+    int rc = pb_job_row_is_latest(store, alerting->job, &change->err);
+    if (rc <= 0)
+        return rc < 0 ? rc : 1;
+    rc = 0;
+    for (size_t i = 0; i < alerting->n && rc == 0; i++)
+        rc = add_alert(store, alerting->job, &alerting->alerts[i], &change->err);
+    return rc;
+}
+
+int pb_journal_add_alerts(struct pb_job_store *store, const struct pb_job *job,
+                          const struct pb_job_alert *alerts, size_t n, struct pb_err *err)
+{
+    struct alerting alerting = {
+        .change = {.apply = apply_alerts}, .job = job, .alerts = alerts, .n = n};
+    return pb_job_store_commit(store, &alerting.change, err);
 }
 
 void pb_journal_take(struct pb_sql_statement *s, struct pb_event *out)

@@ -13,6 +13,7 @@
  * number above all that the lost server can have given: a client that has such a number is
  * recognized, and no other event ever has it. Thread: same as the store's. */
 #include "service/base/log.h"
+#include "service/jobs/job_alert.h"
 #include "service/jobs/job_store.h"
 
 #define PB_JOURNAL_KEEP        10000
@@ -26,8 +27,9 @@ struct pb_event {
     int64_t seq, time_ms; /* wall clock */
     char kind[PB_JOURNAL_KIND_BYTES];
     char job[PB_JOB_ID_BYTES];
-    const char *data; /* JSON object: "job", and for product.published "product", else "log", the
-                         lines about the job since its last event; borrowed */
+    const char *data; /* JSON object: "job", and for product.published "product", for alert.raised
+                         "alert", else "log", the lines about the job since its last event;
+                         borrowed */
 };
 
 /* Range of the rows, from first to last; in an empty journal first is last + 1. Numbers that a
@@ -46,6 +48,10 @@ int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *e
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err);
+/* Records alerts of the job. Returns 0 when they are on the disk; 1: a later run of the job began,
+ * which finds them again, or the job is gone. */
+int pb_journal_add_alerts(struct pb_job_store *store, const struct pb_job *job,
+                          const struct pb_job_alert *alerts, size_t n, struct pb_err *err);
 /* Prints a line of the log as an element of the open array: user is its struct pb_json. */
 void pb_journal_print_line(void *user, int64_t wall_ms, enum pb_log_level level, const char *text);
 /* Makes "<job>-<seq>": an event has the same id each time that it is delivered. */

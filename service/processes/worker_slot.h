@@ -11,7 +11,9 @@
  *
  * Handlers are called last, when the slot is in its new state: they may use it (start, run, end,
  * cleared), but not destroy it. Thread: loop. */
+#include "pipeline/run/base/latency.h"
 #include "service/jobs/job.h"
+#include "service/jobs/job_alert.h"
 #include "service/processes/device_retry.h"
 #include "service/processes/worker_proc.h"
 
@@ -61,6 +63,11 @@ struct pb_worker_slot_owner {
         *owner_why; /* reason for the absence of an owner on a machine with a GPU; NULL: no GPU */
     /* Called when the job makes progress; at_once: its run began or begins again. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
+    /* Called with alerts of the job and with new latencies of its lines; NULL: not wanted. */
+    void (*on_alerts)(void *user, int number, const struct pb_job *job,
+                      const struct pb_job_alert *alerts, size_t n);
+    void (*on_latency)(void *user, int number, const struct pb_job *job,
+                       const struct pb_latency_counts *more);
     /* Called with the device that a worker reports; "" = no device, with the reason. */
     void (*on_device)(void *user, const char *device, const char *why);
     /* Called at the start of a run of the slot's job; returns the socket of the process that

@@ -144,6 +144,7 @@ void pb_slot_send_run(struct pb_worker_slot *slot)
     slot->known = NULL; /* an earlier run on another device has made the comparison already */
     slot->next[0] = '\0';
     slot->waits = false;
+    slot->latency = (struct pb_latency_counts){.sum_ns = 0};
     slot->permit_ms = 0;
     slot->moved_ms = pb_clock_mono_ms();
     pb_worker_lines_begin(&slot->lines, job, slot->how.products, slot->how.path, slot->how.turn);
@@ -215,6 +216,21 @@ void pb_slot_take_bbox(struct pb_worker_slot *slot, const struct pb_worker_line 
         (void)pb_job_set(&job->bbox, line->bbox); /* without memory there is no footprint */
 }
 
+/* Reports what the latencies have more than the last ones. */
+static void take_latency(struct pb_worker_slot *slot, const struct pb_latency_counts *now)
+{
+    const struct pb_worker_slot_owner *owner = slot->owner;
+    struct pb_latency_counts more = {.sum_ns = now->sum_ns - slot->latency.sum_ns};
+    uint64_t n = 0;
+    for (int i = 0; i <= PB_LATENCY_LIMITS; i++) {
+        more.n[i] = now->n[i] - slot->latency.n[i];
+        n += more.n[i];
+    }
+    slot->latency = *now;
+    if (n > 0 && owner->on_latency != NULL)
+        owner->on_latency(owner->user, slot->number, &slot->job, &more);
+}
+
 static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_line *line)
 {
     struct pb_job *job = &slot->job;
@@ -241,6 +257,7 @@ static void take_progress(struct pb_worker_slot *slot, const struct pb_worker_li
         slot->moved_ms = pb_clock_mono_ms();
         job->updated_ms = pb_clock_wall_ms();
     }
+    take_latency(slot, &now->latency);
     slot->owner->on_news(slot->owner->user, slot->number, job, false);
 }
 
@@ -273,6 +290,10 @@ static void take_line(struct pb_worker_slot *slot, const struct pb_worker_line *
         break;
     case PB_WORKER_SAYS_PROGRESS:
         take_progress(slot, line);
+        break;
+    case PB_WORKER_SAYS_ALERTS:
+        if (owner->on_alerts != NULL)
+            owner->on_alerts(owner->user, slot->number, &slot->job, line->alerts, line->n_alerts);
         break;
     case PB_WORKER_SAYS_TURN:
         slot->waits = slot->state == PB_SLOT_RUNNING;

@@ -16,6 +16,7 @@
 #include "pipeline/publish/publish_root.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/nodes.h"
+#include "service/runner/alerts.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
 #include "service/runner/live.h"
@@ -45,6 +46,7 @@ struct pb_runner {
     struct pb_job_ends ends;
     struct pb_job_starts starts;
     struct pb_live live;
+    struct pb_alerts alerts;
     struct pb_requests requests;
     struct choice *choice; /* conditions of the take on the pool; NULL = no take */
     struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
@@ -721,6 +723,14 @@ static bool is_early(const struct pb_runner *runner, const struct pb_pool_slot *
            pb_live_is_growing(runner->env.config, &over->job);
 }
 
+static void on_alerts(void *user, const struct pb_job *job, const struct pb_job_alert *alerts,
+                      size_t n)
+{
+    struct pb_runner *runner = user;
+    pb_alerts_take(&runner->alerts, job, alerts, n);
+    wake(runner);
+}
+
 static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *over)
 {
     struct pb_runner *runner = user;
@@ -768,7 +778,8 @@ static void stop_tick(struct pb_runner *runner, int64_t now)
     pb_pool_trim(&runner->pool, 0);
     pb_pool_stop(&runner->pool, runner->stop_ms, now, runner->pending.permits.failed);
     if (pb_pool_busy(&runner->pool) > 0 ||
-        runner->pending.n_works + runner->pool.n_sweeps + runner->queue.n_works > 0)
+        runner->pending.n_works + runner->pool.n_sweeps + runner->queue.n_works > 0 ||
+        runner->alerts.works)
         return;
     pb_pool_trim(&runner->pool, 0);
     if (pb_pool_workers(&runner->pool) == 0 && runner->stopped != NULL) {
@@ -793,6 +804,7 @@ static void on_tick(uv_timer_t *timer)
     express_tick(runner, now);
     bool wanted = pb_pool_tick(&runner->pool, now);
     pb_pending_tick(&runner->pending, now);
+    wanted = pb_alerts_tick(&runner->alerts) || wanted;
     wanted = wanted || runner->pending.first != NULL || runner->pending.permits.failed;
     if (runner->stop_ms > 0) {
         stop_tick(runner, now);
@@ -911,6 +923,7 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                            .dirs = options->dirs,
                                            .env = env,
                                            .on_over = on_over,
+                                           .on_alerts = on_alerts,
                                            .on_free = on_kick,
                                            .on_permit = on_permit,
                                            .user = runner};
@@ -925,6 +938,11 @@ static void connect_parts(struct pb_runner *runner, const struct pb_runner_optio
                                                .on_kept = on_wake,
                                                .on_dropped = on_dropped,
                                                .user = runner};
+    runner->alerts = (struct pb_alerts){.loop = options->loop,
+                                        .store = options->store,
+                                        .reader = options->reader,
+                                        .pool = &runner->pool,
+                                        .env = env};
     runner->faults.troubles = options->troubles;
     runner->faults.env = env;
     runner->faults.on_freed = on_freed;
@@ -963,6 +981,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
         .on_change = options->on_change,
         .on_changes = options->on_changes,
         .on_hold = options->on_hold,
+        .on_latency = options->on_latency,
         .user = options->user};
     runner->shun_ms = read_shun_ms();
     connect_parts(runner, options);
@@ -988,6 +1007,7 @@ void pb_runner_destroy(struct pb_runner *runner)
     pb_pool_fini(&runner->pool);
     /* The last try may wait for a lock. */
     pb_pending_free(&runner->pending, pb_clock_mono_ms() - runner->stop_ms < LAST_SAVE_MS);
+    pb_alerts_fini(&runner->alerts);
     pb_faults_fini(&runner->faults);
     pb_job_queue_fini(&runner->queue);
     uv_close((uv_handle_t *)&runner->tick, on_close);

@@ -8,6 +8,7 @@
  * the running ones and those whose state is on its way to the disk, which the loop does not wait
  * for. Thread: loop. */
 #include "service/base/troubles.h"
+#include "pipeline/run/base/latency.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/metrics.h"
@@ -41,6 +42,8 @@ struct pb_runner_options {
     /* A job is about to end, which takes several steps: clients should see its present state until
      * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
+    /* Latencies of lines of the job's stream. */
+    void (*on_latency)(void *user, const struct pb_job *job, const struct pb_latency_counts *more);
     /* The result of pb_runner_ask: rc 0, or *err. The change is on the disk. */
     void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
                       const struct pb_err *err);

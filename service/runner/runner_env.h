@@ -5,6 +5,7 @@
 /* State that all parts of the runner read: the configuration, whether it drains, the counters, and
  * the handlers of struct pb_runner_options that report jobs. Only runner.c writes the members. It
  * outlives the parts. Thread: loop. */
+#include "pipeline/run/base/latency.h"
 #include "service/jobs/job.h"
 #include "service/runner/metrics.h"
 
@@ -22,6 +23,7 @@ struct pb_runner_env {
     void (*on_change)(void *user, const struct pb_job *job); /* see runner.h */
     void (*on_changes)(void *user, const struct pb_job *jobs, size_t n);
     void (*on_hold)(void *user, const struct pb_job *job);
+    void (*on_latency)(void *user, const struct pb_job *job, const struct pb_latency_counts *more);
     void *user;
 };
 #endif

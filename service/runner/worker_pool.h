@@ -40,6 +40,9 @@ struct pb_worker_pool {
     const struct pb_runner_env *env;
     /* Called when the run of the slot's job is over. slot->express has its value from the run. */
     void (*on_over)(void *user, struct pb_pool_slot *slot, struct pb_run_over *over);
+    /* called with alerts of a running job */
+    void (*on_alerts)(void *user, const struct pb_job *job, const struct pb_job_alert *alerts,
+                      size_t n);
     void (*on_free)(void *user); /* called when a slot can take a job again */
     /* called when the run of a slot waits for its permit (pb_worker_slot_wants_permit) */
     void (*on_permit)(void *user);

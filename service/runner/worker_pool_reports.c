@@ -48,6 +48,22 @@ static void on_news(void *user, int number, const struct pb_job *job, bool at_on
         slot->changed = true;
 }
 
+static void on_alerts(void *user, int number, const struct pb_job *job,
+                      const struct pb_job_alert *alerts, size_t n)
+{
+    struct pb_worker_pool *pool = user;
+    (void)number;
+    pool->on_alerts(pool->user, job, alerts, n);
+}
+
+static void on_latency(void *user, int number, const struct pb_job *job,
+                       const struct pb_latency_counts *more)
+{
+    const struct pb_worker_pool *pool = user;
+    (void)number;
+    pool->env->on_latency(pool->env->user, job, more);
+}
+
 static void on_device(void *user, const char *device, const char *why)
 {
     struct pb_worker_pool *pool = user;
@@ -215,6 +231,8 @@ void pb_pool_report_to(struct pb_worker_pool *pool, struct pb_device_owners_opti
                                                 .program = {.path = pool->worker},
                                                 .config = pool->env->config,
                                                 .on_news = on_news,
+                                                .on_alerts = on_alerts,
+                                                .on_latency = on_latency,
                                                 .on_device = on_device,
                                                 .on_owner = on_owner,
                                                 .on_turn = on_turn,

@@ -3,6 +3,7 @@
 #include "service/status/status_reader.h"
 
 #include "config/base/clock.h"
+#include "config/notify/events.h"
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
 #include "service/jobs/nodes.h"
@@ -185,6 +186,10 @@ static void print_step(void *user, const struct pb_event *event)
     } else {
         pb_json_null(json, "product");
     }
+    const char *const member = pb_event_subject(PB_EVENT_ALERT);
+    const struct pb_json_value *alert = pb_json_get(data, member, NULL);
+    const char *const source = alert != NULL ? pb_json_source(alert) : NULL;
+    pb_json_raw(json, member, source != NULL ? source : "null");
     const struct pb_json_value *log = pb_json_get(data, "log", NULL);
     pb_json_raw(json, "log", log != NULL ? pb_json_source(log) : "[]");
     pb_json_end(json);

@@ -35,6 +35,7 @@ struct stream {
     struct pb_receiver *receiver; /* NULL = no writer is connected */
     struct pb_peer peer;          /* the writer */
     char token[PB_HANDSHAKE_TOKEN_BYTES];
+    struct pb_latency_counts latency;
     TAILQ_ENTRY(stream) next;
 };
 
@@ -668,6 +669,43 @@ void pb_streams_destroy(struct pb_streams *streams)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
+void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
+                            const struct pb_latency_counts *more)
+{
+    struct stream *to = know_stream(streams, stream);
+    if (to == NULL)
+        return;
+    (void)pthread_mutex_lock(&streams->lock);
+    for (size_t i = 0; i <= PB_LATENCY_LIMITS; i++)
+        to->latency.n[i] += more->n[i];
+    to->latency.sum_ns += more->sum_ns;
+    (void)pthread_mutex_unlock(&streams->lock);
+}
+
+static uint64_t count_latencies(const struct pb_latency_counts *latency)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i <= PB_LATENCY_LIMITS; i++)
+        n += latency->n[i];
+    return n;
+}
+
+/* Prints the limit that `percent` of the latencies are within; null: they are above all limits. */
+static void print_share(struct pb_json *json, const char *key,
+                        const struct pb_latency_counts *latency, uint64_t percent)
+{
+    const uint64_t n = count_latencies(latency);
+    uint64_t within = 0;
+    for (size_t i = 0; i < PB_LATENCY_LIMITS; i++) {
+        within += latency->n[i];
+        if (within * 100 >= n * percent) {
+            pb_json_int(json, key, (int64_t)(pb_latency_limit_ns[i] / 1000));
+            return;
+        }
+    }
+    pb_json_null(json, key);
+}
+
 static void print_stream(struct pb_json *json, const struct pb_pipeline_config *pipeline,
                          const struct stream *stream)
 {
@@ -693,6 +731,13 @@ static void print_stream(struct pb_json *json, const struct pb_pipeline_config *
         pb_json_int(json, "next_line", (int64_t)atomic_load(&counts->next_line));
         pb_json_int(json, "silent_ms", pb_clock_mono_ms() - last_ms);
         pb_json_int(json, "lag_us", atomic_load(&counts->latency_us));
+    }
+    if (count_latencies(&s->latency) > 0) {
+        pb_json_object(json, "latency");
+        pb_json_int(json, "lines", (int64_t)count_latencies(&s->latency));
+        print_share(json, "p50_us", &s->latency, 50);
+        print_share(json, "p99_us", &s->latency, 99);
+        pb_json_end(json);
     }
     pb_json_end(json);
 }
@@ -727,6 +772,32 @@ void pb_streams_print(struct pb_streams *streams, struct pb_json *json, const ch
         }                                                                                          \
     } while (0)
 
+static void print_latencies(FILE *out, const struct pb_streams *streams)
+{
+    const struct stream *s;
+    (void)fputs(
+        "# HELP pushbroom_stream_latency_seconds Time from the publication of a line to its "
+        "values and alerts, of lines that arrived while their job ran.\n"
+        "# TYPE pushbroom_stream_latency_seconds histogram\n",
+        out);
+    TAILQ_FOREACH(s, &streams->streams, next)
+    {
+        uint64_t within = 0;
+        for (size_t i = 0; i < PB_LATENCY_LIMITS; i++) {
+            within += s->latency.n[i];
+            (void)fprintf(
+                out, "pushbroom_stream_latency_seconds_bucket{stream=\"%s\",le=\"%g\"} %llu\n",
+                s->name, (double)pb_latency_limit_ns[i] / 1e9, (unsigned long long)within);
+        }
+        const unsigned long long n = count_latencies(&s->latency);
+        (void)fprintf(out,
+                      "pushbroom_stream_latency_seconds_bucket{stream=\"%s\",le=\"+Inf\"} %llu\n"
+                      "pushbroom_stream_latency_seconds_sum{stream=\"%s\"} %.6f\n"
+                      "pushbroom_stream_latency_seconds_count{stream=\"%s\"} %llu\n",
+                      s->name, n, s->name, (double)s->latency.sum_ns / 1e9, s->name, n);
+    }
+}
+
 void pb_streams_metrics(struct pb_streams *streams, FILE *out)
 {
     if (streams == NULL)
@@ -749,5 +820,6 @@ void pb_streams_metrics(struct pb_streams *streams, FILE *out)
            atomic_load(&s->counts.dropped));
     METRIC(out, streams, "scenes_total", "counter", "Scenes that were closed.",
            atomic_load(&s->counts.scenes));
+    print_latencies(out, streams);
     (void)pthread_mutex_unlock(&streams->lock);
 }

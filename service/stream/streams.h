@@ -6,6 +6,7 @@
  * each connected writer, and a thread that closes their scenes, which become jobs. Threads run
  * while a pipeline has a stream. No function waits for a writer or a disk, except
  * pb_streams_finish. */
+#include "pipeline/run/base/latency.h"
 #include "service/base/peer.h"
 #include "service/base/troubles.h"
 #include "service/inbox/intake.h"
@@ -47,6 +48,9 @@ void pb_streams_close(struct pb_streams *streams);
 /* Frees them after the loop has ended. NULL is allowed. */
 void pb_streams_destroy(struct pb_streams *streams);
 
+/* Adds latencies of lines of the stream. Thread: loop. */
+void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
+                            const struct pb_latency_counts *more);
 /* Prints member `key`: an array of the streams of the configuration, with their writers and
  * counters. NULL is allowed. */
 void pb_streams_print(struct pb_streams *streams, struct pb_json *json, const char *key);

@@ -53,12 +53,17 @@
  * Events on stdout, a JSON object a line, after an empty line as a sign that the program runs:
  *
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
- *    "elapsed_ms","device","io_ms","waits","bytes_checked","bbox"}
+ *    "elapsed_ms","device","io_ms","waits","latency":[...],"bytes_checked","bbox"}
  *     5 times a second while a number changes, and once in 2 s as a sign of life.
  *     "waits": true while lines of the scene are still to arrive, which counts as progress.
+ *     "latency": struct pb_latency_counts of such lines, when it has changed.
  *     "io_ms": time for which a read or write has been waiting for storage. "bytes_checked": bytes
  *     read of the input for its checksum or to unpack it, while nothing else is done. "bbox":
  *     bounds of the scene as soon as they are known, also of "failed"
+ *   {"event":"alerts","job","alerts":[{"name","band","number","pixels","line","sample",
+ *    "acquired_ns","value","lon","lat"},...]}
+ *     alerts of the lines that were computed (job_alert.h), PB_JOB_ALERTS_MAX in all. A worker of
+ *     `pushbroom run` writes them to stderr
  *   {"event":"turn","job","tiles","memory_bytes"}
  *     needs of its plan, before their memory is allocated
  *   {"event":"permit","job","epoch"}

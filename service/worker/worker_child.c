@@ -9,6 +9,7 @@
 
 #include "config/base/json_reader.h"
 #include "config/base/json_writer.h"
+#include "config/base/text_clean.h"
 #include "pipeline/device/device.h"
 #include "pipeline/raster/raster.h"
 #include "pipeline/raster/raster_file.h"
@@ -33,6 +34,10 @@
 static void set_run(struct pb_child *worker, struct pb_run *run)
 {
     (void)pthread_mutex_lock(&worker->lock);
+    if (run == NULL && worker->run != NULL) {
+        pb_run_progress(worker->run, &worker->last);
+        worker->is_over = true;
+    }
     worker->run = run;
     if (run != NULL && worker->cancelled)
         pb_run_abort(run);
@@ -47,19 +52,45 @@ static void say_buffers(const struct pb_child *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), pb_run_buffers(run), why);
 }
 
-/* Writes an alert to the log at once. */
-static void report_alert(void *user, const struct pb_alert *alert)
+/* Adds an alert for the thread of the socket. Returns false if there are too many. */
+static bool add_alert(struct pb_child *worker, const struct pb_job_alert *alert)
 {
-    const struct pb_child *worker = user;
-    char place[64] = "";
-    if (alert->has_place)
-        (void)snprintf(place, sizeof place, ", longitude %.5f, latitude %.5f", alert->lon,
-                       alert->lat);
-    (void)fprintf(
-        stderr, "job %s: alert %u%s%s: %s is %g at line %d, sample %d%s; %u such pixels\n",
-        pb_json_get_text(worker->command, "job"), alert->number, alert->name != NULL ? " of " : "",
-        alert->name != NULL ? alert->name : "", alert->band, (double)alert->value, (int)alert->line,
-        (int)alert->sample, place, alert->pixels);
+    (void)pthread_mutex_lock(&worker->lock);
+    const bool fits = worker->n_alerts < PB_JOB_ALERTS_MAX;
+    const bool is_first = !fits && worker->n_more++ == 0;
+    if (fits)
+        worker->alert[worker->n_alerts++] = *alert;
+    (void)pthread_mutex_unlock(&worker->lock);
+    if (is_first)
+        (void)fprintf(stderr, "job %s: has more than %d alerts; the others are in its product\n",
+                      pb_json_get_text(worker->command, "job"), PB_JOB_ALERTS_MAX);
+    return fits;
+}
+
+/* Passes an alert on at once: to the service, or to the terminal. */
+static void report_alert(void *user, const struct pb_alert *from)
+{
+    struct pb_child *worker = user;
+    char words[400];
+    struct pb_job_alert alert = {.number = from->number,
+                                 .pixels = from->pixels,
+                                 .line = from->line,
+                                 .sample = from->sample,
+                                 .value = from->value,
+                                 .has_place = from->has_place,
+                                 .lon = from->lon,
+                                 .lat = from->lat,
+                                 .acquired_ns = from->acquired_ns > 0 ? from->acquired_ns : 0};
+    if (from->name != NULL)
+        (void)pb_text_clean(from->name, alert.name, sizeof alert.name);
+    (void)pb_text_clean(from->band, alert.band, sizeof alert.band);
+    if (pb_json_get_text(worker->command, "foreground") == NULL) {
+        if (add_alert(worker, &alert))
+            pb_worker_wake(worker->woken);
+        return;
+    }
+    pb_job_alert_words(&alert, words);
+    (void)fprintf(stderr, "job %s: %s\n", pb_json_get_text(worker->command, "job"), words);
 }
 
 static const char *locate(void *user, const struct pb_output_facts *facts)
@@ -274,6 +305,9 @@ static bool read_commands(struct pb_child *worker)
 /* Ends the process immediately, because the parent waits for the end before it publishes. */
 static _Noreturn void end_run(struct pb_child *worker)
 {
+    for (int wait_ms; (wait_ms = pb_child_say_alerts(worker)) >= 0;)
+        (void)poll(NULL, 0, wait_ms);
+    pb_child_say_last(worker);
     if (worker->done != NULL)
         pb_child_say(worker, worker->done);
     else
@@ -313,7 +347,11 @@ static _Noreturn void serve_socket(struct pb_child *worker)
         struct pollfd watched[2] = {{.fd = worker->in.fd, .events = POLLIN},
                                     {.fd = worker->woken, .events = POLLIN}};
         uint64_t count;
-        int rc = poll(watched, 2, worker->busy ? PB_CHILD_PROGRESS_MS : -1);
+        const int alerts_ms = pb_child_say_alerts(worker);
+        int rc = poll(watched, 2,
+                      alerts_ms >= 0 ? alerts_ms
+                      : worker->busy ? PB_CHILD_PROGRESS_MS
+                                     : -1);
         if (rc < 0 && errno != EINTR)
             _exit(1);
         if (worker->busy)

@@ -9,6 +9,8 @@
 #include "pipeline/plan/memory.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #define BYTES_LINE 4096 /* bytes that one credit pays for */
 #define TILES_MAX  ((int64_t)UINT32_MAX)
 #define BYTES_MAX  ((int64_t)1 << 60)
+#define COUNT_MAX  ((int64_t)1 << 62)
 #define EPSG_MAX   ((int64_t)99999)
 #define MS_MAX     ((int64_t)1000 * 60 * 60 * 24 * 3660)
 
@@ -44,6 +47,7 @@ void pb_worker_lines_begin(struct pb_worker_lines *lines, const struct pb_job *j
 {
     const struct pb_output_facts facts = {.scene = job->scene, .pipeline = job->pipeline};
     memset(&lines->said, 0, sizeof lines->said);
+    lines->alerts = 0;
     lines->turn = turn;
     lines->permit = false;
     lines->epoch = job->epoch;
@@ -118,6 +122,76 @@ static void take_bbox(const struct pb_json_value *value, struct pb_worker_line *
         (void)snprintf(line->bbox, sizeof line->bbox, "%s", source);
 }
 
+/* Reads the counts of latencies, which never decrease. */
+static int take_latency(const struct pb_json_value *line, char why[PB_WORKER_WHY_BYTES],
+                        struct pb_latency_counts *counts)
+{
+    const struct pb_json_value *all = pb_json_get(line, "latency", NULL);
+    if (all == NULL)
+        return 0;
+    if (pb_json_count(all) != PB_LATENCY_LIMITS + 2)
+        return breach(why, "latency has not %d numbers", PB_LATENCY_LIMITS + 2);
+    for (size_t i = 0; i < PB_LATENCY_LIMITS + 2; i++) {
+        uint64_t *const to = i <= PB_LATENCY_LIMITS ? &counts->n[i] : &counts->sum_ns;
+        const double value = pb_json_number_of(pb_json_at(all, i), -1);
+        if (!(value >= (double)*to && value < (double)COUNT_MAX))
+            return breach(why, "latency is no list of counts that grow");
+        *to = (uint64_t)value;
+    }
+    return 0;
+}
+
+/* Reads a number that may be absent. Returns false if it is out of range. */
+static bool real(const struct pb_json_value *value, const char *key, double most, double *out)
+{
+    *out = pb_json_number_of(pb_json_get(value, key, NULL), NAN);
+    return *out >= -most && *out <= most;
+}
+
+static int take_alert(const struct pb_json_value *value, char why[PB_WORKER_WHY_BYTES],
+                      struct pb_job_alert *out)
+{
+    int64_t numbers[5] = {0};
+    double v = 0;
+    static const char *const keys[] = {"number", "pixels", "line", "sample", "acquired_ns"};
+    static const int64_t least[] = {1, 1, 0, 0, 0},
+                         most[] = {PB_JOB_ALERT_NUMBER, INT32_MAX, INT32_MAX, INT32_MAX, COUNT_MAX};
+    int rc = 0;
+    for (int i = 0; i < 5; i++)
+        rc = rc ? rc : number(value, keys[i], least[i], most[i], &numbers[i], why);
+    if (rc == 0 && !real(value, "value", (double)FLT_MAX, &v))
+        rc = breach(why, "the value of an alert is no number");
+    if (rc != 0)
+        return rc;
+    *out = (struct pb_job_alert){.number = (uint32_t)numbers[0],
+                                 .pixels = (uint32_t)numbers[1],
+                                 .line = (int32_t)numbers[2],
+                                 .sample = (int32_t)numbers[3],
+                                 .acquired_ns = numbers[4],
+                                 .value = (float)v};
+    text(value, "name", out->name, sizeof out->name);
+    text(value, "band", out->band, sizeof out->band);
+    out->has_place = real(value, "lon", 360, &out->lon) && real(value, "lat", 90, &out->lat);
+    return 0;
+}
+
+static int take_alerts(struct pb_worker_lines *lines, const struct pb_json_value *value,
+                       char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
+{
+    const struct pb_json_value *all = pb_json_get(value, "alerts", NULL);
+    const size_t n = pb_json_count(all);
+    lines->alerts += (int64_t)n;
+    if (n == 0 || n > PB_WORKER_ALERTS_MAX || lines->alerts > PB_JOB_ALERTS_MAX)
+        return breach(why, "too many alerts, or none");
+    line->alerts = calloc(n, sizeof *line->alerts);
+    if (line->alerts == NULL)
+        return -ENOMEM;
+    int rc = 0;
+    for (; line->n_alerts < n && rc == 0; line->n_alerts++)
+        rc = take_alert(pb_json_at(all, line->n_alerts), why, &line->alerts[line->n_alerts]);
+    return rc;
+}
+
 static int take_progress(struct pb_worker_lines *lines, const struct pb_json_value *value,
                          char why[PB_WORKER_WHY_BYTES], struct pb_worker_line *line)
 {
@@ -143,6 +217,8 @@ static int take_progress(struct pb_worker_lines *lines, const struct pb_json_val
         rc = number(value, "io_ms", 0, MS_MAX, &now->io_ms, why);
     now->waits = false;
     (void)pb_json_get_bool(value, "waits", &now->waits);
+    now->latency = said->latency;
+    rc = rc ? rc : take_latency(value, why, &now->latency);
     now->bytes_checked = said->bytes_checked;
     if (rc == 0 && pb_json_get(value, "bytes_checked", NULL) != NULL)
         rc = number(value, "bytes_checked", said->bytes_checked, BYTES_MAX, &now->bytes_checked,
@@ -298,6 +374,10 @@ static int take(struct pb_worker_lines *lines, const struct pb_json_value *value
         line->event = PB_WORKER_SAYS_PROGRESS;
         return take_progress(lines, value, why, line);
     }
+    if (strcmp(event, "alerts") == 0) {
+        line->event = PB_WORKER_SAYS_ALERTS;
+        return take_alerts(lines, value, why, line);
+    }
     if (strcmp(event, "turn") == 0) {
         line->event = PB_WORKER_SAYS_TURN;
         return take_turn(lines, value, why, line);
@@ -346,6 +426,7 @@ int pb_worker_lines_take(struct pb_worker_lines *lines, const char *line_text, s
 
 void pb_worker_line_fini(struct pb_worker_line *line)
 {
+    free(line->alerts);
     free(line->products);
     free(line->report);
     memset(line, 0, sizeof *line);

@@ -8,7 +8,9 @@
  * products, and its texts are bounded and without control characters. The rate of the lines of a
  * worker is limited. Plain memory without I/O. Thread: any, one at a time for each object. */
 #include "config/output/output_path.h"
+#include "pipeline/run/base/latency.h"
 #include "service/jobs/job.h"
+#include "service/jobs/job_alert.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +21,7 @@
 #define PB_WORKER_LINES_BURST  1000 /* credits of a new worker, which is also the maximum */
 /* credits per second; a line costs one, and one more per 4 KiB */
 #define PB_WORKER_LINES_RATE 100
+#define PB_WORKER_ALERTS_MAX 20 /* alerts of a line */
 #define PB_WORKER_LINES_JOB  20 /* credits added by a job, because many short ones may follow */
 #define PB_WORKER_WHY_BYTES  160
 #define PB_WORKER_PATH_BYTES 4096
@@ -30,6 +33,7 @@ enum pb_worker_event {
     PB_WORKER_SAYS_PERMIT,
     PB_WORKER_SAYS_PLACE,  /* to the worker only: facts of the metadata for output.path */
     PB_WORKER_SAYS_INPUTS, /* to the worker only: checksums of the files that were read */
+    PB_WORKER_SAYS_ALERTS, /* alerts of a job that computes */
     PB_WORKER_SAYS_DONE,
     PB_WORKER_SAYS_FAILED
 };
@@ -39,6 +43,7 @@ struct pb_worker_numbers {
     int64_t
         io_ms;  /* time for which a read or write has been waiting for storage; 0 if none waits */
     bool waits; /* lines of the scene are still to arrive */
+    struct pb_latency_counts latency; /* latencies of the run; the last ones if they are absent */
     int64_t bytes_checked; /* bytes read of the input for its checksum; the last value if the line
                               has no number */
 };
@@ -63,6 +68,8 @@ struct pb_worker_line {
     /* JSON written from the checked values, owned by the line. products: done. report: done; failed
      * with input.scenes: the "scenes" of the archive, and its "manifest" (worker.h). */
     char *products, *report;
+    struct pb_job_alert *alerts; /* alerts: n_alerts of them, owned by the line */
+    size_t n_alerts;
 };
 
 /* State of a worker: its job, and the last values that it reported. All-zero: no job. */
@@ -73,6 +80,7 @@ struct pb_worker_lines {
     struct pb_output_pattern place;       /* pattern of the products' directory below `products` */
     char directory[PB_WORKER_PATH_BYTES]; /* directory that it writes to; "" = unknown */
     struct pb_worker_numbers said;
+    int64_t alerts; /* count of alerts of the job */
     /* true if "turn" is allowed: the worker has neither requested its turn nor begun to publish */
     bool turn;
     /* true if "permit" is allowed, once, with that epoch; the caller sets it after begin */

@@ -140,13 +140,14 @@ class Streams(DaemonCase):
         self.assertLess(self.stream(d)["lines"], 352)
         return process, job
 
-    def check_live(self, d, process, live):
-        """The writer goes on, and the job has the products of its scene, in one attempt."""
+    def check_live(self, d, process, live, bands=None):
+        """The writer continues, and the job has the products of its scene, in one attempt."""
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(), 0)
         done = d.wait_job(live["name"], "successful")
         self.assertEqual((done["id"], done["attempts"]), (live["id"], 1))
-        numpy.testing.assert_array_equal(self.values(d, done), self.expected(d, 0, 352))
+        expected = self.expected(d, 0, 352) if bands is None else read(SCENE)[bands]
+        numpy.testing.assert_array_equal(self.values(d, done), expected)
 
     def test_scene_runs_while_its_lines_arrive(self):
         """Its job takes no place of a file, and the run that began with the first lines completes it."""
@@ -162,6 +163,12 @@ class Streams(DaemonCase):
         self.assertEqual(d.call("job.get", id=live["id"])["status"], "running")
         self.check_live(d, process, live)
         self.assertNotIn("computed again", d.log_text())
+        self.assertEqual(self.stream(d)["latency"]["lines"], 352)
+        metrics = d.call("service.metrics")["text"]
+        self.assertIn('pushbroom_stream_latency_seconds_count{stream="red"} 352\n', metrics)
+        self.assertIn('pushbroom_stream_latency_seconds_bucket{stream="red",le="+Inf"} 352\n', metrics)
+        counts = [int(n) for n in re.findall(r'stream_latency_seconds_bucket{stream="red",le="[^"]+"} (\d+)', metrics)]
+        self.assertEqual(counts, sorted(counts))
 
     def test_run_of_growing_scene_survives_its_worker(self):
         d = self.service(every=352, silence="1h")
@@ -215,6 +222,55 @@ class Streams(DaemonCase):
         self.assertEqual(failed["attempts"], 1)
         kept, = (d.root / "quarantine").rglob("*.tif")
         numpy.testing.assert_array_equal(read(kept), read(SCENE))
+
+    def start_alerts(self):
+        """A service, and a growing scene with an alert in its first line."""
+        d = self.daemon(start=False, fake=False)
+        rows = read(SCENE)[2].max(axis=1)
+        d.set_pipelines(PIPELINES.format(every=352, silence="1h", full="wait") +
+                        "    products: [{cog: {}}, {alert: {band: R, above: %d}}]\n" % (rows[0] - 1))
+        d.start()
+        watcher = d.client()
+        watcher.call("job.watch", since=watcher.call("job.watch")["seq"])
+        return watcher, d, *self.start_live(d)
+
+    def alerts(self, d, job):
+        events = d.call("job.events", id=job["id"], limit=1000)["events"]
+        return [event["alert"] for event in events if event["event"] == "alert.raised"]
+
+    def check_alerts(self, d, job):
+        """Each alert of the product was one event, in order."""
+        folder = pathlib.Path(d.call("job.get", id=job["id"])["directory"])
+        features = json.loads(next(folder.glob("*.alerts.geojson")).read_text())["features"]
+        self.assertGreater(len(features), 1)
+        alerts = d.wait_for(lambda: (lambda all: len(all) >= len(features) and all)(self.alerts(d, job)))
+        self.assertEqual([alert["number"] for alert in alerts], [feature["id"] for feature in features])
+        self.assertEqual([alert["line"] for alert in alerts], [feature["properties"]["first_line"] for feature in features])
+
+    def test_alerts_are_events_while_lines_arrive(self):
+        """Watchers get them before the next lines; a second run does not repeat them."""
+        watcher, d, process, live = self.start_alerts()
+        while (event := watcher.event()).get("event") != "alert.raised":
+            pass
+        alert = event["data"]["alert"]
+        self.assertEqual((alert["number"], alert["band"], alert["line"], alert["datetime"]), (1, "R", 0, "2026-11-30T12:00:00.000Z"))
+        self.assertAlmostEqual(alert["longitude"], -33, delta=10)
+        self.assertEqual(d.call("job.get", id=live["id"])["status"], "running")
+        for worker in d.workers():
+            os.kill(worker, signal.SIGKILL)
+        d.wait_for(lambda: "it is computed again" in d.log_text())
+        self.check_live(d, process, live, bands=slice(2, 4))
+        self.check_alerts(d, live)
+
+    def test_killed_service_repeats_no_alert(self):
+        _, d, process, live = self.start_alerts()
+        d.wait_for(lambda: self.alerts(d, live))
+        d.stop(signal.SIGKILL)
+        process.kill()
+        d.start()
+        d.wait_job(live["name"], "successful")
+        alerts = self.alerts(d, live)
+        self.assertEqual([alert["number"] for alert in alerts], list(range(1, len(alerts) + 1)))
 
     def test_gap_is_invalid_and_counted(self):
         d = self.service(every=128)

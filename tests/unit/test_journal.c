@@ -123,6 +123,47 @@ START_TEST(changes_of_state_are_the_only_events)
 }
 END_TEST
 
+START_TEST(alerts_of_the_latest_run_are_events)
+{
+    const struct pb_job_alert alerts[] = {{.name = "fire",
+                                           .band = "A",
+                                           .number = 1,
+                                           .pixels = 3,
+                                           .line = 7,
+                                           .sample = 9,
+                                           .value = 2.5F,
+                                           .has_place = true,
+                                           .lon = 10.5,
+                                           .lat = -20,
+                                           .acquired_ns = 1500000000},
+                                          {.band = "A", .number = 2, .pixels = 1}};
+    struct pb_err err = {0};
+    subscribe("a", "[\"alert.*\"]", "[]");
+    ck_assert_int_eq(pb_journal_add_alerts(store, &job, alerts, 2, &err), 1); /* unknown */
+    ck_assert_int_eq(pb_store_offer(store, &job, NULL), 0);
+    move_to(PB_JOB_RUNNING);
+    const struct pb_job first = job;
+    ck_assert_int_eq(pb_journal_add_alerts(store, &job, alerts, 1, &err), 0);
+    struct seen seen = next_of("a");
+    ck_assert_str_eq(seen.names, "alert.raised ");
+    ck_assert_ptr_nonnull(strstr(
+        seen.data,
+        "\"alert\":{\"name\":\"fire\",\"number\":1,\"band\":\"A\",\"value\":2.5,\"pixels\":3,"
+        "\"line\":7,\"sample\":9,\"longitude\":10.5,\"latitude\":-20,"
+        "\"datetime\":\"1970-01-01T00:00:01.500Z\"}"));
+    ck_assert_ptr_nonnull(strstr(seen.data, "\"status\":\"running\""));
+    move_to(PB_JOB_ACCEPTED);
+    move_to(PB_JOB_RUNNING);
+    ck_assert_int_eq(pb_journal_add_alerts(store, &first, &alerts[1], 1, &err), 1); /* too late */
+    ck_assert_int_eq(pb_journal_add_alerts(store, &job, &alerts[1], 1, &err), 0);
+    seen = next_of("a");
+    ck_assert_str_eq(seen.names, "alert.raised alert.raised ");
+    ck_assert_ptr_nonnull(strstr(seen.data, "\"name\":null,\"number\":2"));
+    ck_assert_ptr_nonnull(
+        strstr(seen.data, "\"longitude\":null,\"latitude\":null,\"datetime\":null"));
+}
+END_TEST
+
 static int record_and_fail(struct pb_job_store *of, struct pb_job_change *change)
 {
     const struct pb_job_before before = {.is_there = true, .status = PB_JOB_ACCEPTED};
@@ -378,6 +419,7 @@ END_TEST
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, changes_of_state_are_the_only_events);
+    tcase_add_test(tests, alerts_of_the_latest_run_are_events);
     tcase_add_test(tests, lines_of_the_log_survive_a_transaction_that_fails);
     tcase_add_test(tests, an_input_in_quarantine_is_an_event_of_its_own);
     tcase_add_test(tests, numbers_continue_after_restart_and_new_store);

@@ -198,6 +198,65 @@ START_TEST(run_asks_once_for_its_turn)
 }
 END_TEST
 
+#define ALERT(more)                                                                                \
+    "{\"number\":3,\"pixels\":2,\"line\":5,\"sample\":6,\"acquired_ns\":7,\"value\":0.5" more "}"
+#define ALERTS(list) "{\"event\":\"alerts\"," HEAD "\"alerts\":[" list "]}"
+
+START_TEST(alerts_are_checked_and_counted)
+{
+    begin();
+    ck_assert_int_eq(
+        take(ALERTS(
+            ALERT(",\"name\":\"f\\u001bx\",\"band\":\"A\",\"lon\":1,\"lat\":-2") "," ALERT(""))),
+        0);
+    ck_assert_int_eq(line.event, PB_WORKER_SAYS_ALERTS);
+    ck_assert_uint_eq(line.n_alerts, 2);
+    ck_assert_str_eq(line.alerts[0].name, "f x");
+    ck_assert(line.alerts[0].has_place && line.alerts[0].lat == -2);
+    ck_assert(!line.alerts[1].has_place && line.alerts[1].number == 3);
+    ck_assert_int_eq(line.alerts[1].acquired_ns, 7);
+    refused(ALERTS(""), "too many");
+    refused(ALERTS("7"), "number");
+    refused(ALERTS("{\"number\":1,\"pixels\":1,\"line\":0,\"sample\":0,\"acquired_ns\":0}"),
+            "value");
+    refused(
+        ALERTS("{\"number\":0,\"pixels\":1,\"line\":0,\"sample\":0,\"acquired_ns\":0,\"value\":1}"),
+        "number");
+    begin();
+    for (int i = 0; i < PB_JOB_ALERTS_MAX / 2; i++)
+        ck_assert_int_eq(take(ALERTS(ALERT("") "," ALERT(""))), 0);
+    refused(ALERTS(ALERT("")), "too many");
+    pb_worker_line_fini(&line);
+}
+END_TEST
+
+static int latency(const char *list)
+{
+    char text[300];
+    (void)snprintf(text, sizeof text,
+                   "\"tiles_done\":0,\"tiles_total\":0,\"bytes_read\":0,\"bytes_written\":0,"
+                   "\"elapsed_ms\":0%s%s",
+                   list[0] != '\0' ? ",\"latency\":" : "", list);
+    return progress(text);
+}
+
+START_TEST(latencies_grow)
+{
+    begin();
+    ck_assert_int_eq(latency("[1,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,9,5000]"), 0);
+    ck_assert_uint_eq(line.numbers.latency.n[1], 2);
+    ck_assert_uint_eq(line.numbers.latency.n[16], 9);
+    ck_assert_uint_eq(line.numbers.latency.sum_ns, 5000);
+    ck_assert_int_eq(latency(""), 0); /* unchanged */
+    ck_assert_uint_eq(line.numbers.latency.n[16], 9);
+    ck_assert_int_eq(latency("[1,2]"), -EPROTO);
+    ck_assert_int_eq(latency("[1,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,8,5000]"), -EPROTO);
+    ck_assert_int_eq(latency("[1,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,\"9\",5000]"), -EPROTO);
+    ck_assert_int_eq(latency("[1,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,9,1e19]"), -EPROTO);
+    ck_assert_int_eq(latency("[2,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,9,5001]"), 0);
+}
+END_TEST
+
 START_TEST(turn_of_a_run_that_waits_for_none_is_refused)
 {
     static const char turn[] = "{\"event\":\"turn\"," HEAD "\"tiles\":4,\"memory_bytes\":4096}";
@@ -435,6 +494,8 @@ int main(void)
     tcase_add_test(all, questions_are_for_the_worker_alone);
     tcase_add_test(all, run_asks_once_for_its_turn);
     tcase_add_test(all, turn_of_a_run_that_waits_for_none_is_refused);
+    tcase_add_test(all, alerts_are_checked_and_counted);
+    tcase_add_test(all, latencies_grow);
     tcase_add_test(all, test_permit_is_requested_once_for_its_epoch);
     tcase_add_test(all, inputs_arrive_as_they_were_sent);
     tcase_add_test(all, places_are_the_jobs_own);

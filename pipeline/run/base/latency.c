@@ -2,6 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/run/base/latency.h"
 
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+const uint64_t pb_latency_limit_ns[PB_LATENCY_LIMITS] = {
+    10 * US, 30 * US, 60 * US, 100 * US, 200 * US, 500 * US, 1 * MS,    2 * MS,
+    5 * MS,  10 * MS, 20 * MS, 50 * MS,  100 * MS, 500 * MS, 2000 * MS, 10000 * MS};
+
 /* Class of a time: its highest bit and the two bits below. */
 static unsigned class_of(uint64_t ns)
 {
@@ -19,6 +26,11 @@ static uint64_t end_of(unsigned class)
 void pb_latency_add(struct pb_latency *latency, uint64_t ns)
 {
     uint64_t most = atomic_load_explicit(&latency->most_ns, memory_order_relaxed);
+    unsigned i = 0;
+    while (i < PB_LATENCY_LIMITS && ns > pb_latency_limit_ns[i])
+        i++;
+    atomic_fetch_add_explicit(&latency->within[i], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&latency->sum_ns, ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&latency->n[class_of(ns)], 1, memory_order_relaxed);
     while (ns > most &&
            !atomic_compare_exchange_weak_explicit(&latency->most_ns, &most, ns,
@@ -50,4 +62,11 @@ void pb_latency_get(const struct pb_latency *latency, struct pb_latency_report *
     out->p50_ns = percentile(latency, n, 50);
     out->p99_ns = percentile(latency, n, 99);
     out->most_ns = atomic_load_explicit(&latency->most_ns, memory_order_relaxed);
+}
+
+void pb_latency_counts(const struct pb_latency *latency, struct pb_latency_counts *out)
+{
+    for (unsigned i = 0; i <= PB_LATENCY_LIMITS; i++)
+        out->n[i] = atomic_load_explicit(&latency->within[i], memory_order_relaxed);
+    out->sum_ns = atomic_load_explicit(&latency->sum_ns, memory_order_relaxed);
 }

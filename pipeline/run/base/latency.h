@@ -7,11 +7,21 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { PB_LATENCY_CLASSES = 256 };
+enum { PB_LATENCY_CLASSES = 256, PB_LATENCY_LIMITS = 16 };
+
+/* Limits of struct pb_latency_counts, ascending. */
+extern const uint64_t pb_latency_limit_ns[PB_LATENCY_LIMITS];
+
+/* Counts of times at or below each limit and above those before it, and of those above all. */
+struct pb_latency_counts {
+    uint64_t n[PB_LATENCY_LIMITS + 1];
+    uint64_t sum_ns;
+};
 
 struct pb_latency {
     _Atomic uint64_t n[PB_LATENCY_CLASSES];
     _Atomic uint64_t most_ns;
+    _Atomic uint64_t within[PB_LATENCY_LIMITS + 1], sum_ns; /* struct pb_latency_counts */
 };
 
 /* Times of the values of a line in a tile. */
@@ -24,4 +34,6 @@ struct pb_latency_report {
 void pb_latency_add(struct pb_latency *latency, uint64_t ns);
 /* The report of the times so far; out->n is their count. */
 void pb_latency_get(const struct pb_latency *latency, struct pb_latency_report *out);
+/* The counts so far. */
+void pb_latency_counts(const struct pb_latency *latency, struct pb_latency_counts *out);
 #endif

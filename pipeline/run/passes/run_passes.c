@@ -296,6 +296,7 @@ void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out
     if (p->pass != NULL) {
         tiles += atomic_load(&p->pass->engine.stream.write.tiles) - p->tiles_counted;
         bytes += atomic_load(&p->pass->engine.stream.read.bytes);
+        pb_latency_counts(&p->pass->engine.stream.latency, &out->latency);
     }
     pthread_mutex_unlock(&p->lock);
     if (p->images != NULL) {

@@ -389,6 +389,12 @@ function productsOf(job) {
 
 let lastSteps = { id: "", state: "", events: [], log: [] };
 
+function alertWords(alert) {
+  const place = alert.longitude === null ? "line " + alert.line + ", sample " + alert.sample
+    : alert.latitude.toFixed(5) + ", " + alert.longitude.toFixed(5);
+  return "Alert " + alert.number + (alert.name ? " of " + alert.name : "") + ": " + alert.band + " is " + alert.value + " at " + place;
+}
+
 function stepOf(event, i) {
   const where = [event.device, event.node].filter(Boolean).join(", ");
   const words = {
@@ -399,9 +405,10 @@ function stepOf(event, i) {
     "job.dismissed": "Dismissed",
     "input.quarantined": "The input is in quarantine",
     "product.published": event.product && event.product.path ? "Published " + event.product.path.split("/").pop() : "Published a product",
+    "alert.raised": event.alert ? alertWords(event.alert) : "Alert",
   }[event.event] || event.event;
   const error = event.event.startsWith("job.") ? event.error : null;
-  return timeRow(event.time, event.event === "job.failed" ? "bad" : "", words + (error ? ": " + error.code + ": " + error.message : ""));
+  return timeRow(event.time, { "job.failed": "bad", "alert.raised": "warn" }[event.event] || "", words + (error ? ": " + error.code + ": " + error.message : ""));
 }
 
 function timeTable(title, column, rows) {
