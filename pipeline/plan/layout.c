@@ -31,14 +31,24 @@ enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_i
     return aligned && apart && !info->is_growing ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
+/* True if line y of the products needs the scene's lines around y only. */
+static bool keeps_lines(const struct pb_plan *plan)
+{
+    const struct pb_geometry g = pb_chain_geometry(plan->work.chain);
+    const struct pb_raster_info *const info = &plan->work.info[0];
+    return pb_chain_keeps_grid(plan->work.chain) ||
+           (g.w == info->width && g.h == info->height && g.frame == 0 &&
+            plan->work.warp == PB_CHAIN_NO_WARP && pb_map_is_shift(&g.map) && g.map.offset_x == 0 &&
+            g.map.offset_y == 0);
+}
+
 int32_t pb_plan_lines(const struct pb_plan *plan)
 {
     enum { LINES_MOST = 64 };
     const struct pb_grid *const g = &plan->layout.grid;
-    bool may = !plan->is_earlier && !plan->layout.no_strips &&
-               pb_chain_keeps_grid(plan->work.chain) && plan->layout.gate.chain == NULL &&
-               plan->layout.sums.chain.n == 0 && plan->work.n_wide == 0 &&
-               plan->work.info[0].is_growing;
+    bool may = !plan->is_earlier && !plan->layout.no_strips && plan->work.info[0].is_growing &&
+               keeps_lines(plan) && plan->layout.gate.chain == NULL &&
+               plan->layout.sums.chain.n == 0 && plan->work.n_wide == 0;
     for (size_t i = 0; i < plan->work.n_sources; i++)
         may = may && (plan->work.source[i].n_bands == 0 || plan->work.info[i].is_growing ||
                       plan->work.info[i].is_made);

@@ -12,7 +12,8 @@ enum { PB_PLAN_LANES = 4 }; /* tiles that a GPU computes at a time */
 
 /* Order that needs the least memory. */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
-/* Value for layout.lines: 0, except in the last pass over a growing scene, without a gate. */
+/* Value for layout.lines: 0, except in the last pass over a growing scene whose
+ * grid stays, without a gate. */
 int32_t pb_plan_lines(const struct pb_plan *plan);
 /* wic_options.spin_limit for the channels of a pass: strips follow each other faster than a thread
  * sleeps and wakes. 0 = the default. */

@@ -96,6 +96,30 @@ static void check_equal(const struct pb_run_result *a, const struct pb_run_resul
     }
 }
 
+/* Writes a table of the sensor's columns, which the run reads like a source. */
+static void write_columns(const char *path)
+{
+    FILE *const f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    (void)fprintf(f, "column,band,dark,gain\n");
+    for (int x = 0; x < WIDTH; x++)
+        (void)fprintf(f, "%d,A,%d,1.%02d\n%d,B,%d,0.%02d\n", x, x % 7, x % 90, x, x % 5,
+                      50 + x % 50);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static void use_columns(void)
+{
+    char path[100], steps[240];
+    (void)snprintf(path, sizeof path, "%s/columns.csv", root);
+    (void)snprintf(steps, sizeof steps,
+                   "      - calibrate: {columns: %s, bands: [A, B]}\n"
+                   "      - math: {bands: {S: '(A - B) / (A + B)'}}\n",
+                   path);
+    write_columns(path);
+    config_use_steps("", steps);
+}
+
 static void use_steps(int which)
 {
     static const char *const steps[] = {
@@ -105,7 +129,10 @@ static void use_steps(int which)
         "      - math: {bands: {S: 'A + B'}}\n"
         "      - stretch: {bands: [S]}\n",
     };
-    config_use_steps("", steps[which]);
+    if (which == 3)
+        use_columns();
+    else
+        config_use_steps("", steps[which]);
 }
 
 static struct pb_served_job kept; /* memory of the process that computes, between two passes */
@@ -117,10 +144,10 @@ static int open_session(void *user, const struct pb_plan *pass,
     return served_session_open(user, pass, request, tail, &kept, err, out);
 }
 
-/* Loop: three chains, computed by this process, then by another one. */
+/* Loop: four chains, computed by this process, then by another one. */
 START_TEST(test_growing_scene_has_values_of_the_file)
 {
-    enum { CHAINS = 3 };
+    enum { CHAINS = 4 };
     struct feed feed = {
         .lines = HEIGHT, .gap_from = 70, .gap_n = 9, .pause_every = 8, .closes = true};
     struct pb_run_result live, file;
@@ -211,7 +238,7 @@ int main(void)
     TCase *tc = tcase_create("all");
     tcase_add_checked_fixture(tc, run_setup, run_teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, test_growing_scene_has_values_of_the_file, 0, 6);
+    tcase_add_loop_test(tc, test_growing_scene_has_values_of_the_file, 0, 8);
     tcase_add_test(tc, test_early_end_fails_and_the_file_is_computed);
     tcase_add_loop_test(tc, test_abort_ends_a_run_that_waits, 0, 2);
     suite_add_tcase(suite, tc);

@@ -250,21 +250,42 @@ int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct p
     return rc;
 }
 
+/* Count of the source's lines, from its first, that n lines from `line` need. */
+static int32_t lines_needed(const struct pb_plan *plan, size_t source, int32_t line, int32_t n)
+{
+    const struct pb_tile strip = pb_plan_strip(plan, 0, line, n);
+    const struct pb_rect *const read = &strip.read[plan->work.source[source].window];
+    return read->y + read->h;
+}
+
+/* Largest count of lines, at most n, for which `complete` lines of the source are enough; the first
+ * line can be computed. */
+static int32_t lines_ready(const struct pb_plan *plan, size_t source, int32_t line, int32_t n,
+                           int32_t complete)
+{
+    int32_t least = 1;
+    if (lines_needed(plan, source, line, n) <= complete)
+        return n;
+    while (n - least > 1) {
+        const int32_t half = least + (n - least) / 2;
+        if (lines_needed(plan, source, line, half) <= complete)
+            least = half;
+        else
+            n = half;
+    }
+    return least;
+}
+
 int pb_reader_await(struct pb_reader *r, int32_t line, int32_t rows, struct pb_err *err)
 {
     const struct pb_plan *const plan = r->stream->plan;
-    const int32_t height = plan->layout.grid.image_h, halo = plan->work.halo;
     int32_t ready = rows;
     pb_work_begin(PB_WORK_WAIT, (uint32_t)line);
     for (size_t i = 0; i < plan->work.n_sources && ready > 0; i++) {
         if (r->source[i] == NULL)
             continue;
-        const int32_t first = line + 1 + halo < height ? line + 1 + halo : height;
-        const int complete = pb_raster_await(r->source[i], first, err);
-        const int32_t own = complete < 0        ? complete
-                            : complete < height ? complete - halo - line
-                                                : height - line;
-        ready = own < ready ? own : ready;
+        const int complete = pb_raster_await(r->source[i], lines_needed(plan, i, line, 1), err);
+        ready = complete < 0 ? complete : lines_ready(plan, i, line, ready, complete);
     }
     pb_work_end();
     return ready;
