@@ -111,10 +111,24 @@ static float beyond(const struct pb_alert_config *c, float v)
     return up > down ? up : down;
 }
 
+/* Returns true if a value is beyond the limit: a loop without branches, because most lines have no
+ * such value, and alerts are part of a line's latency. */
+static bool has_beyond(const struct pb_alert_config *c, const float *row, int32_t w)
+{
+    const float above = c->has_above ? (float)c->above : INFINITY;
+    const float below = c->has_below ? (float)c->below : -INFINITY;
+    int found = 0;
+    for (int32_t i = 0; i < w; i++)
+        found |= (row[i] > above) | (row[i] < below);
+    return found != 0;
+}
+
 /* Counts the values of a part of a line. The smallest sample of equal values is kept: the result
  * does not depend on the order of the parts. */
 static void count(const struct alert *a, const float *row, int32_t x, int32_t w, struct line *line)
 {
+    if (!has_beyond(a->config, row, w))
+        return;
     for (int32_t i = 0; i < w; i++) {
         const float d = beyond(a->config, row[i]);
         if (!(d > 0))
