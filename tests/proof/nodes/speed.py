@@ -5,11 +5,13 @@
 on an idle node. The nodes share a PostgreSQL server that syncs each commit, and one directory of products. Three services that share
 nothing show what the machine gives.
 
-  speed.py [--cores N] [--more N] [--scenes N] [--size N] [--offers N] [--place DIR] [--short]
+  speed.py [--cores N] [--more N] [--scenes N] [--size N] [--offers N] [--place DIR]
+           [--quota CPUS] [--groups DIR] [--short]
 
-Node i has the cores from i * N on. Pin the trial itself, and with it the server, to others: taskset -c 8-15 speed.py --cores 2. Times
-are those of the store: from the first job that is there to the last that has ended. `--place`: a file system that is faster than the
-nodes, for scenes and products; the server is in the usual directory of temporary files."""
+Node i has the cores from i * N on. Pin the trial itself, and with it the server, to others: taskset -c 8-15 speed.py --cores 2. On few
+cores --quota bounds the CPU time of each node instead. Times are those of the store: from the first job that is there to the last that
+has ended. `--place`: a file system that is faster than the nodes, for scenes and products; the server is in the usual directory of
+temporary files."""
 import argparse
 import collections
 import dataclasses
@@ -32,6 +34,24 @@ from store import Cleanups  # noqa: E402
 
 NAMES = ("a", "b", "c")
 ACCEPTED, RUNNING, SUCCESSFUL = range(3)
+PERIOD_US = 10000
+
+
+def make_group(path, quota):
+    """Makes a cgroup whose processes get this many CPUs together. It is removed when they have ended, by remove_groups()."""
+    path.mkdir(exist_ok=True)
+    if (path / "cpu.max").exists():
+        (path / "cpu.max").write_text(f"{quota * PERIOD_US:.0f} {PERIOD_US}")
+    else:
+        (path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (path / "cpu.cfs_quota_us").write_text(f"{quota * PERIOD_US:.0f}")
+    return path
+
+
+def remove_groups(parent):
+    for path in parent.glob(f"pushbroom-speed-{os.getpid()}-*"):
+        wait_for(lambda group=path: not (group / "cgroup.procs").read_text())
+        path.rmdir()
 
 
 class Node(Service):
@@ -40,6 +60,9 @@ class Node(Service):
         super().__init__(parent=trial.scratch, parallel=trial.options.cores + trial.options.more)
         first = number * trial.options.cores
         self.prefix = ["taskset", "-c", ",".join(str((first + i) % os.cpu_count()) for i in range(trial.options.cores))]
+        if trial.options.quota:
+            group = make_group(trial.options.groups / f"pushbroom-speed-{os.getpid()}-{self.name}", trial.options.quota)
+            self.prefix = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
     def write_config(self, **settings):
         self.settings.update(settings)
@@ -176,6 +199,8 @@ def main():
     parser.add_argument("--size", type=int, default=2048, help="width and height of a scene")
     parser.add_argument("--offers", type=int, default=300)
     parser.add_argument("--place", type=pathlib.Path)
+    parser.add_argument("--quota", type=float, default=0, help="CPUs of each node, which then has no cores of its own")
+    parser.add_argument("--groups", type=pathlib.Path, default=pathlib.Path("/sys/fs/cgroup"), help="cgroup with the controller of CPUs, for --quota")
     parser.add_argument("--short", action="store_true", help="6 scenes, 6 offers, one core")
     options = parser.parse_args()
     if options.short:
@@ -183,6 +208,8 @@ def main():
     cleanups, wrong = Cleanups(), []
     made = pathlib.Path(tempfile.mkdtemp(prefix="pb-speed-", dir=options.place))
     cleanups.addCleanup(shutil.rmtree, made, True)
+    if options.quota:
+        cleanups.addCleanup(remove_groups, options.groups)
     try:
         large = Scenes(made / "large", size=options.size).good
         small = Scenes(made / "small").good
