@@ -391,6 +391,20 @@ bool pb_raster_has_lines(const struct pb_raster *raster)
     return raster != NULL && segment_of(raster) != NULL;
 }
 
+int32_t pb_raster_next_gap(const struct pb_raster *raster, int32_t from, int32_t *out_first)
+{
+    int32_t n = 0;
+    if (!pb_raster_has_lines(raster))
+        return 0;
+    const int32_t height = raster->info.height;
+    while (from < height && !pb_raster_is_gap(raster, from))
+        from++;
+    while (from + n < height && pb_raster_is_gap(raster, from + n))
+        n++;
+    *out_first = from;
+    return n;
+}
+
 void pb_raster_abort(const struct pb_raster *raster)
 {
     if (raster != NULL && raster->file.segment != NULL)

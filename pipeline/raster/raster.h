@@ -195,6 +195,9 @@ int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);
 int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line);
 /* Returns true if such a line never arrived, and has the nodata value. Thread: any. */
 bool pb_raster_is_gap(const struct pb_raster *raster, int32_t line);
+/* Finds the first gap at or after a line: returns the count of its lines, and its first line. 0 =
+ * not found. NULL is allowed. Thread: any. */
+int32_t pb_raster_next_gap(const struct pb_raster *raster, int32_t from, int32_t *out_first);
 /* Returns true if the file is or was a segment of lines. NULL is allowed. Thread: any. */
 bool pb_raster_has_lines(const struct pb_raster *raster);
 /* Ends all reads that wait for lines, now and later: they return -ECANCELED. Thread: any. */

@@ -35,6 +35,30 @@ static bool is_warped_away(const struct pb_run *run)
            (pb_run_looks_for_valid(run) ? !atomic_load(&run->tiles.valid) : run->has_nothing);
 }
 
+/* Adds a note about the lines that never arrived: "12 of 128 lines are missing, and invalid: 40 to
+ * 49, 60 to 61". */
+static void note_gaps(struct pb_run *run)
+{
+    const struct pb_raster *raster = run->sources.raster[0];
+    char list[PB_NOTE_BYTES - 80];
+    int32_t missing = 0, gaps = 0, first, n;
+    size_t at = 0;
+    for (int32_t y = 0; (n = pb_raster_next_gap(raster, y, &first)) > 0; y = first + n) {
+        char one[32];
+        const int bytes = snprintf(one, sizeof one, n > 1 ? "%s%d to %d" : "%s%d",
+                                   gaps > 0 ? ", " : "", (int)first, (int)(first + n - 1));
+        missing += n;
+        if (gaps++ > 0 && at + (size_t)bytes >= sizeof list)
+            continue;
+        (void)memcpy(list + at, one, (size_t)bytes + 1);
+        at += (size_t)bytes;
+    }
+    if (missing > 0)
+        pb_notes_add(&run->notes, "%d of %d lines are missing, and invalid: %s%s", (int)missing,
+                     (int)pb_raster_info(raster)->height, list,
+                     at + 32 >= sizeof list ? ", ..." : "");
+}
+
 /* Adds the notes of the run for the products, after the last pixel. */
 static void add_notes(struct pb_run *run)
 {
@@ -49,6 +73,7 @@ static void add_notes(struct pb_run *run)
         pb_notes_add(&run->notes, "no pixel of the products is valid: the warp step found none of "
                                   "the scene's valid pixels on the new grid; compare its crs, "
                                   "bounds and from with the scene");
+    note_gaps(run);
     run->env.notes = &run->notes;
 }
 

@@ -273,7 +273,7 @@ static void print_digits(const struct pb_json_value *digits)
     }
 }
 
-static void print_notes(const struct pb_json_value *notes)
+void cli_result_notes(const struct pb_json_value *notes)
 {
     for (size_t i = 0; i < pb_json_count(notes); i++) {
         const char *text = pb_json_text_of(pb_json_at(notes, i));
@@ -359,7 +359,7 @@ void cli_result_text(const char *input, const struct pb_job *job, bool verbose)
         printf("  %-10s ", "warning");
         cli_wrap(stdout, 13, cli_columns(stdout), pb_json_get_text(report, "warning"));
     }
-    print_notes(pb_json_get(report, "notes", NULL));
+    cli_result_notes(pb_json_get(report, "notes", NULL));
     if (link != NULL)
         print_link(device, link, gpu == NULL);
     if (gpu != NULL)

@@ -32,6 +32,8 @@ void cli_result_order(const struct pb_json_value *order);
 /* Prints the files next to the scene from a report: the files that were read and the files that
  * were not. */
 void cli_result_sidecars(const struct pb_json_value *sidecars);
+/* Prints the notes of a report; NULL if absent. */
+void cli_result_notes(const struct pb_json_value *notes);
 /* Prints the limit of the run from a report, which may be NULL. */
 void cli_result_limit(const struct pb_json_value *report, bool all);
 #endif

@@ -276,6 +276,7 @@ static void print_job(const struct pb_json_value *job)
     cli_result_tiles(pb_json_get(pb_json_get(job, "report", NULL), "tiles", NULL));
     cli_result_calibration(pb_json_get(pb_json_get(job, "report", NULL), "calibration", NULL));
     cli_result_sidecars(pb_json_get(pb_json_get(job, "report", NULL), "sidecars", NULL));
+    cli_result_notes(pb_json_get(pb_json_get(job, "report", NULL), "notes", NULL));
     cli_result_limit(pb_json_get(job, "report", NULL), true);
     if (pb_json_is_object(error))
         print_error(error);

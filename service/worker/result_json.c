@@ -6,6 +6,7 @@
 #include "pipeline/metadata/calibration.h"
 #include "pipeline/metadata/observation.h"
 #include "pipeline/plan/staged.h"
+#include "pipeline/raster/raster.h"
 #include "pipeline/run/run_tiles.h"
 #include "pipeline/scene/scene_files.h"
 #include "pipeline/scene/sidecars.h"
@@ -14,6 +15,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+#define GAPS_MAX 64 /* in a report */
 
 /* Prints degrees, rounded to 1e-7 (a centimetre) as in STAC items. */
 static void print_degrees(struct pb_json *json, double degrees)
@@ -168,6 +171,34 @@ static void print_latency(struct pb_json *json, const struct pb_latency_report *
     pb_json_number(json, "p50_us", (double)latency->p50_ns / 1e3);
     pb_json_number(json, "p99_us", (double)latency->p99_ns / 1e3);
     pb_json_number(json, "max_us", (double)latency->most_ns / 1e3);
+    pb_json_end(json);
+}
+
+/* Prints the lines of a scene of a stream, with the gaps between them. */
+static void print_lines(struct pb_json *json, const struct pb_raster *raster)
+{
+    int32_t missing = 0, first, n;
+    int64_t left_out = 0, gaps = 0;
+    if (!pb_raster_has_lines(raster))
+        return;
+    pb_json_object(json, "lines");
+    pb_json_array(json, "gaps");
+    for (int32_t y = 0; (n = pb_raster_next_gap(raster, y, &first)) > 0; y = first + n) {
+        missing += n;
+        if (gaps++ >= GAPS_MAX) {
+            left_out++;
+            continue;
+        }
+        pb_json_object(json, NULL);
+        pb_json_int(json, "first", first);
+        pb_json_int(json, "n", n);
+        pb_json_end(json);
+    }
+    pb_json_end(json);
+    if (left_out > 0)
+        pb_json_int(json, "gaps_left_out", left_out);
+    pb_json_int(json, "n", pb_raster_info(raster)->height);
+    pb_json_int(json, "missing", missing);
     pb_json_end(json);
 }
 
@@ -459,6 +490,8 @@ void pb_result_print(struct pb_json *json, const struct pb_run_result *result)
     print_exchanges(json, result->pipeline);
     print_reductions(json, result->chain);
     print_gate(json, &report->gate);
+    if (result->env != NULL)
+        print_lines(json, result->env->raster);
     print_latency(json, &report->latency);
     print_digits(json, report);
     print_tags(json, result->env);

@@ -282,6 +282,12 @@ class Streams(DaemonCase):
         numpy.testing.assert_array_equal(values[50:], expected[50:])
         s = self.ended(d)
         self.assertEqual((s["gaps"], s["gap_lines"]), (1, 10))
+        reports = [d.call("job.get", id=job["id"])["report"] for job in jobs]
+        self.assertEqual(reports[0]["lines"], {"gaps": [{"first": 40, "n": 10}], "n": 128, "missing": 10})
+        self.assertEqual(reports[1]["lines"], {"gaps": [], "n": 128, "missing": 0})
+        words = "10 of 128 lines are missing, and invalid: 40 to 49"
+        self.assertEqual((reports[0]["notes"], "notes" in reports[1]), ([words], False))
+        self.assertIn(words, " ".join(run("pushbroom", "status", "--socket", d.root / "s.sock", jobs[0]["id"]).stdout.split()))
 
     def test_killed_writer_leaves_a_scene_of_its_lines(self):
         d = self.service(every=100000)
@@ -572,6 +578,7 @@ class Streams(DaemonCase):
         self.assertEqual((properties["datetime"], properties["start_datetime"], properties["end_datetime"]),
                          (None, "2026-11-30T12:00:00.000000Z", "2026-11-30T12:00:00.%03d000Z" % (height - 1)))
         self.assertEqual(properties["pushbroom:datetime_source"], "lines")
+        self.assertEqual(properties["pushbroom:notes"], ["2 of %d lines are missing, and invalid: 40 to 41" % height])
         self.assertEqual(item["assets"]["lines"]["type"], "text/csv")
         rows = next(folder.glob("*.lines.csv")).read_text().splitlines()
         gap = range(40, 42)
