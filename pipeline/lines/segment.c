@@ -44,11 +44,14 @@ enum { STATE_AT = 64, LINES_AT = 4096, PAGE = 4096, TEXT_BYTES = 32, MODE = 0640
 struct state {
     char magic[8];
     struct pb_segment_spec spec;
-    _Alignas(64) _Atomic uint64_t complete;
+    /* The words that change have a cache line of their own. */
+    char unused[64 - (8 + sizeof(struct pb_segment_spec)) % 64];
+    _Atomic uint64_t complete;
     _Atomic uint32_t word; /* futex */
     _Atomic uint32_t state;
 };
 _Static_assert(STATE_AT + sizeof(struct state) <= LINES_AT, "the state needs one page");
+_Static_assert((STATE_AT + offsetof(struct state, complete)) % 64 == 0, "a line of their own");
 
 struct layout {
     uint64_t line_bytes; /* bytes of a line of one band */
@@ -431,7 +434,7 @@ static int read_state(int fd, struct state *out)
 
 int pb_segment_is_growing(int fd)
 {
-    struct state state;
+    struct state state = {.magic = {0}};
     const int rc = read_state(fd, &state);
     if (rc == -EINVAL)
         return 0;
@@ -440,7 +443,7 @@ int pb_segment_is_growing(int fd)
 
 int pb_segment_is_closed(int fd)
 {
-    struct state state;
+    struct state state = {.magic = {0}};
     const int rc = read_state(fd, &state);
     if (rc == -EINVAL)
         return 0;

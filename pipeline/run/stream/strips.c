@@ -220,7 +220,7 @@ static int compute_all(struct pb_strips *s, struct pb_reader *reader, void *exec
     const struct pb_plan_layout *const l = &stream->plan->layout;
     void *const in = (char *)stream->own_in + col * wic_slot_stride(l->in_slot_bytes);
     void *const out = (char *)stream->own_out + col * wic_slot_stride(l->out_slot_bytes);
-    struct pb_tile strip;
+    struct pb_tile strip = {0};
     int rc = 0;
     for (int32_t y = 0; y < l->grid.image_h && rc >= 0; y += rc) {
         rc = read_strip(s, reader, col, y, in, &strip, err);
@@ -301,7 +301,7 @@ int pb_strips_take(struct pb_strips *s, struct pb_err *err)
     int rc = 0;
     while (rc == 0) {
         struct wic_slot slot;
-        struct pb_tile strip;
+        struct pb_tile strip = {0};
         pb_work_begin(PB_WORK_WAIT, 0);
         rc = wic_wait(stream->out, WIC_FOREVER, &slot);
         pb_work_end();
