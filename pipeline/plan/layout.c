@@ -117,9 +117,10 @@ static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
     plan->layout.window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
 }
 
-/* Strips are computed by one column of them for each thread, or by a device; tiles are written by
- * as many threads. Two rows of tiles are enough if a row is written before the next one is full;
- * with a third one, lines do not wait for a row that takes longer than that once. */
+/* Strips are computed by one column of them for each thread, or between channels by a device or one
+ * thread, which keep their order; tiles are written by as many threads. Two rows of tiles are
+ * enough if a row is written before the next one is full; with a third one, lines do not wait for a
+ * row that takes longer than that once. */
 static void set_strips(struct pb_plan *plan, uint32_t n, bool lean)
 {
     enum { DEVICE_SLOTS = 24 };
@@ -131,7 +132,7 @@ static void set_strips(struct pb_plan *plan, uint32_t n, bool lean)
     plan->layout.readers = plan->layout.strip_cols;
     plan->layout.workers = plan->layout.by_workers ? plan->layout.strip_cols + n
                            : plan->engine.cuda     ? PB_PLAN_LANES
-                                                   : n;
+                                                   : 1;
     plan->layout.writers = n;
     plan->layout.in_slots = plan->layout.out_slots =
         plan->layout.by_workers ? plan->layout.strip_cols : DEVICE_SLOTS;

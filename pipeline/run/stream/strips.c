@@ -282,15 +282,18 @@ int pb_strips_send(struct pb_strips *s, struct pb_err *err)
     return rc;
 }
 
-/* Returns a strip as this process would make it: another process may have written the slot. */
-static int strip_of(const struct pb_plan *plan, const struct wic_slot *slot, struct pb_tile *out,
-                    struct pb_err *err)
+/* Returns a strip as this process would make it: another process may have written the slot. Strips
+ * arrive in their order: one of a later row would wait for a row that a strip after it completes.
+ */
+static int strip_of(const struct pb_plan *plan, const struct wic_slot *slot, int32_t next,
+                    struct pb_tile *out, struct pb_err *err)
 {
     const struct pb_tile *const said = slot->user;
     const uint32_t first = said->number, n = said->unit;
-    const uint32_t h = (uint32_t)plan->layout.grid.image_h;
-    if (first >= h || n < 1 || n > (uint32_t)pb_plan_strip_lines(plan, (int32_t)first))
-        return pb_fail(err, PB_E_SYSTEM, "%u lines arrived from line %u of %u", n, first, h);
+    if (next >= plan->layout.grid.image_h || first != (uint32_t)next || n < 1 ||
+        n > (uint32_t)pb_plan_strip_lines(plan, next))
+        return pb_fail(err, PB_E_SYSTEM, "%u lines arrived from line %u on, instead of line %d", n,
+                       first, (int)next);
     *out = pb_plan_strip(plan, 0, (int32_t)first, (int32_t)n);
     return 0;
 }
@@ -298,6 +301,7 @@ static int strip_of(const struct pb_plan *plan, const struct wic_slot *slot, str
 int pb_strips_take(struct pb_strips *s, struct pb_err *err)
 {
     struct pb_stream *const stream = s->stream;
+    int32_t next = 0;
     int rc = 0;
     while (rc == 0) {
         struct wic_slot slot;
@@ -305,7 +309,8 @@ int pb_strips_take(struct pb_strips *s, struct pb_err *err)
         pb_work_begin(PB_WORK_WAIT, 0);
         rc = wic_wait(stream->out, WIC_FOREVER, &slot);
         pb_work_end();
-        rc = rc ? rc : strip_of(stream->plan, &slot, &strip, err);
+        rc = rc ? rc : strip_of(stream->plan, &slot, next, &strip, err);
+        next += strip.core.h;
         rc = rc ? rc : deliver(s, &strip, slot.data, 0, err);
         rc = rc ? rc : wic_release(stream->out, &slot);
     }
