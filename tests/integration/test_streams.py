@@ -289,6 +289,21 @@ class Streams(DaemonCase):
         self.assertEqual((reports[0]["notes"], "notes" in reports[1]), ([words], False))
         self.assertIn(words, " ".join(run("pushbroom", "status", "--socket", d.root / "s.sock", jobs[0]["id"]).stdout.split()))
 
+    def test_scene_of_the_same_time_overwrites_nothing(self):
+        d = self.service(every=1000)
+        self.feed(d, "--lines-per-second", 4000, "--start", TIME)
+        first, = self.wait_scenes(d, 1)
+        folder = pathlib.Path(d.call("job.get", id=first["id"])["directory"])
+        products = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        self.feed(d, "--lines-per-second", 4000, "--start", TIME, "--skip", "100:20")
+        failed, = d.wait_for(lambda: [j for j in d.jobs() if j["status"] == "failed"])
+        self.assertEqual((failed["name"], failed["error"]["code"]), (first["name"], "output.exists"))
+        self.assertEqual({path: path.read_bytes() for path in folder.iterdir() if path.is_file()}, products)
+        lines = read(failed["input"])  # nothing of it is lost
+        expected = read(SCENE)
+        expected[:, 100:120] = 0
+        numpy.testing.assert_array_equal(lines, expected)
+
     def test_killed_writer_leaves_a_scene_of_its_lines(self):
         d = self.service(every=100000)
         process = self.start_feed(d, "--lines-per-second", 50, "--group", 8, "--repeat", 100)
