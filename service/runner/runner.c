@@ -509,7 +509,8 @@ static void on_taken(void *user)
     struct pb_runner *runner = choice->runner;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
-    runner->no_live = choice->is_live && n == 0;
+    if (choice->is_live)
+        runner->no_live = n == 0;
     runner->unrooted = choice->unrooted;
     if (!choice->is_live)
         (void)memcpy(runner->unseen, queue->unseen, sizeof runner->unseen);

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stac_rules  # noqa: E402
 from daemon_kit import BIN, DaemonCase, RpcError, can_mount, wait_for  # noqa: E402
 from patience import finish  # noqa: E402
-from pbtest import Skip, main  # noqa: E402
+from pbtest import DATA, Skip, main  # noqa: E402
 from postgres_kit import Node, Postgres  # noqa: E402
 
 
@@ -381,6 +381,43 @@ class Nodes(DaemonCase):
         self.assertEqual({j["node"] for j in b.jobs()}, {"b"})
         self.wait_archived(a, names)
         self.check_once(names)
+
+    def test_growing_scene_runs_on_the_node_of_its_stream(self):
+        """A run that failed there is repeated there, while another node is idle; each alert is one event."""
+        a, b = self.nodes("a", "b", start=False, fake=False)
+        for node in (a, b):
+            node.set_pipelines("""compute: {device: cpu, threads: 1}
+pipelines:
+  red:
+    input: {stream: red, bands: {R: 3}, lines: {every: 352, silence: 1h}}
+    products: [{cog: {}}, {alert: {band: R, above: 100}}]
+""")
+            node.start()
+        self.wait_all([a, b])
+        feed = subprocess.Popen([BIN / "pushbroom", "feed", "--socket", a.root / "s.sock", "--stream", "red", "--lines-per-second", "20",
+                                 "--group", "2", DATA / "real/landsat7_L7_ETMs_6band.tif"], stdout=subprocess.DEVNULL)
+        self.addCleanup(feed.wait)
+        self.addCleanup(feed.kill)
+        a.wait_for(lambda: a.call("service.info")["streams"][0]["lines"] >= 2)
+        feed.send_signal(signal.SIGSTOP)
+        job = a.wait_for(lambda: a.jobs(status=["running"]))[0]
+        a.wait_for(lambda: a.call("service.info")["streams"][0].get("latency"))
+        for worker in a.workers():
+            os.kill(worker, signal.SIGKILL)
+        a.wait_for(lambda: "it is computed again" in a.log_text())
+        again = a.wait_for(lambda: [j for j in a.jobs(status=["running"]) if j["id"] == job["id"]])[0]
+        self.assertEqual(again["node"], "a")
+        feed.send_signal(signal.SIGCONT)
+        self.assertEqual(feed.wait(), 0)
+        self.wait_successful(b, [job["name"]])
+        self.check_once([job["name"]])
+        folder = pathlib.Path(b.call("job.get", id=job["id"])["directory"])
+        features = json.loads(next(folder.glob("*.alerts.geojson")).read_text())["features"]
+        def alerts():
+            events = b.call("job.events", id=job["id"], limit=1000)["events"]
+            return [event["alert"]["number"] for event in events if event["event"] == "alert.raised"]
+        wait_for(lambda: len(alerts()) >= len(features))
+        self.assertEqual(alerts(), [feature["id"] for feature in features])
 
     def test_job_that_failed_on_a_node_runs_on_another(self):
         """The other one is busy until the first has run later jobs."""

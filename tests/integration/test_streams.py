@@ -137,6 +137,7 @@ class Streams(DaemonCase):
         self.wait_lines(d, 2)
         process.send_signal(signal.SIGSTOP)
         job = d.wait_job("red_20261130T120000000_0.tif", "running")
+        d.wait_for(lambda: self.stream(d).get("latency"))  # it has opened the growing file and computed lines
         self.assertLess(self.stream(d)["lines"], 352)
         return process, job
 
@@ -215,7 +216,7 @@ class Streams(DaemonCase):
         self.wait_lines(d, 2)
         process.send_signal(signal.SIGSTOP)
         d.wait_for(lambda: d.log_text().count("it is computed again") == 3)
-        self.assertEqual([job["status"] for job in d.jobs()], ["accepted"])
+        d.wait_job("red_20261130T120000000_0.tif", "accepted")
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(), 0)
         failed = d.wait_job("red_20261130T120000000_0.tif", "failed")
