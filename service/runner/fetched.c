@@ -41,6 +41,35 @@ int pb_fetched_begin(struct pb_job *job, const struct pb_node *home)
     return rc ? rc : pb_job_set(&job->home_products, home != NULL ? home->products : NULL);
 }
 
+static void fail_parts(struct pb_job *job, const char *node, const char *root)
+{
+    char text[900];
+    (void)snprintf(text, sizeof text,
+                   "it joins a scene whose earlier files are on node %s, in %.600s; files of one "
+                   "scene are not fetched from several nodes",
+                   node, root);
+    pb_job_fail_words(job, pb_code_id(PB_E_INPUT_GONE), text,
+                      "move its files from the quarantine to an inbox of that node");
+}
+
+int pb_fetched_check_parts(struct pb_job_store *store, struct pb_job *job, struct pb_err *err)
+{
+    struct pb_nodes nodes;
+    int rc = job->earlier != NULL ? pb_nodes_list(store, err, &nodes) : 1;
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    const struct pb_node *home = pb_nodes_home(&nodes, job->manifest.input);
+    for (size_t i = 0; rc == 0 && home != NULL && i < job->joined.n_roots; i++) {
+        const struct pb_node *other = pb_nodes_home(&nodes, job->joined.root[i]);
+        if (other == NULL || other == home)
+            continue;
+        fail_parts(job, other->name, job->joined.root[i]);
+        rc = 1;
+    }
+    pb_nodes_fini(&nodes);
+    return rc;
+}
+
 /* Reads a name that pb_fetched_room makes. */
 static bool parse(const char *name, char out_job[PB_JOB_ID_BYTES], long long *out_epoch)
 {

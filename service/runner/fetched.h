@@ -20,6 +20,9 @@ const struct pb_node *pb_fetched_home(const struct pb_runner_env *env, const str
 /* Sets job->home and home_products for a run that begins, of the node that pb_fetched_home returned
  * (NULL is allowed). 0 or -ENOMEM. */
 int pb_fetched_begin(struct pb_job *job, const struct pb_node *home);
+/* Checks a job that joins a scene (joined.h): returns 1 and sets job->error if files of the scene's
+ * earlier jobs are on another node than its input; 0; negative and *err: the store failed. */
+int pb_fetched_check_parts(struct pb_job_store *store, struct pb_job *job, struct pb_err *err);
 /* Removes the directories of the job's runs up to its epoch. */
 void pb_fetched_remove(const char *work, const struct pb_job *job);
 /* Removes those of all jobs, none of which runs. */

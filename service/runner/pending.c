@@ -54,6 +54,8 @@ static int prepare(struct pb_pending *pending)
     const struct pb_pending_list *list = pending->list;
     struct pb_job *job = &pending->job;
     int rc = job->set_id[0] != '\0' ? pb_joined_describe(list->store, job, &pending->err) : 0;
+    if (rc == 0 && pending->fetches)
+        rc = pb_fetched_check_parts(list->store, job, &pending->err);
     if (rc == 0 && pending->duplicates_ms > 0) {
         free(pending->known);
         pending->known =
@@ -419,6 +421,7 @@ void pb_pending_work(struct pb_pending *pending, enum pb_pending_step step,
     pending->reopen_ms = pipeline ? pipeline->input.complete.reopen_ms : 0;
     const struct pb_service_config *service = &list->env->config->service;
     pending->on_success = service->on_success;
+    pending->fetches = service->has_fetch;
     pending->retains = service->retention.done_ms > 0;
     pending->duplicates_ms = service->has_duplicates ? service->duplicates.keep_ms : 0;
     pending->step = step;

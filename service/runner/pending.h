@@ -65,6 +65,7 @@ struct pb_pending {
     char products[PB_FILES_PATH_BYTES]; /* directory of the service */
     char path[PB_OUTPUT_PATH_BYTES];    /* output.path of the job's pipeline */
     enum pb_on_success on_success;
+    bool fetches;          /* service.fetch is set */
     bool retains;          /* service.retention.done is set */
     int64_t duplicates_ms; /* service.duplicates.keep; 0 = contents are not compared */
     int64_t reopen_ms;     /* input.complete.reopen of the job's pipeline */

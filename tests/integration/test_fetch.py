@@ -36,6 +36,27 @@ PIPELINES = """pipelines:
 """
 
 
+MONTHS = """pipelines:
+  plain:
+    input: {match: ["busy*.tif"], bands: {R: 1}}
+    products: [statistics: {}]
+  month:
+    input:
+      group: 'T(?<tile>\\d)_(?<date>\\d{8})\\.tif'
+      by: "T{tile}_{date:%Y%m}"
+      order: date
+      files:
+        S_1: {match: "*.tif", nth: 1}
+        S_2: {match: "*.tif", nth: 2, optional: true}
+      grid: S_1
+      complete: {expire: 200ms, reopen: 90d}
+    steps:
+      - composite: {method: mean, bands: [S], of: [_1, _2]}
+    products:
+      - cog: {bands: [S], type: float32}
+"""
+
+
 class Fetch(DaemonCase):
     wait_all, ends, check_once = test_nodes.Nodes.wait_all, test_nodes.Nodes.ends, test_nodes.Nodes.check_once
 
@@ -297,6 +318,66 @@ class Fetch(DaemonCase):
         self.assertEqual(a.wait_job("s1.tif", "dismissed")["error"]["message"], "cancelled on request")
         self.assertFalse((a.root / "products/s1").exists())
         self.check_nothing_left(a, b)
+
+    def set_months(self, node, inboxes=None):
+        text = node.config.read_text().split("pipelines:")[0]
+        if inboxes is not None:
+            text = text.replace(f"  inbox: {node.root}/inbox\n", f"  inboxes: {inboxes}\n")
+        node.config.write_text(text + MONTHS)
+
+    def month(self, node, day):
+        """The file of a day."""
+        path = self.common / f"T1_202606{day:02}.tif"
+        subprocess.run([BIN / "make_scene", "--size", "300x300", "--bands", "1", "--seed", str(day), path], check=True)
+        return path
+
+    def sources(self, node, n):
+        """Names of the files that the products were made of, when n jobs of the scene are successful."""
+        name = "T1_202606"
+        node.wait_for(lambda: len([j for j in node.jobs() if (j["name"], j["status"]) == (name, "successful")]) == n)
+        manifest = json.loads((node.root / f"products/{name}/month/.pushbroom.json").read_text())
+        return sorted({file["file"] for file in manifest["input"]["files"]})
+
+    def test_parts_of_a_scene_are_fetched_together(self):
+        a, b = self.fetch_nodes("a", "b")
+        for node in (a, b):
+            self.set_months(node)
+            node.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "is in use" in node.log_text())
+        files = [self.month(a, day) for day in (1, 2)]
+        a.drop_copy(files[0])
+        self.assertEqual(self.sources(a, 1), [files[0].name])
+        with self.busy(a):
+            a.drop_copy(files[1])
+            self.assertEqual(self.sources(a, 2), [file.name for file in files])
+        self.assertEqual({j["node"] for j in a.jobs() if j["name"] == "T1_202606"}, {"a", "b"})
+
+    def test_parts_on_several_nodes_are_refused(self):
+        """One inbox that two nodes see, and directories that they do not."""
+        a, b = self.fetch_nodes("a", "b")
+        inbox = self.common / "inbox"
+        inbox.mkdir()
+        for node in (a, b):
+            node.stop()
+            self.set_months(node, f"[{{path: {inbox}, node: a}}]")
+        for node in (a, b):
+            node.start()
+        self.wait_all([a, b])
+        first, second = self.month(a, 1), self.month(a, 2)
+        def drop(file):
+            shutil.copy(file, self.common / "part")
+            os.rename(self.common / "part", inbox / file.name)
+        drop(first)
+        self.assertEqual(self.sources(a, 1), [first.name])
+        subprocess.run([BIN / "pushbroom", "drain", "--socket", a.root / "s.sock"], check=True)
+        drop(second)
+        failed = b.wait_job("T1_202606", "failed")
+        self.assertEqual((failed["node"], failed["error"]["code"]), ("b", "input.gone"))
+        self.assertIn(f"earlier files are on node a, in {a.root}/", failed["error"]["message"])
+        self.assertIn("inbox of that node", failed["error"]["hint"])
+        wait_for(lambda: any(f.endswith(second.name) for f in b.files("quarantine")))
+        self.assertEqual(self.sources(a, 1), [first.name])
+        self.assertEqual(b.files("products"), [])
 
     def test_store_check_names_faults_of_certificates(self):
         a, = self.fetch_nodes("a")
