@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         uint16_t *pixel = room;
         for (int l = first; l < first + GROUP; l++) {
             struct timespec now;
-            (void)clock_gettime(CLOCK_REALTIME, &now);
+            (void)timespec_get(&now, TIME_UTC);
             times_ns[l - first] = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
             for (int b = 0; b < BANDS; b++)
                 for (int s = 0; s < SAMPLES; s++)

@@ -48,7 +48,9 @@ class Writer:
     def write(self, line, pixels, times_ns=None, timeout_ms=-1):
         """Writes whole lines, the first of which has the number `line`. times_ns: one for each line."""
         pixels = memoryview(pixels).cast("B")
-        count = len(pixels) // self.line_bytes
+        count, rest = divmod(len(pixels), self.line_bytes)
+        if rest != 0 or (times_ns is not None and len(times_ns) != count):
+            raise ValueError(f"{len(pixels)} bytes are not whole lines of {self.line_bytes} bytes, or have another number of times")
         for first in range(0, count, self.group_lines):
             n = min(self.group_lines, count - first)
             data = bytes(pixels[first * self.line_bytes:(first + n) * self.line_bytes])

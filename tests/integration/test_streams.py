@@ -625,6 +625,19 @@ class Streams(DaemonCase):
             values = numpy.concatenate([self.values(d, job) for job in sorted(jobs, key=lambda j: j["name"])], axis=1)
             numpy.testing.assert_array_equal(values, expected)
 
+    def test_python_writer_refuses_parts_of_lines(self):
+        library = BIN.parent / "libpushbroom-stream.so"
+        if not library.exists():
+            self.skipTest("the library is not built with sanitizers")
+        d = self.service()
+        code = ("import sys; sys.path.insert(0, sys.argv[1]); from stream_writer import Writer\n"
+                "with Writer(sys.argv[2], 'red', 'uint8', bands=4, samples=64, library=sys.argv[3]) as w:\n"
+                "    w.write(0, bytes(4 * 64 * 3))\n    w.write(3, bytes(4 * 64 * 2 + 1))")
+        done = subprocess.run([sys.executable, "-c", code, SOURCE / "samples", d.root / "streams.sock", library],
+                              stderr=subprocess.PIPE, text=True)
+        self.assertIn("ValueError: 513 bytes are not whole lines of 256 bytes", done.stderr)
+        self.assertEqual(self.ended(d)["lines"], 3)
+
     def test_taken_socket_is_a_trouble(self):
         d = self.daemon(start=False, fake=False)
         d.set_pipelines(PIPELINES.format(every=128, silence="60s", full="wait") + STEPS)

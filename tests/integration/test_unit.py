@@ -45,7 +45,7 @@ class Unit(unittest.TestCase):
                      "usr/bin/pushbroom-ccsds", "usr/bin/pushbroom-fetch", "usr/lib/systemd/system/pushbroom-fetch.service", "usr/lib/systemd/system/pushbroom-ccsds@.service",
                      "usr/bin/pushbroom-web", "usr/lib/systemd/system/pushbroom-web.service",
                      "usr/lib/systemd/system/pushbroom-metrics.service", "usr/lib/systemd/system/pushbroom-metrics.timer",
-                     "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
+                     "usr/share/pushbroom/examples/stream_writer.c", "usr/share/pushbroom/examples/stream_writer.py", "usr/share/pushbroom/grafana/pushbroom.json", "usr/share/pushbroom/prometheus/pushbroom.rules.yml",
                      "usr/lib/sysusers.d/pushbroom.conf", "usr/lib/tmpfiles.d/pushbroom.conf", "etc/pushbroom/pushbroom.yaml"):
             self.assertTrue((self.root / path).is_file(), path)
         version = run(self.root / "usr/bin/pushbroomd", "--version")
