@@ -114,7 +114,9 @@ static const struct cli_command commands[] = {
                     {0, "wide", NULL, NULL,
                      "cut no line (as where the output is no terminal; $COLUMNS sets a width)"},
                     {0, "failed", NULL, NULL, "failed jobs only"},
-                    {0, "since", "DURATION", NULL, "jobs that changed in this time: 1d, 30m"},
+                    {0, "since", "DURATION", NULL,
+                     "jobs that changed in this time: 1d, 30m; with --expect: count those as "
+                     "well that ended in it before the watch"},
                     {'p', "pipeline", "NAME", NULL, "jobs of this pipeline"},
                     {'v', "verbose", NULL, NULL,
                      "also version, device, directories and the configuration in use"},

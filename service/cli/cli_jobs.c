@@ -149,9 +149,10 @@ int cli_service_parse(const char *command, int argc, char **argv, struct cli_ser
     }
     if ((o->until_idle || o->expect > 0) && !o->watch)
         return cli_usage(command, "--until-idle and --expect need --watch");
-    if (o->watch && (o->failed || o->since_ms > 0 || o->pipeline != NULL))
-        return cli_usage(command,
-                         "--watch shows all jobs; it excludes --failed, --since and --pipeline");
+    if (o->watch && (o->failed || o->pipeline != NULL))
+        return cli_usage(command, "--watch shows all jobs; it excludes --failed and --pipeline");
+    if (o->watch && o->since_ms > 0 && (o->expect == 0 || optind < argc))
+        return cli_usage(command, "--watch takes --since with --expect only, and without a JOB");
     o->words = argv + optind;
     o->n_words = argc - optind;
     if (o->verbose && (o->json || o->watch || o->n_words > 0))

@@ -8,6 +8,7 @@
 #include "config/base/clock.h"
 #include "service/cli/cli_service.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct view {
     struct row *row;
     size_t n_rows, drawn;
     long seen;
+    struct cli_jobs before; /* jobs of --since when the watch began */
     bool terminal, failed;
 };
 
@@ -49,6 +51,16 @@ static bool is_wanted(const struct view *v, const char *id)
         if (strcmp(v->ids[i], id) == 0)
             return true;
     return v->n_ids == 0;
+}
+
+/* Returns true if the job had ended before the watch began, and was counted then. */
+static bool was_counted(const struct view *v, const char *id)
+{
+    for (size_t i = 0; i < v->before.n; i++)
+        if (cli_job_finished(cli_job_text(v->before.job[i], "status")) &&
+            strcmp(cli_job_text(v->before.job[i], "id"), id) == 0)
+            return true;
+    return false;
 }
 
 static struct row *row_of(struct view *v, const char *id)
@@ -61,7 +73,7 @@ static struct row *row_of(struct view *v, const char *id)
     struct row *row = &v->row[v->n_rows++];
     memset(row, 0, sizeof *row);
     (void)snprintf(row->id, sizeof row->id, "%s", id);
-    v->seen++;
+    v->seen += !was_counted(v, id);
     return row;
 }
 
@@ -185,6 +197,27 @@ static int take_finished(struct view *v, struct pb_client *client, struct pb_err
     return rc;
 }
 
+/* Counts the jobs of --since that have ended: a script may begin to watch after them. */
+static int count_before(struct view *v, struct pb_client *client, struct pb_err *err)
+{
+    if (v->options->since_ms <= 0)
+        return 0;
+    const int rc = cli_jobs_read(client, v->options, NULL, LONG_MAX, false, err, &v->before);
+    for (size_t i = v->before.n; rc >= 0 && i-- > 0;) {
+        const struct pb_json_value *job = v->before.job[i];
+        const char *status = cli_job_text(job, "status");
+        if (!cli_job_finished(status))
+            continue;
+        v->seen++;
+        v->failed = v->failed || strcmp(status, "successful") != 0;
+        if (v->options->json)
+            cli_put_json(job);
+        else
+            printf("%-10s %s  %s\n", status, cli_job_text(job, "id"), cli_job_base(job));
+    }
+    return rc;
+}
+
 static int follow(struct view *v, struct pb_client *client)
 {
     struct pb_err err = {0};
@@ -197,6 +230,7 @@ static int follow(struct view *v, struct pb_client *client)
         take_job(v, pb_json_at(jobs, i), false);
     pb_json_release(reply);
     int rc = take_finished(v, client, &err);
+    rc = rc < 0 ? rc : count_before(v, client, &err);
     if (rc < 0)
         return cli_service_exit(&err);
     while (!is_over(v)) {
@@ -234,5 +268,6 @@ int cli_watch_jobs(struct pb_client *client, const struct cli_service_options *o
     setvbuf(stdout, NULL, _IOLBF, 0);
     int rc = follow(&view, client);
     free(view.row);
+    cli_jobs_release(&view.before);
     return rc;
 }

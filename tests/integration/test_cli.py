@@ -116,6 +116,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(scratch):
         "status a b": "'b' is too many",
         "status --until-idle": "need --watch",
         "status --watch --until-idle --expect x": "a number of jobs",
+        "status --watch --since 1h": "--since with --expect only",
         "cancel": "which JOB",
         "cancel --pipeline x y": "no option '--pipeline'",
         "retry": "which JOB",
@@ -643,6 +644,26 @@ def test_watching_a_job_that_has_ended_ends(scratch):
         assert "successful" in cli(d, "status", "--watch", d.wait_job("good.tif", "successful")["id"]).stdout
         cli(d, "status", "--watch", d.wait_job("bad.tif", "failed")["id"], code=1)
         cli(d, "status", "--watch", "--until-idle")
+
+
+def test_jobs_that_ended_before_a_watch_count(scratch):
+    with service() as d:
+        for name, words in (("a.tif", ""), ("b.tif", ""), ("bad.tif", "fail")):
+            d.drop(name, words)
+        for name, status in (("a.tif", "successful"), ("b.tif", "successful"), ("bad.tif", "failed")):
+            d.wait_job(name, status)
+        watch = ("status", "--watch", "--until-idle", "--since", "1h", "--expect")
+        out = cli(d, *watch, "3", "--json", code=1).stdout
+        assert sorted(json.loads(line)["name"] for line in out.splitlines()) == ["a.tif", "b.tif", "bad.tif"], out
+        d.drop("slow.tif", "until go")
+        process = subprocess.Popen([BIN / "pushbroom", *watch, "5", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE, text=True)
+        assert "successful" in process.stdout.readline()
+        d.drop("last.tif")
+        d.wait_job("last.tif", "successful")
+        assert process.poll() is None
+        (d.root / "go").touch()
+        out, _ = process.communicate()
+        assert process.returncode == 1 and out.count("slow.tif") >= 1, out
 
 
 def test_many_jobs_are_watched_on_a_small_terminal(scratch):

@@ -13,11 +13,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "proof")]
+import control  # noqa: E402, of tests/proof
 from daemon_kit import BIN, Daemon, DaemonCase, wait_for
 from patience import run_to_end
 from pbtest import main
+from postgres_kit import Node, Postgres
 
 LOCAL_LOCKS = BIN / "local_locks.so"
 CONFIG = """service:
@@ -87,7 +92,7 @@ class SharedProducts(DaemonCase):
         self.scene(d.root / ("." + name))
         os.rename(d.root / ("." + name), d.root / "inbox" / name)
 
-    def check(self, scenes):
+    def check(self, scenes, is_swept=True):
         with open(self.products / "all.csv", newline="") as file:
             rows = [row["scene"] for row in csv.DictReader(file)]
         self.assertEqual(sorted(set(rows)), sorted(scenes))
@@ -99,7 +104,11 @@ class SharedProducts(DaemonCase):
             self.assertTrue(extent[0] <= time <= extent[1], (extent, time))
         for name in ("all.csv", "collection.json"):
             self.assertEqual((self.products / name).stat().st_mode & 0o777, 0o640, name)
-        self.assertEqual([p.name for p in self.products.iterdir() if p.name.startswith(".")], [])
+        if is_swept:
+            self.assertEqual(self.hidden(), [])
+
+    def hidden(self):
+        return [p.name for p in self.products.iterdir() if p.name.startswith(".") and p.name != ".pushbroom-root"]
 
     def test_two_services_and_a_command_share_products(self):
         services = [self.service("one"), self.service("two")]
@@ -216,6 +225,66 @@ class SharedProducts(DaemonCase):
         self.proceed(late)
         self.assertEqual([p.name for p in self.products.iterdir() if not p.name.startswith(".")], [])
         self.assertEqual(d.jobs()[0]["status"], "failed")
+
+    def node(self, name, postgres, lease):
+        node = Node(name, postgres, self.folder, lease=lease, fake=False)
+        self.addCleanup(node.remove)
+        text = node.config.read_text()
+        shared = re.search(r"  node: .*\n  store: .*\n", text).group()
+        node.config.write_text(CONFIG.format(root=node.root, products=self.products).replace("  settle:", shared + "  settle:").replace(
+            "  p:\n", "  p:\n    output: {exists: replace}\n"))
+        node.faults = control.Faults(node.root / "faults", BIN / "pbfault.so")
+        node.environment = dict(node.faults.environment(), PB_HOST=name)
+        node.environment["LD_PRELOAD"] += f":{LOCAL_LOCKS}"
+        return node
+
+    def late_writer(self, path):
+        """Its node and itself are stopped over the lease while it makes this path visible. Another node ends the job, and publishes
+        another input of the scene; the late writer must not change that."""
+        run_to_end([str(BIN / "make_scene"), "--size", "96x96", "--compress", "NONE", str(self.folder / "large.tif")], stdout=subprocess.DEVNULL)
+        postgres = Postgres(self)
+        a, b = self.node("a", postgres, "5s"), self.node("b", postgres, "5s")
+        rule = a.faults.rule("rename", control.HANG, role="worker", path=path)
+        a.start(env=a.environment)
+        self.drop(a, "s.tif")
+        wait_for(lambda: a.faults.counts(rule)[1] > 0)
+        late, = a.workers()
+        for pid in (a.process.pid, late):
+            os.kill(pid, signal.SIGSTOP)
+            self.addCleanup(self.end, pid)
+        b.start(env=b.environment)
+        self.drop(b, "t.tif")
+        b.wait_job("t.tif", "successful")
+        self.assertEqual(b.wait_job("s.tif", "successful")["node"], "b")
+        self.check(["s", "t"], is_swept=False)
+        shutil.copy(self.folder / "large.tif", b.root / "s.tif")
+        os.rename(b.root / "s.tif", b.root / "inbox/s.tif")
+        b.wait_for(lambda: [j["status"] for j in b.jobs()] == ["successful"] * 3)
+        self.check(["s", "t"], is_swept=False)
+        names = ["all.csv", "collection.json", "s/p/.pushbroom.json"]
+        before = [(self.products / name).read_bytes() for name in names]
+        a.faults.set_mode(rule, control.OFF)
+        for pid in (a.process.pid, late):
+            os.kill(pid, signal.SIGCONT)
+        for words in ("the result of run 1 is dropped", "ended the session of this node"):
+            wait_for(lambda: words in a.log_text())
+        self.assertEqual([(self.products / name).read_bytes() for name in names], before)
+        self.drop(a, "u.tif")
+        a.wait_for(lambda: [j["status"] for j in a.jobs()] == ["successful"] * 4)
+        a.stop()
+        a.start(env=a.environment) # sweeps
+        wait_for(lambda: not self.hidden())
+        self.check(["s", "t", "u"])
+        self.assertEqual(before[0].splitlines(), (self.products / "all.csv").read_bytes().splitlines()[:-1])
+
+    def test_late_writer_of_products_changes_nothing(self):
+        self.late_writer("/products/s")
+
+    def test_late_writer_of_a_series_changes_nothing(self):
+        self.late_writer("/products/all.csv")
+
+    def test_late_writer_of_a_collection_changes_nothing(self):
+        self.late_writer("/products/collection.json")
 
 
 if __name__ == "__main__":
