@@ -26,7 +26,7 @@ struct pb_run_progress {
     uint64_t bytes_written; /* bytes of product files, which are written while publishing */
     int64_t elapsed_ms;     /* since start */
     bool waits;             /* lines of the scene are still to arrive */
-    struct pb_latency_counts latency; /* latencies of the present pass */
+    struct pb_latency_counts latency; /* latencies of the present or last pass */
 };
 
 /* Time of each stage of the stream: busy and parked time, summed over its threads. */

@@ -29,7 +29,8 @@ struct pb_run_passes {
     int round;
     struct pb_pass *pass; /* NULL between two, and after a failure to make one */
     uint64_t tiles_before, bytes_before;
-    uint64_t tiles_counted; /* tiles of the pass's rounds that have ended */
+    uint64_t tiles_counted;           /* tiles of the pass's rounds that have ended */
+    struct pb_latency_counts latency; /* latencies of the last pass that has ended */
 };
 
 static const struct pb_plan *plan_of(const struct pb_run_passes *p)
@@ -169,6 +170,7 @@ static void end_pass(struct pb_run_passes *p, bool next)
     p->tiles_before += atomic_load(&ended->engine.stream.write.tiles) - p->tiles_counted;
     p->tiles_counted = 0;
     p->bytes_before += atomic_load(&ended->engine.stream.read.bytes);
+    pb_latency_counts(&ended->engine.stream.latency, &p->latency);
     /* Rounds that are not needed, because there was no valid pixel, count as done: the total stays.
      */
     for (p->round++; next && p->round < pb_chain_rounds(ended->plan->work.chain); p->round++)
@@ -293,6 +295,7 @@ void pb_run_passes_progress(struct pb_run_passes *p, struct pb_run_progress *out
     pthread_mutex_lock(&p->lock);
     uint64_t tiles = p->tiles_before, bytes = p->bytes_before;
     uint64_t total = tiles + tiles_to_come(p);
+    out->latency = p->latency;
     if (p->pass != NULL) {
         tiles += atomic_load(&p->pass->engine.stream.write.tiles) - p->tiles_counted;
         bytes += atomic_load(&p->pass->engine.stream.read.bytes);
