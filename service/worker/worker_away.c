@@ -25,6 +25,7 @@
 #define OPEN_MS    8000   /* tries to reach home before the run has begun */
 #define DELIVER_MS 300000 /* afterwards, when computed products are at stake */
 #define AGAIN_MS   500
+#define LOSSES_MAX 5 /* losses after bytes arrived, before the time of the tries counts */
 #define ALIVE_MS   2000
 #define LOST       2 /* result of a step: the connection was lost */
 
@@ -305,9 +306,15 @@ static int exchange(struct pb_worker_away *away, const char *question, struct pb
 static int connect_home(struct pb_worker_away *away, bool files, int64_t most_ms,
                         struct pb_err *err, char **out_line)
 {
-    const int64_t until_ms = pb_clock_mono_ms() + most_ms;
-    int rc;
-    while ((rc = connect_once(away, files, err, out_line)) == LOST) {
+    int64_t until_ms = pb_clock_mono_ms() + most_ms;
+    int rc, losses = 0;
+    for (;;) {
+        const uint64_t before = pb_worker_away_bytes(away);
+        rc = connect_once(away, files, err, out_line);
+        if (rc != LOST)
+            break;
+        if (pb_worker_away_bytes(away) > before && ++losses <= LOSSES_MAX)
+            until_ms = pb_clock_mono_ms() + most_ms; /* home was there until now */
         if (pb_clock_mono_ms() >= until_ms)
             return pb_code_errno(err->code);
         away->last++; /* waiting for home is no stall */

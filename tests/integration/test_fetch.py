@@ -247,6 +247,9 @@ class Fetch(DaemonCase):
     def cancel(self, node, job):
         node.call("job.cancel", id=job["id"])
 
+    def drain(self, node):
+        subprocess.run([BIN / "pushbroom", "drain", "--socket", node.root / "s.sock"], check=True)
+
     def check_nothing_left(self, home, away):
         wait_for(lambda: away.copies() == [])
         wait_for(lambda: not [f for f in os.listdir(home.root / "products") if f.endswith(".tmp") or ".tmp." in f])
@@ -369,7 +372,7 @@ class Fetch(DaemonCase):
             os.rename(self.common / "part", inbox / file.name)
         drop(first)
         self.assertEqual(self.sources(a, 1), [first.name])
-        subprocess.run([BIN / "pushbroom", "drain", "--socket", a.root / "s.sock"], check=True)
+        self.drain(a)
         drop(second)
         failed = b.wait_job("T1_202606", "failed")
         self.assertEqual((failed["node"], failed["error"]["code"]), ("b", "input.gone"))
@@ -481,7 +484,7 @@ class Fetch(DaemonCase):
 
     def test_run_without_progress_is_ended_at_home(self):
         """The other node has the job, and sends a byte from time to time."""
-        a, b = self.fetch_nodes("a", "b")
+        a, b = self.fetch_nodes("a", "b", env={"PUSHBROOM_TEST_SHUN_MS": "1000"})
         scene = self.scene(700)
         with self.busy(a) as busy:
             a.line.stop_after = 300000
@@ -489,6 +492,7 @@ class Fetch(DaemonCase):
             job = b.wait_job("s1.tif", "running")
             wait_for(lambda: a.line.bytes >= a.line.stop_after)
         a.wait_job(busy, "successful")
+        self.drain(a) # the other node takes its jobs
         self.reload(a, stall="5s")
         with self.guest(a) as (guest, _):
             guest.sendall(json.dumps({"job": job["id"], "epoch": 1, "node": "b"}).encode() + b"\n")
@@ -502,7 +506,7 @@ class Fetch(DaemonCase):
 
     def test_long_computation_is_no_silence(self):
         """Its node sends signs of life."""
-        a, b = self.fetch_nodes("a", "b")
+        a, b = self.fetch_nodes("a", "b", env={"PUSHBROOM_TEST_SHUN_MS": "1000"})
         scene = self.scene(3000)
         with self.busy(a) as busy:
             a.line.stop_after = 300000
@@ -510,6 +514,7 @@ class Fetch(DaemonCase):
             b.wait_job("s1.tif", "running")
             wait_for(lambda: a.line.bytes >= a.line.stop_after)
         a.wait_job(busy, "successful")
+        self.drain(a) # the other node takes its jobs
         self.reload(a, stall="20s")
         a.line.cut() # the next connection has the new limit
         a.line.stop_after = None
