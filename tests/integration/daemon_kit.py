@@ -257,7 +257,11 @@ class Daemon:
                 free = first_free()
                 clients.enter_context(contextlib.closing(self.client()))
                 wait_for(lambda: first_free() != free)
-            limit((min(first_free() for _ in range(100)), before[1])) # some are in use for a moment only
+            seen = [first_free()]
+            for _ in range(100): # some are in use for a moment only, which is long on a loaded machine
+                time.sleep(0.01)
+                seen.append(first_free())
+            limit((min(seen), before[1]))
             try:
                 yield
             finally:

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_nodes  # noqa: E402
 from daemon_kit import BIN, Daemon, DaemonCase, wait_for  # noqa: E402
 from fetch_kit import PORT, FetchNode, make_authority, make_certificate  # noqa: E402
-from patience import PATIENCE_S  # noqa: E402
+from patience import PATIENCE_S, Patience, children  # noqa: E402
 from pbtest import main  # noqa: E402
 from postgres_kit import Postgres  # noqa: E402
 
@@ -457,6 +457,17 @@ class Fetch(DaemonCase):
         node.process.send_signal(signal.SIGHUP)
         wait_for(lambda: node.log_text().count("is in use") > number)
 
+    def stop_computing(self, node):
+        """Stops the process that computes the node's job, when it has begun."""
+        worker, = node.workers()
+        patience = Patience()
+        while not (found := children(worker)):
+            self.assertFalse(patience.is_over(), node.log_text())
+            time.sleep(0.002) # a small scene does not take long
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        return found
+
     def test_silent_connections_are_closed(self):
         a, = self.fetch_nodes("a")
         with self.guest(a) as (silent, lines), self.guest(a) as (slow, _):
@@ -491,6 +502,7 @@ class Fetch(DaemonCase):
             a.drop_copy(scene, "s1.tif")
             job = b.wait_job("s1.tif", "running")
             wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            a.call("service.drain") # a job that is put back, because its connection was away for long, is left to b
         a.wait_job(busy, "successful")
         self.drain(a) # the other node takes its jobs
         self.reload(a, stall="5s")
@@ -513,18 +525,17 @@ class Fetch(DaemonCase):
             a.drop_copy(scene, "s1.tif")
             b.wait_job("s1.tif", "running")
             wait_for(lambda: a.line.bytes >= a.line.stop_after)
+            a.call("service.drain") # a job that is put back, because its connection was away for long, is left to b
         a.wait_job(busy, "successful")
         self.drain(a) # the other node takes its jobs
         self.reload(a, stall="20s")
         a.line.cut() # the next connection has the new limit
         a.line.stop_after = None
         a.line.goes_on.set()
-        worker, = b.workers()
-        children = pathlib.Path(f"/proc/{worker}/task/{worker}/children")
-        child, = map(int, wait_for(lambda: children.read_text().split(), step=0.005))
-        os.kill(child, signal.SIGSTOP)
+        stopped = self.stop_computing(b)
         time.sleep(25)
-        os.kill(child, signal.SIGCONT)
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
         self.assertEqual(self.check_fetched(a, b, scene, "s1.tif")["attempts"], 1)
         self.assertNotIn("is ended here", a.log_text())
 
