@@ -202,10 +202,10 @@ void pb_job_take_place(struct pb_job *job);
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
 /* Prints the job without its report, which is its largest part. */
 void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
-/* Prints {"code", "message", "hint"}, with "memory" if it is known, or null. */
 /* Notes that a run of the job failed on the node, not by its input; node "" changes nothing. */
 void pb_job_shun(struct pb_job *job, const char *node);
 /* Place of the node in job->shunned: the lower, the longer ago its run failed. -1: no run did. */
 int pb_job_shunned_at(const struct pb_job *job, const char *node);
+/* Prints {"code", "message", "hint"}, with "memory" if it is known, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);
 #endif

@@ -301,12 +301,14 @@ static void on_clear(void *user, int number, const char *products)
     pb_worker_slot_cleared(guest->slot);
 }
 
-/* Returns true if a limit of time ended the run. */
-static bool is_late(const struct pb_run_over *over)
+/* Returns true if a limit of time ended the run, and the storage of this node is not the reason. */
+static bool is_late(const struct guest *guest, const struct pb_run_over *over)
 {
     const enum pb_code code = pb_code_find(over->job.error.code);
+    const int64_t time_ms = guest->config->limits.job_time_ms;
+    const bool is_over = time_ms > 0 && pb_clock_mono_ms() - over->began_ms >= time_ms;
     return over->end == PB_RUN_FAILED &&
-           (code == PB_E_JOB_STALLED || code == PB_E_INPUT_LIMIT || code == PB_E_INPUT_IO);
+           (code == PB_E_JOB_STALLED || (code == PB_E_INPUT_LIMIT && is_over));
 }
 
 static void on_over(void *user, int number, struct pb_run_over *over)
@@ -316,15 +318,16 @@ static void on_over(void *user, int number, struct pb_run_over *over)
     if (over->end == PB_RUN_SUCCESSFUL) {
         pb_log(PB_LOG_NOTICE, "job %s: products of node %s are published", guest->job_id,
                guest->node);
-    } else if (is_late(over)) {
+    } else if (is_late(guest, over)) {
         guest->guests->options.metrics->guests_late++;
         pb_log(PB_LOG_WARNING,
                "job %s: the run of node %s is ended here: %s. Look at pushbroomd, pushbroom-fetch "
                "and the network of that node; a slow one needs a longer service.stall here",
                guest->job_id, guest->node, over->job.error.message);
-    } else
+    } else {
         pb_log(PB_LOG_NOTICE, "job %s: the run of node %s ended here without products: %s",
                guest->job_id, guest->node, over->job.error.message);
+    }
     pb_job_fini(&over->job);
     end(guest);
 }
