@@ -193,6 +193,10 @@ class Daemon:
         except OSError:
             return False
 
+    def wait_streams(self):
+        """Until writers of streams can connect: it answers before its job store is open."""
+        wait_for((self.root / "streams.sock").exists)
+
     def client(self, **options):
         return Client(self.root / "s.sock", **options)
 

@@ -585,6 +585,7 @@ pipelines:
         self.open(browser)
         browser.wait("!document.getElementById('streams-zone').hidden")
         self.assertIn("no writer", browser.run("document.getElementById('streams').textContent"))
+        d.wait_streams()
         run("pushbroom", "feed", "--socket", d.root / "s.sock", "--stream", "swir", "--lines-per-second", "5000", "--start", "2026-11-30T12:00:00Z", need_data() / "real/landsat7_L7_ETMs_6band.tif")
         self.assertEqual(browser.wait("document.querySelectorAll('.strip img').length === 6 && [...document.querySelectorAll('.strip img')].every((i) => i.complete && i.naturalWidth > 0)"), True)
         names = browser.run("[...document.querySelectorAll('.strip button')].map((b) => b.title)")

@@ -102,6 +102,7 @@ class Sensor:
     def run(self):
         self.service.start()
         self.wanted = self.reference()
+        self.service.wait_streams()
         socket = self.service.root / "s.sock"
         feed = subprocess.Popen([BIN / "pushbroom", "feed", "--socket", socket, "--stream", "swir", "--group", "1", "--lines-per-second",
                                  str(self.options.rate), "--repeat", str(self.options.scenes * self.options.every // HEIGHT), self.scene],
