@@ -173,13 +173,14 @@ static struct step *next_step(struct pb_streams *streams, struct step_list *list
     return step;
 }
 
-/* Passes a step that was done to the loop, if it needs to know. */
-static void end_step(struct pb_streams *streams, struct step *step)
+/* Passes a step that was done to the loop, if it needs to know. The closer has freed its scene, and
+ * the opener may have a new one at the same address. */
+static void end_step(struct pb_streams *streams, const struct step_list *list, struct step *step)
 {
     const bool is_news = step->job.seq != 0 || step->grows != 0;
     (void)pthread_mutex_lock(&streams->lock);
     streams->n_steps--;
-    if (streams->opens == step->scene)
+    if (list == &streams->opening)
         streams->opens = NULL;
     if (is_news)
         STAILQ_INSERT_TAIL(&streams->done, step, next);
@@ -199,7 +200,7 @@ static void *run_opener(void *user)
     (void)pthread_setname_np(pthread_self(), "pb-opener");
     while ((step = next_step(streams, &streams->opening)) != NULL) {
         step->grows = pb_scene_offer(step->scene, NULL, &step->job) == 0;
-        end_step(streams, step);
+        end_step(streams, &streams->opening, step);
     }
     return NULL;
 }
@@ -216,7 +217,7 @@ static void *run_closer(void *user)
                pb_scene_name(step->scene), (int)pb_scene_lines(step->scene));
         if (pb_scene_end(step->scene, &err, &step->job) <= 0)
             say(streams, &streams->scenes, err.code, err.msg);
-        end_step(streams, step);
+        end_step(streams, &streams->closing, step);
     }
     return NULL;
 }
@@ -672,13 +673,12 @@ void pb_streams_destroy(struct pb_streams *streams)
 void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
                             const struct pb_latency_counts *more)
 {
-    struct stream *to = know_stream(streams, stream);
-    if (to == NULL)
-        return;
     (void)pthread_mutex_lock(&streams->lock);
-    for (size_t i = 0; i <= PB_LATENCY_LIMITS; i++)
+    struct stream *to = find_stream(streams, stream); /* the listener alone adds streams */
+    for (size_t i = 0; to != NULL && i <= PB_LATENCY_LIMITS; i++)
         to->latency.n[i] += more->n[i];
-    to->latency.sum_ns += more->sum_ns;
+    if (to != NULL)
+        to->latency.sum_ns += more->sum_ns;
     (void)pthread_mutex_unlock(&streams->lock);
 }
 

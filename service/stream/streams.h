@@ -48,7 +48,7 @@ void pb_streams_close(struct pb_streams *streams);
 /* Frees them after the loop has ended. NULL is allowed. */
 void pb_streams_destroy(struct pb_streams *streams);
 
-/* Adds latencies of lines of the stream. Thread: loop. */
+/* Adds latencies of lines of the stream, if it has had a writer. Thread: loop. */
 void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
                             const struct pb_latency_counts *more);
 /* Prints member `key`: an array of the streams of the configuration, with their writers and
