@@ -76,10 +76,16 @@ static void end_scene(struct pb_receiver *receiver)
     receiver->scene = NULL;
 }
 
-/* The disk refuses lines: ends the scene with those that it has. */
+/* The disk refuses lines: ends the scene with those that it has. Lines of which no scene can be
+ * made end the writer: another try would not help. */
 static void refuse(struct pb_receiver *receiver, const struct pb_err *err)
 {
     end_scene(receiver);
+    if (err->code == PB_E_INPUT_LIMIT) {
+        (void)snprintf(receiver->why, sizeof receiver->why, "%.190s", err->msg);
+        receiver->end = WRONG;
+        return;
+    }
     receiver->again_ms = pb_clock_mono_ms() + AGAIN_MS;
     receiver->options.trouble(receiver->options.user, err);
 }
@@ -208,7 +214,8 @@ static void take_group(struct pb_receiver *receiver, const struct wic_slot *slot
         return;
     const bool is_stored = store(receiver, (const unsigned char *)slot->data +
                                                pb_stream_pixels_offset(format_of(receiver)));
-    receiver->waits = !is_stored && !receiver->options.source.rules.drops;
+    receiver->waits =
+        !is_stored && receiver->end == NOT_YET && !receiver->options.source.rules.drops;
     if (receiver->waits)
         return;
     (void)atomic_fetch_add(&receiver->options.counts->dropped,

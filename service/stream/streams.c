@@ -9,6 +9,7 @@
 #include "config/base/clock.h"
 #include "config/config.h"
 #include "config/pipeline_config.h"
+#include "kernels/nodata.h"
 #include "pipeline/gdal/vector.h"
 #include "service/base/log.h"
 #include "service/stream/receiver.h"
@@ -318,11 +319,17 @@ static const char *check_request(struct pb_streams *streams, const struct pb_pee
 static const char *check_shape(const struct pb_stream_rules *rules,
                                const struct pb_stream_request *asked, char *why)
 {
-    if (asked->format.bands >= rules->least_bands && asked->format.bands <= PB_BANDS_MAX)
+    if (asked->format.bands < rules->least_bands || asked->format.bands > PB_BANDS_MAX)
+        (void)snprintf(
+            why, PB_HANDSHAKE_WHY_BYTES,
+            "the writer has %u bands; pipeline %.64s needs %u at least, and %d are the most",
+            asked->format.bands, rules->pipeline, rules->least_bands, PB_BANDS_MAX);
+    else if (rules->has_nodata && !pb_nodata_fits(asked->type, rules->nodata))
+        (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES,
+                       "input.nodata of pipeline %.64s, %g, is no value of the writer's type",
+                       rules->pipeline, rules->nodata);
+    else
         return NULL;
-    (void)snprintf(why, PB_HANDSHAKE_WHY_BYTES,
-                   "the writer has %u bands; pipeline %.64s needs %u at least, and %d are the most",
-                   asked->format.bands, rules->pipeline, rules->least_bands, PB_BANDS_MAX);
     return "invalid";
 }
 

@@ -360,6 +360,15 @@ class Streams(DaemonCase):
             s.close()
         self.feed(d)
 
+    def test_type_without_the_nodata_value_is_refused(self):
+        d = self.daemon(start=False, fake=False)
+        d.set_pipelines(PIPELINES.format(every=128, silence="60s", full="wait").replace("bands:", "nodata: -9999, bands:") + STEPS)
+        d.start()
+        answer, fd, _ = self.ask(d, REQUEST)
+        self.assertEqual((answer["error"], fd), ("invalid", None), answer)
+        self.assertIn("-9999, is no value", answer["message"])
+        self.assertIn("slots", self.ask(d, dict(REQUEST, type="int16"))[0])
+
     def test_writer_with_hostile_memory_is_disconnected(self):
         d = self.service()
         chance = random.Random(7)
