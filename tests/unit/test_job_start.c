@@ -108,8 +108,11 @@ static void make(void)
                                     &store) == 0,
                   "%s", err.msg);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
-    env = (struct pb_runner_env){
-        .config = parse(), .metrics = &metrics, .on_change = ignore_job, .on_hold = ignore_job};
+    env = (struct pb_runner_env){.config = parse(),
+                                 .node = "",
+                                 .metrics = &metrics,
+                                 .on_change = ignore_job,
+                                 .on_hold = ignore_job};
     list = (struct pb_pending_list){.loop = &loop,
                                     .store = store,
                                     .moves = &moves,
