@@ -31,7 +31,8 @@ class Downlink(DaemonCase):
     def service(self, every):
         d = self.daemon(start=False, fake=False)
         d.set_pipelines(PIPELINES.format(every=every))
-        return d.start()
+        d.start().wait_streams()
+        return d
 
     def jobs(self, d, n):
         """Until n scenes are done; their jobs in the order of their lines."""

@@ -394,6 +394,7 @@ pipelines:
 """)
             node.start()
         self.wait_all([a, b])
+        a.wait_streams()
         feed = subprocess.Popen([BIN / "pushbroom", "feed", "--socket", a.root / "s.sock", "--stream", "red", "--lines-per-second", "20",
                                  "--group", "2", DATA / "real/landsat7_L7_ETMs_6band.tif"], stdout=subprocess.DEVNULL)
         self.addCleanup(feed.wait)

@@ -50,7 +50,8 @@ class Streams(DaemonCase):
     def service(self, every=128, silence="60s", full="wait", more=""):
         d = self.daemon(start=False, fake=False)
         d.set_pipelines(PIPELINES.format(every=every, silence=silence, full=full) + STEPS + more)
-        return d.start()
+        d.start().wait_streams()
+        return d
 
     def feed(self, d, *options, scene=SCENE, code=0, stream="red"):
         d.wait_streams()
