@@ -445,7 +445,7 @@ pipelines:
         """The third one is busy until the two have run later jobs."""
         nodes = self.nodes("a", "b", "c", start=False, parallel=1, lease="30s")
         for node in nodes:
-            node.change("  settle:", "  max_attempts: 3\n  settle:")
+            node.change("  settle:", "  max_attempts: 3\n  express: 0s\n  settle:")
             node.start(env={"PUSHBROOM_TEST_SHUN_MS": "3600000"})
         self.wait_all(nodes)
         nodes[0].drop("busy.tif", "until go")
