@@ -80,7 +80,7 @@ static int publish(int directory, const char *parent, const char *path, mode_t m
 {
     char name[64];
     struct stat st;
-    (void)snprintf(name, sizeof name, ".pushbroomd-%d.sock", (int)getpid());
+    (void)snprintf(name, sizeof name, ".pushbroomd-%d.sock", (int)gettid());
     int fd = listen_at(directory, parent, name, mode);
     if (fd < 0)
         return fd;
