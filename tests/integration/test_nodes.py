@@ -384,7 +384,7 @@ class Nodes(DaemonCase):
 
     def test_growing_scene_runs_on_the_node_of_its_stream(self):
         """A run that failed there is repeated there, while another node is idle; each alert is one event."""
-        a, b = self.nodes("a", "b", start=False, fake=False)
+        a, b = self.nodes("a", "b", start=False, fake=False, lease="30s")
         for node in (a, b):
             node.set_pipelines("""compute: {device: cpu, threads: 1}
 pipelines:
