@@ -510,7 +510,7 @@ class Fetch(DaemonCase):
             self.drip(guest)
         wait_for(lambda: "the run of node b is ended here: no progress" in a.log_text())
         wait_for(lambda: self.count(a, "fetch_late_total") == 1)
-        self.reload(a)
+        self.reload(a, stall="300s")
         a.line.stop_after = None
         a.line.goes_on.set()
         self.check_fetched(a, b, scene, "s1.tif")
