@@ -244,7 +244,8 @@ bool pb_job_began(const struct pb_job *job)
 
 bool pb_job_publishes(const struct pb_job *job)
 {
-    return strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total;
+    return strcmp(job->stage, "done") == 0 ||
+           (strcmp(job->stage, "publish") == 0 && job->tiles_done == job->tiles_total);
 }
 
 static void clear_run(struct pb_job *job)

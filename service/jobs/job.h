@@ -187,8 +187,8 @@ bool pb_job_has_scenes(const struct pb_job *job);
 /* Returns true if a run of the job began, so that there may be products of it. Rows of versions
  * without epochs have attempts, or an error, instead. */
 bool pb_job_began(const struct pb_job *job);
-/* Returns true if it publishes and all of its tiles are computed. While tiles are missing, a worker
- * of this stage can only wait for the checksum of its input. */
+/* Returns true if all tiles of its run are computed: it publishes, or has published. While tiles
+ * are missing, a worker of stage "publish" can only wait for the checksum of its input. */
 bool pb_job_publishes(const struct pb_job *job);
 /* Sets the error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
