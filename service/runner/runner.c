@@ -572,8 +572,9 @@ static bool start_live(struct pb_runner *runner)
 {
     struct pb_job_ask ask = {.n = 1, .ready = has_products, .may = may_start_live, .match = match};
     struct pb_err err = {0};
-    const int64_t n = pb_pool_live(&runner->pool);
-    if (runner->no_live || n >= runner->live.growing || n >= PB_LIVE_MAX || runner->faults.hold.on)
+    if (runner->no_live || runner->faults.hold.on ||
+        pb_pool_live(&runner->pool, false) >= runner->live.growing ||
+        pb_pool_live(&runner->pool, true) >= PB_LIVE_MAX)
         return false;
     struct pb_pool_slot *slot = pb_pool_free_slot(&runner->pool);
     if (slot == NULL || pb_job_start_worker(slot, &err) != 0)

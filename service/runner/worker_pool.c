@@ -75,11 +75,13 @@ int64_t pb_pool_ordinary(const struct pb_worker_pool *pool)
     return n - pb_pool_publishing(pool);
 }
 
-int64_t pb_pool_live(const struct pb_worker_pool *pool)
+int64_t pb_pool_live(const struct pb_worker_pool *pool, bool and_publishing)
 {
     int64_t n = 0;
-    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++)
-        n += is_taken(&pool->slots[i]) && pool->slots[i].live;
+    for (int i = 0; i < PB_POOL_SLOTS_MAX; i++) {
+        const struct pb_pool_slot *slot = &pool->slots[i];
+        n += is_taken(slot) && slot->live && (and_publishing || !slot->publishes);
+    }
     return n;
 }
 

@@ -102,7 +102,8 @@ int64_t pb_pool_taken(const struct pb_worker_pool *pool); /* slots with a job or
 int64_t pb_pool_publishing(const struct pb_worker_pool *pool);
 /* taken slots without those, and without those of express jobs and of streams */
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool);
-int64_t pb_pool_live(const struct pb_worker_pool *pool); /* taken slots of streams */
+/* taken slots of streams; with and_publishing also those whose lines are all computed */
+int64_t pb_pool_live(const struct pb_worker_pool *pool, bool and_publishing);
 /* Largest number of ordinary jobs at a time. */
 int64_t pb_pool_most(const struct pb_worker_pool *pool);
 /* Returns true if another ordinary job may begin. */

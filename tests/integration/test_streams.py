@@ -175,6 +175,27 @@ class Streams(DaemonCase):
         counts = [int(n) for n in re.findall(r'stream_latency_seconds_bucket{stream="red",le="[^"]+"} (\d+)', metrics)]
         self.assertEqual(counts, sorted(counts))
 
+    @unittest.skipIf(SANITIZED, "the shim of failing calls does not go together with a sanitizer")
+    def test_next_scene_runs_while_one_is_published(self):
+        d = self.daemon(start=False, fake=False, parallel=1)
+        d.set_pipelines(PIPELINES.format(every=128, silence="1h", full="wait") + STEPS)
+        faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
+        d.start(env=faults.environment())
+        process, first = self.start_live(d)
+        rule = faults.rule("rename", control.HANG, role="worker", path="/products/")
+        process.send_signal(signal.SIGCONT)
+        self.wait_lines(d, 130)
+        process.send_signal(signal.SIGSTOP)
+        self.assertLess(self.stream(d)["lines"], 256)
+        wait_for(lambda: faults.counts(rule)[1])
+        second, = d.wait_for(lambda: [j for j in d.jobs() if j["id"] != first["id"]])
+        d.wait_job(second["name"], "running")
+        self.assertEqual(d.call("job.get", id=first["id"])["status"], "running")
+        faults.set_mode(rule, control.OFF)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), 0)
+        self.wait_scenes(d, self.ended(d)["scenes"])
+
     def test_run_of_growing_scene_survives_its_worker(self):
         d = self.service(every=352, silence="1h")
         process, live = self.start_live(d)
