@@ -204,7 +204,7 @@ static void offer_names(const struct complete *c)
     else if (strcmp(command, "quarantine") == 0)
         offer_quarantine(c);
     else if (strcmp(command, "store") == 0 && first)
-        offer_choices(c, "init|check");
+        offer_choices(c, "init|check|forget");
     else if (strcmp(command, "new") == 0 || strcmp(command, "check-config") == 0)
         offer_presets(c);
     for (size_t i = 0; strcmp(command, "operators") == 0 && first && i < pb_op_count(); i++)

@@ -102,7 +102,7 @@ class Documents(unittest.TestCase):
         self.assertIn("sentinel2-l2a", complete("_pushbroom", "pushbroom", "new", "sentinel2-"))
         self.assertIn("sentinel2-l2a", complete("_pushbroom", "pushbroom", "run", "-c", "sentinel2-"))
         self.assertEqual(complete("_pushbroom", "pushbroom", "quarantine", ""), ["list", "show", "retry", "drop"])
-        self.assertEqual(complete("_pushbroom", "pushbroom", "store", ""), ["init", "check"])
+        self.assertEqual(complete("_pushbroom", "pushbroom", "store", ""), ["init", "check", "forget"])
         (self.root / "c.yaml").write_text("pipelines: {one: {products: [{statistics: {}}]}, two: {products: [{statistics: {}}]}}")
         self.assertEqual(complete("_pushbroom", "pushbroom", "run", "-c", "c.yaml", "-p", ""), ["one", "two"])
         (self.root / "scene.tif").touch()
