@@ -1,22 +1,20 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Connects the parts of the runner and decides which jobs may start; each part has its own header
- * and reports by handlers. The next job is the oldest waiting job of the highest priority whose
- * scene is not running already (two runs of one scene would publish into one directory) and that
- * does not have to wait because of its own faults. A job whose tiles are all computed makes room
- * for the next one while it publishes. While the queue is held (hold.h) one job at a time starts,
- * as a probe. A change of state is stored before its effects are visible, so that a restart repeats
- * work at most (pending.c). A tick of 100 ms runs only while a time limit is active. */
+ * Connects the parts of the runner and decides when jobs start; choice.h decides which. Each part
+ * has its own header and reports by handlers. The next job is the oldest waiting job of the highest
+ * priority whose scene is not running already (two runs of one scene would publish into one
+ * directory) and that does not have to wait because of its own faults. A job whose tiles are all
+ * computed makes room for the next one while it publishes. While the queue is held (hold.h) one job
+ * at a time starts, as a probe. A change of state is stored before its effects are visible, so that
+ * a restart repeats work at most (pending.c). A tick of 100 ms runs only while a time limit is
+ * active. */
 #include "service/runner/runner.h"
 
 #include "config/base/clock.h"
 #include "config/config.h"
-#include "config/pipeline_config.h"
-#include "pipeline/publish/publish_root.h"
-#include "service/inbox/dirs.h"
-#include "service/jobs/nodes.h"
 #include "service/runner/alerts.h"
+#include "service/runner/choice.h"
 #include "service/runner/express.h"
 #include "service/runner/job_start.h"
 #include "service/runner/live.h"
@@ -25,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TICK_MS        100
 #define LAST_SAVE_MS   6000
@@ -48,7 +45,7 @@ struct pb_runner {
     struct pb_live live;
     struct pb_alerts alerts;
     struct pb_requests requests;
-    struct choice *choice; /* conditions of the take on the pool; NULL = no take */
+    struct pb_choice *choice; /* conditions of the take on the pool; NULL = no take */
     struct pb_pool_slot *slots[PB_JOB_TAKE_MAX]; /* reserved for that take */
     int n_slots;
     bool more;    /* the next tick starts further jobs */
@@ -71,342 +68,22 @@ static void wake(struct pb_runner *runner)
         (void)uv_timer_start(&runner->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* --- the choice of the next jobs, on the pool ------------------------------------------------*/
-
-/* Another node that takes jobs. Unknown values of a node of an older version count as enough. */
-struct peer {
-    char name[PB_JOB_NODE_BYTES];
-    bool has_gpu;
-    int64_t memory;
-};
-
-/* Copy of the state on the loop that the choice depends on. */
-struct choice {
-    struct pb_runner *runner;
-    struct pb_config *config; /* held */
-    struct pb_hold hold;
-    struct pb_live live;
-    int64_t *waits; /* numbers of jobs that wait for another configuration, ascending */
-    size_t n_waits;
-    int64_t mono_ms, wall_ms;
-    bool is_live;       /* for a job of a scene whose lines arrive; read on the loop alone */
-    struct peer *peers; /* other nodes that report and do not drain */
-    size_t n_peers;
-    char products[PB_FILES_PATH_BYTES];
-    struct pb_err unrooted; /* the directory of products is not that of the nodes */
-    /* Directories of inputs, each with its NUL, up to an empty one: of this node, and of the others
-     * that report and send their files. NULL: the nodes see each other's directories. */
-    char *own, *fetched;
-    char *others;     /* the same of all other nodes, in reports or not */
-    bool knows_nodes; /* the nodes of the store have been read */
-    bool may_fetch;   /* jobs of other nodes may start; else they are only noted */
-    bool has_foreign; /* result: a job of another node waits, and may start here */
-    char left[512];   /* why a job is left to nodes that have its pipeline; "" = none */
-    bool has_gpu, others_have_gpu;
-    int64_t others_memory; /* the most compute.memory of other nodes that take jobs */
-    enum pb_code unmet;    /* code and reason if no node can run a job; PB_OK: none is known */
-    char unmet_why[512];
-    size_t n_blocks;
-    struct pb_pending_block blocks[];
-};
-
-/* Returns false if products are not to be published now. A worker checks the directory again
- * through the descriptor that it publishes with. */
-static bool has_products(void *user)
-{
-    struct choice *choice = user;
-    const char *root = choice->runner->env.root;
-    return root[0] == '\0' || pb_publish_root_look(choice->products, root, &choice->unrooted) == 0;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static bool is_of_this(const struct choice *choice, const struct pb_job *job)
-{
-    return strcmp(job->node, choice->runner->env.node) == 0;
-}
-
-/* Returns true if this node has the pipeline of the job, with the same text. A job of its own
- * without one fails. */
-static bool has_pipeline(struct choice *choice, const struct pb_job *job)
-{
-    const bool is_own = strcmp(job->node, choice->runner->env.node) == 0;
-    const struct pb_pipeline_config *pipeline = pb_config_pipeline(choice->config, job->pipeline);
-    if (is_own || job->node[0] == '\0')
-        return true;
-    if (!pb_job_start_knows(choice->config, job))
-        (void)snprintf(choice->left, sizeof choice->left,
-                       "no pipeline of this node takes %.200s, a job of another node, which is "
-                       "left to nodes that have its pipeline; give all nodes the same pipelines",
-                       job->name);
-    else if (pipeline != NULL && job->needs[0] != '\0' && strcmp(pipeline->digest, job->needs) != 0)
-        (void)snprintf(choice->left, sizeof choice->left,
-                       "pipeline '%.80s' has another text here than on node %s, which has job "
-                       "%s (%.120s); the job is left to nodes with the same text. Give all nodes "
-                       "the same pipelines, and reload them (SIGHUP)",
-                       job->pipeline, job->node, job->id, job->name);
-    else
-        return true;
-    return false;
-}
-
-/* Notes a job that no node can run. */
-static void note_unmet(struct choice *choice, const struct pb_job *job)
-{
-    const int64_t most = (int64_t)choice->config->compute.memory_bytes > choice->others_memory
-                             ? (int64_t)choice->config->compute.memory_bytes
-                             : choice->others_memory;
-    if (job->needs_gpu && !choice->has_gpu && !choice->others_have_gpu) {
-        choice->unmet = PB_E_DEVICE_MISSING;
-        (void)snprintf(
-            choice->unmet_why, sizeof choice->unmet_why,
-            "job %s (%.200s) waits: no node with a GPU; compute.device of node %s, which "
-            "has it, requires one",
-            job->id, job->name, job->node);
-    } else if (job->error.memory_bytes > most) {
-        choice->unmet = PB_E_PLAN_MEMORY;
-        (void)snprintf(
-            choice->unmet_why, sizeof choice->unmet_why,
-            "job %s (%.200s) waits: it needs compute.memory of %lld MiB at least, and no "
-            "node has more than %lld MiB",
-            job->id, job->name, (long long)(job->error.memory_bytes >> 20),
-            (long long)(most >> 20));
-    }
-}
-
-/* Returns false if the job needs a GPU or memory that this node lacks; then it is left to others. A
- * node that must have a GPU tries again if no other has one. */
-static bool meets_needs(struct choice *choice, const struct pb_job *job)
-{
-    const struct pb_compute_config *compute = &choice->config->compute;
-    const bool tries_gpu = compute->device == PB_DEVICE_CUDA && !choice->others_have_gpu;
-    if (choice->runner->env.node[0] == '\0' ||
-        ((!job->needs_gpu || choice->has_gpu || tries_gpu) &&
-         job->error.memory_bytes <= (int64_t)compute->memory_bytes))
-        return true;
-    note_unmet(choice, job);
-    return false;
-}
-
-/* Returns true if a run of the job failed here, not by its input: for a while it is left to nodes
- * on which none did, and if there is no such node, to those on which that is longer ago. Another
- * node's clock may have been the last that changed the job. */
-static bool is_shunned(const struct choice *choice, const struct pb_job *job)
-{
-    const int64_t age_ms = choice->wall_ms - job->updated_ms;
-    const int own = pb_job_shunned_at(job, choice->runner->env.node);
-    if (own < 0 || age_ms < 0 || age_ms >= choice->runner->shun_ms)
-        return false;
-    for (size_t i = 0; i < choice->n_peers; i++) {
-        const struct peer *peer = &choice->peers[i];
-        if ((peer->has_gpu || !job->needs_gpu) && peer->memory >= job->error.memory_bytes &&
-            pb_job_shunned_at(job, peer->name) < own)
-            return true;
-    }
-    return false;
-}
-
-/* Returns true if the path is in one of the directories. */
-static bool is_in_any(const char *path, const char *directories)
-{
-    for (const char *at = directories; path != NULL && *at != '\0'; at += strlen(at) + 1) {
-        const size_t n = strlen(at);
-        if (strncmp(path, at, n) == 0 && path[n] == '/')
-            return true;
-    }
-    return false;
-}
-
-/* Returns true if the input is on this node: it needs no copy. Other places than the directories of
- * the service are those of submitted files. */
-static bool is_own_input(const struct choice *choice, const struct pb_job *job)
-{
-    return choice->own == NULL || job->manifest.input == NULL ||
-           is_in_any(job->manifest.input, choice->own) ||
-           (choice->knows_nodes && !is_in_any(job->manifest.input, choice->others) &&
-            strcmp(job->node, choice->runner->env.node) == 0);
-}
-
-/* Returns true if only the job's own node may take it, because only that node sees whether the last
- * run has published: the run crashed, and that node ends the job after the last attempt; or a
- * client cancelled it, and that node ends the job. */
-static bool is_for_home(const struct pb_job *job)
-{
-    const enum pb_code code = pb_code_find(job->error.code);
-    return code == PB_E_JOB_CRASHED || code == PB_E_JOB_DISMISSED;
-}
-
-/* Returns true if the input is here, or can be fetched: the latter after a while, because its own
- * node needs no copy. */
-static bool has_input(struct choice *choice, const struct pb_job *job)
-{
-    if (is_own_input(choice, job))
-        return true;
-    if (!is_in_any(job->manifest.input, choice->fetched) || is_for_home(job))
-        return false;
-    choice->has_foreign = true;
-    return choice->may_fetch;
-}
-
-static bool may_start_any(void *user, const struct pb_job *job)
-{
-    struct choice *choice = user;
-    for (size_t i = 0; i < choice->n_blocks; i++)
-        if (strcmp(choice->blocks[i].id, job->id) == 0 ||
-            (choice->blocks[i].scene[0] != '\0' &&
-             strcmp(choice->blocks[i].scene, job->scene) == 0))
-            return false;
-    return pb_hold_may_try(&choice->hold, job->seq, choice->mono_ms) &&
-           (choice->n_waits == 0 || bsearch(&job->seq, choice->waits, choice->n_waits,
-                                            sizeof *choice->waits, compare_numbers) == NULL) &&
-           !is_shunned(choice, job) && has_pipeline(choice, job) && meets_needs(choice, job) &&
-           has_input(choice, job);
-}
-
-/* A job that would wait for lines takes no place of others. One whose file is not seen here may
- * still grow on its own node. */
-static bool may_start(void *user, const struct pb_job *job)
-{
-    const struct choice *choice = user;
-    return may_start_any(user, job) && !pb_live_is_growing(choice->config, job) &&
-           (!pb_live_is_of_stream(choice->config, job) || is_of_this(choice, job) ||
-            access(job->manifest.input, F_OK) == 0);
-}
-
-static bool may_start_live(void *user, const struct pb_job *job)
-{
-    const struct choice *choice = user;
-    return is_of_this(choice, job) && pb_live_is_growing(choice->config, job) &&
-           pb_live_may_try(&choice->live, job->id) && may_start_any(user, job);
-}
-
-static bool may_start_short(void *user, const struct pb_job *job)
-{
-    return !job->is_long && may_start(user, job);
-}
-
-static int64_t probe_rank(void *user, const struct pb_job *job)
-{
-    const struct choice *choice = user;
-    return pb_hold_rank(&choice->hold, job->seq);
-}
-
-static int64_t priority_rank(void *user, const struct pb_job *job)
-{
-    const struct choice *choice = user;
-    return 2 * pb_job_start_rank(choice->config, job) + !is_own_input(choice, job);
-}
-
-static void match(void *user, struct pb_taken *taken)
-{
-    const struct choice *choice = user;
-    pb_job_start_match(choice->config, taken);
-}
-
 /* --- starting jobs --------------------------------------------------------------------------*/
-
-/* Notes the other nodes that can take jobs, as far as the last report of this one knows. Returns
- * false if out of memory. */
-static bool see_peers(const struct pb_runner_env *env, struct choice *choice)
-{
-    const size_t n = env->nodes != NULL ? env->nodes->n : 0;
-    choice->peers = n > 0 ? calloc(n, sizeof *choice->peers) : NULL;
-    for (size_t i = 0; choice->peers != NULL && i < n; i++) {
-        const struct pb_node *node = &env->nodes->at[i];
-        if (!node->is_alive || node->drains || strcmp(node->name, env->node) == 0)
-            continue;
-        struct peer *peer = &choice->peers[choice->n_peers++];
-        (void)snprintf(peer->name, sizeof peer->name, "%s", node->name);
-        peer->has_gpu = node->has_gpu != 0;
-        peer->memory = node->memory > 0 ? node->memory : INT64_MAX;
-        choice->others_have_gpu = choice->others_have_gpu || peer->has_gpu;
-        choice->others_memory =
-            peer->memory > choice->others_memory ? peer->memory : choice->others_memory;
-    }
-    return n == 0 || choice->peers != NULL;
-}
-
-/* Copies directories of inputs. Returns false if out of memory. */
-static bool list_directories(const struct pb_runner *runner, struct choice *choice)
-{
-    const struct pb_runner_env *env = &runner->env;
-    const struct pb_dirs *dirs = runner->pool.dirs;
-    const char *own[] = {dirs->work, dirs->archive, dirs->quarantine};
-    size_t n_own = 0, n_fetched = 0, n_others = 0;
-    FILE *to_own = open_memstream(&choice->own, &n_own),
-         *to_fetched = open_memstream(&choice->fetched, &n_fetched),
-         *to_others = open_memstream(&choice->others, &n_others);
-    for (size_t i = 0; to_own != NULL && i < sizeof own / sizeof own[0]; i++)
-        (void)fwrite(own[i], strlen(own[i]) + 1, 1, to_own);
-    for (size_t i = 0; to_fetched != NULL && env->nodes != NULL && i < env->nodes->n; i++) {
-        const struct pb_node *node = &env->nodes->at[i];
-        const char *texts[] = {node->work, node->archive, node->quarantine};
-        for (int k = 0; k < 3 && node->is_alive && node->address[0] != '\0' &&
-                        strcmp(node->name, env->node) != 0;
-             k++)
-            (void)fwrite(texts[k], strlen(texts[k]) + 1, 1, to_fetched);
-        for (int k = 0; k < 3 && to_others != NULL && strcmp(node->name, env->node) != 0; k++)
-            if (texts[k][0] != '\0')
-                (void)fwrite(texts[k], strlen(texts[k]) + 1, 1, to_others);
-    }
-    choice->knows_nodes = env->nodes != NULL && env->nodes->n > 0;
-    const bool good = to_own != NULL && to_fetched != NULL && to_others != NULL;
-    if (to_own != NULL)
-        (void)fclose(to_own);
-    if (to_fetched != NULL)
-        (void)fclose(to_fetched);
-    if (to_others != NULL)
-        (void)fclose(to_others);
-    return good && choice->own != NULL && choice->fetched != NULL && choice->others != NULL;
-}
-
-static void free_choice(struct choice *choice)
-{
-    pb_config_destroy(choice->config);
-    free(choice->own);
-    free(choice->fetched);
-    free(choice->others);
-    free(choice->peers);
-    free(choice->waits);
-    free(choice);
-}
-
-static struct choice *make_choice(struct pb_runner *runner)
-{
-    const size_t n = (size_t)runner->pending.n;
-    struct choice *choice = calloc(1, sizeof *choice + n * sizeof choice->blocks[0]);
-    if (choice == NULL)
-        return NULL;
-    choice->runner = runner;
-    choice->n_waits = runner->faults.waits.n;
-    choice->waits = pb_config_waits_copy(&runner->faults.waits);
-    if ((choice->waits == NULL && choice->n_waits > 0) || !see_peers(&runner->env, choice) ||
-        (runner->env.config->service.has_fetch && !list_directories(runner, choice))) {
-        free_choice(choice);
-        return NULL;
-    }
-    choice->may_fetch =
-        runner->foreign_ms > 0 && pb_clock_mono_ms() - runner->foreign_ms >= FETCH_AFTER_MS;
-    choice->config = pb_config_hold(runner->env.config);
-    choice->hold = runner->faults.hold;
-    choice->live = runner->live;
-    choice->mono_ms = pb_clock_mono_ms();
-    choice->wall_ms = pb_clock_wall_ms();
-    choice->has_gpu = strncmp(runner->pool.device, "cuda", 4) == 0;
-    (void)snprintf(choice->products, sizeof choice->products, "%s", runner->pool.dirs->products);
-    choice->n_blocks = n;
-    pb_pending_list_blocks(&runner->pending, choice->blocks);
-    return choice;
-}
 
 static void take(struct pb_runner *runner, struct pb_job_ask *ask, void (*taken)(void *user))
 {
+    const struct pb_choice_source source = {.env = &runner->env,
+                                            .dirs = runner->pool.dirs,
+                                            .faults = &runner->faults,
+                                            .pending = &runner->pending,
+                                            .live = &runner->live,
+                                            .device = runner->pool.device,
+                                            .may_fetch = runner->foreign_ms > 0 &&
+                                                         pb_clock_mono_ms() - runner->foreign_ms >=
+                                                             FETCH_AFTER_MS,
+                                            .shun_ms = runner->shun_ms};
     ask->fetches = runner->env.config->service.has_fetch;
-    ask->user = runner->choice = make_choice(runner);
+    ask->user = runner->choice = pb_choice_make(&source, runner);
     if (runner->choice != NULL)
         pb_job_queue_take(&runner->queue, ask, taken);
     else
@@ -414,9 +91,9 @@ static void take(struct pb_runner *runner, struct pb_job_ask *ask, void (*taken)
 }
 
 /* Ends a take. Returns its choice, which must be freed. */
-static struct choice *end_take(struct pb_runner *runner)
+static struct pb_choice *end_take(struct pb_runner *runner)
 {
-    struct choice *choice = runner->choice;
+    struct pb_choice *choice = runner->choice;
     runner->choice = NULL;
     return choice;
 }
@@ -472,7 +149,7 @@ void pb_runner_see_products(struct pb_runner *runner, const struct pb_err *why)
 }
 
 /* Reports jobs of other nodes whose pipelines this one does not have. */
-static void report_left(struct pb_runner *runner, const struct choice *choice)
+static void report_left(struct pb_runner *runner, const struct pb_choice *choice)
 {
     if (choice->left[0] == '\0')
         pb_trouble_clear(runner->faults.troubles, "pipelines");
@@ -482,7 +159,7 @@ static void report_left(struct pb_runner *runner, const struct choice *choice)
 }
 
 /* Reports jobs that wait because no node can run them. */
-static void report_unmet(struct pb_runner *runner, const struct choice *choice)
+static void report_unmet(struct pb_runner *runner, const struct pb_choice *choice)
 {
     if (choice->unmet == PB_OK)
         pb_trouble_clear(runner->faults.troubles, "needs");
@@ -491,7 +168,7 @@ static void report_unmet(struct pb_runner *runner, const struct choice *choice)
 }
 
 /* Notes since when jobs of other nodes wait that could be fetched. */
-static void note_foreign(struct pb_runner *runner, const struct choice *choice)
+static void note_foreign(struct pb_runner *runner, const struct pb_choice *choice)
 {
     if (!choice->has_foreign)
         runner->foreign_ms = 0;
@@ -505,8 +182,8 @@ static void kick(struct pb_runner *runner);
 
 static void on_taken(void *user)
 {
-    struct choice *choice = user;
-    struct pb_runner *runner = choice->runner;
+    struct pb_choice *choice = user;
+    struct pb_runner *runner = choice->user;
     struct pb_job_queue *queue = &runner->queue;
     const int n = queue->n;
     if (choice->is_live)
@@ -526,7 +203,7 @@ static void on_taken(void *user)
         pb_job_start(&runner->starts, runner->slots[i], &queue->jobs[i], choice->config);
     if (n == 0 && queue->rc == 0 && !choice->is_live) /* all jobs are left to others, perhaps */
         pb_hold_found_none(&runner->faults.hold, pb_clock_mono_ms());
-    free_choice(end_take(runner)); /* a kick before this would reserve the same slots */
+    pb_choice_free(end_take(runner)); /* a kick before this would reserve the same slots */
     wake(runner); /* it may have stopped meanwhile; it limits the time of jobs and tries again */
     if (queue->rc != 0)
         pb_faults_cannot_start(&runner->faults, &queue->err);
@@ -560,7 +237,7 @@ static void reserve(struct pb_runner *runner, int most, int64_t now_ms)
 /* Puts the jobs back whose starts may be stored, by a take of no job. */
 static void settle_doubts(struct pb_runner *runner)
 {
-    struct pb_job_ask ask = {.ready = has_products, .may = may_start};
+    struct pb_job_ask ask = {.ready = pb_choice_has_products, .may = pb_choice_may_start};
     runner->n_slots = 0;
     if (runner->queue.n_doubts > 0)
         take(runner, &ask, on_taken);
@@ -570,7 +247,10 @@ static void settle_doubts(struct pb_runner *runner)
  * if one is being taken: the ordinary ones follow. */
 static bool start_live(struct pb_runner *runner)
 {
-    struct pb_job_ask ask = {.n = 1, .ready = has_products, .may = may_start_live, .match = match};
+    struct pb_job_ask ask = {.n = 1,
+                             .ready = pb_choice_has_products,
+                             .may = pb_choice_may_start_live,
+                             .match = pb_choice_match};
     struct pb_err err = {0};
     if (runner->no_live || runner->faults.hold.on ||
         pb_pool_live(&runner->pool, false) >= runner->live.growing ||
@@ -631,13 +311,13 @@ static void start_jobs(struct pb_runner *runner)
         return;
     }
     struct pb_job_ask ask = {.n = runner->n_slots,
-                             .ready = has_products,
-                             .may = may_start,
-                             .rank = holds ? probe_rank : priority_rank,
+                             .ready = pb_choice_has_products,
+                             .may = pb_choice_may_start,
+                             .rank = holds ? pb_choice_probe_rank : pb_choice_priority_rank,
                              .by_rank_alone = holds,
-                             .match = match};
+                             .match = pb_choice_match};
     if (runner->slots[0]->express) {
-        ask.may = may_start_short;
+        ask.may = pb_choice_may_start_short;
         ask.rank = NULL;
         ask.smallest = true;
     }
@@ -752,11 +432,11 @@ static void on_over(void *user, struct pb_pool_slot *slot, struct pb_run_over *o
 
 static void on_peeked(void *user)
 {
-    struct choice *choice = user;
-    struct pb_runner *runner = choice->runner;
+    struct pb_choice *choice = user;
+    struct pb_runner *runner = choice->user;
     const int64_t now = pb_clock_mono_ms();
     struct pb_pool_slot *slot = pb_express_overdue(&runner->pool, now);
-    free_choice(end_take(runner));
+    pb_choice_free(end_take(runner));
     if (slot != NULL && runner->queue.found)
         pb_express_put_back(&runner->express, slot, runner->env.config->service.express_ms, now);
     else if (slot != NULL)
@@ -769,7 +449,7 @@ static void on_peeked(void *user)
 /* Ends an express job that takes long if a short job waits. */
 static void express_tick(struct pb_runner *runner, int64_t now_ms)
 {
-    struct pb_job_ask ask = {.may = may_start_short};
+    struct pb_job_ask ask = {.may = pb_choice_may_start_short};
     if (runner->choice == NULL && !runner->env.drains &&
         pb_express_overdue(&runner->pool, now_ms) != NULL)
         take(runner, &ask, on_peeked);
