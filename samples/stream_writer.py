@@ -72,6 +72,8 @@ class Writer:
 
 
 def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: stream_writer.py SOCKET STREAM    (SOCKET: streams.sock of the service)")
     lines, bands, samples = 256, 4, 512
     with Writer(sys.argv[1], sys.argv[2], "uint16", bands, samples,
                 library=os.environ.get("PUSHBROOM_STREAM_LIBRARY", "libpushbroom-stream.so.0")) as writer:

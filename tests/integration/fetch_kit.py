@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes without a common file system: each has directories of its own, and a pushbroom-fetch."""
 import contextlib
+import json
+import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
-from daemon_kit import BIN
+import test_nodes
+from daemon_kit import BIN, Daemon, DaemonCase
 from patience import finish, run_to_end, wait_for
-from postgres_kit import Node
+from postgres_kit import Node, Postgres
 
 
 def openssl(*arguments, cwd):
@@ -152,3 +157,110 @@ class FetchNode(Node):
         super().remove()
         for word in ("Sanitizer", "runtime error:"):
             assert word not in log, log
+
+
+PIPELINES = """pipelines:
+  plain:
+    input:
+      match: ["*.tif"]
+      bands: {R: 1}
+    products:
+      - cog: {bands: [R]}
+      - quicklook: {bands: [R], size: 64}
+      - statistics: {}
+      - stac: {datetime: "2024-01-01T00:00:00Z"}
+"""
+
+
+class FetchCase(DaemonCase):
+    """Tests with nodes that send each other files; each node has directories of its own."""
+    wait_all, ends, check_once = test_nodes.Nodes.wait_all, test_nodes.Nodes.ends, test_nodes.Nodes.check_once
+
+    def fetch_nodes(self, *names, env=None, **settings):
+        self.postgres = Postgres(self)
+        self.common = pathlib.Path(tempfile.mkdtemp(prefix="pb-common-"))
+        self.common.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.common, True)
+        self.keys = self.common / "keys"
+        make_authority(self.keys)
+        nodes = []
+        for name in names:
+            make_certificate(self.keys, name)
+            node = FetchNode(name, self.postgres, self.common, self.keys, fake=False, lease="30s", **settings)
+            node.set_pipelines(PIPELINES)
+            self.addCleanup(node.remove)
+            nodes.append(node)
+        for node in nodes:
+            node.start(env=env)
+            node.start_fetcher()
+        self.wait_all(nodes)
+        return nodes
+
+    def scene(self, size, *more):
+        path = self.common / f"scene{size}.tif"
+        subprocess.run([BIN / "make_scene", "--size", f"{size}x{size}", "--compress", "NONE", *more, path], check=True)
+        return path
+
+    @contextlib.contextmanager
+    def busy(self, node):
+        """In here the node's only slot has a job that does not end: others run its jobs."""
+        stopped = wait_for(node.workers)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: all(map(test_nodes.is_stopped, stopped)))
+        node.drop_copy(self.scene(64), "busy.tif")
+        self.assertEqual(node.wait_job("busy.tif", "running")["node"], node.name)
+        try:
+            yield "busy.tif"
+        finally:
+            for pid in stopped:
+                with contextlib.suppress(ProcessLookupError): # it ended with its service
+                    os.kill(pid, signal.SIGCONT)
+
+    def products(self, node, scene):
+        """Bytes of the products; without what names the run."""
+        found = {}
+        for file in sorted((node.root / "products" / scene / "plain").iterdir()):
+            data = file.read_bytes()
+            if file.name == ".pushbroom.json":
+                continue
+            if file.suffix == ".json" and b'"Feature"' in data:
+                item = json.loads(data)
+                for key in ("created", "updated", "processing:datetime"):
+                    item["properties"].pop(key, None)
+                data = json.dumps(item, sort_keys=True).encode().replace(str(node.root).encode(), b"")
+            found[file.name] = data
+        return found
+
+    def single(self, scene, name):
+        """Products of the same scene by one service alone."""
+        daemon = Daemon(fake=False)
+        self.addCleanup(daemon.remove)
+        daemon.set_pipelines(PIPELINES)
+        daemon.start()
+        daemon.drop_copy(scene, name)
+        daemon.wait_job(name, "successful")
+        return self.products(daemon, name[:-4])
+
+    def check_fetched(self, home, away, scene, name):
+        job = away.wait_job(name, "successful")
+        self.assertEqual(job["node"], away.name)
+        self.assertEqual(self.products(home, name[:-4]), self.single(scene, name))
+        self.assertTrue(all(p["path"].startswith(f"{home.root}/products/") for p in job["products"]), job["products"])
+        self.assertFalse((away.root / "products" / name[:-4]).exists())
+        wait_for(lambda: away.copies() == [])
+        wait_for(lambda: name in home.files("work/done"))
+        self.assertEqual([f for f in os.listdir(home.root / "products") if f.endswith(".tmp")], [])
+        events = self.postgres.rows("SELECT kind FROM pushbroom.events e WHERE data::json->'job'->>'name' = '%s'" % name)
+        self.assertEqual(events.count(("job.successful",)), 1, events)
+        return job
+
+    def cancel(self, node, job):
+        node.call("job.cancel", id=job["id"])
+
+    def drain(self, node):
+        subprocess.run([BIN / "pushbroom", "drain", "--socket", node.root / "s.sock"], check=True)
+
+    def check_nothing_left(self, home, away):
+        wait_for(lambda: away.copies() == [])
+        wait_for(lambda: not [f for f in os.listdir(home.root / "products") if f.endswith(".tmp") or ".tmp." in f])
