@@ -24,7 +24,7 @@
         .name = n, .type = kind, .offset = at, .more = also, .def = dflt, .doc = text              \
     }
 #define TEXT(n, at, sample, text) OPTION(n, PB_KEY_TEXT, at, 0, sample, text)
-/* A whole number that has no default. */
+/* A required whole number. */
 #define NEEDED(n, at, lowest, highest, value, text)                                                \
     {                                                                                              \
         .name = n, .type = PB_KEY_INT, .offset = at, .min = lowest, .max = highest,                \

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0 */
-/* pushbroom-compute: the commands of `pushbroom` that need GDAL, a GPU or TLS. pushbroom starts it
- * after it has found the command. */
+/* pushbroom-compute: the commands of `pushbroom` that need GDAL, a GPU or TLS. `pushbroom` starts
+ * it for these commands. */
 #include "pipeline/gdal/vector.h"
 #include "pipeline/product/product_kinds.h"
 #include "service/cli/cli.h"

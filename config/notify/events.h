@@ -20,7 +20,8 @@ enum pb_event_kind {
 
 /* "job.successful" */
 const char *pb_event_name(enum pb_event_kind kind);
-/* Member of the event's data with its subject: "product", "alert"; NULL: the job is the subject. */
+/* Returns the member of the event's data that has its subject: "product" or "alert"; NULL: the
+ * subject is the job. */
 const char *pb_event_subject(enum pb_event_kind kind);
 /* When there is one, in a few words. */
 const char *pb_event_meaning(enum pb_event_kind kind);

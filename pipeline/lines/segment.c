@@ -11,13 +11,13 @@
  *   pages    strips
  *
  * The directory of the full height is never rewritten: a process that computes the growing file
- * reads it. The writer writes all of the file with system calls, whose errors it can report; only
- * the atomics of struct state are stored by its mapping, and not after a write failed, because a
- * store that finds the disk gone ends the process. Lines are written before `complete` is stored
- * (release), which readers load (acquire). `word` changes after each store of `complete` or
- * `state`, and readers sleep on it. Readers map the file
- * read-only and cannot change `word`; therefore they sleep for PARK_NS at most, and look for an
- * abort of their own process then. */
+ * reads it. The writer uses system calls, whose errors it can report, for all of the file except
+ * the atomics of struct state. These are stored through its mapping, and never after a failed
+ * write, because a store to the mapping of a lost disk ends the process. Lines are written before
+ * `complete` is stored (release), which readers load (acquire). `word` changes after each store of
+ * `complete` or `state`, and readers sleep on it. Readers map the file read-only and cannot change
+ * `word`; therefore they sleep for PARK_NS at most, and then look for an abort of their own
+ * process. */
 #include "pipeline/lines/segment.h"
 
 #include "kernels/nodata.h"
@@ -44,7 +44,7 @@ enum { STATE_AT = 64, LINES_AT = 4096, PAGE = 4096, TEXT_BYTES = 32, MODE = 0640
 struct state {
     char magic[8];
     struct pb_segment_spec spec;
-    /* The words that change have a cache line of their own. */
+    /* The words that change follow in a cache line of their own. */
     char unused[64 - (8 + sizeof(struct pb_segment_spec)) % 64];
     _Atomic uint64_t complete;
     _Atomic uint32_t word; /* futex */
@@ -67,7 +67,7 @@ struct pb_segment {
     struct pb_segment_spec spec;
     struct layout layout;
     const unsigned char *map;
-    struct state *state; /* in the map */
+    struct state *state; /* in the mapping; NULL if not mapped */
     const struct pb_segment_line *line;
     void *nodata; /* one line of one band; NULL without a nodata value, or for a reader */
     int64_t spin_ns;
@@ -124,7 +124,7 @@ static uint64_t offset(const struct pb_segment *s, int32_t band, int32_t line)
 
 /* --- writes --- */
 
-/* Writes rows that follow each other in the file. Changes them. */
+/* Writes rows that are contiguous in the file. Changes the array. */
 static int write_rows(struct pb_segment *s, struct iovec *row, int n, uint64_t at)
 {
     while (n > 0) {
@@ -167,14 +167,14 @@ static int write_fail(const struct pb_segment *s, int rc, struct pb_err *err)
 
 enum { TEXT = 2, SHORT = 3, LONG = 4, DOUBLE = 12, LONG8 = 16, ENTRY_BYTES = 20 };
 
-/* Directory under construction, for the offset `at` of the file: n entries, and from `next` on the
- * values that do not fit into them. */
+/* TIFF directory under construction, for offset `at` of the file: n entries, then the values that
+ * do not fit into entries; the next value is stored at `next`, in bytes from the begin. */
 struct directory {
     unsigned char *bytes;
     uint64_t at, next, n;
 };
 
-/* Adds an entry. Returns the place of its value, or of the offset of its value. */
+/* Adds an entry. Returns the address of its value, or of the offset of its value. */
 static unsigned char *add_entry(struct directory *d, uint16_t tag, uint16_t type, uint64_t count)
 {
     unsigned char *const entry = d->bytes + 8 + d->n++ * ENTRY_BYTES;
@@ -184,7 +184,8 @@ static unsigned char *add_entry(struct directory *d, uint16_t tag, uint16_t type
     return entry + 12;
 }
 
-/* Returns the place of a value of that size in the tables, whose offset is stored in the entry. */
+/* Reserves a value of that size after the entries, and stores its offset in the entry. Returns its
+ * address. */
 static unsigned char *add_value(struct directory *d, unsigned char *entry, uint64_t bytes)
 {
     const uint64_t offset = d->at + d->next;
@@ -539,8 +540,8 @@ static void complete(struct pb_segment *s, uint32_t n)
     publish(s, PB_SEGMENT_OPEN);
 }
 
-/* Writes n lines from line `first` on, all of one row of strips: those of the group from its
- * line `from` on, or of a gap. */
+/* Writes n lines of one row of strips, from line `first` on: lines of the group from its line
+ * `from` on; group NULL: lines of a gap. */
 static int write_strip(struct pb_segment *s, int32_t first, int n,
                        const struct pb_segment_line *facts, const struct pb_segment_group *group,
                        uint32_t from)
@@ -562,7 +563,7 @@ static int write_strip(struct pb_segment *s, int32_t first, int n,
                          LINES_AT + (uint64_t)first * sizeof *facts);
 }
 
-/* Adds n lines of the group; NULL: a gap. None is complete before all are. */
+/* Adds n lines of the group; NULL: a gap. The lines become complete together. */
 static int add(struct pb_segment *s, const struct pb_segment_group *group, uint32_t n,
                struct pb_err *err)
 {
@@ -601,8 +602,8 @@ int pb_segment_gap(struct pb_segment *segment, uint32_t n, struct pb_err *err)
     return add(segment, NULL, n, err);
 }
 
-/* Rows of the last strips that have no line are part of the file, because the strips of the other
- * bands follow them. A write that failed may have left values there. */
+/* Clears the rows of the last strips that have no line: a failed write may have left values there.
+ * These rows are part of the file, because strips of other bands follow them. */
 static int clear_rows(struct pb_segment *s, int32_t lines)
 {
     struct iovec rows[PB_SEGMENT_ROWS];

@@ -11,7 +11,7 @@
  * The planes are separate, in strips of PB_SEGMENT_ROWS rows; the strips of all bands of the same
  * rows follow each other, hence the file grows from its top to its end. A gap, which is a line that
  * never arrived, has the nodata value in all bands: the closed file has the same values as the
- * growing one. All space is reserved at creation: a disk that is full refuses a scene at its begin.
+ * growing one. All space is reserved at creation: on a full disk the creation fails.
  *
  * A struct pb_segment is of one process. One thread appends; any threads wait and read. The reader
  * trusts the writer's lines, and checks the declared sizes against the file. */
@@ -88,8 +88,8 @@ int pb_segment_is_closed(int fd);
 /* Ends the use of a segment; of a writer whose segment is open: abandons it. NULL is fine. */
 void pb_segment_destroy(struct pb_segment *segment);
 
-/* Appends as many lines as still fit, and wakes the readers. Returns the count, or *err of the
- * disk: none of them is complete, and the call may be repeated. Writer only. */
+/* Appends as many lines as still fit, and wakes the readers. Returns their count; or negative and
+ * *err: the disk failed, no line was added, and the call may be repeated. Writer only. */
 int pb_segment_append(struct pb_segment *segment, const struct pb_segment_group *group,
                       struct pb_err *err);
 /* The same for n lines that never arrived; input.limit: there is no nodata value. */

@@ -31,7 +31,7 @@ enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_i
     return aligned && apart && !info->is_growing ? PB_ORDER_Z : PB_ORDER_ROWS;
 }
 
-/* True if line y of the products needs the scene's lines around y only. */
+/* Returns true if line y of the products needs only lines of the scene around y. */
 static bool keeps_lines(const struct pb_plan *plan)
 {
     const struct pb_geometry g = pb_chain_geometry(plan->work.chain);
@@ -117,10 +117,10 @@ static void set_workers(struct pb_plan *plan, uint32_t n, bool lean)
     plan->layout.window_units = n == 1 ? 1 : (tiles + unit - 1) / unit + 1;
 }
 
-/* Strips are computed by one column of them for each thread, or between channels by a device or one
- * thread, which keep their order; tiles are written by as many threads. Two rows of tiles are
- * enough if a row is written before the next one is full; with a third one, lines do not wait for a
- * row that takes longer than that once. */
+/* With tile workers each thread computes one column of strips; otherwise strips pass the channels
+ * in their order, to a device or to one thread. n further threads write tiles. Two rows of tiles
+ * are enough if a row is written before the next row is full. With a third row, lines do not wait
+ * for a row whose writing takes longer once. */
 static void set_strips(struct pb_plan *plan, uint32_t n, bool lean)
 {
     enum { DEVICE_SLOTS = 24 };

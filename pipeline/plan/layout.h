@@ -6,17 +6,15 @@
  * and their memory. Pure. */
 #include "pipeline/plan/plan.h"
 
-/* Visiting order, threads, slots and window of a pass. Pure. */
-
 enum { PB_PLAN_LANES = 4 }; /* tiles that a GPU computes at a time */
 
 /* Order that needs the least memory. */
 enum pb_order pb_plan_order(const struct pb_plan *plan, const struct pb_raster_info *info);
-/* Value for layout.lines: 0, except in the last pass over a growing scene whose
- * grid stays, without a gate. */
+/* Value for layout.lines. Nonzero only in the last pass over a growing scene, if each line of the
+ * products needs only lines of the scene around it and the pass has no gate. */
 int32_t pb_plan_lines(const struct pb_plan *plan);
-/* wic_options.spin_limit for the channels of a pass: strips follow each other faster than a thread
- * sleeps and wakes. 0 = the default. */
+/* wic_options.spin_limit for the channels of a pass; 0 = the default. Larger for strips, because
+ * the time between two strips is less than a thread needs to sleep and wake. */
 uint32_t pb_plan_spin_limit(const struct pb_plan *plan);
 /* Makes plan one that visits whole rows of tiles, which gives the blocks of products in the order
  * of their files. False: that is useless for every product. */

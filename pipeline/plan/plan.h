@@ -255,13 +255,13 @@ struct pb_plan_layout {
     /* true: this process computes on the CPU, and each thread processes a tile in all stages
      * (run/stream/tile_worker.h); false: each stage has its own threads. */
     bool by_workers;
-    /* Most lines of a strip. A scene whose lines arrive is computed in strips, as soon as their
-     * lines are there; slots hold strips, and tiles are made of computed strips
-     * (run/stream/strips.h). 0: tiles are computed as a whole. */
+    /* Most lines of a strip; 0: tiles are computed as a whole. A scene whose lines arrive is
+     * computed in strips as soon as their lines are complete; slots hold strips, and tiles are made
+     * of computed strips (run/stream/strips.h). */
     int32_t lines;
-    bool no_strips;      /* the budget has no room for them: lines is 0 */
-    uint32_t strip_cols; /* strips that are computed next to each other */
-    uint32_t strip_rows; /* rows of tiles in memory that strips fill, or that are written */
+    bool no_strips;               /* true if the budget is too small for strips: lines is 0 */
+    uint32_t strip_cols;          /* strips that are computed next to each other */
+    uint32_t strip_rows;          /* rows of tiles in memory, which strips fill and threads write */
     struct pb_slot_format format; /* format of input slots */
     struct pb_plan_gate gate;
     struct pb_plan_sums sums;
@@ -430,11 +430,11 @@ struct pb_tile pb_plan_tile(const struct pb_plan *plan, uint32_t number, uint32_
 /* Strip of n lines from line `first`, in column `col` < layout.strip_cols, as a tile whose number
  * is the line and whose unit is the count of lines. */
 struct pb_tile pb_plan_strip(const struct pb_plan *plan, uint32_t col, int32_t first, int32_t n);
-/* Most lines of a strip from that line: it ends with the row of tiles. */
+/* Most lines of a strip that begins at line `first`: a strip ends with the row of tiles. */
 int32_t pb_plan_strip_lines(const struct pb_plan *plan, int32_t first);
-/* Size of the largest core of a slot: of a tile, or of a strip. */
+/* Size in pixels of the largest core in a slot: that of a tile or a strip. */
 void pb_plan_core_most(const struct pb_plan *plan, int32_t *out_w, int32_t *out_h);
-/* Bytes of a tile in the rows of tiles that strips fill, and of all these rows. */
+/* Bytes of one tile in the rows of tiles that strips fill; bytes of all these rows. */
 size_t pb_plan_strip_tile_bytes(const struct pb_plan *plan);
 uint64_t pb_plan_strip_rows_bytes(const struct pb_plan *plan);
 /* Count of the threads that deliver tiles to products or reductions: the writers, and readers of

@@ -35,7 +35,7 @@ struct pb_served_source {
     int32_t w, h, n_bands;
     int32_t type; /* enum pb_type */
     int32_t has_mask, placed, is_absent;
-    int32_t is_growing; /* its lines arrive */
+    int32_t is_growing; /* true if its lines still arrive */
     int32_t is_complex; /* in the file: as the type; has no nodata, which is NaN already */
     /* In the file the bands of a block decode together; the blocks that are sent may be planar. */
     int32_t interleaved;
@@ -64,7 +64,7 @@ struct pb_served_request {
     /* Order in which tiles are sent: enum pb_order, as in plan and grid. */
     uint32_t order, window_units;
     int32_t stripe_cols, unit_cols;
-    int32_t lines;   /* as in the plan's layout: slots have strips; 0: tiles */
+    int32_t lines;   /* layout.lines of the plan; 0: slots have tiles, not strips */
     uint32_t whole;  /* 1: slots have blocks as they are stored, 2: or decoded by cores */
     int32_t managed; /* planes of the scene are managed memory */
     int32_t finds;   /* with `whole`: the sender has found pixels of the job's last pass there */

@@ -7,10 +7,10 @@
  * errors are detected in time, and renamed after: a publication that fails leaves them
  * unchanged. A record in the temporary directory survives a process that dies in between;
  * the process that fences the run or sweeps its directory, on any machine, adds the missing rows.
- * A late writer cannot make a wrong row: its files are in the directory of its lock, which is
- * removed before others write, so that its rename fails (publish_lock.h). It then writes again from
- * the present files, and only while its own products are in place; the files are therefore not
- * rebuilt from the rows of the job store. Thread: any; one thread per object. */
+ * A late writer cannot make a wrong row: its files are in the directory of its lock, which another
+ * writer removes first, so that the rename of the late writer fails (publish_lock.h). It then
+ * writes again from the present files, and only while its own products are in place. Therefore the
+ * files are not rebuilt from the rows of the job store. Thread: any; one thread per object. */
 #include "config/base/err.h"
 #include "config/output/output_path.h"
 

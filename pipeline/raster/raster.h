@@ -184,8 +184,8 @@ bool pb_raster_is_growing(const struct pb_raster *raster);
 /* Waits until at least `lines` lines of a growing raster are complete. Returns the count of
  * complete lines, or the error of pb_raster_read. All lines of other rasters are complete. */
 int pb_raster_await(const struct pb_raster *raster, int32_t lines, struct pb_err *err);
-/* Time for which later calls of pb_raster_await poll before the thread sleeps, in ns; 0 at first.
- * NULL, and rasters that do not grow, are fine. Thread: the reader's. */
+/* Sets the time in ns for which later calls of pb_raster_await poll before the thread sleeps; 0 by
+ * default. No effect on NULL and on rasters that do not grow. Thread: the reader's. */
 void pb_raster_poll(const struct pb_raster *raster, int64_t ns);
 /* Time of publication of a line that was read, on the clock of wic_now_ns; 0 = unknown, or the
  * raster did not grow. Thread: any. */
@@ -195,8 +195,8 @@ int64_t pb_raster_published_ns(const struct pb_raster *raster, int32_t line);
 int64_t pb_raster_acquired_ns(const struct pb_raster *raster, int32_t line);
 /* Returns true if such a line never arrived, and has the nodata value. Thread: any. */
 bool pb_raster_is_gap(const struct pb_raster *raster, int32_t line);
-/* Finds the first gap at or after a line: returns the count of its lines, and its first line. 0 =
- * not found. NULL is allowed. Thread: any. */
+/* Finds the first gap at or after line `from`. Returns the count of its lines and sets *out_first;
+ * 0 = not found. NULL is allowed. Thread: any. */
 int32_t pb_raster_next_gap(const struct pb_raster *raster, int32_t from, int32_t *out_first);
 /* Returns true if the file is or was a segment of lines. NULL is allowed. Thread: any. */
 bool pb_raster_has_lines(const struct pb_raster *raster);

@@ -35,8 +35,8 @@ static bool is_warped_away(const struct pb_run *run)
            (pb_run_looks_for_valid(run) ? !atomic_load(&run->tiles.valid) : run->has_nothing);
 }
 
-/* Adds a note about the lines that never arrived: "12 of 128 lines are missing, and invalid: 40 to
- * 49, 60 to 61". */
+/* Adds a note about lines that never arrived, with as many gaps as fit: "12 of 128 lines are
+ * missing, and invalid: 40 to 49, 60 to 61". */
 static void note_gaps(struct pb_run *run)
 {
     const struct pb_raster *raster = run->sources.raster[0];

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define LISTEN_BACKLOG 256
-#define NO_FILES_MS    500 /* without free descriptors, until the next try */
+#define NO_FILES_MS    500 /* time until the next try if no descriptor is free */
 
 /* Returns true if no process listens at the address `user`, or if that is unknown; binding will
  * fail then. */

@@ -27,9 +27,10 @@ bool pb_socket_bind_is_there(const char *path, const struct pb_socket_bind *boun
  * descriptor stays open and is owned by the caller. -EEXIST (no *err): another file is there. */
 int pb_socket_bind_again(const char *path, mode_t mode, struct pb_err *err,
                          struct pb_socket_bind *out);
-/* Accepts a connection: its descriptor, with `flags` and SOCK_CLOEXEC. -EAGAIN: none waits. Another
- * negative errno: there is no descriptor or no memory. The listener stays readable then, and must
- * not be polled before *out_again_ms (monotonic), or the thread would spin. */
+/* Accepts a connection. Returns its descriptor, with `flags` and SOCK_CLOEXEC, owned by the caller.
+ * -EAGAIN: no connection waits. Another negative errno: no descriptor or no memory is free; the
+ * listener stays readable, and the caller must not poll it before *out_again_ms (monotonic),
+ * because the thread would spin. */
 int pb_socket_bind_accept(int listener, int flags, int64_t *out_again_ms);
 /* Closes the socket and removes its file, if that is still its own. */
 void pb_socket_bind_close(const char *path, struct pb_socket_bind *bound);

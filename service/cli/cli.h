@@ -149,7 +149,7 @@ int cli_drain(int argc, char **argv);
 int cli_feed(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 int cli_store(int argc, char **argv); /* cli_store.c */
-/* Checks the certificates of a node (pb_tls_check); NULL: the program is not linked with TLS. */
+/* Checks the certificates of a node (pb_tls_check). NULL: the program is not linked with TLS. */
 typedef int cli_certificates(const struct pb_fetch_config *config, const char *node,
                              void (*visit)(void *user, const struct pb_store_point *point),
                              void *user);

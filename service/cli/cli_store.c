@@ -20,7 +20,7 @@ struct store {
     struct pb_config *config; /* owns conninfo that is not of the command line */
     cli_certificates *certificates;
     bool as_json;
-    int64_t shown_ms; /* monotonic: last line about progress */
+    int64_t shown_ms; /* monotonic time of the last progress line */
     int rc;
 };
 
@@ -152,7 +152,7 @@ static int init(struct store *store)
     return store->rc;
 }
 
-/* Shows that a command with many jobs continues. */
+/* Prints progress of a command with many jobs. */
 static void print_seen(void *user, int64_t n_seen)
 {
     struct store *store = user;

@@ -53,7 +53,7 @@ static bool is_wanted(const struct view *v, const char *id)
     return v->n_ids == 0;
 }
 
-/* Returns true if the job had ended before the watch began, and was counted then. */
+/* Returns true if the job had ended, and was counted, before the watch began. */
 static bool was_counted(const struct view *v, const char *id)
 {
     for (size_t i = 0; i < v->before.n; i++)
@@ -197,7 +197,7 @@ static int take_finished(struct view *v, struct pb_client *client, struct pb_err
     return rc;
 }
 
-/* Counts the jobs of --since that have ended: a script may begin to watch after them. */
+/* Counts the jobs of --since that have ended, because a script may start the watch after that. */
 static int count_before(struct view *v, struct pb_client *client, struct pb_err *err)
 {
     if (v->options->since_ms <= 0)

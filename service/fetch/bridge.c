@@ -39,8 +39,8 @@ enum {
     EXIT_OK = 0,
     EXIT_BAD = 1,
     EXIT_CONF = 2,
-    STREAMS_MAX = 256,     /* limit for workers, and again for other nodes */
-    NODE_STREAMS_MAX = 64, /* limit of one node: the others find places */
+    STREAMS_MAX = 256,     /* limit for workers, and the same limit for other nodes */
+    NODE_STREAMS_MAX = 64, /* limit of one node, so that other nodes find a place */
     LINE_BYTES = 4096,
     CONNECT_MS = 5000,
     HELLO_MS = 10000,
@@ -55,7 +55,7 @@ struct bridge {
     char service[108]; /* socket of pushbroomd for guests */
     struct pb_socket_bind local;
     int tcp;
-    atomic_int n_streams[2];                    /* counts of workers, of other nodes */
+    atomic_int n_streams[2];                    /* streams of workers; streams of other nodes */
     pthread_mutex_t lock;                       /* protects peers */
     char peers[STREAMS_MAX][PB_TLS_NAME_BYTES]; /* other nodes with streams; "" = free entry */
 };
@@ -401,7 +401,7 @@ static void carry_remote(const struct bridge *bridge, struct pump *pump)
         send_failure(pump, &err);
 }
 
-/* Finds an entry for a stream of the node. Returns its number, or -1: the node has its most. */
+/* Reserves an entry for a stream of the node. Returns its number, or -1 at the limit of a node. */
 static int take_peer(struct bridge *bridge, const char *node)
 {
     int n = 0, free_entry = -1;
@@ -426,7 +426,7 @@ static void put_peer(struct bridge *bridge, int entry)
     (void)pthread_mutex_unlock(&bridge->lock);
 }
 
-/* Another node wants a stream to the service. */
+/* Serves a connection of another node, which requests a stream to the service. */
 static void serve_remote(struct bridge *bridge, struct pump *pump)
 {
     struct pb_err err = {0};

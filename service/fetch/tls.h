@@ -35,10 +35,9 @@ bool pb_tls_has_more(const struct pb_tls *tls);
 void pb_tls_end(struct pb_tls *tls);   /* announces that no more bytes follow */
 void pb_tls_close(struct pb_tls *tls); /* NULL is allowed */
 
-/* Checks the files of the node for `pushbroom store check` and visits a point for each: name,
- * signer and end of the certificate, the key, and who may read it. Returns the number of points to
- * mend.
- */
+/* Checks the files of the node for `pushbroom store check`: name, signer and end of the
+ * certificate, the key, and the users that may read the key. Calls visit with each result, borrowed
+ * for the call. Returns the number of points to mend. Thread: any. */
 int pb_tls_check(const struct pb_fetch_config *config, const char *node,
                  void (*visit)(void *user, const struct pb_store_point *point), void *user);
 #endif

@@ -100,9 +100,9 @@ void pb_intake_make_id(char out[PB_JOB_ID_BYTES]);
 /* Sets name, pipeline and times of a new job. */
 void pb_intake_describe(struct pb_intake *intake, struct pb_job *job, const char *name,
                         bool is_folder);
-/* Describes the job of a scene of a stream: name, the stream's pipeline and the manifest. path: of
- * the scene in work/<id>/. is_complete: its last line is there; else the size of the file stays
- * unknown (-1) in the manifest. -ENOMEM. */
+/* Describes the job of a scene of a stream: name, the stream's pipeline and the manifest. path:
+ * file of the scene in work/<id>/. is_complete: its lines are complete; false: the manifest has the
+ * size -1, unknown. Returns 0 or -ENOMEM. */
 int pb_intake_describe_lines(struct pb_intake *intake, struct pb_job *job, const char *stream,
                              const char *path, bool is_complete);
 /* Sets name, pipeline and times of the job of a set of loose files. */

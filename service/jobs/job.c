@@ -302,7 +302,7 @@ int pb_job_shunned_at(const struct pb_job *job, const char *node)
     return -1;
 }
 
-/* Removes the name at that place. */
+/* Removes the name at that position. */
 static void remove_shunned(struct pb_job *job, size_t at)
 {
     const char *next = strchr(job->shunned + at, ' ') + 1;

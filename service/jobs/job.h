@@ -78,8 +78,8 @@ struct pb_job {
      * (service/worker/joined.h). Set when the job starts, not stored. */
     struct pb_scene_manifest joined;
     char *earlier;
-    /* Node that its input is fetched from, and the directory of products of that node; NULL: this
-     * node has the input. Set when the job starts, not stored. */
+    /* Name of the node from which the input is fetched, and that node's directory of products;
+     * NULL: this node has the input. Owned. Set when the job starts, not stored. */
     char *home, *home_products;
     char *published; /* JSON array: its products with the content of STAC items, for events; not
                         stored (published.h) */
@@ -97,8 +97,8 @@ struct pb_job {
      * distinguished from those of any later one (pipeline/publish/publish_temp.h) */
     int64_t epoch;
     char node[PB_JOB_NODE_BYTES]; /* node that took it last; "": the store has no nodes */
-    /* nodes on which its last runs failed, not by its input, each with a space after it; the newest
-     * is the last, and the oldest are left out if there is no room */
+    /* names of nodes on which its runs failed, not by its input, the newest last, each followed by
+     * a space; the oldest ones are dropped if the text is full */
     char shunned[PB_JOB_SHUNNED_BYTES];
     int64_t delivered_ms; /* arrival of the last file of its input, wall clock; 0 = unknown */
     int64_t created_ms, started_ms, updated_ms, finished_ms; /* wall clock; 0 = not yet */
@@ -187,8 +187,8 @@ bool pb_job_has_scenes(const struct pb_job *job);
 /* Returns true if a run of the job began, so that there may be products of it. Rows of versions
  * without epochs have attempts, or an error, instead. */
 bool pb_job_began(const struct pb_job *job);
-/* Returns true if all tiles of its run are computed: it publishes, or has published. While tiles
- * are missing, a worker of stage "publish" can only wait for the checksum of its input. */
+/* Returns true if all tiles of the job's run are computed: the run publishes, or has published. A
+ * worker in stage "publish" with missing tiles only waits for the checksum of its input. */
 bool pb_job_publishes(const struct pb_job *job);
 /* Sets the error that a worker sent; a missing code becomes "system". */
 void pb_job_fail_words(struct pb_job *job, const char *code, const char *message, const char *hint);
@@ -202,9 +202,9 @@ void pb_job_take_place(struct pb_job *job);
 void pb_job_print(struct pb_json *json, const char *key, const struct pb_job *job);
 /* Prints the job without its report, which is its largest part. */
 void pb_job_print_brief(struct pb_json *json, const char *key, const struct pb_job *job);
-/* Notes that a run of the job failed on the node, not by its input; node "" changes nothing. */
+/* Adds a node to job->shunned: a run failed there, not by its input. Node "" changes nothing. */
 void pb_job_shun(struct pb_job *job, const char *node);
-/* Place of the node in job->shunned: the lower, the longer ago its run failed. -1: no run did. */
+/* Returns the position of the node in job->shunned, lower for an older failure; -1 = absent. */
 int pb_job_shunned_at(const struct pb_job *job, const char *node);
 /* Prints {"code", "message", "hint"}, with "memory" if it is known, or null. */
 void pb_job_print_error(struct pb_json *json, const char *key, const struct pb_job_error *error);

@@ -35,8 +35,8 @@ void pb_journal_print_line(void *user, int64_t wall_ms, enum pb_log_level level,
     pb_json_end(json);
 }
 
-/* Sets the parameters of an event. about: JSON of the product or the alert that the event is about,
- * or NULL: then it has the lines of the log about the job since its last event. */
+/* Sets the parameters of an event. about: JSON of the product or alert that is its subject; NULL:
+ * the event has the lines of the log about the job since its last event. */
 static int set_event(struct pb_sql_statement *s, enum pb_event_kind kind, const struct pb_job *job,
                      const char *about, struct pb_err *err)
 {

@@ -27,17 +27,18 @@ struct pb_event {
     int64_t seq, time_ms; /* wall clock */
     char kind[PB_JOURNAL_KIND_BYTES];
     char job[PB_JOB_ID_BYTES];
-    const char *data; /* JSON object: "job", and for product.published "product", for alert.raised
-                         "alert", else "log", the lines about the job since its last event;
-                         borrowed */
+    /* JSON object, borrowed: "job" and one further member. "product" for product.published, "alert"
+     * for alert.raised, else "log": the lines about the job since its last event. */
+    const char *data;
 };
 
-/* Range of the rows, from first to last; in an empty journal first is last + 1. Numbers that a
- * server left out just before belong to it, they are no missing events. store: a reader. */
+/* Finds the range of the rows, first to last; in an empty journal first is last + 1. Numbers that a
+ * server skipped just before the first row belong to the range, because no event is missing there.
+ * store: a reader. */
 int pb_journal_range(struct pb_job_store *store, int64_t *out_first, int64_t *out_last,
                      struct pb_err *err);
-/* Finds the number after which the newest `count` events are; numbers that no event has do not
- * count. It is below that of the first event if there are fewer. store: a reader. */
+/* Finds a number after which exactly the newest `count` events follow; numbers without an event are
+ * not counted. With fewer events the number is below that of the first event. store: a reader. */
 int pb_journal_newest(struct pb_job_store *store, int64_t count, int64_t *out_after,
                       struct pb_err *err);
 /* Returns 1 if the event of that number was lost with its server: a client that has it lists the
@@ -48,8 +49,8 @@ int pb_journal_is_lost(struct pb_job_store *store, int64_t seq, struct pb_err *e
 int pb_journal_read(struct pb_job_store *store, int64_t after, const char *job, int limit,
                     void (*visit)(void *user, const struct pb_event *event), void *user,
                     struct pb_err *err);
-/* Records alerts of the job. Returns 0 when they are on the disk; 1: a later run of the job began,
- * which finds them again, or the job is gone. */
+/* Records n alerts of the job. Returns 0 when they are on the disk; 1: nothing is recorded, because
+ * the job is gone or a later run has begun, which finds the alerts again; or negative and *err. */
 int pb_journal_add_alerts(struct pb_job_store *store, const struct pb_job *job,
                           const struct pb_job_alert *alerts, size_t n, struct pb_err *err);
 /* Prints a line of the log as an element of the open array: user is its struct pb_json. */

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A transaction sees at most BATCH jobs, because other nodes wait for the rows that it changes, and
- * the server limits the time of a statement. Rows that another transaction has locked are left to
- * the next walk over the jobs, so that no transaction waits for the other. The row of the node is
- * removed last: until then the command can be repeated. */
+ * A transaction handles at most BATCH jobs, because other nodes wait for the rows that it changes,
+ * and the server limits the time of a statement. Rows that another transaction has locked are
+ * skipped, and changed in the next walk over all jobs; therefore no transaction waits for the
+ * other. The row of the node is removed last: until then the command can be repeated. */
 #include "service/jobs/store_forget.h"
 
 #include "service/base/files.h"
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define BATCH  "2000"
-#define UNTIED "needs = '' AND needs_gpu = 0" /* jobs that are bound to no configuration */
+#define UNTIED "needs = '' AND needs_gpu = 0" /* jobs that are not bound to a configuration */
 
 struct forget {
     struct pb_sql *db;
@@ -46,7 +46,7 @@ static void report(struct forget *forget, enum pb_store_grade grade, const char 
 }
 
 /* Runs a statement with the name of the node and n numbers, and reads its first row. Returns the
- * statement; NULL and *err. */
+ * statement, which the caller finalizes; or NULL and *err. */
 static struct pb_sql_statement *run(struct forget *forget, const char *text, const int64_t *numbers,
                                     int n, struct pb_err *err, bool *out_has_row)
 {
@@ -104,10 +104,10 @@ static int find(struct forget *forget, struct pb_err *err)
                    : 0;
 }
 
-/* Jobs with numbers above `first`, in their order. */
+/* Batch of jobs with numbers above `first`, ascending. */
 struct batch {
-    int64_t first, last; /* numbers of jobs: before the first of the batch, and its last */
-    int64_t n, n_tied;   /* jobs of the batch; those of the node that its configuration binds */
+    int64_t first, last; /* number before the first job; number of the last job */
+    int64_t n, n_tied;   /* jobs; jobs of the node that are bound to its configuration */
 };
 
 /* Reads the next batch and adds its jobs to the counts. */
@@ -165,7 +165,7 @@ static int remove_node(struct forget *forget, struct pb_err *err)
     return rc < 0 ? (int)rc : 0;
 }
 
-/* Makes a transaction: of the batch, or (NULL) the last one. */
+/* Runs a transaction for the next batch; NULL: the last transaction, which removes the node. */
 static int transact(struct forget *forget, struct batch *batch, struct pb_err *err)
 {
     int rc = -EIO;
@@ -179,7 +179,8 @@ static int transact(struct forget *forget, struct batch *batch, struct pb_err *e
     return rc;
 }
 
-/* Sees all jobs. Returns 1 if some of the node are still bound, 0, or a negative errno. */
+/* Walks over all jobs. Returns 1 if jobs of the node are still bound, otherwise 0 or a negative
+ * errno. */
 static int walk(struct forget *forget, struct pb_err *err)
 {
     struct batch batch = {.n = 1};

@@ -10,15 +10,16 @@
 #include <stdint.h>
 
 struct pb_store_forgetting {
+    /* Called for each point; borrowed for the call. */
     void (*visit)(void *user, const struct pb_store_point *point);
     void (*progress)(void *user, int64_t n_seen); /* after each batch of jobs; NULL is allowed */
     void *user;
 };
 
-/* Connects to a server that takes changes. Jobs are changed in batches, which do not delay other
- * nodes; a call that was interrupted can be repeated. Returns the number of points to mend;
- * negative: the database cannot be reached; job.state: no such node, or it reports, and the node
- * stays. A node that starts again later joins as a new one. */
+/* Connects to a server that takes changes. Jobs are changed in batches, so that other nodes do not
+ * wait; an interrupted call can be repeated. Returns the number of points to mend; or negative and
+ * *err: the database cannot be reached, or (job.state) the store does not have the node or the node
+ * still reports. A node that starts again later joins as a new one. */
 int pb_store_forget(const char *conninfo, const char *node,
                     const struct pb_store_forgetting *options, struct pb_err *err);
 #endif

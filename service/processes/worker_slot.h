@@ -63,7 +63,8 @@ struct pb_worker_slot_owner {
         *owner_why; /* reason for the absence of an owner on a machine with a GPU; NULL: no GPU */
     /* Called when the job makes progress; at_once: its run began or begins again. */
     void (*on_news)(void *user, int number, const struct pb_job *job, bool at_once);
-    /* Called with alerts of the job and with new latencies of its lines; NULL: not wanted. */
+    /* Called with n alerts of the job, and with latencies of lines since the last call; borrowed
+     * for the call. NULL: unused. */
     void (*on_alerts)(void *user, int number, const struct pb_job *job,
                       const struct pb_job_alert *alerts, size_t n);
     void (*on_latency)(void *user, int number, const struct pb_job *job,
@@ -111,7 +112,8 @@ struct pb_run_how {
     const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     bool turn;            /* the run waits for its turn, see on_turn */
-    bool live;            /* lines of the scene still arrive: their wait is no time of the run */
+    bool
+        live; /* lines of the scene still arrive; waits for lines do not count as time of the run */
     bool permit;          /* the run waits for a permit, see on_permit */
     const char *existing; /* used instead of output.exists; NULL = as configured */
     /* checksums that the input is compared with (duplicates.h); NULL = no comparison */

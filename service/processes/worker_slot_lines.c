@@ -216,7 +216,7 @@ void pb_slot_take_bbox(struct pb_worker_slot *slot, const struct pb_worker_line 
         (void)pb_job_set(&job->bbox, line->bbox); /* without memory there is no footprint */
 }
 
-/* Reports what the latencies have more than the last ones. */
+/* Reports the increase of the latencies since the last event. */
 static void take_latency(struct pb_worker_slot *slot, const struct pb_latency_counts *now)
 {
     const struct pb_worker_slot_owner *owner = slot->owner;

@@ -93,7 +93,7 @@ struct pb_worker_slot {
         struct pb_run_home home;
         int guest;
     } how;
-    struct pb_latency_counts latency; /* latencies of the run, as reported */
+    struct pb_latency_counts latency; /* latencies of the run that were reported */
     bool waits;                       /* true while the run waits for its turn */
     int64_t permit_ms;          /* time of the request for a permit; 0 = the run waits for none */
     const char *known;          /* checksums for a run that begins; NULL: no comparison */

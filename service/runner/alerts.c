@@ -15,22 +15,22 @@
 
 enum { AGAIN_MS = 1000, EVENT_BYTES_MAX = 1 << 20 };
 
-/* Alerts of one line of a worker; the pool has it while `works`. */
+/* Alerts of one event of a worker. The pool owns the batch while `works`. */
 struct pb_alerts_batch {
     uv_work_t work;
     struct pb_alerts *alerts;
     struct pb_alerts_batch *next;
     struct pb_job job;
-    struct pb_alerts_numbers numbers; /* before; after the work the new ones */
+    struct pb_alerts_numbers numbers; /* before the batch; set to those after it */
     int rc;
     struct pb_err err;
-    size_t n_taken, n; /* n: count in `at`, after the work of the new ones */
+    size_t n_taken, n; /* n_taken: count at first; n: count in `at`, at last of new alerts */
     struct pb_job_alert at[];
 };
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-/* Finds the largest number of a product, or adds it; NULL: there are too many products. */
+/* Finds or adds the largest number of a product. NULL: there are too many products. */
 static uint32_t *number_of(struct pb_alerts_numbers *numbers, const char *name)
 {
     for (size_t i = 0; i < numbers->n; i++)
@@ -129,7 +129,7 @@ static void on_stored(uv_work_t *request, int status)
     if (batch->rc == 0)
         *find(alerts, &batch->job) = batch->numbers;
     const struct pb_pool_slot *slot = pb_pool_find(alerts->pool, batch->job.id);
-    if (batch->rc == 0 && batch->n > 0 && slot != NULL) /* watchers are not woken otherwise */
+    if (batch->rc == 0 && batch->n > 0 && slot != NULL) /* wakes watchers */
         alerts->env->on_change(alerts->env->user, pb_pool_job(slot));
     pb_job_fini(&batch->job);
     free(batch);

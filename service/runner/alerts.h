@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PB_ALERTS_H
 #define PB_ALERTS_H
-/* Alerts of running jobs become events of the journal, each once: a job that runs again finds the
- * same alerts with the same numbers (job_alert.h), and those that the journal has are left out. A
- * batch that the store refuses is tried again. Members belong to alerts.c, except those above the
- * line. Thread: loop. */
+/* Stores alerts of running jobs as events of the journal, each once: a job that runs again finds
+ * the same alerts with the same numbers (job_alert.h), and those in the journal are skipped. A
+ * batch that could not be stored is tried again. Members belong to alerts.c, except those above the
+ * line, which the owner sets. Thread: loop. */
 #include "service/jobs/job_alert.h"
 #include "service/jobs/job_store.h"
 #include "service/runner/worker_pool.h"
 
 #define PB_ALERTS_JOBS  64   /* jobs whose numbers are known */
-#define PB_ALERTS_NAMES 8    /* products of a job that are told apart */
+#define PB_ALERTS_NAMES 8    /* products of a job whose numbers are kept */
 #define PB_ALERTS_WAIT  2000 /* alerts that wait for the store; later ones are logged only */
 
 /* Largest stored number of each product of a job. */
@@ -41,11 +41,11 @@ struct pb_alerts {
     int64_t again_ms;                      /* time of the next try; 0 = at once */
 };
 
-/* Logs and stores alerts of a running job. */
+/* Logs n alerts of a running job and queues them for the store. job, alert: borrowed. */
 void pb_alerts_take(struct pb_alerts *alerts, const struct pb_job *job,
                     const struct pb_job_alert *alert, size_t n);
-/* Tries again. Returns true while alerts wait. */
+/* Repeats a failed store after a pause. Returns true while alerts wait. */
 bool pb_alerts_tick(struct pb_alerts *alerts);
-/* Call when no work of it runs. */
+/* Frees the waiting batches. Call when no work of this module runs on the pool. */
 void pb_alerts_fini(struct pb_alerts *alerts);
 #endif

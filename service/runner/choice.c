@@ -33,8 +33,8 @@ static bool is_of_this(const struct pb_choice *choice, const struct pb_job *job)
     return strcmp(job->node, choice->node) == 0;
 }
 
-/* Returns true if this node has the pipeline of the job, with the same text. A job of its own
- * without one fails. */
+/* Returns true for jobs of this node, which fail at the start without a pipeline, and for jobs of
+ * other nodes whose pipeline has the same text here. */
 static bool has_pipeline(struct pb_choice *choice, const struct pb_job *job)
 {
     const bool is_own = strcmp(job->node, choice->node) == 0;
@@ -81,8 +81,8 @@ static void note_unmet(struct pb_choice *choice, const struct pb_job *job)
     }
 }
 
-/* Returns false if the job needs a GPU or memory that this node lacks; then it is left to others. A
- * node that must have a GPU tries again if no other has one. */
+/* Returns false if the job needs a GPU or memory that this node lacks; other nodes may run it. With
+ * compute.device: cuda this node tries again if no other node has a GPU. */
 static bool meets_needs(struct pb_choice *choice, const struct pb_job *job)
 {
     const struct pb_compute_config *compute = &choice->config->compute;
@@ -94,9 +94,9 @@ static bool meets_needs(struct pb_choice *choice, const struct pb_job *job)
     return false;
 }
 
-/* Returns true if a run of the job failed here, not by its input: for a while it is left to nodes
- * on which none did, and if there is no such node, to those on which that is longer ago. Another
- * node's clock may have been the last that changed the job. */
+/* Returns true if a run of the job failed here, not by its input, and another node shall run it:
+ * one on which no run failed, or on which the failure is older. This holds for shun_ms. A negative
+ * age, caused by the clock of another node, is ignored. */
 static bool is_shunned(const struct pb_choice *choice, const struct pb_job *job)
 {
     const int64_t age_ms = choice->wall_ms - job->updated_ms;
@@ -123,8 +123,8 @@ static bool is_in_any(const char *path, const char *directories)
     return false;
 }
 
-/* Returns true if the input is on this node: it needs no copy. Other places than the directories of
- * the service are those of submitted files. */
+/* Returns true if the input is on this node and needs no copy. Files outside the directories of all
+ * nodes were submitted; they are on the node of their job. */
 static bool is_own_input(const struct pb_choice *choice, const struct pb_job *job)
 {
     return choice->own == NULL || job->manifest.input == NULL ||
@@ -142,8 +142,8 @@ static bool is_for_home(const struct pb_job *job)
     return code == PB_E_JOB_CRASHED || code == PB_E_JOB_DISMISSED;
 }
 
-/* Returns true if the input is here, or can be fetched: the latter after a while, because its own
- * node needs no copy. */
+/* Returns true if the input is here or can be fetched. Jobs of other nodes are fetched only after a
+ * wait (may_fetch), because their own node needs no copy. */
 static bool has_input(struct pb_choice *choice, const struct pb_job *job)
 {
     if (is_own_input(choice, job))
@@ -208,10 +208,10 @@ void pb_choice_match(void *user, struct pb_taken *taken)
     pb_job_start_match(choice->config, taken);
 }
 
-/* --- making and freeing it ------------------------------------------------------------------*/
+/* --- make and free --------------------------------------------------------------------------*/
 
-/* Notes the other nodes that can take jobs, as far as the last report of this one knows. Returns
- * false if out of memory. */
+/* Copies the nodes that can take jobs, as the last report of this node has read them. Returns false
+ * if out of memory. */
 static bool see_peers(const struct pb_runner_env *env, struct pb_choice *choice)
 {
     const size_t n = env->nodes != NULL ? env->nodes->n : 0;

@@ -14,11 +14,11 @@
 void pb_fetched_room(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
 /* Writes its directory of products. */
 void pb_fetched_products(const char *work, const struct pb_job *job, char out[PB_FILES_PATH_BYTES]);
-/* Finds the node that has the input of a waiting job, if a run here would fetch it; NULL: it is
- * here. Thread: loop. */
+/* Finds the node from which a run here would fetch the input of a waiting job; borrowed. NULL: the
+ * input is here. Thread: loop. */
 const struct pb_node *pb_fetched_home(const struct pb_runner_env *env, const struct pb_job *job);
-/* Sets job->home and home_products for a run that begins, of the node that pb_fetched_home returned
- * (NULL is allowed). 0 or -ENOMEM. */
+/* Sets job->home and home_products for a run that begins. home: result of pb_fetched_home, also
+ * NULL. Returns 0 or -ENOMEM. */
 int pb_fetched_begin(struct pb_job *job, const struct pb_node *home);
 /* Checks a job that joins a scene (joined.h): returns 1 and sets job->error if files of the scene's
  * earlier jobs are on another node than its input; 0; negative and *err: the store failed. */

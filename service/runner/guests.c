@@ -26,9 +26,9 @@
 
 enum {
     GUESTS_MAX = 64,
-    NODE_GUESTS_MAX = 32, /* runs of one node: the others find places */
+    NODE_GUESTS_MAX = 32, /* runs of one node, so that other nodes find a place */
     HELLO_BYTES = 4096,
-    HELLO_MS = 10000, /* time for the first line, all of it */
+    HELLO_MS = 10000, /* time until the first line is complete */
     TICK_MS = 500,
     ASK_AGAIN_MS = 500
 };
@@ -63,9 +63,9 @@ struct pb_guests {
     struct pb_socket_bind bound;
     char socket[108];
     uv_poll_t poll;
-    uv_timer_t tick; /* limits of time; it runs while there are guests, or accept pauses */
+    uv_timer_t tick; /* checks time limits; runs while there are guests or while accepting pauses */
     int node_guests_max;
-    int64_t accept_at_ms; /* accepts no connection before; 0 = it does */
+    int64_t accept_at_ms; /* earliest time of the next accept; 0 = any time */
     bool stops;
     int open_handles; /* number of those of poll and tick that are not closed */
     struct guest *first;
@@ -301,7 +301,7 @@ static void on_clear(void *user, int number, const char *products)
     pb_worker_slot_cleared(guest->slot);
 }
 
-/* Returns true if a limit of time ended the run, and the storage of this node is not the reason. */
+/* Returns true if a time limit ended the run and the storage of this node is not the reason. */
 static bool is_late(const struct guest *guest, const struct pb_run_over *over)
 {
     const enum pb_code code = pb_code_find(over->job.error.code);
@@ -420,8 +420,8 @@ static int count_of_node(const struct guest *guest)
     return n;
 }
 
-/* Each job of the node has one run here at most, therefore only many running jobs of it can reach
- * the limit. */
+/* Refuses a run beyond the limit of its node. A job has one run here at most, therefore only a node
+ * with many running jobs can reach the limit. */
 static int check_room(const struct guest *guest, struct pb_err *err)
 {
     const int most = guest->guests->node_guests_max;

@@ -10,10 +10,10 @@
  * publishes them (worker/worker_host.h), after the store has confirmed the epoch again. The other
  * node stores the end of the job.
  *
- * The other node may be stopped or hostile: its first line has a limit of time, its runs those of
- * runs of this node (service.stall counts bytes and signs of life of it, limits.job_time), and it
- * has a limit of runs. Refused connections and ended runs are logged with the node, and counted.
- * Thread: loop. */
+ * The other node may be stopped or hostile. Its first line has a time limit. Its runs have the
+ * limits of runs of this node: service.stall, for which bytes and signs of life count as progress,
+ * and limits.job_time. The count of its runs is limited. Refused connections and ended runs are
+ * logged with the name of the node, and counted. Thread: loop. */
 #include "service/base/peer.h"
 #include "service/inbox/dirs.h"
 #include "service/jobs/store.h"

@@ -241,7 +241,7 @@ static void home_asked(void *user, struct pb_pending *pending)
     pb_pending_settle(pending);
 }
 
-/* Passes the cancel of a run to the node that has the input, which need not wait for a slot then.
+/* Passes the cancel of a run to the node that has the input: that node needs no free slot for it.
  */
 static void ask_home(struct pb_job_ends *ends, struct pb_pending *pending)
 {
@@ -490,7 +490,7 @@ static void compare(struct pb_job_ends *ends, struct pb_job *job)
     pb_pending_work(pending, PB_PENDING_COMPARE, compared, ends);
 }
 
-/* The scene ended early, or the run failed before its end: no attempt counts. */
+/* The scene ended early, or the run failed before the scene was complete: no attempt counts. */
 void pb_job_end_again(struct pb_job_ends *ends, struct pb_run_over *over)
 {
     struct pb_job *job = &over->job;
@@ -570,7 +570,7 @@ static bool ended(struct pb_job_ends *ends, struct pb_run_over *over)
                     "cancelled on request; node %s, which may have published its products, looks "
                     "for them and ends the job",
                     job->home);
-        pb_job_end_put_back(ends, job); /* other nodes leave it to that one (runner.c) */
+        pb_job_end_put_back(ends, job); /* other nodes leave the job to that node (choice.c) */
         return false;
     }
     if (over->ending == PB_ENDING_CANCEL) {

@@ -20,8 +20,8 @@ struct pb_job_ends {
 /* Ends the job or returns it to the queue. Returns true if it ends, and no fault of the machine or
  * of the configuration ended its run. */
 bool pb_job_end_run(struct pb_job_ends *ends, struct pb_run_over *over);
-/* Returns the job, whose run failed before its scene was complete, to the queue. No attempt counts.
- */
+/* Returns a job whose run failed before its scene was complete to the queue. The run is not counted
+ * as an attempt. */
 void pb_job_end_again(struct pb_job_ends *ends, struct pb_run_over *over);
 /* Changes running to accepted, or to successful if its products are in place. Its error is kept. */
 void pb_job_end_put_back(struct pb_job_ends *ends, struct pb_job *job);

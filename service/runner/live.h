@@ -4,8 +4,8 @@
 #define PB_LIVE_H
 /* Jobs of scenes whose lines still arrive. Such a job runs in addition to service.parallel_jobs,
  * because it mostly waits, and on the node that has the stream. A run that fails before the scene
- * is complete decides nothing: the job is run again, PB_LIVE_TRIES times while lines arrive, and
- * then from the complete file as any other job. Thread: loop, except where noted. */
+ * is complete does not end the job: at most PB_LIVE_TRIES runs may fail while lines arrive, and the
+ * next one computes the complete file like any other job. Thread: loop, except where noted. */
 #include "config/config.h"
 #include "service/jobs/job.h"
 
@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 enum {
-    PB_LIVE_MAX = 8,   /* such jobs that run at a time */
+    PB_LIVE_MAX = 8,   /* such jobs that run at the same time */
     PB_LIVE_TRIES = 3, /* runs of a job that may fail while lines arrive */
     PB_LIVE_KEPT = 32  /* jobs whose failed runs are counted; the oldest count is dropped */
 };
 
 struct pb_live {
-    int64_t growing; /* scenes that have a job, and whose lines still arrive */
+    int64_t growing; /* count of scenes that have a job and whose lines still arrive */
     struct {
         char id[PB_JOB_ID_BYTES];
         int n;

@@ -38,7 +38,7 @@ struct pb_metrics {
     size_t n_pipelines;
     uint64_t worker_starts, worker_deaths;
     uint64_t setbacks; /* runs that a fault of the machine ended */
-    /* connections of other nodes that were refused; runs of them that a limit of time ended here */
+    /* refused connections of other nodes; runs of other nodes that a time limit ended here */
     uint64_t guests_refused, guests_late;
     uint64_t device_retries_fresh, device_retries_stream, device_retries_cpu;
     struct {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: pushbroom authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Connects the parts of the runner and decides when jobs start; choice.h decides which. Each part
- * has its own header and reports by handlers. The next job is the oldest waiting job of the highest
- * priority whose scene is not running already (two runs of one scene would publish into one
+ * Connects the parts of the runner and decides when jobs start; choice.h decides which ones. Each
+ * part has its own header and reports by handlers. The next job is the oldest waiting job of the
+ * highest priority whose scene is not running already (two runs of one scene would publish into one
  * directory) and that does not have to wait because of its own faults. A job whose tiles are all
  * computed makes room for the next one while it publishes. While the queue is held (hold.h) one job
  * at a time starts, as a probe. A change of state is stored before its effects are visible, so that
@@ -243,8 +243,8 @@ static void settle_doubts(struct pb_runner *runner)
         take(runner, &ask, on_taken);
 }
 
-/* Starts the next job of a scene whose lines still arrive, next to the ordinary ones. Returns true
- * if one is being taken: the ordinary ones follow. */
+/* Starts the next job of a scene whose lines still arrive, in addition to ordinary jobs. Returns
+ * true if such a job is being taken; ordinary jobs are taken after it. */
 static bool start_live(struct pb_runner *runner)
 {
     struct pb_job_ask ask = {.n = 1,

@@ -42,7 +42,7 @@ struct pb_runner_options {
     /* A job is about to end, which takes several steps: clients should see its present state until
      * on_change reports its end. */
     void (*on_hold)(void *user, const struct pb_job *job);
-    /* Latencies of lines of the job's stream. */
+    /* Called with new latencies of lines of the job's stream. */
     void (*on_latency)(void *user, const struct pb_job *job, const struct pb_latency_counts *more);
     /* The result of pb_runner_ask: rc 0, or *err. The change is on the disk. */
     void (*on_answer)(void *user, uint64_t ticket, const char *id, int rc,
@@ -57,7 +57,7 @@ int pb_runner_create(const struct pb_runner_options *options, struct pb_err *err
 void pb_runner_set_config(struct pb_runner *runner, const struct pb_config *config);
 /* Starts jobs that may start. */
 void pb_runner_kick(struct pb_runner *runner);
-/* Changes the number of scenes that have a job, and whose lines still arrive. */
+/* Adds `by` to the count of scenes that have a job and whose lines still arrive. Thread: loop. */
 void pb_runner_grows(struct pb_runner *runner, int64_t by);
 /* Between the two values no job starts, because the store cannot be reached; runs continue. */
 void pb_runner_wait_for_store(struct pb_runner *runner, bool waits);

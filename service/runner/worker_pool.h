@@ -100,9 +100,9 @@ int64_t pb_pool_busy(const struct pb_worker_pool *pool);  /* slots with a job */
 int64_t pb_pool_taken(const struct pb_worker_pool *pool); /* slots with a job or reserved */
 /* Slots whose jobs publish and make room for others: service.publishing_jobs of them at most. */
 int64_t pb_pool_publishing(const struct pb_worker_pool *pool);
-/* taken slots without those, and without those of express jobs and of streams */
+/* Taken slots without slots that publish and slots of express jobs and of streams. */
 int64_t pb_pool_ordinary(const struct pb_worker_pool *pool);
-/* taken slots of streams; with and_publishing also those whose lines are all computed */
+/* Taken slots of streams; with and_publishing also slots whose lines are all computed. */
 int64_t pb_pool_live(const struct pb_worker_pool *pool, bool and_publishing);
 /* Largest number of ordinary jobs at a time. */
 int64_t pb_pool_most(const struct pb_worker_pool *pool);

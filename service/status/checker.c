@@ -202,7 +202,7 @@ static _Noreturn void run(int fd)
     static struct pb_check_request request;
     sigset_t none;
     (void)prctl(PR_SET_NAME, "pb-checker");
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also while it is stopped */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the process also while it is stopped */
     (void)signal(SIGTERM, SIG_IGN); /* the process ends when the service's socket is closed */
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);

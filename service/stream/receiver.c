@@ -3,8 +3,8 @@
  *
  * With when_full: drop-oldest, a look that finds a full channel drops the older half of its groups:
  * a writer that is faster than the disk is never stopped for longer than one group takes. Lines
- * that the disk refuses are dropped. With when_full: wait they stay in the channel, and the writer
- * waits; the scene ends, and the next one begins when the disk takes it. */
+ * that cannot be written are dropped. With when_full: wait they stay in the channel, and the writer
+ * waits; the scene ends, and the next scene begins when its file can be written. */
 #include "service/stream/receiver.h"
 
 #include "config/base/clock.h"
@@ -28,7 +28,7 @@
 #define SLOTS_MIN      4u
 #define SLOTS_MAX      256u
 #define LATENCY_MAX_NS INT64_C(3600000000000)
-#define AGAIN_MS       1000 /* until the disk is tried again */
+#define AGAIN_MS       1000 /* time until the disk is tried again */
 
 /* Why a receiver ended. */
 enum end { NOT_YET, CLOSED, GONE, STOPPED, WRONG };
@@ -38,10 +38,10 @@ struct pb_receiver {
     pthread_t thread;
     struct pb_stream_room room;
     uint32_t slots;
-    struct wic_slot *slot; /* those of a look: n_slots, of which `taken` are released */
+    struct wic_slot *slot; /* n_slots filled slots; the first `taken` of them are released */
     uint32_t n_slots, taken;
-    struct pb_stream_group group; /* the one of slot[taken], if it waits for the disk */
-    uint32_t stored;              /* count of its lines that a scene has */
+    struct pb_stream_group group; /* header of slot[taken]; kept while it waits for the disk */
+    uint32_t stored;              /* count of its lines that are in a scene */
     bool waits;
     unsigned char user[WIC_USER_BYTES];
     int64_t *times_ns;
@@ -52,7 +52,7 @@ struct pb_receiver {
     bool has_lines;                /* a line has arrived, and `next` is known */
     uint64_t next;                 /* number of the next line */
     int64_t last_ms;               /* arrival of the last line */
-    int64_t again_ms;              /* earliest time of the next try of the disk; 0 = any */
+    int64_t again_ms;              /* earliest time of the next try of the disk; 0 = at once */
     int64_t second_ms;             /* begin of the second that is counted */
     uint64_t second_lines;
     unsigned second_repeats;
@@ -76,8 +76,8 @@ static void end_scene(struct pb_receiver *receiver)
     receiver->scene = NULL;
 }
 
-/* The disk refuses lines: ends the scene with those that it has. Lines of which no scene can be
- * made end the writer: another try would not help. */
+/* Call after a failed write: ends the scene with its complete lines. If no scene can be made of the
+ * lines (input.limit), disconnects the writer, because another try would fail as well. */
 static void refuse(struct pb_receiver *receiver, const struct pb_err *err)
 {
     end_scene(receiver);
@@ -118,7 +118,7 @@ static bool take_number(struct pb_receiver *receiver, uint64_t line)
     return true;
 }
 
-/* Stores the lines of the group that no scene has. False: the disk refuses them. */
+/* Stores the lines of the group that are in no scene yet. Returns false if the disk failed. */
 static bool store(struct pb_receiver *receiver, const void *pixels)
 {
     const struct pb_stream_group *group = &receiver->group;
@@ -181,7 +181,7 @@ static bool read_group(struct pb_receiver *receiver, const struct wic_slot *slot
     return false;
 }
 
-/* The next group that is taken finds the gap. */
+/* Drops a group: the next group that is taken has a larger number, which makes a gap. */
 static void drop_group(struct pb_receiver *receiver)
 {
     const struct pb_stream_group *group = &receiver->group;
@@ -207,7 +207,7 @@ static bool begin_group(struct pb_receiver *receiver, const struct wic_slot *slo
     return false;
 }
 
-/* Takes a group, or continues with the one that waited. */
+/* Takes a group, or continues with the group that waited. */
 static void take_group(struct pb_receiver *receiver, const struct wic_slot *slot)
 {
     if (!receiver->waits && !begin_group(receiver, slot))
@@ -223,7 +223,7 @@ static void take_group(struct pb_receiver *receiver, const struct wic_slot *slot
     count(receiver);
 }
 
-/* Takes the groups of the look, until one waits. */
+/* Takes the groups of the filled slots, until a group waits for the disk. */
 static void take_groups(struct pb_receiver *receiver)
 {
     const uint32_t n = receiver->n_slots;
@@ -241,7 +241,7 @@ static void take_groups(struct pb_receiver *receiver)
     }
 }
 
-/* Counts the lines that waited for the disk to the end. */
+/* Counts the lines that still wait for the disk at the end of the receiver as dropped. */
 static void lose_waiting(struct pb_receiver *receiver)
 {
     uint64_t n = receiver->group.lines - receiver->stored;

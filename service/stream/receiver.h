@@ -31,13 +31,13 @@ struct pb_receiver_options {
     struct pb_scene_source source;
     struct pb_stream_counts *counts; /* borrowed until the receiver is destroyed */
     int connection;                  /* taken */
-    /* Called after the first line of a scene was appended. Borrowed until `complete`. Thread: the
-     * receiver's. */
+    /* Called after the first line of a scene was appended. scene: borrowed until `complete`.
+     * Thread: the receiver's. */
     void (*begun)(void *user, struct pb_stream_scene *scene);
     /* Called with a scene whose lines are complete, which it takes. Thread: the receiver's. */
     void (*complete)(void *user, struct pb_stream_scene *scene);
-    /* Called with the error of a disk that takes no lines (code other than PB_OK), and with PB_OK
-     * when it takes them again or no line is left. Thread: the receiver's. */
+    /* Called with the error of a failed write, and with code PB_OK after a later write succeeded or
+     * when no line waits. Thread: the receiver's. */
     void (*trouble)(void *user, const struct pb_err *err);
     /* Called at the end, before the connection is closed; pb_receiver_join waits for the rest.
      * Thread: the receiver's. */

@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SOCKET_MODE   0666 /* the request decides */
+#define SOCKET_MODE   0666 /* all users may connect; `admit` decides by the request */
 #define REQUESTS_USER 4    /* connections of one user whose request is not complete */
 #define REQUEST_MS    5000
-#define NO_FILES_MS   100 /* without free descriptors, until the next look at the clock */
+#define NO_FILES_MS   100 /* longest poll while there are no free descriptors */
 
 struct request {
     int fd; /* -1 = free */
@@ -31,7 +31,7 @@ struct pb_requests {
     char *path;
     struct pb_socket_bind bound;
     struct request request[PB_REQUESTS_MAX];
-    int64_t accept_at_ms; /* takes no connection before */
+    int64_t accept_at_ms; /* earliest time of the next accept, monotonic */
 };
 
 /* --- rights ----------------------------------------------------------------------------------- */

@@ -5,13 +5,13 @@
 /* A scene of a stream: lines of a writer in a segment (pipeline/lines/segment.h) in work/<job id>/,
  * which becomes the input of a job. The origin link of the claim (service/inbox/staging.h) has
  * the name of the stream, so that the next start finds scenes of a service that was killed.
- * Thread: one at a time for each scene. */
+ * Thread: one at a time for each scene, except pb_scene_offer. */
 #include "service/inbox/intake.h"
 #include "service/stream/handshake.h"
 
 struct pb_stream_scene;
 
-/* Settings of a stream, of its pipeline configures it. */
+/* Settings of a stream, as its pipeline configures it. */
 struct pb_stream_rules {
     char stream[PB_STREAM_NAME_BYTES];
     char pipeline[PB_JOB_NAME_BYTES];
@@ -40,23 +40,23 @@ bool pb_stream_rules_find(struct pb_intake *intake, const char *stream,
 int pb_scene_begin(const struct pb_scene_source *source, uint64_t line, int64_t time_ns,
                    struct pb_err *err, struct pb_stream_scene **out_scene);
 /* Stores the job of the scene, which may start while lines arrive. Returns 0 and *out_job, which
- * the caller must fini, or *err: pb_scene_end tries again. Before pb_scene_end, by the same thread.
- */
+ * the caller must fini; or negative and *err: pb_scene_end tries again. Call before pb_scene_end.
+ * Thread: any; another thread may append meanwhile. */
 int pb_scene_offer(struct pb_stream_scene *scene, struct pb_err *err, struct pb_job *out_job);
 /* Returns true if pb_scene_offer has stored the job. */
 bool pb_scene_is_offered(const struct pb_stream_scene *scene);
-/* Appends lines of a group from `skip` on, as many as fit. Returns their count, or *err of the
- * disk, which has taken none of them. */
+/* Appends the lines of a group from line `skip` of the group on, as many as fit. Returns their
+ * count, or negative and *err: the disk failed, and no line was added. */
 int pb_scene_append(struct pb_stream_scene *scene, const struct pb_stream_group *group,
                     const int64_t *times_ns, const void *pixels, uint32_t skip, struct pb_err *err);
 /* Returns true if n lines that never arrived fit, and at least one line after them. */
 bool pb_scene_fits(const struct pb_stream_scene *scene, uint64_t n);
-/* Adds n such lines. */
+/* Adds n lines that never arrived; they must fit. Returns negative and *err if the disk failed. */
 int pb_scene_gap(struct pb_stream_scene *scene, uint64_t n, struct pb_err *err);
 bool pb_scene_is_full(const struct pb_stream_scene *scene);
 int32_t pb_scene_lines(const struct pb_stream_scene *scene);
 const char *pb_scene_name(const struct pb_stream_scene *scene);
-/* Closes the segment, which runs of the job that has begun wait for. */
+/* Closes the segment; a run that computes the growing scene waits for this. */
 void pb_scene_complete(struct pb_stream_scene *scene);
 /* Writes the closed segment to the disk, and stores its job unless pb_scene_offer has. Frees the
  * scene in any case. Returns 0; *out_job: the job if it was stored now, which the caller must fini,

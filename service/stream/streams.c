@@ -25,9 +25,9 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#define LOOK_MS   1000 /* the listener looks this often for its socket */
-#define STEPS_MAX 32   /* steps of scenes that wait for their thread; then receivers wait */
-#define MEMORY_MS 100  /* without memory for a step, until the next try */
+#define LOOK_MS   1000 /* period in which the listener checks its socket */
+#define STEPS_MAX 32   /* most steps that wait for their thread; then receivers wait */
+#define MEMORY_MS 100  /* time until the next try to allocate a step */
 
 /* A stream since the start of the service. */
 struct stream {
@@ -40,11 +40,11 @@ struct stream {
     TAILQ_ENTRY(stream) next;
 };
 
-/* Begin or end of a scene, for the opener or the closer and then for the loop. */
+/* Begin or end of a scene. The opener or the closer handles it, then the loop. */
 struct step {
     struct pb_stream_scene *scene;
     struct pb_job job; /* result: the stored job; seq 0 = none was stored */
-    int grows;         /* result: change of the number of scenes with a job that grow */
+    int grows;         /* result: change of the count of growing scenes with a job */
     STAILQ_ENTRY(step) next;
 };
 STAILQ_HEAD(step_list, step);
@@ -116,7 +116,7 @@ static void say(struct pb_streams *streams, struct word *word, enum pb_code code
 
 /* --- the opener and the closer ---------------------------------------------------------------- */
 
-/* Called by receivers. Waits while too many scenes wait for their thread. */
+/* Queues a step. Waits while STEPS_MAX steps are queued. Thread: a receiver's. */
 static void add_step(struct pb_streams *streams, struct step_list *list,
                      struct pb_stream_scene *scene)
 {
@@ -145,7 +145,7 @@ static void on_complete(void *user, struct pb_stream_scene *scene)
     add_step(streams, &streams->closing, scene);
 }
 
-/* Returns true if the opener has or will get the scene. Call with the lock held. */
+/* Returns true if the opener handles the scene or has it in its queue. Call with the lock held. */
 static bool is_opening(const struct pb_streams *streams, const struct pb_stream_scene *scene)
 {
     const struct step *step;
@@ -157,7 +157,8 @@ static bool is_opening(const struct pb_streams *streams, const struct pb_stream_
     return streams->opens == scene;
 }
 
-/* Takes the next step; NULL: the last one was taken. A scene is closed after its job was stored. */
+/* Waits for the next step; NULL: no step will follow. A scene is closed after the opener has
+ * handled it. */
 static struct step *next_step(struct pb_streams *streams, struct step_list *list)
 {
     struct step *step;
@@ -174,8 +175,8 @@ static struct step *next_step(struct pb_streams *streams, struct step_list *list
     return step;
 }
 
-/* Passes a step that was done to the loop, if it needs to know. The closer has freed its scene, and
- * the opener may have a new one at the same address. */
+/* Passes a finished step with a result to the loop. The closer has freed its scene: the opener may
+ * have a new scene at the same address, therefore the list decides. */
 static void end_step(struct pb_streams *streams, const struct step_list *list, struct step *step)
 {
     const bool is_news = step->job.seq != 0 || step->grows != 0;
@@ -193,7 +194,7 @@ static void end_step(struct pb_streams *streams, const struct step_list *list, s
         free(step);
 }
 
-/* The end of the scene tries again if its job cannot be stored now. */
+/* Stores jobs of scenes that have begun. If that fails, pb_scene_end tries again. */
 static void *run_opener(void *user)
 {
     struct pb_streams *streams = user;
@@ -412,7 +413,7 @@ static bool has_streams(const struct pb_config *config)
     return false;
 }
 
-/* Ends writers whose stream or right the new configuration does not have. */
+/* Disconnects writers if the new configuration lacks their stream or their right. */
 static void look_for_rights(struct pb_streams *streams)
 {
     struct stream *stream;
@@ -537,7 +538,7 @@ static void on_async(uv_async_t *async)
     }
 }
 
-/* With the socket next to the status socket. */
+/* Makes the socket of requests, next to the status socket. */
 static struct pb_requests *make_requests(struct pb_streams *streams, const char *status_socket)
 {
     const char *slash = strrchr(status_socket, '/');
@@ -681,7 +682,7 @@ void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
                             const struct pb_latency_counts *more)
 {
     (void)pthread_mutex_lock(&streams->lock);
-    struct stream *to = find_stream(streams, stream); /* the listener alone adds streams */
+    struct stream *to = find_stream(streams, stream); /* only the listener adds streams */
     for (size_t i = 0; to != NULL && i <= PB_LATENCY_LIMITS; i++)
         to->latency.n[i] += more->n[i];
     if (to != NULL)
@@ -697,7 +698,8 @@ static uint64_t count_latencies(const struct pb_latency_counts *latency)
     return n;
 }
 
-/* Prints the limit that `percent` of the latencies are within; null: they are above all limits. */
+/* Prints the smallest limit that `percent` of the latencies do not exceed; null: above all limits.
+ */
 static void print_share(struct pb_json *json, const char *key,
                         const struct pb_latency_counts *latency, uint64_t percent)
 {

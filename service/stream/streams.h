@@ -24,9 +24,9 @@ struct pb_streams_options {
     struct pb_intake *intake;  /* borrowed until destroy */
     /* Returns true for root, the service's own user and the admins. Thread: any. */
     bool (*is_privileged)(void *user, const struct pb_peer *peer);
-    /* Called after the job of a scene was stored, at its begin or else at its end, and after a
-     * scene was closed. job: the stored one, borrowed for the call; NULL: it was stored before.
-     * grows: change of the number of scenes that have a job and are not closed. Thread: loop. */
+    /* Called after the job of a scene was stored, at the begin of the scene or else at its end, and
+     * after a scene was closed. job: the stored job, borrowed for the call; NULL: it was stored
+     * before. grows: change of the count of open scenes with a job. Thread: loop. */
     void (*taken)(void *user, const struct pb_job *job, int grows);
     struct pb_troubles *troubles; /* "streams", "lines"; borrowed */
     void *user;
@@ -48,7 +48,7 @@ void pb_streams_close(struct pb_streams *streams);
 /* Frees them after the loop has ended. NULL is allowed. */
 void pb_streams_destroy(struct pb_streams *streams);
 
-/* Adds latencies of lines of the stream, if it has had a writer. Thread: loop. */
+/* Adds latencies of lines to the counters of a stream that has had a writer. Thread: loop. */
 void pb_streams_add_latency(struct pb_streams *streams, const char *stream,
                             const struct pb_latency_counts *more);
 /* Prints member `key`: an array of the streams of the configuration, with their writers and

@@ -174,7 +174,8 @@ static void print_latency(struct pb_json *json, const struct pb_latency_report *
     pb_json_end(json);
 }
 
-/* Prints the lines of a scene of a stream, with the gaps between them. */
+/* Prints the counts of lines and of missing lines of a scene of a stream, and its first GAPS_MAX
+ * gaps. */
 static void print_lines(struct pb_json *json, const struct pb_raster *raster)
 {
     int32_t missing = 0, first, n;

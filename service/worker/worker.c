@@ -139,8 +139,9 @@ static void say_checking(void *user, uint64_t bytes)
                            pb_io_stuck_ms());
 }
 
-/* Reports that the connection to the other node moves; the service ends a run without progress. The
- * other node gets no line, because it may be reading the bytes of a file, or none at all. */
+/* Reports to the service that the connection to the other node moves, because the service ends a
+ * run without progress. Sends no line to the other node, which may be reading the bytes of a file.
+ */
 static void say_moved(void *user, uint64_t bytes)
 {
     struct worker *worker = user;

@@ -55,8 +55,8 @@
  *   {"event":"progress","job","stage","tiles_done","tiles_total","bytes_read","bytes_written",
  *    "elapsed_ms","device","io_ms","waits","latency":[...],"bytes_checked","bbox"}
  *     5 times a second while a number changes, and once in 2 s as a sign of life.
- *     "waits": true while lines of the scene are still to arrive, which counts as progress.
- *     "latency": struct pb_latency_counts of such lines, when it has changed.
+ *     "waits": true while the run waits for lines of the scene, which counts as progress.
+ *     "latency": struct pb_latency_counts of lines that arrive, if it has changed: n, then sum_ns.
  *     "io_ms": time for which a read or write has been waiting for storage. "bytes_checked": bytes
  *     read of the input for its checksum or to unpack it, while nothing else is done. "bbox":
  *     bounds of the scene as soon as they are known, also of "failed"

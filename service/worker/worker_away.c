@@ -25,7 +25,7 @@
 #define OPEN_MS    8000   /* tries to reach home before the run has begun */
 #define DELIVER_MS 300000 /* afterwards, when computed products are at stake */
 #define AGAIN_MS   500
-#define LOSSES_MAX 5 /* losses after bytes arrived, before the time of the tries counts */
+#define LOSSES_MAX 5 /* losses after new bytes that begin the time of the tries again */
 #define ALIVE_MS   2000
 #define LOST       2 /* result of a step: the connection was lost */
 
@@ -314,7 +314,7 @@ static int connect_home(struct pb_worker_away *away, bool files, int64_t most_ms
         if (rc != LOST)
             break;
         if (pb_worker_away_bytes(away) > before && ++losses <= LOSSES_MAX)
-            until_ms = pb_clock_mono_ms() + most_ms; /* home was there until now */
+            until_ms = pb_clock_mono_ms() + most_ms; /* home was reachable until now */
         if (pb_clock_mono_ms() >= until_ms)
             return pb_code_errno(err->code);
         away->last++; /* waiting for home is no stall */

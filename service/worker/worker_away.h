@@ -17,8 +17,8 @@
  *   away -> home  "place" and "inputs" of the child, answered like those (worker.h)
  *   away -> home  {"event":"product","name","bytes","kind"}, the bytes, {"event":"sum","sum"}
  *   away -> home  "done" of the child, with paths below "."
- *   away -> home  {"event":"alive"}              every 2 s while the child computes: a run whose
- *                                                connection does not move is ended by home
+ *   away -> home  {"event":"alive"}              every 2 s while the child computes; home ends a
+ *                                                run whose connection does not move
  *   home -> away  "done" or "failed" of worker.h, at any time
  *   home -> away  "progress" of worker.h, which only shows that it works
  *
@@ -40,8 +40,8 @@ struct pb_worker_away {
     char *place;           /* place that home has chosen; NULL = unknown */
     char *question;        /* the child's "place" line; NULL: not sent yet */
     uint64_t before, last; /* bytes of earlier files, and of the present one */
-    bool delivers;         /* the products are complete */
-    int64_t alive_ms;      /* last sign of life, monotonic */
+    bool delivers;         /* true after the products are complete */
+    int64_t alive_ms;      /* monotonic time of the last sign of life */
 };
 
 /* Makes the directory of the run and copies the input into it. Returns 0, PB_AWAY_FINAL, or
@@ -61,7 +61,7 @@ int pb_worker_away_ask(struct pb_worker_away *away, const char *line, bool is_pl
 int pb_worker_away_deliver(struct pb_worker_away *away, const char *done,
                            const struct pb_json_value *products, struct pb_err *err,
                            char **out_line);
-/* Time until the next sign of life, for poll(2); -1: none is needed. */
+/* Returns the time in ms until the next sign of life, as a timeout of poll(2); -1 = unlimited. */
 int pb_worker_away_pause_ms(const struct pb_worker_away *away);
 /* Sends a sign of life to home if it is time. */
 void pb_worker_away_show_life(struct pb_worker_away *away);

@@ -52,7 +52,7 @@ static void say_buffers(const struct pb_child *worker, const struct pb_run *run)
                       pb_json_get_text(worker->command, "job"), pb_run_buffers(run), why);
 }
 
-/* Adds an alert for the thread of the socket. Returns false if there are too many. */
+/* Queues an alert for the thread of the socket. Returns false if the run has too many alerts. */
 static bool add_alert(struct pb_child *worker, const struct pb_job_alert *alert)
 {
     (void)pthread_mutex_lock(&worker->lock);
@@ -67,7 +67,7 @@ static bool add_alert(struct pb_child *worker, const struct pb_job_alert *alert)
     return fits;
 }
 
-/* Passes an alert on at once: to the service, or to the terminal. */
+/* Reports an alert at once, to the service or to the terminal. */
 static void report_alert(void *user, const struct pb_alert *from)
 {
     struct pb_child *worker = user;

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #define PB_CHILD_PROGRESS_MS 200
-#define PB_CHILD_ALERTS_MS   20 /* least time between two lines with alerts */
+#define PB_CHILD_ALERTS_MS   20 /* shortest time between two events with alerts, in ms */
 
 struct pb_json;
 
@@ -36,8 +36,8 @@ struct pb_child {
     int64_t said_ms;
     struct pb_run_progress said;
     int64_t said_unpacked;
-    int64_t alerts_ms;    /* time of the last line with alerts */
-    uint32_t alerts_said; /* count of alerts in lines */
+    int64_t alerts_ms;    /* monotonic time of the last event with alerts */
+    uint32_t alerts_said; /* count of reported alerts */
     char device[64];
     struct pb_owner_client owner;     /* used if another process computes */
     struct pb_worker_archive archive; /* state of an archive as input */
@@ -47,10 +47,10 @@ struct pb_child {
     pthread_mutex_t lock;
     struct pb_run *run; /* set while progress and abort are possible */
     bool cancelled;
-    struct pb_run_progress last; /* the last one of a run that is over */
+    struct pb_run_progress last; /* progress at the end of the run */
     bool is_over;                /* `last` is set */
     struct pb_job_alert alert[PB_JOB_ALERTS_MAX];
-    uint32_t n_alerts, n_more; /* n_more: alerts that are no events */
+    uint32_t n_alerts, n_more; /* n_more: count of alerts that do not become events */
     bool has_bounds;
     double bounds[4];  /* bounds of the scene */
     struct pb_err err; /* written by the thread before it ends */
@@ -68,9 +68,9 @@ void pb_child_say_question(struct pb_child *worker);
 void pb_child_say_device(struct pb_child *worker, const char *device, const char *why);
 /* Writes a progress line if a number changed since the last one, or as a sign of life. */
 void pb_child_say_progress(struct pb_child *worker);
-/* Writes the last progress if it has latencies that no line had. */
+/* Writes the progress at the end of the run if it has latencies that were not reported. */
 void pb_child_say_last(struct pb_child *worker);
-/* Writes a line with alerts, if there are any and the last such line was not just now. Returns the
- * time until the next line may be written, in ms; -1: no alert waits. */
+/* Writes an event with waiting alerts if PB_CHILD_ALERTS_MS have passed since the last one. Returns
+ * the time in ms until the next event may be written; -1: no alert waits. */
 int pb_child_say_alerts(struct pb_child *worker);
 #endif

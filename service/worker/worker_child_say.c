@@ -119,7 +119,7 @@ static void say_progress(struct pb_child *worker, bool at_once)
     (void)pthread_mutex_unlock(&worker->lock);
     const struct pb_run_progress *said = &worker->said;
     const bool has_latency = is_later(&now.latency, &said->latency);
-    if (!has_latency) /* another pass has begun */
+    if (!has_latency) /* no new times, or another pass has begun */
         now.latency = said->latency;
     int64_t unpacked = (int64_t)atomic_load(&worker->archive.bytes);
     bool unpacking = atomic_load(&worker->archive.is_unpacking);

@@ -20,8 +20,8 @@ struct pb_worker_host {
     struct pb_host_file *files; /* products that arrived */
     size_t n_files;
     struct pb_transfer_wait wait; /* called when the connection moves */
-    /* Counts of bytes and signs of life that passed the connection, of bytes of the present file,
-     * and of checked bytes of the input. */
+    /* moved: bytes and signs of life that passed the connection. file: bytes of the present file.
+     * checked: checked bytes of the input. */
     uint64_t moved, file, checked;
 };
 
@@ -29,7 +29,7 @@ struct pb_worker_host {
  * then the place. reader: of fd. -EPIPE or another negative errno and *err. */
 int pb_worker_host_send(struct pb_worker_host *host, const struct pb_worker_job *job,
                         struct pb_line_reader *reader, struct pb_err *err);
-/* Returns true for a sign of life of the other node, and counts it. */
+/* Returns true if the line is a sign of life of the other node, and counts it. */
 bool pb_worker_host_is_alive(struct pb_worker_host *host, const char *line, size_t bytes);
 /* Receives the product that the line describes. Returns 1: the line describes none; 0; negative and
  * *err. */

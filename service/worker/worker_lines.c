@@ -122,7 +122,7 @@ static void take_bbox(const struct pb_json_value *value, struct pb_worker_line *
         (void)snprintf(line->bbox, sizeof line->bbox, "%s", source);
 }
 
-/* Reads the counts of latencies, which never decrease. */
+/* Reads the counts of latencies. Counts that decrease are a breach of the protocol. */
 static int take_latency(const struct pb_json_value *line, char why[PB_WORKER_WHY_BYTES],
                         struct pb_latency_counts *counts)
 {

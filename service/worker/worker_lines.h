@@ -21,7 +21,7 @@
 #define PB_WORKER_LINES_BURST  1000 /* credits of a new worker, which is also the maximum */
 /* credits per second; a line costs one, and one more per 4 KiB */
 #define PB_WORKER_LINES_RATE 100
-#define PB_WORKER_ALERTS_MAX 20 /* alerts of a line */
+#define PB_WORKER_ALERTS_MAX 20 /* most alerts in one event */
 #define PB_WORKER_LINES_JOB  20 /* credits added by a job, because many short ones may follow */
 #define PB_WORKER_WHY_BYTES  160
 #define PB_WORKER_PATH_BYTES 4096
@@ -42,8 +42,9 @@ struct pb_worker_numbers {
     int64_t tiles_done, tiles_total, bytes_read, bytes_written, elapsed_ms;
     int64_t
         io_ms;  /* time for which a read or write has been waiting for storage; 0 if none waits */
-    bool waits; /* lines of the scene are still to arrive */
-    struct pb_latency_counts latency; /* latencies of the run; the last ones if they are absent */
+    bool waits; /* true while the run waits for lines of the scene */
+    struct pb_latency_counts
+        latency;           /* latencies of the run; the last values if the line omits them */
     int64_t bytes_checked; /* bytes read of the input for its checksum; the last value if the line
                               has no number */
 };

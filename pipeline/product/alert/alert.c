@@ -111,8 +111,8 @@ static float beyond(const struct pb_alert_config *c, float v)
     return up > down ? up : down;
 }
 
-/* Returns true if a value is beyond the limit: a loop without branches, because most lines have no
- * such value, and alerts are part of a line's latency. */
+/* Returns true if a value is beyond the limit. The loop has no branches and no early end, because
+ * most lines have no such value, and the time counts for the latency of a line. */
 static bool has_beyond(const struct pb_alert_config *c, const float *row, int32_t w)
 {
     const float above = c->has_above ? (float)c->above : INFINITY;

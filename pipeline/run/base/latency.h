@@ -9,10 +9,11 @@
 
 enum { PB_LATENCY_CLASSES = 256, PB_LATENCY_LIMITS = 16 };
 
-/* Limits of struct pb_latency_counts, ascending. */
+/* Upper limits of the counts in struct pb_latency_counts, in ns, ascending. */
 extern const uint64_t pb_latency_limit_ns[PB_LATENCY_LIMITS];
 
-/* Counts of times at or below each limit and above those before it, and of those above all. */
+/* n[i]: count of times up to limit i and above limit i - 1; the last one: count above all limits.
+ */
 struct pb_latency_counts {
     uint64_t n[PB_LATENCY_LIMITS + 1];
     uint64_t sum_ns;
@@ -21,7 +22,7 @@ struct pb_latency_counts {
 struct pb_latency {
     _Atomic uint64_t n[PB_LATENCY_CLASSES];
     _Atomic uint64_t most_ns;
-    _Atomic uint64_t within[PB_LATENCY_LIMITS + 1], sum_ns; /* struct pb_latency_counts */
+    _Atomic uint64_t within[PB_LATENCY_LIMITS + 1], sum_ns; /* as in struct pb_latency_counts */
 };
 
 /* Times of the values of a line in a tile. */
@@ -34,6 +35,6 @@ struct pb_latency_report {
 void pb_latency_add(struct pb_latency *latency, uint64_t ns);
 /* The report of the times so far; out->n is their count. */
 void pb_latency_get(const struct pb_latency *latency, struct pb_latency_report *out);
-/* The counts so far. */
+/* Copies the counts so far. */
 void pb_latency_counts(const struct pb_latency *latency, struct pb_latency_counts *out);
 #endif

@@ -40,7 +40,7 @@ struct pb_served {
     struct pb_said_blocks *said; /* if input slots have blocks as files store them; else NULL */
 };
 
-/* Strip of that line and count of lines. */
+/* Returns the strip that begins at that line and has that count of lines. */
 static int take_strip(const struct pb_plan *pass, uint32_t first, uint32_t n, struct pb_tile *out)
 {
     if (first >= (uint32_t)pass->layout.grid.image_h || n < 1 ||

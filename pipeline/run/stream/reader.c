@@ -250,7 +250,8 @@ int pb_reader_tile(struct pb_reader *r, uint32_t unit, uint32_t number, struct p
     return rc;
 }
 
-/* Count of the source's lines, from its first, that n lines from `line` need. */
+/* Returns how many lines of the source, from its first one, must be complete for n lines from
+ * `line`. */
 static int32_t lines_needed(const struct pb_plan *plan, size_t source, int32_t line, int32_t n)
 {
     const struct pb_tile strip = pb_plan_strip(plan, 0, line, n);
@@ -258,8 +259,8 @@ static int32_t lines_needed(const struct pb_plan *plan, size_t source, int32_t l
     return read->y + read->h;
 }
 
-/* Largest count of lines, at most n, for which `complete` lines of the source are enough; the first
- * line can be computed. */
+/* Returns the largest count of lines, 1 to n, for which `complete` lines of the source are enough.
+ * They must be enough for one line. */
 static int32_t lines_ready(const struct pb_plan *plan, size_t source, int32_t line, int32_t n,
                            int32_t complete)
 {

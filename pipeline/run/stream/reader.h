@@ -40,7 +40,7 @@ int pb_reader_tile(struct pb_reader *reader, uint32_t unit, uint32_t number, str
 /* Waits until the first of `rows` lines of the tiles' grid from `line` can be computed. Returns the
  * count of those that can, at least 1; or a code that ends the thread. */
 int pb_reader_await(struct pb_reader *reader, int32_t line, int32_t rows, struct pb_err *err);
-/* Reads a strip (pb_plan_strip) into memory of an input slot. */
+/* Reads the pixels of a strip (pb_plan_strip) into `slot`, memory of an input slot. */
 int pb_reader_rows(struct pb_reader *reader, const struct pb_tile *rows, void *slot,
                    struct pb_err *err);
 /* Returns true if a file that is read without a cache reads faster when the reader's next tile is

@@ -48,7 +48,8 @@ struct pb_stream {
     /* NULL: tile workers compute, which have their own slots */
     struct wic_channel *in, *out;
     void *own_in, *own_out; /* one slot for each worker, wic_slot_stride() apart */
-    /* NULL: tiles are computed as a whole, or another process has the products. */
+    /* Strips and the tiles made of them; NULL: tiles are computed as a whole, or another process
+     * writes the products. */
     struct pb_strips *strips;
     /* Computes the tiles in `session`; NULL: this process does. */
     const struct pb_remote *remote;
@@ -108,15 +109,15 @@ int pb_stream_deliver(struct pb_stream *stream, const struct pb_tile *tile,
 int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const void *planes,
                     size_t bytes, uint32_t worker, struct pb_err *err);
 
-/* Records that an executor took a slot (pb_arrivals_note). Strips are not recorded: the threads
- * that write their tiles do it. */
+/* Records that an executor took a slot (pb_arrivals_note). Strips are not recorded here: the
+ * threads that write tiles record those. */
 int pb_stream_arrived(struct pb_stream *stream, const struct pb_tile *tile, struct pb_err *err);
-/* Delivers a strip to the sinks that take lines (by_lines); these do not get tiles then. Thread: as
- * for strips (strips.h). */
+/* Delivers a strip to the sinks that take lines (by_lines); these sinks get no tiles then. Thread:
+ * that of pb_strips_compute or pb_strips_take. */
 int pb_stream_deliver_lines(struct pb_stream *stream, const struct pb_tile *strip,
                             const struct pb_tile_planes *pixels, uint32_t worker,
                             struct pb_err *err);
-/* Returns true if tiles are made of strips. */
+/* Returns true if this process makes tiles of strips. */
 bool pb_stream_is_by_lines(const struct pb_stream *stream);
 
 /* Records the count of filled slots of the channels in the trace. Thread: any of the run. */

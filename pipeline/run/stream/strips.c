@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 /* The rows of tiles are a ring: row r of the grid is in place r % n after row r - n was written.
  * Writers take tiles from the limiter in the visiting order, which is by rows, and wait until the
- * tile's row is full: exchange and limiter are those of tiles that are computed as a whole. */
+ * row of the tile is full. Exchange and limiter are the same as for tiles computed as a whole. */
 #include "pipeline/run/stream/strips.h"
 
 #include "config/base/clock.h"
@@ -24,9 +24,9 @@ enum {
 
 /* A row of tiles in memory. */
 struct row {
-    uint32_t number; /* row of the grid that is here, or next */
+    uint32_t number; /* row of the grid in this place, now or next */
     uint64_t missing_px;
-    uint32_t unwritten; /* tiles */
+    uint32_t unwritten; /* count of tiles */
     char *tiles;        /* one after the other, tile_bytes apart */
 };
 
@@ -101,7 +101,7 @@ void pb_strips_abort(struct pb_strips *s)
 
 /* --- rows of tiles ---------------------------------------------------------------------------- */
 
-/* Waits until that row of the grid is in memory. 0 or -ECANCELED. */
+/* Waits until that row of the grid has a place in memory. Returns 0 or -ECANCELED. */
 static int wait_freed(struct pb_strips *s, const struct row *row, uint32_t number)
 {
     pthread_mutex_lock(&s->lock);
@@ -126,7 +126,7 @@ static int wait_full(struct pb_strips *s, const struct row *row, uint32_t number
     return rc;
 }
 
-/* Copies a strip's part of a tile. */
+/* Copies the part of a strip that a tile has. */
 static void copy_part(const struct pb_strips *s, const struct pb_tile *strip, const float *planes,
                       const struct pb_rect *tile, char *to)
 {
@@ -200,7 +200,8 @@ static int deliver(struct pb_strips *s, const struct pb_tile *strip, const float
     return put(s, strip, planes);
 }
 
-/* Waits for the strip's first line, and reads all that have arrived. Returns the count of lines. */
+/* Waits for the first line of a strip, and reads the lines that have arrived, at most as many as a
+ * strip may have. Returns their count, or a code that ends the thread. */
 static int read_strip(struct pb_strips *s, struct pb_reader *reader, uint32_t col, int32_t first,
                       void *slot, struct pb_tile *out, struct pb_err *err)
 {
@@ -263,8 +264,8 @@ static int send_all(struct pb_strips *s, struct pb_reader *reader, struct pb_err
     return rc < 0 ? rc : 0;
 }
 
-/* The device waits for lines without a core. With a core to spare, its reader polls for as long as
- * lines arrive: waking a thread would take as long as computing a line. */
+/* Lets the reader poll for lines if the machine has more than two cores: a wake-up would take as
+ * long as the computation of a line. */
 static void poll_lines(const struct pb_strips *s, const struct pb_reader *reader)
 {
     for (size_t i = 0; i < s->stream->plan->work.n_sources && pb_device_threads(0) > 2; i++)
@@ -282,9 +283,9 @@ int pb_strips_send(struct pb_strips *s, struct pb_err *err)
     return rc;
 }
 
-/* Returns a strip as this process would make it: another process may have written the slot. Strips
- * arrive in their order: one of a later row would wait for a row that a strip after it completes.
- */
+/* Checks the line and count in a slot, which another process may have written, and makes the strip
+ * from them. Strips must arrive in order: a strip of a later row would wait for a row that only a
+ * strip after it completes. */
 static int strip_of(const struct pb_plan *plan, const struct wic_slot *slot, int32_t next,
                     struct pb_tile *out, struct pb_err *err)
 {

@@ -151,7 +151,7 @@ static int finish_tile(struct pb_tile_workers *w, const struct pb_tile_read *rea
     return rc;
 }
 
-/* Body of a thread that computes strips, or writes the tiles that are made of them. */
+/* Body of a thread that computes a column of strips, or writes tiles that are made of strips. */
 static int work_strips(const struct pb_tile_workers *w, uint32_t number, struct pb_err *err)
 {
     const struct pb_stream *const s = w->stream;
