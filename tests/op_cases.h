@@ -104,8 +104,8 @@ static inline void op_case_set_results(struct pb_chain *chain)
     }
 }
 
-/* Numbers as of a thermal band of Landsat, for steps that calibrate; of radar and of columns, the
- * first two bands are the tables. */
+/* Numbers for steps that calibrate, like those of a thermal band of Landsat. For radar and for
+ * columns the first two bands are the tables. */
 static inline bool op_case_rule(const void *of, const void *params, size_t entry,
                                 struct pb_calibration_rule *out)
 {

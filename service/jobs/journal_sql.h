@@ -8,8 +8,7 @@
 #define PB_SUBSCRIBER_WANTS "pb_wants(s.events, s.pipelines, e.kind, e.pipeline)"
 #define PB_JOURNAL_ADD_SQL                                                                         \
     "INSERT INTO events (time_ms, kind, job, pipeline, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-/* A gap just before the first row belongs to the range, because the journal has no event before it.
- */
+/* A gap just before the first row belongs to the range: the journal has no event before it. */
 #define PB_JOURNAL_RANGE_SQL                                                                       \
     "SELECT coalesce((SELECT g.last_seq + 1 FROM gaps g WHERE g.next_seq + 1 = r.first LIMIT 1),"  \
     " r.first), r.last FROM (SELECT coalesce((SELECT min(seq) FROM events),"                       \

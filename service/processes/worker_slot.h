@@ -112,8 +112,7 @@ struct pb_run_how {
     const char *device;   /* used instead of compute.device; NULL = as configured */
     bool foreground;      /* for `pushbroom run`, see worker.h */
     bool turn;            /* the run waits for its turn, see on_turn */
-    bool
-        live; /* lines of the scene still arrive; waits for lines do not count as time of the run */
+    bool live;            /* lines still arrive; waits for them do not count as time of the run */
     bool permit;          /* the run waits for a permit, see on_permit */
     const char *existing; /* used instead of output.exists; NULL = as configured */
     /* checksums that the input is compared with (duplicates.h); NULL = no comparison */

@@ -24,7 +24,7 @@ struct pb_alerts_batch {
     struct pb_alerts_numbers numbers; /* before the batch; set to those after it */
     int rc;
     struct pb_err err;
-    size_t n_taken, n; /* n_taken: count at first; n: count in `at`, at last of new alerts */
+    size_t n_taken, n; /* n_taken: count at first; n: count in `at`, after store() of new alerts */
     struct pb_job_alert at[];
 };
 

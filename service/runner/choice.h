@@ -16,8 +16,7 @@
 
 struct pb_dirs;
 
-/* Another node that takes jobs. If an older version does not report a value, it counts as enough.
- */
+/* Another node that takes jobs. Values that an older version does not report count as enough. */
 struct pb_choice_peer {
     char name[PB_JOB_NODE_BYTES];
     bool has_gpu;

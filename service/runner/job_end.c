@@ -241,8 +241,7 @@ static void home_asked(void *user, struct pb_pending *pending)
     pb_pending_settle(pending);
 }
 
-/* Passes the cancel of a run to the node that has the input: that node needs no free slot for it.
- */
+/* Passes the cancel of a run to the node that has the input, which needs no free slot for it. */
 static void ask_home(struct pb_job_ends *ends, struct pb_pending *pending)
 {
     const struct pb_job *job = &pending->job;

@@ -12,7 +12,7 @@
 
 #define PB_RECEIVERS_MAX    64
 #define PB_RECEIVER_LOOK_MS 100
-#define PB_RECEIVER_REPEATS 10 /* most numbers that a writer starts again with in a second */
+#define PB_RECEIVER_REPEATS 10 /* smaller numbers of a writer in a second, at most */
 
 struct pb_receiver;
 

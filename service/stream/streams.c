@@ -698,8 +698,7 @@ static uint64_t count_latencies(const struct pb_latency_counts *latency)
     return n;
 }
 
-/* Prints the smallest limit that `percent` of the latencies do not exceed; null: above all limits.
- */
+/* Prints the lowest limit that `percent` of the latencies do not exceed; null: above all limits. */
 static void print_share(struct pb_json *json, const char *key,
                         const struct pb_latency_counts *latency, uint64_t percent)
 {

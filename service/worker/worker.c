@@ -140,8 +140,7 @@ static void say_checking(void *user, uint64_t bytes)
 }
 
 /* Reports to the service that the connection to the other node moves, because the service ends a
- * run without progress. Sends no line to the other node, which may be reading the bytes of a file.
- */
+ * run without progress. The other node gets no line: it may be reading the bytes of a file. */
 static void say_moved(void *user, uint64_t bytes)
 {
     struct worker *worker = user;

@@ -43,8 +43,7 @@ struct pb_worker_numbers {
     int64_t
         io_ms;  /* time for which a read or write has been waiting for storage; 0 if none waits */
     bool waits; /* true while the run waits for lines of the scene */
-    struct pb_latency_counts
-        latency;           /* latencies of the run; the last values if the line omits them */
+    struct pb_latency_counts latency; /* latencies of the run; last values if the line omits them */
     int64_t bytes_checked; /* bytes read of the input for its checksum; the last value if the line
                               has no number */
 };

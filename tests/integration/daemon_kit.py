@@ -194,7 +194,7 @@ class Daemon:
             return False
 
     def wait_streams(self):
-        """Until writers of streams can connect: it answers before its job store is open."""
+        """Waits until writers of streams can connect; the status socket answers before the job store is open."""
         wait_for((self.root / "streams.sock").exists)
 
     def client(self, **options):
@@ -249,7 +249,7 @@ class Daemon:
 
     @contextlib.contextmanager
     def without_descriptors(self):
-        """The service gets no further descriptor in here."""
+        """Context in which the service can open no further descriptor."""
         limit = functools.partial(resource.prlimit, self.process.pid, resource.RLIMIT_NOFILE)
         before = limit()
 
@@ -262,7 +262,7 @@ class Daemon:
                 clients.enter_context(contextlib.closing(self.client()))
                 wait_for(lambda: first_free() != free)
             seen = [first_free()]
-            for _ in range(100): # some are in use for a moment only, which is long on a loaded machine
+            for _ in range(100): # some descriptors are in use only briefly, which takes longer on a loaded machine
                 time.sleep(0.01)
                 seen.append(first_free())
             limit((min(seen), before[1]))

@@ -46,9 +46,9 @@ def own_address():
 
 
 class Line(threading.Thread):
-    """A network link to an address: counts the bytes of both directions, and can be cut, stopped or slowed (bytes a second).
+    """A network link to an address. It counts the bytes of both directions, and can be cut, stopped or slowed (bytes a second).
 
-    answers_go_on: cleared, the bytes of the other side (the home of a job) wait."""
+    answers_go_on: while it is cleared, bytes from the other side (the home of a job) are held back."""
 
     def __init__(self, target):
         super().__init__(daemon=True)

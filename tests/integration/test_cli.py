@@ -657,7 +657,7 @@ def test_jobs_that_ended_before_a_watch_count(scratch):
         assert sorted(json.loads(line)["name"] for line in out.splitlines()) == ["a.tif", "b.tif", "bad.tif"], out
         d.drop("slow.tif", "until go")
         process = subprocess.Popen([BIN / "pushbroom", *watch, "5", "--socket", d.root / "s.sock"], stdout=subprocess.PIPE, text=True)
-        assert next(line for line in process.stdout if "bad.tif" in line).startswith("failed") # it may show slow.tif before
+        assert next(line for line in process.stdout if "bad.tif" in line).startswith("failed") # slow.tif may be shown before
         d.drop("last.tif")
         d.wait_job("last.tif", "successful")
         assert process.poll() is None

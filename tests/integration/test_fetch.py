@@ -165,7 +165,7 @@ class Fetch(FetchCase):
         self.assertEqual([k for k, in kinds if k in ("job.dismissed", "job.successful", "job.failed")], ["job.dismissed"])
 
     def test_cancel_comes_too_late_for_published_products(self):
-        """The report of home does not reach the node that computed."""
+        """The node that computed does not receive the report of home."""
         a, b = self.fetch_nodes("a", "b")
         scene = self.scene(700)
         with self.busy(a) as busy:
@@ -188,7 +188,7 @@ class Fetch(FetchCase):
         self.check_once(["busy.tif", "s1.tif"])
 
     def test_cancel_waits_for_a_home_that_is_away(self):
-        """Only home sees whether it has published."""
+        """Only home can find out whether the run has published."""
         a, b = self.fetch_nodes("a", "b")
         scene = self.scene(700)
         with self.busy(a):
@@ -217,13 +217,13 @@ class Fetch(FetchCase):
         node.config.write_text(text + MONTHS)
 
     def month(self, node, day):
-        """The file of a day."""
+        """Makes the file of a day."""
         path = self.common / f"T1_202606{day:02}.tif"
         subprocess.run([BIN / "make_scene", "--size", "300x300", "--bands", "1", "--seed", str(day), path], check=True)
         return path
 
     def sources(self, node, n):
-        """Names of the files that the products were made of, when n jobs of the scene are successful."""
+        """Waits for n successful jobs of the scene. Returns the names of the files from which the products were made."""
         name = "T1_202606"
         node.wait_for(lambda: len([j for j in node.jobs() if (j["name"], j["status"]) == (name, "successful")]) == n)
         manifest = json.loads((node.root / f"products/{name}/month/.pushbroom.json").read_text())
@@ -244,7 +244,7 @@ class Fetch(FetchCase):
         self.assertEqual({j["node"] for j in a.jobs() if j["name"] == "T1_202606"}, {"a", "b"})
 
     def test_parts_on_several_nodes_are_refused(self):
-        """One inbox that two nodes see, and directories that they do not."""
+        """Both nodes watch one inbox; each has directories that the other does not see."""
         a, b = self.fetch_nodes("a", "b")
         inbox = self.common / "inbox"
         inbox.mkdir()

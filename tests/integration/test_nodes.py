@@ -383,7 +383,7 @@ class Nodes(DaemonCase):
         self.check_once(names)
 
     def test_growing_scene_runs_on_the_node_of_its_stream(self):
-        """A run that failed there is repeated there, while another node is idle; each alert is one event."""
+        """A failed run is repeated on the node with the stream, although another node is idle; each alert is one event."""
         a, b = self.nodes("a", "b", start=False, fake=False, lease="30s")
         for node in (a, b):
             node.set_pipelines("""compute: {device: cpu, threads: 1}
@@ -442,7 +442,7 @@ pipelines:
         self.check_once(names)
 
     def test_job_that_crashed_on_two_nodes_runs_on_a_third(self):
-        """The third one is busy until the two have run later jobs."""
+        """The third node is busy until the other two have run later jobs."""
         nodes = self.nodes("a", "b", "c", start=False, parallel=1, lease="30s")
         for node in nodes:
             node.change("  settle:", "  max_attempts: 3\n  express: 0s\n  settle:")

@@ -239,8 +239,8 @@ class SharedProducts(DaemonCase):
         return node
 
     def late_writer(self, path):
-        """Its node and itself are stopped over the lease while it makes this path visible. Another node ends the job, and publishes
-        another input of the scene; the late writer must not change that."""
+        """Stops a node and its writer for longer than the lease while the writer makes this path visible. Another node ends the job and
+        publishes another input of the scene; the late writer must not change those products."""
         run_to_end([str(BIN / "make_scene"), "--size", "96x96", "--compress", "NONE", str(self.folder / "large.tif")], stdout=subprocess.DEVNULL)
         postgres = Postgres(self)
         a, b = self.node("a", postgres, "5s"), self.node("b", postgres, "5s")

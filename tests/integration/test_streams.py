@@ -136,17 +136,17 @@ class Streams(DaemonCase):
         self.assertIn('pushbroom_stream_lines_total{stream="red"} %d' % height, d.call("service.metrics")["text"])
 
     def start_live(self, d):
-        """A scene whose writer is stopped after a few lines; the writer and the job, which runs."""
+        """Starts a scene and stops its writer after a few lines. Returns the writer and the running job."""
         process = self.start_feed(d, "--lines-per-second", 20, "--group", 2, "--start", TIME)
         self.wait_lines(d, 2)
         process.send_signal(signal.SIGSTOP)
         job = d.wait_job("red_20261130T120000000_0.tif", "running")
-        d.wait_for(lambda: self.stream(d).get("latency"))  # it has opened the growing file and computed lines
+        d.wait_for(lambda: self.stream(d).get("latency"))  # the run has opened the growing file and computed lines
         self.assertLess(self.stream(d)["lines"], 352)
         return process, job
 
     def check_live(self, d, process, live, bands=None):
-        """The writer continues, and the job has the products of its scene, in one attempt."""
+        """Continues the writer, and checks that the job makes the products of its scene in one attempt."""
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(), 0)
         done = d.wait_job(live["name"], "successful")
@@ -155,7 +155,7 @@ class Streams(DaemonCase):
         numpy.testing.assert_array_equal(self.values(d, done), expected)
 
     def test_scene_runs_while_its_lines_arrive(self):
-        """Its job takes no place of a file, and the run that began with the first lines completes it."""
+        """The job does not use the slot of a file, and the run that began with the first lines completes it."""
         d = self.daemon(start=False, fake=False, parallel=1)
         d.set_pipelines(PIPELINES.format(every=352, silence="1h", full="wait") + STEPS + """  files:
     input: {match: ["*.tif"], bands: {R: 3}}
@@ -214,7 +214,7 @@ class Streams(DaemonCase):
         numpy.testing.assert_array_equal(self.values(d, job), self.expected(d, 0, self.ended(d)["lines"]))
 
     def test_growing_scene_is_not_cancelled(self):
-        """Its input is still written. A drain puts its job back."""
+        """The input is still being written. A drain returns the job to the queue."""
         d = self.service(every=352, silence="1h")
         process, live = self.start_live(d)
 
@@ -232,7 +232,7 @@ class Streams(DaemonCase):
         self.check_live(d, process, live)
 
     def test_failed_run_waits_for_the_scene(self):
-        """The run fails before the scene is complete; the input is moved to quarantine as a whole."""
+        """The run fails before the scene is complete; later the complete input is moved to quarantine."""
         d = self.service(every=352, silence="1h")
         d.change("compute:", "limits: {max_side_px: 348}\ncompute:")
         d.stop()
@@ -250,7 +250,7 @@ class Streams(DaemonCase):
         numpy.testing.assert_array_equal(read(kept), read(SCENE))
 
     def start_alerts(self):
-        """A service, and a growing scene with an alert in its first line."""
+        """Starts a service, and a growing scene with an alert in its first line."""
         d = self.daemon(start=False, fake=False)
         rows = read(SCENE)[2].max(axis=1)
         d.set_pipelines(PIPELINES.format(every=352, silence="1h", full="wait") +
@@ -265,7 +265,7 @@ class Streams(DaemonCase):
         return [event["alert"] for event in events if event["event"] == "alert.raised"]
 
     def check_alerts(self, d, job):
-        """Each alert of the product was one event, in order."""
+        """Checks that each alert of the product was one event, in order."""
         folder = pathlib.Path(d.call("job.get", id=job["id"])["directory"])
         features = json.loads(next(folder.glob("*.alerts.geojson")).read_text())["features"]
         self.assertGreater(len(features), 1)
@@ -274,7 +274,7 @@ class Streams(DaemonCase):
         self.assertEqual([alert["line"] for alert in alerts], [feature["properties"]["first_line"] for feature in features])
 
     def test_alerts_are_events_while_lines_arrive(self):
-        """Watchers get them before the next lines; a second run does not repeat them."""
+        """Watchers get alerts before the next lines arrive; a second run does not repeat them."""
         watcher, d, process, live = self.start_alerts()
         while (event := watcher.event()).get("event") != "alert.raised":
             pass
@@ -301,7 +301,7 @@ class Streams(DaemonCase):
     def test_gap_is_invalid_and_counted(self):
         d = self.service(every=128)
         self.feed(d, "--lines-per-second", 100000, "--start", TIME, "--skip", "40:10")
-        # Jobs of one millisecond have no order, but their names have the time.
+        # Jobs of the same millisecond have no order; their names have the times of the scenes.
         jobs = sorted(self.wait_scenes(d, -(-gdal.Open(str(SCENE)).RasterYSize // 128)), key=lambda job: job["name"])
         values, expected = self.values(d, jobs[0]), self.expected(d, 0, 128)
         self.assertTrue(numpy.isnan(values[40:50]).all())
@@ -326,7 +326,7 @@ class Streams(DaemonCase):
         failed, = d.wait_for(lambda: [j for j in d.jobs() if j["status"] == "failed"])
         self.assertEqual((failed["name"], failed["error"]["code"]), (first["name"], "output.exists"))
         self.assertEqual({path: path.read_bytes() for path in folder.iterdir() if path.is_file()}, products)
-        lines = read(failed["input"])  # nothing of it is lost
+        lines = read(failed["input"])  # no line is lost
         expected = read(SCENE)
         expected[:, 100:120] = 0
         numpy.testing.assert_array_equal(lines, expected)
@@ -445,7 +445,7 @@ class Streams(DaemonCase):
         numpy.testing.assert_array_equal(self.values(d, job)[:n], self.expected(d, 0, n))
 
     def on_bad_disk(self, full):
-        """A service and a writer, and the rule by which no line of a scene can be written."""
+        """A service and a writer, and the rule under which each write of lines fails."""
         d = self.daemon(start=False, fake=False)
         d.set_pipelines(PIPELINES.format(every=128, silence="60s", full=full) + STEPS)
         faults = control.Faults(d.root / "faults", BIN / "pbfault.so")
@@ -496,7 +496,7 @@ class Streams(DaemonCase):
             text = "cannot take a writer"
             wait_for(lambda: d.log_text().count(text) > 2)
             n, seconds = d.log_text().count(text), time.monotonic() - begin
-            self.assertLessEqual(n, seconds / 0.5 + 1)  # a try in half a second
+            self.assertLessEqual(n, seconds / 0.5 + 1)  # one try each half second
         waiting[-1].sendall(b"garbage\n")
         self.assertIn(b"invalid", waiting[-1].recv(1000))
         self.feed(d)
@@ -594,7 +594,7 @@ class Streams(DaemonCase):
             n = d.log_text().count("is in use")
             d.process.send_signal(signal.SIGHUP)
             d.wait_for(lambda: d.log_text().count("is in use") > n)
-        reload()  # has the right still
+        reload()  # the writer still has the right
         lines = self.stream(d)["lines"]
         self.wait_lines(d, lines + 20)
         d.change('writers: ["65534"]', 'writers: ["65533"]')

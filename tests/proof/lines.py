@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-"""A sensor that sends lines for the requested time, scene after scene. No line may be lost, each product must have the values of the
-file way, and neither the service nor a worker may take more memory in its second half than in the first. Memory is anonymous memory:
+"""A sensor that sends lines for the requested time, scene after scene. No line may be lost, each product must have the values that
+`pushbroom run` computes from the file, and neither the service nor a worker may take more memory in its second half than in the first. Memory is anonymous memory:
 pages of the growing file, which a worker maps, are the page cache's.
 
   lines.py [--minutes 10] [--rate 2000] [--width 4096] [--every 61440]     the short form in ctest: --short"""
@@ -59,7 +59,7 @@ class Sensor:
         self.wrong, self.own, self.workers, self.checked = [], [], [], set()
 
     def sample(self):
-        """Memory of the service, and of its largest worker with the share of the tiles that the running job has written."""
+        """Records the memory of the service and of its largest worker, and the share of tiles that the running job has written."""
         pid = self.service.process.pid
         self.own.append(anonymous_kb(pid))
         running = [j for j in self.jobs() if j["status"] == "running" and j["tiles_total"]]
@@ -71,7 +71,7 @@ class Sensor:
         return self.service.call("job.list", limit=1000)["jobs"]
 
     def reference(self):
-        """Values that the file way gives for the lines that the sensor repeats."""
+        """Values of `pushbroom run` for the file whose lines the sensor repeats."""
         out = self.scratch / "file"
         subprocess.run([BIN / "pushbroom", "run", "-c", self.service.config, "-p", "swir", "-o", out, self.scene], check=True,
                        capture_output=True)
@@ -132,7 +132,7 @@ class Sensor:
                 print(line)
 
     def judge_memory(self):
-        """The service: by time. Workers: after a quarter of a scene they have touched all rows of tiles in memory."""
+        """Compares halves: for the service by time, for workers after a quarter of a scene, when they have used all rows of tiles."""
         own = [kb for kb in self.own if kb]
         parts = [("the service", own[len(own) // 4:len(own) // 2], own[len(own) // 2:]),
                  ("the largest worker", [kb for share, kb in self.workers if 0.25 <= share < 0.5], [kb for share, kb in self.workers if share >= 0.75])]

@@ -59,8 +59,8 @@ class Soak:
         self.ended[name] = where
 
     def collect(self):
-        """Takes away what ended, as a consumer and an operator do. Products whose job still runs stay: if its worker is killed
-        now, the service looks for them, and computes the scene again when they are gone."""
+        """Removes files of ended jobs, like a consumer and an operator. Products whose job still runs stay: if its worker is killed
+        now, the service looks for them, and computes the scene again if they are gone."""
         root = self.service.root
         published = list(product_directories(root / "products"))
         runs = {job["name"] for job in self.service.jobs() if job["status"] in ("accepted", "running")}

@@ -350,7 +350,7 @@ static size_t steps_after(int64_t since)
     return n;
 }
 
-/* A server that took over went on with numbers far above. */
+/* After a failover the numbers of events continue far above the last one. */
 START_TEST(test_left_out_numbers_hide_no_step)
 {
     struct pb_err err = {0};

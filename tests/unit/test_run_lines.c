@@ -96,7 +96,7 @@ static void check_equal(const struct pb_run_result *a, const struct pb_run_resul
     }
 }
 
-/* Writes a table of the sensor's columns, which the run reads like a source. */
+/* Writes a table of the columns of the sensor, which the run reads like a source. */
 static void write_columns(const char *path)
 {
     FILE *const f = fopen(path, "w");

@@ -494,7 +494,7 @@ START_TEST(test_early_end_wakes_a_reader)
 }
 END_TEST
 
-/* Writes of this process fail from that offset of a file on. */
+/* Lets writes of this process fail at that offset of a file and beyond. */
 static void limit_files(rlim_t bytes)
 {
     const struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -502,7 +502,7 @@ static void limit_files(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* _i: a line, a gap, the end. */
+/* Loop: the write of a line, of a gap, of the end. */
 START_TEST(test_failed_write_completes_no_line)
 {
     struct pb_err err = {0};

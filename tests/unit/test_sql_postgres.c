@@ -107,7 +107,7 @@ START_TEST(test_runs_take_parameters_of_any_type)
 }
 END_TEST
 
-/* Both directions of the connection are full. */
+/* Sets a text that is large enough to fill both directions of the connection. */
 static bool set_large(void *user, size_t i, struct pb_sql_statement *s)
 {
     (void)i;

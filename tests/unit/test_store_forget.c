@@ -6,10 +6,10 @@
 
 #include "database_fixture.h"
 
-#define JOBS 5000 /* count of the jobs of the node: more than two batches */
+#define JOBS 5000 /* jobs of the node: more than two batches */
 #define TIED "SELECT count(*) FROM jobs WHERE node = 'gone' AND status < 2 AND needs <> ''"
 
-/* Adds n jobs of a node whose numbers begin at `first`. */
+/* Adds n jobs of a node; their numbers begin at `first`. */
 static void add_jobs(const char *node, int first, int n, enum pb_job_status status)
 {
     char text[1024];
@@ -37,7 +37,7 @@ static void make_node(void)
     execute("INSERT INTO requests (node, job, kind, identity) VALUES ('gone', 'j1', 1, '')");
 }
 
-/* The call, and its progress. */
+/* Options and results of a call of pb_store_forget. */
 struct forgetting {
     void (*meanwhile)(const struct forgetting *call);
     int n;          /* batches so far */
@@ -116,7 +116,7 @@ START_TEST(test_interrupted_call_can_be_repeated)
 }
 END_TEST
 
-/* Another node takes a job meanwhile, and its transaction ends after the first walk. */
+/* Locks a job in a transaction of another node, which ends after the first walk. */
 static void lock_job(const struct forgetting *call)
 {
     if (call->n == 1)

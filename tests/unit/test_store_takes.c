@@ -56,7 +56,7 @@ static void *untake_one(void *user)
     return pb_store_untake(store, jobs, 1, NULL) == 0 ? user : NULL;
 }
 
-/* The server makes the lost take only after the connection has been made again. */
+/* The server commits the lost take only after the client has connected again. */
 START_TEST(test_untake_waits_for_the_lost_take)
 {
     char text[160];
@@ -81,10 +81,9 @@ START_TEST(test_untake_waits_for_the_lost_take)
 }
 END_TEST
 
-/* --- a connection that is lost while COMMIT is answered ----------------------------------------
- */
+/* --- connection lost before the answer to COMMIT ---------------------------------------------- */
 
-/* Connects the store again as a user whose COMMIT is stored, but never answered. */
+/* Connects the store again as a user whose COMMIT is executed but never answered. */
 static void answer_no_commit(void)
 {
     static char as_waiter[POSTGRES_CONNINFO_BYTES + 16];
@@ -134,7 +133,7 @@ static void *take_jobs(void *user)
     return user;
 }
 
-/* They would be running in this session without a worker. */
+/* Otherwise the jobs would be running in this session without a worker. */
 START_TEST(test_jobs_of_a_lost_take_wait_again)
 {
     pthread_t thread;
@@ -162,7 +161,7 @@ START_TEST(test_jobs_of_a_lost_take_wait_again)
 }
 END_TEST
 
-/* Another service starts the first job. A node that chose it as well takes the next one. */
+/* Another service starts the first job. A node that had chosen the same job takes the next one. */
 START_TEST(test_nodes_do_not_choose_the_same_job_again)
 {
     insert(A, PB_JOB_ACCEPTED);
@@ -211,7 +210,7 @@ static int waiting_changes(void)
     return n;
 }
 
-/* Each start is tried alone after the transaction of both, which is stored. */
+/* The transaction with both starts is stored, but unanswered; then each start is tried alone. */
 START_TEST(test_repeated_take_is_not_refused)
 {
     struct one_take takes[2] = {{.result = 1}, {.result = 1}};

@@ -160,7 +160,7 @@ static struct pb_worker_slot *slot;
 static struct pb_run_over over;
 static bool runs_next; /* when a run is over */
 static bool permits;   /* runs wait for a permit */
-static bool live;      /* lines of their scenes arrive */
+static bool live;      /* runs of scenes whose lines still arrive */
 static int n_permits;
 static int n_over, n_starts, n_retries, n_gone;
 static char devices[100]; /* requested devices, run by run */
@@ -533,7 +533,7 @@ START_TEST(test_no_time_limit_while_a_permit_is_awaited)
 }
 END_TEST
 
-/* The wait for lines is no time of a run, unless the worker of a file only claims it. */
+/* A wait for lines does not count as time of a run; the claimed wait of a worker of a file does. */
 START_TEST(test_time_of_a_run_begins_after_its_lines)
 {
     live = _i == 1;

@@ -12,8 +12,7 @@ enum { PB_LATENCY_CLASSES = 256, PB_LATENCY_LIMITS = 16 };
 /* Upper limits of the counts in struct pb_latency_counts, in ns, ascending. */
 extern const uint64_t pb_latency_limit_ns[PB_LATENCY_LIMITS];
 
-/* n[i]: count of times up to limit i and above limit i - 1; the last one: count above all limits.
- */
+/* n[i]: count of times above limit i - 1, up to limit i; the last one: above all limits. */
 struct pb_latency_counts {
     uint64_t n[PB_LATENCY_LIMITS + 1];
     uint64_t sum_ns;

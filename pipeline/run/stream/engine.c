@@ -143,8 +143,7 @@ static int start_all(struct pb_engine *e, enum pb_engine_role role, uint32_t cou
 /* Starts the threads of each stage. */
 static int start_stages(struct pb_engine *e, struct pb_err *err)
 {
-    const bool by_strips =
-        e->stream.strips != NULL; /* strips need one more thread, which takes results */
+    const bool by_strips = e->stream.strips != NULL; /* one more thread takes results */
     const uint32_t count[] = {e->stream.plan->layout.readers, e->type->threads(e->exec),
                               e->stream.plan->layout.writers + by_strips};
     atomic_store(&e->readers_left, count[PB_ENGINE_READ]);

@@ -44,7 +44,7 @@ def all_killed(trial, node, fault):
 
 
 def node_killed_at_call(trial, node, fault):
-    """At the n-th call that changes a directory or makes a change durable."""
+    """Kills at the n-th call that changes a directory or makes a change durable."""
     role = "daemon" if fault.pick < 0.6 else "worker"
     rule = node.faults.rule("change", control.KILL_NTH, role=role, n=1 + int(fault.pick * 997) % 30)
     yield
@@ -121,7 +121,7 @@ def standby_stopped(trial, node, fault):
 
 
 def failover(trial, node, fault):
-    """Each node has a scene for its next job."""
+    """Fails over while each node has a scene for its next job."""
     up = trial.nodes_up()
     for each in trial.cluster.nodes:
         trial.deliver_to(each)
@@ -135,10 +135,10 @@ def failover(trial, node, fault):
 
 
 def disk_full(trial, node, fault):
-    """The file system of products, for all nodes if it is one that the trial has mounted; else writes of one node fail."""
+    """Fills the file system of products for all nodes if the trial has mounted it; otherwise writes of one node fail."""
     ballast = [place / ".ballast" for place in trial.cluster.places] if trial.is_mounted else []
     for path in ballast:
-        with open(path, "wb", buffering=0) as file:  # a buffer would be written again by the close, and fail
+        with open(path, "wb", buffering=0) as file:  # the close would write a buffer again, and fail
             try:
                 while file.write(bytes(1 << 20)):
                     pass
@@ -170,7 +170,7 @@ def line_cut(trial, node, fault):
 
 
 def line_slow(trial, node, fault):
-    """The files of a scene take about as long as a lease."""
+    """The transfer of the files of a scene takes about as long as a lease."""
     node.line.rate = 2e5 / trial.cluster.lease
     trial.await_job(node)
     yield

@@ -25,7 +25,7 @@ from pbtest import BIN, Skip  # noqa: E402
 from postgres_kit import Postgres  # noqa: E402
 from store import Cleanups  # noqa: E402
 
-ADD_AT_ONCE = 10000  # jobs of a statement
+ADD_AT_ONCE = 10000  # jobs added by one statement
 EVENTS = ("job.accepted", "job.running", "job.successful")
 
 
@@ -61,7 +61,7 @@ def add_gone(server, jobs):
 
 
 def forget_gone(server, jobs, wrong):
-    """Forgets the node when the first jobs have run."""
+    """Forgets the node after the first jobs have run."""
     while server.rows("SELECT count(*) FROM pushbroom.jobs WHERE status > 1") == [("0",)]:
         time.sleep(0.1)
     began = time.monotonic()

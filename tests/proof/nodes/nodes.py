@@ -80,7 +80,7 @@ class Node(Service):
                 f" key: {keys}/{self.name}.key, ca: {keys}/ca.crt, socket: {self.root}/f.sock}}")
 
     def start_fetcher(self):
-        """It is a program of its own, which serves and fetches files for the service."""
+        """Starts pushbroom-fetch, which serves and fetches files for the service."""
         with open(self.root / "fetch.log", "ab") as log:
             self.fetcher = subprocess.Popen([BIN / "pushbroom-fetch", "--config", self.config], stderr=log, stdin=subprocess.DEVNULL)
 
@@ -109,8 +109,8 @@ class Node(Service):
             self.cluster.links.set_mode(link, mode, drop)
 
     def kill(self, pid=None):
-        """Waits for the end of its workers: they are killed with it. One that was stopped before it had set that ends when it
-        continues."""
+        """Kills the service and waits for the end of its workers, which end with it. A worker that was stopped before it had requested
+        this ends after it continues."""
         below = self.processes() if pid is None else []
         super().kill(pid)
         send(below, signal.SIGCONT)
@@ -150,8 +150,8 @@ class Delivered:
 
 
 class Cluster:
-    """The store, the links, the nodes and what was delivered. any_inbox: a node watches the inboxes of nodes that are away, and has the
-    files that it takes there. fetches: each node has products of its own, and fetches the files of others."""
+    """The store, the links, the nodes and what was delivered. any_inbox: a node watches the inboxes of nodes that do not
+    report, and keeps the files that it takes there. fetches: each node has its own products, and fetches the files of others."""
 
     def __init__(self, scratch, store, links, names, lease, any_inbox=False, fetches=False):
         self.scratch, self.store, self.links, self.lease = scratch, store, links, lease
@@ -213,7 +213,7 @@ class Cluster:
         return [d.name for d in delivered if status.get(d.name, "0") in "01" or not self.paths(d, FOLDERS[status[d.name] != "2"])]
 
     def homes(self, delivered):
-        """The nodes that may have its file."""
+        """Returns the nodes that may have the file."""
         return self.nodes if self.any_inbox else [delivered.node]
 
     def paths(self, delivered, folder):
@@ -261,7 +261,7 @@ class Cluster:
         return [str(path) for path in found]
 
     def products_of(self, delivered):
-        """Returns what product_files() does; files at a place where they do not belong have other names."""
+        """Returns product_files(), in which files in a wrong directory have other names."""
         own = delivered.node.products
         return {name if place == own else f"{place}/{name}": checksum for place in self.places
                 for name, checksum in product_files(place / delivered.scene).items()}

@@ -43,7 +43,7 @@ FALSE = ("no free job id", "cannot become", "handles are left open")  # no fault
 LATE_S = 6  # a job of a dead node starts elsewhere within its lease and this time
 PRODUCTS_MB = 256
 MOUNTED = "PB_RIG_MOUNTED"  # set when the trial has mounts and process ids of its own
-OWN = ("unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc")  # no process of others gets the id of a killed one
+OWN = ("unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc")  # no process of another trial gets the id of a killed process
 
 
 class Trial:
@@ -88,7 +88,7 @@ class Trial:
             time.sleep(0.1)
 
     def nodes_up(self):
-        """Names of the nodes that no fault has at the moment."""
+        """Names of the nodes without a present fault."""
         return [node.name for i, node in enumerate(self.cluster.nodes) if not any(f"node {i}" in wanted for wanted, _, _ in self.active)]
 
     def store_answers(self):
@@ -171,7 +171,7 @@ class Trial:
 
     @staticmethod
     def seen(client, last):
-        """Events up to that number: a file is in quarantine a moment before its event."""
+        """Events up to that number. A file is in quarantine shortly before its event."""
         seen = [event for event in client.seen if event.seq <= last]
         del client.seen[:len(seen)]
         return seen

@@ -38,7 +38,7 @@ PERIOD_US = 10000
 
 
 def make_group(path, quota):
-    """Makes a cgroup whose processes get this many CPUs together. It is removed when they have ended, by remove_groups()."""
+    """Makes a cgroup whose processes share this number of CPUs. remove_groups() removes it after they have ended."""
     path.mkdir(exist_ok=True)
     if (path / "cpu.max").exists():
         (path / "cpu.max").write_text(f"{quota * PERIOD_US:.0f} {PERIOD_US}")
@@ -111,7 +111,7 @@ class Trial:
         return run_beside([self], paths, count, [nodes])
 
     def used(self):
-        """CPU seconds of the services, of their workers and of the server, and its transactions, since they began."""
+        """CPU seconds of the services, of their workers and of the server, and the server's transactions, since the start."""
         services = [node.process.pid for node in self.nodes]
         own = sum(own_ticks(pid) for pid in services)
         ticks = (own, sum(map(cpu_ticks, services)) - own, cpu_ticks(self.server.process.pid))
@@ -157,7 +157,7 @@ class Result:
 
 
 def run_beside(trials, paths, count, inboxes):
-    """Runs `count` scenes in all, in trials that share the machine, from the inboxes of some nodes of each."""
+    """Runs `count` scenes in all, in trials that run at the same time, from the inboxes of some nodes of each trial."""
     before = [trial.used() for trial in trials]
     for number, (trial, nodes) in enumerate(zip(trials, inboxes)):
         trial.deliver([paths[i % len(paths)] for i in range(number, count, len(trials))], nodes)

@@ -117,7 +117,7 @@ class EventsWatch(threading.Thread):
 
 
 class ProductsWatch(threading.Thread):
-    """Sees each rename in the directories of products and in those of scenes."""
+    """Records each rename in the directories of products and of scenes."""
 
     def __init__(self, places):
         super().__init__(daemon=True)
