@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: pushbroom authors
 # SPDX-License-Identifier: Apache-2.0
-# ctest: threads sanitized slow
+# ctest: threads slow
 """Streams of lines: writers of all kinds, and the scenes that the service makes of their lines."""
 import errno
 import json
