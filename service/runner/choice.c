@@ -37,9 +37,8 @@ static bool is_of_this(const struct pb_choice *choice, const struct pb_job *job)
  * other nodes whose pipeline has the same text here. */
 static bool has_pipeline(struct pb_choice *choice, const struct pb_job *job)
 {
-    const bool is_own = strcmp(job->node, choice->node) == 0;
     const struct pb_pipeline_config *pipeline = pb_config_pipeline(choice->config, job->pipeline);
-    if (is_own || job->node[0] == '\0')
+    if (is_of_this(choice, job) || job->node[0] == '\0')
         return true;
     if (!pb_job_start_knows(choice->config, job))
         (void)snprintf(choice->left, sizeof choice->left,
@@ -130,7 +129,7 @@ static bool is_own_input(const struct pb_choice *choice, const struct pb_job *jo
     return choice->own == NULL || job->manifest.input == NULL ||
            is_in_any(job->manifest.input, choice->own) ||
            (choice->knows_nodes && !is_in_any(job->manifest.input, choice->others) &&
-            strcmp(job->node, choice->node) == 0);
+            is_of_this(choice, job));
 }
 
 /* Returns true if only the job's own node may take it, because only that node sees whether the last
