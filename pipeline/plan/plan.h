@@ -256,8 +256,8 @@ struct pb_plan_layout {
      * (run/stream/tile_worker.h); false: each stage has its own threads. */
     bool by_workers;
     /* Most lines of a strip; 0: tiles are computed as a whole. A scene whose lines arrive is
-     * computed in strips as soon as their lines are complete; slots hold strips, and tiles are made
-     * of computed strips (run/stream/strips.h). */
+     * computed in strips as soon as their lines are complete. Slots hold strips; computed strips
+     * are joined to tiles (run/stream/strips.h). */
     int32_t lines;
     bool no_strips;               /* true if the budget is too small for strips: lines is 0 */
     uint32_t strip_cols;          /* strips that are computed next to each other */

@@ -16,7 +16,7 @@ struct pb_json;
 struct pb_job_alert {
     char name[PB_JOB_ALERT_NAME]; /* name of the product; "" if absent */
     char band[PB_JOB_ALERT_NAME];
-    uint32_t number;      /* from 1 in each product; the same if the scene is computed again */
+    uint32_t number;      /* count from 1 in each product; a repeated run gives the same number */
     uint32_t pixels;      /* count of pixels of the line beyond the limit */
     int32_t line, sample; /* pixel farthest beyond the limit, from 0 */
     float value;          /* value of that pixel, finite */

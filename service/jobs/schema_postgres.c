@@ -240,9 +240,9 @@ static const char *const version_4[] = {
 static const char *const version_5[] = {"ALTER TABLE nodes ADD COLUMN drains" INT " DEFAULT 0;",
                                         NULL};
 
-/* Called after each connect. All numbers of events are below the present milliseconds, also those
- * of a lost server. The lock is that of settle(). A gap just before the first row is kept, because
- * a client whose last number is before the gap has missed no event. */
+/* Called after each connect. All numbers of events, even numbers that a lost server gave, are below
+ * the present milliseconds. The lock is shared with settle(). A gap just before the first row is
+ * kept: a client whose last number is before the gap has missed no event. */
 #define NOTE_GENERATION                                                                            \
     "CREATE OR REPLACE FUNCTION note_generation() RETURNS void LANGUAGE plpgsql AS $$"             \
     " DECLARE present text := (SELECT system_identifier FROM pg_control_system()) || '/' ||"       \

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * With when_full: drop-oldest, a look that finds a full channel drops the older half of its groups:
- * a writer that is faster than the disk is never stopped for longer than one group takes. Lines
- * that cannot be written are dropped. With when_full: wait they stay in the channel, and the writer
- * waits; the scene ends, and the next scene begins when its file can be written. */
+ * a writer that is faster than the disk is never stopped for longer than one group takes. If the
+ * disk takes no lines, they are dropped. With when_full: wait they stay in the channel, and the
+ * writer waits; the scene ends, and the next scene begins when its file can be written. */
 #include "service/stream/receiver.h"
 
 #include "config/base/clock.h"

@@ -18,8 +18,8 @@ struct pb_requests;
 
 struct pb_requests_options {
     const char *path; /* copied */
-    /* Decides about a complete request. Returns NULL and takes the connection; or returns the code
-     * of the refusal ("busy", ...) and sets `why`. text: n bytes, borrowed. */
+    /* Decides about a complete request. If it accepts, it takes the connection and returns NULL. If
+     * it refuses, it sets `why` and returns a code ("busy", ...). text: n bytes, borrowed. */
     const char *(*admit)(void *user, int connection, const char *text, size_t n,
                          char why[PB_HANDSHAKE_WHY_BYTES]);
     void *user;

@@ -29,8 +29,8 @@ static int check_arrived(struct worker *worker, const struct pb_worker_line *lin
     return rc;
 }
 
-/* Sends the products to the node that has the input, which publishes them. After the progress line
- * that node decides about a cancel (runner/job_end.c). */
+/* Sends the products to the node that has the input, which publishes them. The progress
+ * line passes the decision about a cancel to that node (runner/job_end.c). */
 static void deliver(struct worker *worker, const char *text, const struct pb_worker_line *line)
 {
     struct pb_err err = {0};

@@ -112,8 +112,8 @@ int pb_stream_write(struct pb_stream *stream, const struct pb_tile *tile, const 
 /* Records that an executor took a slot (pb_arrivals_note). Strips are not recorded here: the
  * threads that write tiles record those. */
 int pb_stream_arrived(struct pb_stream *stream, const struct pb_tile *tile, struct pb_err *err);
-/* Delivers a strip to the sinks that take lines (by_lines); these sinks get no tiles then. Thread:
- * that of pb_strips_compute or pb_strips_take. */
+/* Delivers a strip to the sinks that take lines (by_lines); these sinks get no tiles then.
+ * Thread: the caller of pb_strips_compute or pb_strips_take. */
 int pb_stream_deliver_lines(struct pb_stream *stream, const struct pb_tile *strip,
                             const struct pb_tile_planes *pixels, uint32_t worker,
                             struct pb_err *err);

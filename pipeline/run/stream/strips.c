@@ -283,8 +283,8 @@ int pb_strips_send(struct pb_strips *s, struct pb_err *err)
     return rc;
 }
 
-/* Checks the line and count in a slot, which another process may have written, and makes the strip
- * from them. Strips must arrive in order: a strip of a later row would wait for a row that only a
+/* Makes the strip from the line and count in a slot. Checks both: another process may have written
+ * the slot. Strips must arrive in order: a strip of a later row would wait for a row that only a
  * strip after it completes. */
 static int strip_of(const struct pb_plan *plan, const struct wic_slot *slot, int32_t next,
                     struct pb_tile *out, struct pb_err *err)
